@@ -1,0 +1,373 @@
+//! The pipeline: walk, read, resolve, bind, blame. The only loops over missing facts are here: a
+//! stage says what it lacks, the collector reads it, the stage runs again.
+
+use crate::bind::own::{self, Own, Rules};
+use crate::bind::root::{self, Shared};
+use crate::bind::{OwnBindings, RootBinding};
+use crate::blame::{self, Blame, Source};
+use crate::facts::collect::{Collector, Read, read_candidate};
+use crate::facts::providers::Providers;
+use crate::facts::{Corpus, Need, View};
+use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
+use crate::package::Prefixes;
+use crate::plan::Plan;
+use crate::resolve::Closure;
+use crate::resolve::closure::Resolver;
+use crate::resolve::roots::{Closures, Resolving, Start};
+use crate::tree::walk::{self, Entry, Problem, Totals, Walked};
+use crate::tree::{Kind, Tree};
+use rayon::prelude::*;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+
+/// Everything a run found out, before rules word it.
+pub struct Audit {
+    /// Facts of files.
+    pub corpus: Corpus,
+    /// Names of closures, and loaders.
+    pub resolver: Resolver,
+    /// Closures of roots.
+    pub closures: Closures,
+    /// Bindings, in the order of the roots.
+    pub bindings: Vec<RootBinding>,
+    /// Facts about objects.
+    pub blame: Blame,
+    /// Definitions of unbound names at hand.
+    pub providers: Providers,
+    /// Where files belong.
+    pub prefixes: Prefixes,
+    /// What the walk could not look at.
+    pub problems: Vec<Problem>,
+    /// Counts of the walk.
+    pub totals: Totals,
+    /// Every file in the order in which `ldd` would be asked, with its root if it has one.
+    pub listing: Vec<(PathBuf, Option<RootId>)>,
+    /// How long each stage took.
+    pub timings: Vec<(&'static str, Duration)>,
+}
+
+impl Audit {
+    /// The facts as resolving and binding see them.
+    pub fn view(&self) -> View<'_> {
+        View::new(&self.corpus)
+    }
+
+    /// The path a root is known by in reports: its file's, links resolved.
+    pub fn root_path(&self, root: RootId) -> &Path {
+        &self.corpus.files[self.closures.roots[root].root.file].path
+    }
+
+    /// The text of a name in closures.
+    pub fn text(&self, id: crate::id::StrId) -> &[u8] {
+        self.resolver.strings.text(id)
+    }
+}
+
+/// What was walked: the files to audit, and those of `--lib-path`.
+pub struct Input {
+    /// Below the paths to audit.
+    pub audited: Walked<Read>,
+    /// Below the places for providers.
+    pub providers: Walked<Read>,
+}
+
+/// Walks and reads the machine's own file system. `seen` counts entries for a progress line.
+pub fn read_disk(plan: &Plan, seen: &AtomicUsize) -> Input {
+    let wants = plan.wants();
+    let consume = |candidate: walk::Candidate| read_candidate(&candidate, wants);
+    let audited = walk::walk(&plan.all_paths(), plan.threads, seen, &consume);
+    let providers = if plan.lib_paths.is_empty() {
+        Walked::default()
+    } else {
+        walk::walk(&plan.lib_paths, plan.threads, seen, &consume)
+    };
+    Input { audited, providers }
+}
+
+struct Clock {
+    last: Instant,
+    laps: Vec<(&'static str, Duration)>,
+}
+
+impl Clock {
+    fn lap(&mut self, name: &'static str) {
+        let now = Instant::now();
+        self.laps.push((name, now - self.last));
+        self.last = now;
+    }
+}
+
+/// Runs all stages after the walk. `tree` answers what the stages still need.
+pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
+    let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
+    let mut corpus = Corpus::default();
+    let mut collector = Collector::new(tree, plan.wants());
+    let prefixes = prefixes(plan, tree);
+    let names = Names::new(plan, tree, &input.audited.entries);
+    let Walked { entries, problems, mut totals } = input.audited;
+    collector.add_entries(&mut corpus, entries, true);
+    collector.add_entries(&mut corpus, input.providers.entries, false);
+    count_partial(&corpus, &mut totals);
+    clock.lap("collect");
+
+    let mut resolver = Resolver::default();
+    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names);
+    clock.lap("resolve");
+
+    let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
+    clock.lap("bind");
+
+    let unbound = blame::unbound_names(source(&corpus, &resolver, &closures, &bindings));
+    let archives = collector.archive_definitions(&mut corpus, &unbound);
+    let providers = Providers::find(&corpus, &unbound, archives);
+    let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
+    clock.lap("blame");
+
+    let listing = names.listing(&corpus, &resolver, &closures);
+    let mut problems = problems;
+    problems.extend(input.providers.problems);
+    Audit {
+        corpus,
+        resolver,
+        closures,
+        bindings,
+        blame,
+        providers,
+        prefixes,
+        problems,
+        totals,
+        listing,
+        timings: clock.laps,
+    }
+}
+
+fn source<'a>(
+    corpus: &'a Corpus,
+    resolver: &'a Resolver,
+    closures: &'a Closures,
+    bindings: &'a [RootBinding],
+) -> Source<'a> {
+    Source { view: View::new(corpus), strings: &resolver.strings, closures, bindings }
+}
+
+fn prefixes(plan: &Plan, tree: &dyn Tree) -> Prefixes {
+    let (mut dirs, mut file_dirs) = (Vec::new(), Vec::new());
+    for path in plan.all_paths() {
+        let Ok(real) = tree.real_path(&path) else { continue };
+        if tree.kind(&path) == Ok(Kind::Directory) {
+            dirs.push(real);
+        } else if let Some(dir) = real.parent() {
+            file_dirs.push(dir.to_path_buf());
+        }
+    }
+    Prefixes::new(dirs, file_dirs)
+}
+
+/// Files with defects are counted as read in part, not among their kind.
+fn count_partial(corpus: &Corpus, totals: &mut Totals) {
+    for facts in corpus.files.iter().filter(|facts| facts.audited) {
+        if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
+            let kind = match facts.content {
+                crate::facts::Content::Elf(_) => &mut totals.elf,
+                crate::facts::Content::Archive(_) => &mut totals.archives,
+                crate::facts::Content::Other(_) => &mut totals.elf,
+            };
+            if *kind > 0 {
+                *kind -= 1;
+                totals.partial += 1;
+            }
+        }
+    }
+}
+
+/// The names under which files are started, in the order in which they were given.
+struct Names {
+    /// Every name, with the directory it was found in or none for a given file.
+    names: Vec<(PathBuf, bool)>,
+}
+
+impl Names {
+    fn new(plan: &Plan, tree: &dyn Tree, entries: &[Entry<Read>]) -> Self {
+        let mut names = Vec::new();
+        for given in plan.all_paths() {
+            if tree.kind(&given) == Ok(Kind::Directory) {
+                // Entries are sorted by bytes; those below a directory need not stand together.
+                let below = entries.iter().filter(|e| !e.is_link && e.path.starts_with(&given));
+                names.extend(below.map(|entry| (entry.path.clone(), true)));
+            } else {
+                names.push((given, false));
+            }
+        }
+        Self { names }
+    }
+
+    /// What is started by which name. One name a file is enough unless every name is asked for.
+    fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
+        let (mut given, mut walked) = (Vec::new(), Vec::new());
+        let mut seen = FastSet::default();
+        for (path, below) in &self.names {
+            let Some(file) = corpus.file_at(path) else { continue };
+            let start = Start { file, path: typed(path) };
+            if !below {
+                given.push(start);
+            } else if plan.every_file_is_root || seen.insert(file) {
+                walked.push(start);
+            }
+        }
+        // Links to files outside are audited under the link's path.
+        for (file, facts) in corpus.files.entries() {
+            let linked = facts.audited && !seen.contains(&file);
+            if linked && !given.iter().any(|start| start.file == file) && !plan.every_file_is_root {
+                walked.push(Start { file, path: typed(facts.shown()) });
+            }
+        }
+        (given, walked)
+    }
+
+    fn listing(
+        &self,
+        corpus: &Corpus,
+        resolver: &Resolver,
+        closures: &Closures,
+    ) -> Vec<(PathBuf, Option<RootId>)> {
+        let mut roots: FastMap<(FileId, &[u8]), RootId> = FastMap::default();
+        for (root, closure) in closures.roots.entries() {
+            let path = resolver.strings.text(closure.root.path);
+            roots.insert((closure.root.file, path), root);
+        }
+        let root = |path: &Path| {
+            let file = corpus.file_at(path)?;
+            roots.get(&(file, &*typed(path))).copied()
+        };
+        self.names.iter().map(|(path, _)| (path.clone(), root(path))).collect()
+    }
+}
+
+/// A name as the loader gets it: one without a slash is started from the current directory.
+fn typed(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() }
+}
+
+fn resolve(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    resolver: &mut Resolver,
+    names: &Names,
+) -> Closures {
+    let (given, walked) = names.starts(plan, corpus);
+    let mut resolving = Resolving::new(View::new(corpus), plan, given, walked);
+    let mut missing_interp = FastSet::default();
+    loop {
+        let needs = resolving.step(resolver, View::new(corpus), plan, &mut missing_interp);
+        if needs.is_empty() {
+            return resolving.finish(resolver, View::new(corpus), plan, &missing_interp);
+        }
+        collector.answer(corpus, needs);
+    }
+}
+
+fn bind(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    resolver: &Resolver,
+    closures: &Closures,
+) -> Vec<RootBinding> {
+    let lone = lone_closures(closures);
+    let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
+    let own = bind_own(plan, corpus, collector, closures, &lone, &release);
+    let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
+    loop {
+        let shared = Shared {
+            view: View::new(corpus),
+            strings: &resolver.strings,
+            own: &own,
+            lone: &lone,
+            bindings: plan.facts,
+        };
+        let todo: Vec<RootId> =
+            closures.roots.ids().filter(|root| done[root.index()].is_none()).collect();
+        let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
+            .par_iter()
+            .map(|root| {
+                let closure = &closures.roots[*root];
+                root::bind(closure, shared, release(closure))
+            })
+            .collect();
+        let mut needs = Vec::new();
+        for (root, answer) in todo.into_iter().zip(answers) {
+            match answer {
+                Ok(binding) => done[root.index()] = Some(binding),
+                Err(missing) => needs.extend(missing),
+            }
+        }
+        if needs.is_empty() {
+            return done.into_iter().flatten().collect();
+        }
+        collector.answer(corpus, needs);
+    }
+}
+
+/// The closure of each file as a root of its own.
+fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
+    let mut lone: FastMap<FileId, &Closure> = FastMap::default();
+    for closure in closures.roots.iter() {
+        lone.entry(closure.root.file).or_insert(closure);
+    }
+    for (_, closure) in closures.lone_in_order() {
+        lone.entry(closure.root.file).or_insert(closure);
+    }
+    lone
+}
+
+/// What each object leaves open in its own closure, for every object that some root loads.
+fn bind_own(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    closures: &Closures,
+    lone: &FastMap<FileId, &Closure>,
+    release: &(impl Fn(&Closure) -> (u16, u16) + Sync),
+) -> OwnBindings {
+    let mut own = OwnBindings::default();
+    if !plan.reuse {
+        return own;
+    }
+    let mut seen = FastSet::default();
+    let mut todo: Vec<FileId> = closures
+        .roots
+        .iter()
+        .flat_map(|closure| closure.found().map(|(_, file)| file))
+        .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| c.fatal.is_none()))
+        .collect();
+    while !todo.is_empty() {
+        let view = View::new(corpus);
+        let answers: Vec<Result<Own, Vec<Need>>> = todo
+            .par_iter()
+            .map(|file| {
+                let closure = lone[file];
+                own::bind(closure, view, Rules { release: release(closure) })
+            })
+            .collect();
+        let mut needs = Vec::new();
+        let mut again = Vec::new();
+        for (file, answer) in todo.into_iter().zip(answers) {
+            match answer {
+                Ok(answer) => {
+                    own.insert(file, answer);
+                }
+                Err(missing) => {
+                    needs.extend(missing);
+                    again.push(file);
+                }
+            }
+        }
+        collector.answer(corpus, needs);
+        todo = again;
+    }
+    own
+}

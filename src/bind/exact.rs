@@ -1,0 +1,224 @@
+//! Relocation by relocation, in the loader's order: what is looked up, in which class, and what
+//! comes of it (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
+//!
+//! `root` calls it for modules with something open, and for all modules when bindings are wanted.
+
+use super::lookup::{Route, Scope, Winner, wanted};
+use super::{Abort, Binding, Report};
+use crate::format::elf::machine::LookupClass;
+use crate::format::elf::relocs::{Relocation, Relocations};
+use crate::format::elf::tables::{Query, binds_local};
+use crate::format::elf::{Object, RefKind, hash};
+use crate::id::{FastMap, FastSet, Strings};
+use crate::resolve::{Closure, ROOT};
+use object::elf;
+
+/// The glibc release in which a default of an unversioned kind counts only if nothing else in the
+/// object matches (46d3198094).
+pub const EXACT_FIRST: (u16, u16) = (2, 42);
+/// Below this release a provider without versions makes the loader assert (bdaf500353).
+const NO_ASSERT: (u16, u16) = (2, 41);
+
+/// One root as relocation sees it.
+pub struct Exact<'a, 'v> {
+    /// The link map.
+    pub closure: &'a Closure,
+    /// Its scope, with tables for every object that is asked.
+    pub scope: &'a Scope<'v>,
+    /// Names of closures.
+    pub strings: &'a Strings,
+    /// glibc's release.
+    pub release: (u16, u16),
+    /// Unique definitions by name: the first that a lookup reaches serves the whole process.
+    pub unique: FastMap<Vec<u8>, Winner>,
+}
+
+/// A symbol that a relocation names.
+struct Asked<'o> {
+    name: &'o [u8],
+    hash: u32,
+    version: u16,
+    weak: bool,
+    protected: bool,
+    size: u64,
+}
+
+impl<'v> Exact<'_, 'v> {
+    /// Relocates `module`. `only` restricts it to these symbols; all others are known to bind.
+    /// Answers the messages and pushes bindings if they are wanted.
+    pub fn relocate(
+        &mut self,
+        module: u32,
+        relocations: &Relocations,
+        only: Option<&FastSet<u32>>,
+        mut bindings: Option<&mut Vec<Binding>>,
+    ) -> (Vec<Report>, Option<Abort>) {
+        let mut reports: Vec<Report> = Vec::new();
+        let Some(object) = self.scope.object(module) else { return (reports, None) };
+        let mut done: FastSet<(u32, u8)> = FastSet::default();
+        for relocation in &relocations.list {
+            let symbol = relocation.symbol;
+            if only.is_some_and(|only| !only.contains(&symbol))
+                || !done.insert((symbol, class_key(*relocation)))
+            {
+                continue;
+            }
+            let Some(asked) = asked(object, symbol) else { continue };
+            if self.no_version_table(module, object) && asked.version != 0 {
+                return (reports, Some(Abort::NoVersionTable));
+            }
+            match self.lookup(module, object, &asked, *relocation) {
+                Err(abort) => return (reports, Some(abort)),
+                Ok(Some(winner)) => {
+                    if relocation.class == LookupClass::Copy && winner.candidate.size != asked.size {
+                        push(&mut reports, Report::Size { symbol });
+                    }
+                    if let Some(bindings) = &mut bindings {
+                        let provider = winner.module;
+                        bindings.push(Binding { module, symbol, provider });
+                    }
+                }
+                Ok(None) if asked.weak => {}
+                Ok(None) => push(&mut reports, self.undefined(module, object, symbol, &asked, *relocation)),
+            }
+        }
+        (reports, None)
+    }
+
+    fn undefined(
+        &self,
+        module: u32,
+        object: &Object,
+        symbol: u32,
+        asked: &Asked<'_>,
+        relocation: Relocation,
+    ) -> Report {
+        let slot = relocation.class == LookupClass::Plt { slot: true };
+        Report::Undefined {
+            symbol,
+            version: asked.version,
+            version_known: asked.version <= self.closure.module(module).version_limit,
+            at_load: !slot || object.bind_now,
+        }
+    }
+
+    /// The loader has version indices and no table for them: it follows a null pointer.
+    fn no_version_table(&self, module: u32, object: &Object) -> bool {
+        object.versions.has_versym
+            && (self.closure.module(module).version_limit == 0
+                || object.versions.highest_index() == 0)
+    }
+
+    fn lookup(
+        &mut self,
+        module: u32,
+        object: &'v Object,
+        asked: &Asked<'_>,
+        relocation: Relocation,
+    ) -> Result<Option<Winner>, Abort> {
+        let limit = self.closure.module(module).version_limit;
+        let version = wanted(object, asked.version, limit);
+        let mut query = Query::new(asked.name, asked.hash, version);
+        query.plt = matches!(relocation.class, LookupClass::Plt { .. });
+        query.exact_first = self.release >= EXACT_FIRST;
+        let copy = relocation.class == LookupClass::Copy;
+        let route = Route {
+            first: (object.symbolic && module != ROOT).then_some(module),
+            skip_root: copy,
+        };
+        let Some(mut winner) = self.scope.lookup(&query, route) else { return Ok(None) };
+        if winner.candidate.versionless && self.lost_versions(object, asked.version, winner.module) {
+            return Err(Abort::ProviderLostVersions);
+        }
+        if elf::SymbolBind(winner.candidate.bind) == elf::STB_GNU_UNIQUE {
+            winner = self.unique(asked.name, winner, copy, module);
+        }
+        if asked.protected && winner.module != module {
+            winner.module = module;
+        }
+        Ok(Some(winner))
+    }
+
+    /// `check_match` asserts that the object a version was linked against still has versions.
+    fn lost_versions(&self, object: &Object, version: u16, provider: u32) -> bool {
+        let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
+            return false;
+        };
+        let module = self.closure.module(provider);
+        self.release < NO_ASSERT
+            && self.strings.find(object.str(file)).is_some_and(|name| {
+                module.names.contains(&name) || (provider != ROOT && module.path == name)
+            })
+    }
+
+    /// `do_lookup_unique`.
+    fn unique(&mut self, name: &[u8], found: Winner, copy: bool, module: u32) -> Winner {
+        match self.unique.get(name) {
+            // The copy's source is the definition that was found, not the central one.
+            Some(_) if copy => found,
+            Some(first) => *first,
+            None => {
+                let central = if copy { Winner { module, ..found } } else { found };
+                self.unique.insert(name.to_vec(), central);
+                found
+            }
+        }
+    }
+}
+
+fn push(reports: &mut Vec<Report>, report: Report) {
+    // A symbol that is used in two classes is one fact; failing at load outweighs the call.
+    let same = |old: &Report| match (old, &report) {
+        (Report::Undefined { symbol: a, .. }, Report::Undefined { symbol: b, .. })
+        | (Report::Size { symbol: a }, Report::Size { symbol: b }) => a == b,
+        _ => false,
+    };
+    let place = reports.iter().position(same);
+    match (place.map(|place| &mut reports[place]), report) {
+        (None, report) => reports.push(report),
+        (Some(Report::Undefined { at_load, .. }), Report::Undefined { at_load: now, .. }) => {
+            *at_load |= now;
+        }
+        (Some(_), _) => {}
+    }
+}
+
+fn class_key(relocation: Relocation) -> u8 {
+    match relocation.class {
+        LookupClass::Plain => 0,
+        LookupClass::Plt { slot: false } => 1,
+        LookupClass::Plt { slot: true } => 2,
+        LookupClass::Copy => 3,
+    }
+}
+
+/// The symbol a relocation asks for; nothing if it stays inside its own object without a lookup
+/// (`RESOLVE_MAP`).
+fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
+    if let Some(tables) = &object.tables
+        && let Some(s) = tables.symbol(symbol)
+    {
+        let bind = elf::SymbolBind(s.bind);
+        return (bind != elf::STB_LOCAL && !binds_local(s.visibility)).then(|| Asked {
+            name: s.name,
+            hash: hash::gnu(s.name),
+            version: if object.versions.has_versym { s.versym & 0x7fff } else { 0 },
+            weak: bind == elf::STB_WEAK,
+            protected: elf::SymbolVisibility(s.visibility) == elf::STV_PROTECTED,
+            size: s.size,
+        });
+    }
+    let at = object.references.binary_search_by_key(&symbol, |r| r.symbol).ok()?;
+    let reference = &object.references[at];
+    Some(Asked {
+        name: object.reference_name(reference),
+        hash: reference.hash,
+        version: if object.versions.has_versym { reference.version } else { 0 },
+        weak: reference.kind == RefKind::Weak,
+        protected: false,
+        size: match reference.kind {
+            RefKind::Copy { size } => u64::from(size),
+            RefKind::Strong | RefKind::Weak | RefKind::Unhashed => 0,
+        },
+    })
+}

@@ -1,0 +1,90 @@
+//! The scope of a root and the search through it (`elf/dl-lookup.c`, `_dl_lookup_symbol_x` and
+//! `do_lookup_x`).
+
+use crate::facts::{Need, View};
+use crate::format::elf::Object;
+use crate::format::elf::tables::{Candidate, Query, Wanted, binds_local};
+use crate::resolve::{Closure, ROOT};
+use object::elf;
+
+/// The objects of one root in search order.
+pub struct Scope<'v> {
+    /// Objects with the module each stands for.
+    entries: Vec<Entry<'v>>,
+}
+
+struct Entry<'v> {
+    module: u32,
+    object: &'v Object,
+    limit: u16,
+}
+
+/// A definition and the module it is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Winner {
+    /// The module.
+    pub module: u32,
+    /// The definition.
+    pub candidate: Candidate,
+}
+
+/// How one lookup goes through a scope.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Route {
+    /// This module is asked first: it has DT_SYMBOLIC and is not the root.
+    pub first: Option<u32>,
+    /// The root is passed over: a copy relocation.
+    pub skip_root: bool,
+}
+
+impl<'v> Scope<'v> {
+    /// The scope of `closure`. Objects other than the root must have been read with their tables;
+    /// those that were not are needs.
+    pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
+        let mut needs = Vec::new();
+        let mut entries = Vec::with_capacity(closure.scope.len());
+        for (module, file) in closure.found() {
+            let Some(object) = view.object(file) else { continue };
+            if object.tables.is_none() && (module != ROOT || with_root) {
+                needs.push(Need::Tables(file));
+            }
+            let limit = closure.module(module).version_limit;
+            entries.push(Entry { module, object, limit });
+        }
+        if needs.is_empty() { Ok(Self { entries }) } else { Err(needs) }
+    }
+
+    /// The definition that `query` gets.
+    pub fn lookup(&self, query: &Query<'_>, route: Route) -> Option<Winner> {
+        let first = route.first.and_then(|module| self.entry(module));
+        first.into_iter().chain(&self.entries).find_map(|entry| {
+            if route.skip_root && entry.module == ROOT {
+                return None;
+            }
+            let candidate = entry.object.find(query, entry.limit)?;
+            // A hidden definition hides nothing: the search goes on behind this object.
+            (!binds_local(candidate.visibility) && is_global(candidate.bind))
+                .then_some(Winner { module: entry.module, candidate })
+        })
+    }
+
+    /// The object of a module.
+    pub fn object(&self, module: u32) -> Option<&'v Object> {
+        self.entry(module).map(|entry| entry.object)
+    }
+
+    fn entry(&self, module: u32) -> Option<&Entry<'v>> {
+        self.entries.iter().find(|entry| entry.module == module)
+    }
+}
+
+fn is_global(bind: u8) -> bool {
+    matches!(elf::SymbolBind(bind), elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
+}
+
+/// The version a reference of `object` with this version index asks for, as far as the loader
+/// knows it.
+pub fn wanted(object: &Object, index: u16, limit: u16) -> Option<Wanted<'_>> {
+    let entry = object.versions.entry(index).filter(|_| index <= limit)?;
+    Some(Wanted { hash: entry.hash, name: object.str(entry.name), hidden: entry.hidden })
+}

@@ -1,0 +1,74 @@
+//! Binding: which definition every reference of a root gets, and what stays without one.
+//!
+//! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `own` answers quickly for each
+//! object in the scope of its own closure; `root` puts these answers together for every root and
+//! looks again only where they need not hold; `exact` goes through relocations where something is
+//! unbound or all bindings are wanted. Nothing here opens a file: missing facts are needs.
+
+pub mod exact;
+pub mod lookup;
+pub mod own;
+pub mod root;
+
+use crate::id::FastMap;
+use crate::id::FileId;
+use crate::resolve::versions::Checked;
+
+/// What binding one root came to.
+#[derive(Debug, Default)]
+pub struct RootBinding {
+    /// The check of needed versions.
+    pub checked: Checked,
+    /// What relocating each module reports, in the order of relocation; modules without any are
+    /// left out.
+    pub reports: Vec<(u32, Vec<Report>)>,
+    /// Set if the loader itself ends here.
+    pub abort: Option<(u32, Abort)>,
+    /// All bindings, if they are wanted.
+    pub bindings: Vec<Binding>,
+}
+
+/// One message of relocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Report {
+    /// No definition for a strong reference.
+    Undefined {
+        /// Index in the module's dynamic symbol table.
+        symbol: u32,
+        /// Version index of the reference; 0 or 1 for none.
+        version: u16,
+        /// The loader knows the name of that version.
+        version_known: bool,
+        /// The program does not start; else it ends at the first call.
+        at_load: bool,
+    },
+    /// A copy relocation whose definition has another size.
+    Size {
+        /// Index in the module's dynamic symbol table.
+        symbol: u32,
+    },
+}
+
+/// Ways in which the loader itself ends while it relocates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abort {
+    /// It follows a null pointer: the object has version indices, and every file that versions are
+    /// needed of is missing (up to glibc 2.43).
+    NoVersionTable,
+    /// It asserts: a versioned reference met its own provider without versions (up to 2.40).
+    ProviderLostVersions,
+}
+
+/// One binding as LD_DEBUG=bindings prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Binding {
+    /// The module that refers.
+    pub module: u32,
+    /// Index in its dynamic symbol table.
+    pub symbol: u32,
+    /// The module whose definition it gets.
+    pub provider: u32,
+}
+
+/// Answers of `own`, by file.
+pub type OwnBindings = FastMap<FileId, own::Own>;

@@ -1,0 +1,73 @@
+//! What an object leaves unbound in the scope of its own closure. The answer is used again under
+//! every root whose scope holds all of that closure: a larger scope cannot unbind a symbol.
+
+use super::lookup::{Route, Scope, wanted};
+use crate::facts::{Need, View};
+use crate::format::elf::tables::Query;
+use crate::format::elf::{Object, RefKind, Reference};
+use crate::resolve::{Closure, ROOT};
+
+/// The references of one object that its own closure does not settle, as indices into
+/// `Object::references`.
+#[derive(Debug, Default)]
+pub struct Own {
+    /// Indices, ascending.
+    pub open: Vec<u32>,
+}
+
+/// glibc releases below this one assert that a provider has the versions that were linked.
+const NO_ASSERT: (u16, u16) = (2, 41);
+
+/// What decides about an object in a scope besides the scope itself.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// glibc's release.
+    pub release: (u16, u16),
+}
+
+/// Binds the references of the root of `closure`.
+pub fn bind(closure: &Closure, view: View<'_>, rules: Rules) -> Result<Own, Vec<Need>> {
+    let scope = Scope::new(closure, view, false)?;
+    let Some(object) = view.object(closure.root.file) else { return Ok(Own::default()) };
+    let limit = closure.module(ROOT).version_limit;
+    let all = 0..u32::try_from(object.references.len()).unwrap_or(u32::MAX);
+    Ok(Own { open: open(&scope, object, limit, rules, all) })
+}
+
+/// Of the references named by `indices`, those that may cause a message.
+pub fn open(
+    scope: &Scope<'_>,
+    object: &Object,
+    limit: u16,
+    rules: Rules,
+    indices: impl Iterator<Item = u32>,
+) -> Vec<u32> {
+    let is_open = |index: &u32| {
+        let reference = &object.references[*index as usize];
+        reference.kind != RefKind::Weak && !settled(scope, object, limit, rules, reference)
+    };
+    indices.filter(is_open).collect()
+}
+
+/// True if no relocation that uses the reference can lead to a message.
+fn settled(
+    scope: &Scope<'_>,
+    object: &Object,
+    limit: u16,
+    rules: Rules,
+    reference: &Reference,
+) -> bool {
+    let name = object.reference_name(reference);
+    let mut query = Query::new(name, reference.hash, wanted(object, reference.version, limit));
+    query.exact_first = rules.release >= super::exact::EXACT_FIRST;
+    let is_copy = matches!(reference.kind, RefKind::Copy { .. });
+    let winner = scope.lookup(&query, Route { first: None, skip_root: is_copy });
+    let Some(winner) = winner else { return false };
+    if winner.candidate.versionless && rules.release < NO_ASSERT {
+        return false;
+    }
+    match reference.kind {
+        RefKind::Copy { size } => winner.candidate.size == u64::from(size),
+        RefKind::Strong | RefKind::Weak | RefKind::Unhashed => true,
+    }
+}

@@ -1,0 +1,154 @@
+//! One root: the check of versions, then what stays open in each module, then the messages.
+//!
+//! A module whose own closure settled everything, and whose every need leads to the same file
+//! here, is not looked at again. Parallel site 3 runs this over all roots.
+
+use super::exact::Exact;
+use super::lookup::Scope;
+use super::own::{self, Own, Rules};
+use super::{OwnBindings, RootBinding};
+use crate::facts::{Need, View};
+use crate::format::elf::Object;
+use crate::id::{FastMap, FastSet, FileId, Strings};
+use crate::resolve::{Closure, LOADER, ROOT, versions};
+
+/// What all roots share.
+#[derive(Clone, Copy)]
+pub struct Shared<'a> {
+    /// The facts.
+    pub view: View<'a>,
+    /// Names of closures.
+    pub strings: &'a Strings,
+    /// Own answers by file.
+    pub own: &'a OwnBindings,
+    /// The closure of each file as a root of its own.
+    pub lone: &'a FastMap<FileId, &'a Closure>,
+    /// All bindings are wanted.
+    pub bindings: bool,
+}
+
+/// Binds one root, or names what is missing to do so.
+pub fn bind(closure: &Closure, shared: Shared<'_>, release: (u16, u16)) -> Result<RootBinding, Vec<Need>> {
+    let mut out = RootBinding {
+        checked: versions::check(closure, shared.view, shared.strings, release),
+        ..RootBinding::default()
+    };
+    if closure.fatal.is_some() || out.checked.stop.is_some() {
+        return Ok(out);
+    }
+    let open = open_modules(closure, shared, release)?;
+    if open.is_empty() && !shared.bindings {
+        return Ok(out);
+    }
+    let scope = Scope::new(closure, shared.view, true)?;
+    let mut needs = Vec::new();
+    let mut exact = Exact {
+        closure,
+        scope: &scope,
+        strings: shared.strings,
+        release,
+        unique: FastMap::default(),
+    };
+    for module in closure.order.iter().copied().filter(|module| *module != LOADER) {
+        let Some(file) = closure.module(module).file else { continue };
+        let only = open.get(&module);
+        if only.is_none() && !shared.bindings {
+            continue;
+        }
+        let relocations = match shared.view.relocations(file) {
+            Ok(relocations) => relocations,
+            Err(need) => {
+                needs.push(need);
+                continue;
+            }
+        };
+        if !needs.is_empty() {
+            continue;
+        }
+        let only = match only {
+            Some(Open::Symbols(symbols)) if !shared.bindings => Some(symbols),
+            _ => None,
+        };
+        let bindings = shared.bindings.then_some(&mut out.bindings);
+        let (reports, abort) = exact.relocate(module, relocations, only, bindings);
+        if !reports.is_empty() {
+            out.reports.push((module, reports));
+        }
+        if let Some(abort) = abort {
+            out.abort = Some((module, abort));
+            break;
+        }
+    }
+    out.bindings.sort_unstable();
+    out.bindings.dedup();
+    if needs.is_empty() { Ok(out) } else { Err(needs) }
+}
+
+/// What must be looked at relocation by relocation in a module.
+enum Open {
+    /// These symbols.
+    Symbols(FastSet<u32>),
+    /// Everything: the loader's version table is missing.
+    All,
+}
+
+/// Modules in which something may be unbound under this root.
+fn open_modules(
+    closure: &Closure,
+    shared: Shared<'_>,
+    release: (u16, u16),
+) -> Result<FastMap<u32, Open>, Vec<Need>> {
+    let here: FastSet<FileId> = closure.found().map(|(_, file)| file).collect();
+    let mut scope: Option<Scope<'_>> = None;
+    let mut out = FastMap::default();
+    for (module, file) in closure.found().filter(|(module, _)| *module != LOADER) {
+        let Some(object) = shared.view.object(file) else { continue };
+        let limit = closure.module(module).version_limit;
+        if limit == 0 && object.versions.has_versym {
+            out.insert(module, Open::All);
+            continue;
+        }
+        let settled = settled(closure, shared, module, file, &here);
+        if settled.is_some_and(|own| own.open.is_empty()) {
+            continue;
+        }
+        let scope = match &mut scope {
+            Some(scope) => scope,
+            None => scope.insert(match Scope::new(closure, shared.view, true) {
+                Ok(scope) => scope,
+                Err(needs) => return Err(needs),
+            }),
+        };
+        let rules = Rules { release };
+        let open = match settled {
+            Some(own) if module == ROOT => own.open.clone(),
+            Some(own) => own::open(scope, object, limit, rules, own.open.iter().copied()),
+            None => own::open(scope, object, limit, rules, all(object)),
+        };
+        if !open.is_empty() {
+            let symbols = open.iter().map(|i| object.references[*i as usize].symbol).collect();
+            out.insert(module, Open::Symbols(symbols));
+        }
+    }
+    Ok(out)
+}
+
+fn all(object: &Object) -> std::ops::Range<u32> {
+    0..u32::try_from(object.references.len()).unwrap_or(u32::MAX)
+}
+
+/// The answer of a module's own closure, where it holds under this root too.
+fn settled<'a>(
+    closure: &Closure,
+    shared: Shared<'a>,
+    module: u32,
+    file: FileId,
+    here: &FastSet<FileId>,
+) -> Option<&'a Own> {
+    let own = shared.own.get(&file)?;
+    let lone = shared.lone.get(&file)?;
+    // The same versions must be known, and everything the own closure found must be found here.
+    let same = closure.module(module).version_limit == lone.module(ROOT).version_limit
+        && lone.found().all(|(_, file)| here.contains(&file));
+    same.then_some(own)
+}

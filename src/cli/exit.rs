@@ -1,0 +1,52 @@
+//! The exit status.
+
+use crate::cli::FailOn;
+use crate::judge::Verdict;
+use crate::rules::Level;
+use std::process::ExitCode;
+
+/// What a run came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// Nothing at or above `--fail-on`.
+    Clean,
+    /// Findings.
+    Findings,
+    /// The command line or a named file is wrong.
+    Usage,
+    /// Something could not be read or decided.
+    Incomplete,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Clean => 0,
+            Exit::Findings => 1,
+            Exit::Usage => 2,
+            Exit::Incomplete => 3,
+        })
+    }
+}
+
+/// `EX_SOFTWARE` of sysexits.h: a fault of linkaudit itself.
+pub const INTERNAL: u8 = 70;
+
+/// The status for judged findings.
+pub fn of(verdict: &Verdict, fail_on: FailOn) -> Exit {
+    let lowest = match fail_on {
+        FailOn::Error => Some(Level::Error),
+        FailOn::Warning => Some(Level::Warning),
+        FailOn::Never => None,
+    };
+    let fails = lowest.is_some_and(|lowest| {
+        verdict.findings.iter().any(|f| !f.rule.group.is_input && f.level >= lowest)
+    });
+    if fails {
+        Exit::Findings
+    } else if verdict.complete {
+        Exit::Clean
+    } else {
+        Exit::Incomplete
+    }
+}

@@ -1,0 +1,133 @@
+//! The command line: what may be typed. Nothing is opened or decided here; `plan` turns it into a
+//! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
+
+pub mod exit;
+mod out;
+mod plan;
+mod progress;
+pub mod run;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Audits the linkage of an install prefix the way the dynamic loader will see it.
+#[derive(Parser, Debug)]
+#[command(
+    name = "linkaudit",
+    version,
+    about,
+    after_help = "`check` is the default command. A path named like a command is written ./check.\n\
+                  Exit status: 0 nothing at or above --fail-on, 1 findings, 2 usage, \
+                  3 the audit is incomplete, 70 a fault of linkaudit."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of all commands.
+    #[command(flatten)]
+    pub shared: Shared,
+    /// Directories and files to audit
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// Commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Audit directories and files (the default)
+    Check {
+        /// Directories and files to audit
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Show the page of a rule, or the table of all rules
+    Explain {
+        /// The rule's id
+        rule: Option<String>,
+    },
+}
+
+/// When something is on.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The lowest level that makes the exit status 1.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FailOn {
+    /// Errors
+    Error,
+    /// Warnings and errors
+    Warning,
+    /// Nothing
+    Never,
+}
+
+/// Options of all commands.
+#[derive(Args, Debug)]
+pub struct Shared {
+    /// Resolve as `ldd` run by the system's loader would, not as each program's own PT_INTERP
+    #[arg(long, global = true)]
+    pub as_ldd: bool,
+    /// Look for providers here too when a fix is proposed; never changes resolution
+    #[arg(long, global = true, value_name = "DIR")]
+    pub lib_path: Vec<PathBuf>,
+    /// Do not report findings of this rule or group
+    #[arg(short = 'A', long, global = true, value_name = "RULE|GROUP")]
+    pub allow: Vec<String>,
+    /// Report findings of this rule or group as warnings
+    #[arg(short = 'W', long, global = true, value_name = "RULE|GROUP")]
+    pub warn: Vec<String>,
+    /// Report findings of this rule or group as errors
+    #[arg(short = 'D', long, global = true, value_name = "RULE|GROUP")]
+    pub deny: Vec<String>,
+    /// Lowest level that makes the exit status 1
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
+    pub fail_on: FailOn,
+    /// Output on stdout: human, json, ldd
+    #[arg(long, global = true, value_name = "NAME", default_value = "human")]
+    pub format: String,
+    /// A further output of the same run, written to FILE
+    #[arg(short, long, global = true, value_name = "NAME=FILE")]
+    pub output: Vec<String>,
+    /// Audit the paths that FILE (- is stdin) lists, one a line
+    #[arg(long, global = true, value_name = "FILE")]
+    pub files_from: Option<PathBuf>,
+    /// Paths of --files-from end with NUL, not with a newline
+    #[arg(short = '0', long = "null", global = true, requires = "files_from")]
+    pub null: bool,
+    /// Exit with 2 if there is nothing to audit
+    #[arg(long, global = true)]
+    pub require_elf: bool,
+    /// JSON also holds exports with versions and all bindings
+    #[arg(long, global = true)]
+    pub facts: bool,
+    /// Threads that work
+    #[arg(short = 'j', long = "jobs", global = true, value_name = "N")]
+    pub jobs: Option<std::num::NonZeroUsize>,
+    /// Show errors and the summary only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Show everything
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Switch,
+    /// A progress line on stderr when a run takes longer than a second
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub progress: Switch,
+    /// Print how long each stage took on stderr
+    #[arg(long, global = true)]
+    pub timings: bool,
+    /// Bind every module anew under every root; for tests of the reuse of answers
+    #[arg(long, global = true, hide = true)]
+    pub no_reuse: bool,
+}

@@ -1,0 +1,112 @@
+//! Carries out one command. It strings the stages together and knows no rule of its own.
+
+use super::exit::{self, Exit};
+use super::plan::{Prepared, prepare};
+use super::progress::Progress;
+use super::{Cli, Command, Shared, out};
+use crate::audit::{self, Audit};
+use crate::judge::{Sonames, judge};
+use crate::report::Report;
+use crate::rules::{self, RULES};
+use crate::tree::DiskTree;
+use anyhow::{Context as _, Result, bail};
+use comfy_table::{ContentArrangement, Table, presets};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Runs the command that was typed.
+pub fn run(cli: Cli) -> Result<Exit> {
+    match cli.command {
+        None => check(&cli.shared, cli.paths),
+        Some(Command::Check { paths }) => check(&cli.shared, paths),
+        Some(Command::Explain { rule: Some(rule) }) => explain(&rule),
+        Some(Command::Explain { rule: None }) => explain_all(),
+    }
+}
+
+fn check(shared: &Shared, paths: Vec<PathBuf>) -> Result<Exit> {
+    let start = Instant::now();
+    let prepared = prepare(shared, paths)?;
+    let Prepared { plan, levels, style, .. } = &prepared;
+    // A pool that exists already is as good; this only happens in tests.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build_global();
+    let progress = Progress::new(prepared.progress);
+    let input = audit::read_disk(plan, progress.seen());
+    let walked = start.elapsed();
+    let mut audit = audit::audit(plan, &DiskTree, input);
+    let judging = Instant::now();
+    let findings = rules::check(&mut audit, plan);
+    let sonames = Sonames::new(
+        audit.corpus.files.iter().map(|f| (f.path.as_path(), f.object().and_then(|o| o.soname()))),
+    );
+    let verdict = judge(findings, levels, &sonames);
+    audit.timings.push(("rules", judging.elapsed()));
+    drop(progress);
+
+    let totals = &audit.totals;
+    if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
+        bail!("there is nothing to audit: 0 ELF files and archives in {} entries", totals.entries());
+    }
+    let rendering = Instant::now();
+    let report = Report { audit: &audit, verdict: &verdict, plan };
+    for (output, file) in &prepared.files {
+        let shown = crate::text::show_path(file);
+        let plain = crate::report::Style { color: false, width: None, ..*style };
+        out::file(file, |w| (output.render)(&report, plain, w))
+            .with_context(|| format!("{shown} cannot be written"))?;
+    }
+    out::stdout(|w| (prepared.stdout.render)(&report, *style, w))
+        .context("the report cannot be written")?;
+    audit.timings.push(("report", rendering.elapsed()));
+    if shared.timings {
+        timings(&audit, walked, start);
+    }
+    let status = exit::of(&verdict, shared.fail_on);
+    finish(audit);
+    Ok(status)
+}
+
+/// The process ends: giving every fact back to the allocator would only take time.
+fn finish(audit: Audit) {
+    std::mem::forget(audit);
+}
+
+fn timings(audit: &Audit, walked: std::time::Duration, start: Instant) {
+    let mut text = format!("{:>9.1} ms  walk and read\n", walked.as_secs_f64() * 1e3);
+    for (name, time) in &audit.timings {
+        text.push_str(&format!("{:>9.1} ms  {name}\n", time.as_secs_f64() * 1e3));
+    }
+    text.push_str(&format!("{:>9.1} ms  in all\n", start.elapsed().as_secs_f64() * 1e3));
+    // Without stderr nobody waits for the figures.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+fn explain(id: &str) -> Result<Exit> {
+    let Some(rule) = rules::find(id) else {
+        bail!("`{id}` is no rule; `linkaudit explain` lists them");
+    };
+    out::stdout(|w| {
+        writeln!(w, "# {}\n\n{}\n\nGroup: {}, default: {}\n", rule.id, sentence(rule.summary), rule.group.name, rule.group.level.name())?;
+        w.write_all(rule.docs.as_bytes())
+    })?;
+    Ok(Exit::Clean)
+}
+
+fn sentence(summary: &str) -> String {
+    let mut chars = summary.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
+}
+
+fn explain_all() -> Result<Exit> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["rule", "group", "default", "what it reports"]);
+    for rule in RULES {
+        let default = if rule.group.is_input { "incomplete" } else { rule.group.level.name() };
+        table.add_row([rule.id, rule.group.name, default, rule.summary]);
+    }
+    out::stdout(|w| writeln!(w, "{}", table.trim_fmt()))?;
+    Ok(Exit::Clean)
+}

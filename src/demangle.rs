@@ -1,0 +1,58 @@
+//! Names of symbols for people: C++ and Rust, with limits on size and depth. The raw name stays the
+//! key everywhere; only renderers for people ask here.
+
+use crate::text::show;
+use std::fmt::{self, Write};
+
+/// Mangled names longer than this are shown raw.
+const MOST_INPUT: usize = 64 << 10;
+/// A demangled name is cut off as too long at this size.
+const MOST_OUTPUT: usize = 1 << 20;
+/// Depth of nested C++ names.
+const MOST_DEPTH: u32 = 96;
+
+/// A buffer that refuses to grow beyond [`MOST_OUTPUT`].
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MOST_OUTPUT {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+/// The demangled form of a raw name, if it has one.
+pub fn demangle(raw: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(raw).ok().filter(|name| name.len() <= MOST_INPUT)?;
+    if let Ok(symbol) = rustc_demangle::try_demangle(name) {
+        let mut out = Bounded(String::new());
+        write!(out, "{symbol:#}").ok()?;
+        return Some(show(out.0.as_bytes()));
+    }
+    if !name.starts_with("_Z") {
+        return None;
+    }
+    let options = cpp_demangle::ParseOptions::default().recursion_limit(MOST_DEPTH);
+    let symbol = cpp_demangle::BorrowedSymbol::new_with_options(raw, &options).ok()?;
+    let options = cpp_demangle::DemangleOptions::default().recursion_limit(MOST_DEPTH);
+    let mut out = Bounded(String::new());
+    symbol.structured_demangle(&mut out, &options).ok()?;
+    Some(show(out.0.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn both_languages_and_neither() {
+        assert_eq!(demangle(b"_ZN3foo3barEv").as_deref(), Some("foo::bar()"));
+        let rust = b"_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE";
+        assert_eq!(demangle(rust).as_deref(), Some("core::fmt::Formatter::write_str"));
+        assert_eq!(demangle(b"malloc"), None);
+        assert_eq!(demangle(b"_Z\xff"), None);
+    }
+}

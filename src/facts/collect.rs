@@ -1,0 +1,408 @@
+//! Makes facts: of what a walk meets, and of what a stage needs later. The only caller of the
+//! formats, and the only place where the corpus grows; `audit` runs it.
+
+use super::{Content, Corpus, FileFacts, Need, Place};
+use crate::format::{Defect, ReadError, Sniffed, Table, archive, elf, sniff};
+use crate::id::{FastMap, FileId};
+use crate::plan::Wants;
+use crate::tree::walk::{Candidate, Entry, describe};
+use crate::format::archive::{Definition, Names};
+use crate::format::elf::{Target, Verdict};
+use crate::tree::{Errno, Handle, Opened, Stat, Tree};
+use rayon::prelude::*;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
+const HEAD: usize = 4096;
+/// Configuration files of a loader larger than this are not read whole (ld.so.cache of a very
+/// large system has a few hundred kilobytes).
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What reading one file gave, not yet in the corpus.
+pub struct Read {
+    content: Content,
+    defects: Vec<Defect>,
+    unreadable: Option<String>,
+}
+
+/// Reads one open file. This never fails: what went wrong is part of the answer.
+pub fn read(handle: &Handle, wants: Wants) -> Read {
+    let mut head = [0; HEAD];
+    let read = |head: &mut [u8; HEAD]| -> Result<Content, ReadError> {
+        let n = handle.read_at(head, 0)?;
+        let head = &head[..n];
+        Ok(match sniff(head) {
+            Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
+            Sniffed::Archive => Content::Archive(archive::read(handle)?),
+            Sniffed::Other => Content::Other(elf::Ident::new(head)),
+        })
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(&mut head))) {
+        Ok(Ok(content)) => {
+            let mut defects = Vec::new();
+            if handle.changed() {
+                let what = "changed while it was read";
+                defects.push(Defect::new(Table::File, 0, what));
+            }
+            Read { content, defects, unreadable: None }
+        }
+        Ok(Err(error)) => Read {
+            content: Content::Other(elf::Ident::new(&[])),
+            defects: Vec::new(),
+            unreadable: Some(error.to_string()),
+        },
+        // The second net: tests count a caught panic as a failure.
+        Err(_) => Read {
+            content: Content::Other(elf::Ident::new(&[])),
+            defects: vec![Defect::new(Table::File, 0, "made the reader panic: a fault of linkaudit")],
+            unreadable: None,
+        },
+    }
+}
+
+/// Reads what the walk met, on the worker that met it.
+pub fn read_candidate(candidate: &Candidate, wants: Wants) -> Read {
+    read(&candidate.handle, wants)
+}
+
+/// Fills a corpus and answers needs.
+pub struct Collector<'t> {
+    tree: &'t dyn Tree,
+    wants: Wants,
+    real_dirs: FastMap<PathBuf, Option<PathBuf>>,
+}
+
+impl<'t> Collector<'t> {
+    /// A collector that reads from `tree`.
+    pub fn new(tree: &'t dyn Tree, wants: Wants) -> Self {
+        Self { tree, wants, real_dirs: FastMap::default() }
+    }
+
+    /// Takes the names a walk found, in order of their paths. `audited` says whether they were
+    /// given to audit or only as providers.
+    pub fn add_entries(&mut self, corpus: &mut Corpus, entries: Vec<Entry<Read>>, audited: bool) {
+        let mut reads: FastMap<(u64, u64), Read> = FastMap::default();
+        let mut names: Vec<(bool, PathBuf, Stat)> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if let Some(item) = entry.item {
+                reads.insert((entry.stat.dev, entry.stat.ino), item);
+            }
+            names.push((entry.is_link, entry.path, entry.stat));
+        }
+        // A file's own name comes before the links to it; byte order within each.
+        names.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.as_os_str().cmp(b.1.as_os_str())));
+        for (is_link, path, stat) in names {
+            let key = (stat.dev, stat.ino);
+            let file = match (corpus.by_inode.get(&key), reads.remove(&key)) {
+                (Some(file), _) => {
+                    corpus.files[*file].names.push(path.clone());
+                    *file
+                }
+                (None, Some(read)) => {
+                    let real = if is_link { path.clone() } else { self.real_path(&path) };
+                    let facts = facts(real, stat, read);
+                    let file = insert(corpus, facts);
+                    if corpus.files[file].path != path {
+                        corpus.files[file].names.push(path.clone());
+                    }
+                    file
+                }
+                (None, None) => continue,
+            };
+            corpus.files[file].audited |= audited;
+            corpus.files[file].provider |= !audited;
+            let bytes = path.as_os_str().as_bytes();
+            corpus.places.insert(bytes.into(), Place::File(file));
+        }
+    }
+
+    /// Reads what `needs` names. Parallel site 2: the reads; the corpus grows in the order of the
+    /// needs.
+    pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
+        needs.sort_unstable();
+        needs.dedup();
+        let (tree, wants) = (self.tree, self.wants);
+        let known = &*corpus;
+        let answers: Vec<Answer> =
+            needs.par_iter().map(|need| answer(tree, wants, known, need)).collect();
+        for (need, answer) in needs.into_iter().zip(answers) {
+            self.put(corpus, need, answer);
+        }
+    }
+
+    /// Asks every archive at hand for members that define `names`.
+    pub fn archive_definitions(
+        &self,
+        corpus: &mut Corpus,
+        names: &Names,
+    ) -> Vec<(FileId, Vec<Definition>)> {
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let archives: Vec<FileId> = corpus
+            .files
+            .entries()
+            .filter(|(_, facts)| matches!(facts.content, Content::Archive(_)))
+            .map(|(file, _)| file)
+            .collect();
+        let tree = self.tree;
+        let known = &*corpus;
+        let found: Vec<_> = archives
+            .par_iter()
+            .map(|file| read_definitions(tree, &known.files[*file].path, names))
+            .collect();
+        let mut out = Vec::new();
+        for (file, (definitions, defects)) in archives.into_iter().zip(found) {
+            corpus.files[file].defects.extend(defects);
+            out.push((file, definitions));
+        }
+        out
+    }
+
+    fn put(&mut self, corpus: &mut Corpus, need: Need, answer: Answer) {
+        match (need, answer) {
+            (Need::First { paths, .. }, Answer::Places(found)) => {
+                for (path, found) in paths.into_iter().zip(found) {
+                    let place = match found {
+                        Found::Place(place) => place,
+                        Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
+                    };
+                    corpus.places.insert(path.into(), place);
+                }
+            }
+            (Need::Directory(path), Answer::Directory(is)) => {
+                corpus.directories.insert(path.into(), is);
+            }
+            (Need::Bytes(path), Answer::Bytes(bytes)) => {
+                corpus.bytes.insert(path.into(), bytes);
+            }
+            (Need::Interpreter(file), Answer::Interpreter(interpreter)) => {
+                corpus.interpreters.insert(file, interpreter);
+            }
+            (Need::Tables(file), Answer::Tables(Some((stat, read)))) => {
+                replace(corpus, file, stat, *read);
+            }
+            (Need::Tables(file), _) => gone(corpus, file),
+            (Need::Relocations(file), Answer::Relocations(relocations)) => {
+                corpus.files[file].defects.extend(relocations.defects.iter().cloned());
+                corpus.relocations.insert(file, relocations);
+            }
+            // `answer` pairs each need with its own kind of answer.
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, corpus: &mut Corpus, path: &[u8], stat: Stat, read: Read) -> Place {
+        // Two needs of one round may have led to the same inode.
+        if let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino)) {
+            return Place::File(*file);
+        }
+        let real = self.real_path(&as_path(path));
+        Place::File(insert(corpus, facts(real, stat, read)))
+    }
+
+    /// `path` with links resolved, asking for each directory once.
+    fn real_path(&mut self, path: &Path) -> PathBuf {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf());
+        };
+        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+        if !self.real_dirs.contains_key(dir) {
+            self.real_dirs.insert(dir.to_path_buf(), self.tree.real_path(dir).ok());
+        }
+        match self.real_dirs.get(dir) {
+            Some(Some(real)) if !self.tree.is_link(path) => real.join(name),
+            _ => self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf()),
+        }
+    }
+}
+
+/// What one need was answered with, made on a worker.
+enum Answer {
+    /// As many as were looked at.
+    Places(Vec<Found>),
+    Directory(bool),
+    Bytes(Result<Box<[u8]>, Errno>),
+    Interpreter(elf::interpreter::Interpreter),
+    Tables(Option<(Stat, Box<Read>)>),
+    Relocations(elf::relocs::Relocations),
+}
+
+/// What lies at one path.
+enum Found {
+    Place(Place),
+    File(Stat, Box<Read>),
+}
+
+fn as_path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// Looks at paths until a loader for `target` would not go on.
+fn first(
+    tree: &dyn Tree,
+    wants: Wants,
+    corpus: &Corpus,
+    paths: &[Vec<u8>],
+    target: Option<Target>,
+) -> Vec<Found> {
+    let mut out = Vec::new();
+    for path in paths {
+        let found = look(tree, wants, corpus, path);
+        let passed = match &found {
+            Found::Place(Place::Failed(_)) => true,
+            Found::Place(Place::File(file)) => passed(&corpus.files[*file].content, target),
+            Found::File(_, read) => passed(&read.content, target),
+            Found::Place(Place::Directory | Place::Special(_)) => false,
+        };
+        out.push(found);
+        if !passed {
+            break;
+        }
+    }
+    out
+}
+
+fn look(tree: &dyn Tree, wants: Wants, corpus: &Corpus, path: &[u8]) -> Found {
+    if let Some(place) = corpus.place(path) {
+        return Found::Place(place);
+    }
+    match tree.open(&as_path(path)) {
+        Ok(Opened::File(handle)) => {
+            let stat = handle.stat();
+            match corpus.by_inode.get(&(stat.dev, stat.ino)) {
+                Some(file) => Found::Place(Place::File(*file)),
+                None => Found::File(stat, Box::new(read(&handle, wants))),
+            }
+        }
+        Ok(Opened::Directory) => Found::Place(Place::Directory),
+        Ok(Opened::Special(special)) => Found::Place(Place::Special(special)),
+        Err(errno) => Found::Place(Place::Failed(errno)),
+    }
+}
+
+/// True for a file of another class or machine, which a search passes over.
+fn passed(content: &Content, target: Option<Target>) -> bool {
+    target.is_some_and(|target| {
+        matches!(content.verdict(target), Verdict::WrongClass | Verdict::WrongMachine)
+    })
+}
+
+fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer {
+    match need {
+        Need::First { paths, target } => {
+            Answer::Places(first(tree, wants, corpus, paths, *target))
+        }
+        Need::Directory(path) => {
+            Answer::Directory(tree.kind(&as_path(path)) == Ok(crate::tree::Kind::Directory))
+        }
+        Need::Bytes(path) => Answer::Bytes(read_bytes(tree, &as_path(path))),
+        Need::Interpreter(file) => {
+            let found = tree.open(&corpus.files[*file].path).ok().and_then(|opened| match opened {
+                Opened::File(handle) => elf::interpreter::read(&handle).ok(),
+                Opened::Directory | Opened::Special(_) => None,
+            });
+            Answer::Interpreter(found.unwrap_or_default())
+        }
+        Need::Tables(file) => match tree.open(&corpus.files[*file].path) {
+            Ok(Opened::File(handle)) => {
+                let read = read(&handle, Wants { tables: true });
+                Answer::Tables(Some((handle.stat(), Box::new(read))))
+            }
+            Ok(_) | Err(_) => Answer::Tables(None),
+        },
+        Need::Relocations(file) => Answer::Relocations(read_relocations(tree, &corpus.files[*file])),
+    }
+}
+
+fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
+    match tree.open(path)? {
+        Opened::File(handle) => {
+            let len = handle.stat().len.min(MOST_BYTES);
+            crate::format::read_range(&handle, 0, len).map(Into::into).map_err(|_| Errno::IO)
+        }
+        Opened::Directory => Err(Errno::ISDIR),
+        Opened::Special(_) => Err(Errno::NXIO),
+    }
+}
+
+fn read_definitions(
+    tree: &dyn Tree,
+    path: &Path,
+    names: &Names,
+) -> (Vec<Definition>, Vec<Defect>) {
+    let mut defects = Vec::new();
+    let found = match tree.open(path) {
+        Ok(Opened::File(handle)) => archive::definitions(&handle, names, &mut defects).ok(),
+        Ok(_) | Err(_) => None,
+    };
+    if found.is_none() {
+        defects.push(Defect::new(Table::File, 0, "could not be read again"));
+    }
+    (found.unwrap_or_default(), defects)
+}
+
+fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocations {
+    let failed = |what| elf::relocs::Relocations {
+        list: Vec::new(),
+        defects: vec![Defect::new(Table::Relocations, 0, what)],
+    };
+    let Some(object) = facts.object() else { return elf::relocs::Relocations::default() };
+    match tree.open(&facts.path) {
+        Ok(Opened::File(handle)) if handle.stat() == facts.stat => {
+            elf::relocs::read(&handle, object).unwrap_or_else(|_| failed("could not be read"))
+        }
+        _ => failed("could not be read: the file changed while it was audited"),
+    }
+}
+
+fn facts(path: PathBuf, stat: Stat, read: Read) -> FileFacts {
+    let Read { content, defects, unreadable } = read;
+    FileFacts {
+        path,
+        names: Vec::new(),
+        stat,
+        audited: false,
+        provider: false,
+        content,
+        defects,
+        unreadable,
+    }
+}
+
+fn insert(corpus: &mut Corpus, facts: FileFacts) -> FileId {
+    let key = (facts.stat.dev, facts.stat.ino);
+    let path: Box<[u8]> = facts.path.as_os_str().as_bytes().into();
+    let file = corpus.files.push(facts);
+    corpus.by_inode.insert(key, file);
+    corpus.places.insert(path, Place::File(file));
+    file
+}
+
+/// A file was read again for its tables: everything else must still be the same version.
+fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
+    if stat != corpus.files[file].stat {
+        return gone(corpus, file);
+    }
+    corpus.files[file].content = read.content;
+    corpus.files[file].defects.extend(read.defects);
+    if corpus.files[file].object().is_some_and(|object| object.tables.is_none()) {
+        gone(corpus, file);
+    }
+}
+
+/// The tables of a file cannot be had any more; it stays in the corpus with empty ones.
+fn gone(corpus: &mut Corpus, file: FileId) {
+    let facts = &mut corpus.files[file];
+    let what = "changed while it was audited";
+    facts.defects.push(Defect::new(Table::File, 0, what));
+    if let Content::Elf(object) = &mut facts.content {
+        object.tables = Some(elf::Tables::empty());
+    }
+}
+
+/// The words for a place where a loader finds nothing.
+pub fn describe_failure(errno: Errno) -> String {
+    describe(errno)
+}

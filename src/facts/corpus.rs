@@ -1,0 +1,75 @@
+//! The facts of a run: files by id and by inode, what lies at each path that was asked for, and
+//! what was read of files on demand.
+
+use super::{FileFacts, Need};
+use crate::format::elf::interpreter::Interpreter;
+use crate::format::elf::relocs::Relocations;
+use crate::id::{FastMap, FileId, IdVec};
+use crate::tree::{Errno, Special};
+use std::path::Path;
+
+/// What lies at a path once links are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file.
+    File(FileId),
+    /// A directory.
+    Directory,
+    /// Something the loader would open and we do not.
+    Special(Special),
+    /// `open` fails so.
+    Failed(Errno),
+}
+
+/// All facts of a run.
+#[derive(Default)]
+pub struct Corpus {
+    /// Files, one for each inode.
+    pub files: IdVec<FileId, FileFacts>,
+    pub(super) by_inode: FastMap<(u64, u64), FileId>,
+    pub(super) places: FastMap<Box<[u8]>, Place>,
+    pub(super) directories: FastMap<Box<[u8]>, bool>,
+    pub(super) bytes: FastMap<Box<[u8]>, Result<Box<[u8]>, Errno>>,
+    pub(super) interpreters: FastMap<FileId, Interpreter>,
+    pub(super) relocations: FastMap<FileId, Relocations>,
+}
+
+impl Corpus {
+    /// What lies at `path`, if it was looked at.
+    pub fn place(&self, path: &[u8]) -> Option<Place> {
+        self.places.get(path).copied()
+    }
+
+    /// Whether `path` is a directory.
+    pub fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
+        self.directories.get(path).copied().ok_or_else(|| Need::Directory(path.to_vec()))
+    }
+
+    /// The content of the configuration file at `path`; an error number if it cannot be read.
+    pub fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need> {
+        match self.bytes.get(path) {
+            Some(Ok(bytes)) => Ok(Ok(bytes)),
+            Some(Err(errno)) => Ok(Err(*errno)),
+            None => Err(Need::Bytes(path.to_vec())),
+        }
+    }
+
+    /// What the loader binary `file` says of itself.
+    pub fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need> {
+        self.interpreters.get(&file).ok_or(Need::Interpreter(file))
+    }
+
+    /// The relocations of `file`.
+    pub fn relocations(&self, file: FileId) -> Result<&Relocations, Need> {
+        self.relocations.get(&file).ok_or(Need::Relocations(file))
+    }
+
+    /// The file whose path, links resolved, is `path`, if it was read under any name.
+    pub fn file_at(&self, path: &Path) -> Option<FileId> {
+        use std::os::unix::ffi::OsStrExt as _;
+        match self.places.get(path.as_os_str().as_bytes()) {
+            Some(Place::File(file)) => Some(*file),
+            _ => None,
+        }
+    }
+}

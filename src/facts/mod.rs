@@ -1,0 +1,116 @@
+//! Facts: what is known of files, owned and small, and the collection of all of them.
+//!
+//! The [`Corpus`] grows only in `audit`'s loop, through `collect`; every later stage reads it
+//! through a `&`. A stage that misses a fact answers with a [`Need`].
+
+pub mod collect;
+mod corpus;
+pub mod providers;
+mod view;
+
+pub use corpus::{Corpus, Place};
+pub use view::View;
+
+use crate::format::Defect;
+use crate::format::archive::Archive;
+use crate::format::elf::{Ident, Object, Target, Verdict};
+use crate::id::FileId;
+use crate::tree::Stat;
+use std::path::{Path, PathBuf};
+
+/// All that is known of one file.
+#[derive(Debug)]
+pub struct FileFacts {
+    /// The file's name with links resolved; of hard links the first in byte order.
+    pub path: PathBuf,
+    /// Other names under which the walk met it.
+    pub names: Vec<PathBuf>,
+    /// Identity, size and times.
+    pub stat: Stat,
+    /// It lies in what was given to audit.
+    pub audited: bool,
+    /// It lies in a `--lib-path`.
+    pub provider: bool,
+    /// What it holds.
+    pub content: Content,
+    /// What is wrong with it beyond the format's own defects.
+    pub defects: Vec<Defect>,
+    /// The kernel refused to read it: the words for the error.
+    pub unreadable: Option<String>,
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub enum Content {
+    /// An ELF file.
+    Elf(Box<Object>),
+    /// A static archive.
+    Archive(Archive),
+    /// Anything else, with what a loader would see of it.
+    Other(Ident),
+}
+
+impl FileFacts {
+    /// The ELF object, if the file is one.
+    pub fn object(&self) -> Option<&Object> {
+        match &self.content {
+            Content::Elf(object) => Some(object),
+            Content::Archive(_) | Content::Other(_) => None,
+        }
+    }
+
+    /// The name by which the walk met the file first, or the path of a dependency.
+    pub fn shown(&self) -> &Path {
+        self.names.first().unwrap_or(&self.path)
+    }
+
+    /// All defects with the file's own first.
+    pub fn all_defects(&self) -> impl Iterator<Item = &Defect> {
+        let format: &[Defect] = match &self.content {
+            Content::Elf(object) => &object.defects,
+            Content::Archive(archive) => &archive.defects,
+            Content::Other(_) => &[],
+        };
+        self.defects.iter().chain(format)
+    }
+
+    /// The name without directories.
+    pub fn file_name(&self) -> &Path {
+        self.path.file_name().map_or(&self.path, Path::new)
+    }
+}
+
+/// A fact that a stage misses.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Need {
+    /// What lies at these paths, up to the first at which a loader for `target` stops to look
+    /// further, and the facts of the files met.
+    First {
+        /// Paths in the order in which they are tried.
+        paths: Vec<Vec<u8>>,
+        /// Whose files are not passed over; nothing to take any file.
+        target: Option<Target>,
+    },
+    /// Whether a path is a directory.
+    Directory(Vec<u8>),
+    /// The content of a configuration file of the loader (cache, preload list).
+    Bytes(Vec<u8>),
+    /// What a loader binary says of itself.
+    Interpreter(FileId),
+    /// The dynamic tables of a file that was read without them.
+    Tables(FileId),
+    /// The relocations of a file.
+    Relocations(FileId),
+}
+
+impl Content {
+    /// What a loader for `target` says when its search leads to this file.
+    pub fn verdict(&self, target: Target) -> Verdict {
+        match self {
+            Self::Elf(object) => object.header.verdict(target),
+            // An archive begins with text and is longer than an ELF header.
+            Self::Archive(_) => Verdict::Fatal("invalid ELF header"),
+            Self::Other(ident) => ident.verdict(target),
+        }
+    }
+}

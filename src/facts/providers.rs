@@ -1,0 +1,87 @@
+//! Definitions of unbound names in files at hand: what is audited and what `--lib-path` names. One
+//! pass over the hash words of each file's table finds them all; archives are read on demand.
+
+use super::{Content, Corpus};
+use crate::format::archive::{Definition, Names};
+use crate::format::elf::Tables;
+use crate::id::{FastMap, FileId};
+use rayon::prelude::*;
+
+/// A place that defines a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// The library or archive.
+    pub file: FileId,
+    /// The member of an archive.
+    pub member: Option<Box<[u8]>>,
+}
+
+/// Providers by name.
+#[derive(Default)]
+pub struct Providers {
+    by_name: FastMap<Box<[u8]>, Vec<Provider>>,
+}
+
+impl Providers {
+    /// Files other than `not` that define `name`.
+    pub fn of<'p>(&'p self, name: &[u8], not: FileId) -> impl Iterator<Item = &'p Provider> {
+        self.by_name.get(name).into_iter().flatten().filter(move |provider| provider.file != not)
+    }
+
+    /// Looks for `names` in the tables of all files at hand, and adds what archives were found to
+    /// define.
+    pub fn find(corpus: &Corpus, names: &Names, archives: Vec<(FileId, Vec<Definition>)>) -> Self {
+        let mut out = Self::default();
+        if names.is_empty() {
+            return out;
+        }
+        let files: Vec<FileId> = corpus.files.ids().collect();
+        let hits: Vec<Vec<(&[u8], FileId)>> = files
+            .par_iter()
+            .map(|file| {
+                let facts = &corpus.files[*file];
+                let tables = facts.object().and_then(|object| object.tables.as_ref());
+                let at_hand = facts.audited || facts.provider;
+                match (tables, &facts.content) {
+                    (Some(tables), Content::Elf(_)) if at_hand => {
+                        defined(tables, names).into_iter().map(|name| (name, *file)).collect()
+                    }
+                    _ => Vec::new(),
+                }
+            })
+            .collect();
+        for (name, file) in hits.into_iter().flatten() {
+            out.by_name.entry(name.into()).or_default().push(Provider { file, member: None });
+        }
+        for (file, definitions) in archives {
+            for found in definitions {
+                let provider = Provider { file, member: Some(found.member) };
+                out.by_name.entry(found.symbol).or_default().push(provider);
+            }
+        }
+        out
+    }
+}
+
+fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<&'t [u8]> {
+    let mut out = Vec::new();
+    let mut visit = |symbol: u32| {
+        if let Some(symbol) = tables.symbol(symbol)
+            && symbol.is_export()
+            && names.contains(symbol.name)
+        {
+            out.push(symbol.name);
+        }
+    };
+    let hashed = tables.each_gnu_hash(|hash, symbol| {
+        if names.may_contain(hash) {
+            visit(symbol);
+        }
+    });
+    if !hashed {
+        tables.symbols().for_each(|symbol| visit(symbol.index));
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}

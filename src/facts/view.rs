@@ -1,0 +1,57 @@
+//! The model that resolving and binding run on: the corpus seen through one value, so that a
+//! proof of a fix can run the same code on a changed model. It answers, or names the fact it misses.
+
+use super::{Corpus, FileFacts, Need, Place};
+use crate::format::elf::Object;
+use crate::format::elf::interpreter::Interpreter;
+use crate::format::elf::relocs::Relocations;
+use crate::id::FileId;
+use crate::tree::Errno;
+
+/// What lies in the audited system, as far as it is known.
+#[derive(Clone, Copy)]
+pub struct View<'c> {
+    corpus: &'c Corpus,
+}
+
+impl<'c> View<'c> {
+    /// The corpus as it is.
+    pub fn new(corpus: &'c Corpus) -> Self {
+        Self { corpus }
+    }
+
+    /// The facts of a file.
+    pub fn file(&self, file: FileId) -> &'c FileFacts {
+        &self.corpus.files[file]
+    }
+
+    /// The ELF object in a file, if it holds one.
+    pub fn object(&self, file: FileId) -> Option<&'c Object> {
+        self.corpus.files[file].object()
+    }
+
+    /// What lies at `path`.
+    pub fn place(&self, path: &[u8]) -> Option<Place> {
+        self.corpus.place(path)
+    }
+
+    /// Whether `path` is a directory.
+    pub fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
+        self.corpus.is_directory(path)
+    }
+
+    /// A configuration file of the loader.
+    pub fn bytes(&self, path: &[u8]) -> Result<Result<&'c [u8], Errno>, Need> {
+        self.corpus.bytes(path)
+    }
+
+    /// What a loader binary says of itself.
+    pub fn interpreter(&self, file: FileId) -> Result<&'c Interpreter, Need> {
+        self.corpus.interpreter(file)
+    }
+
+    /// The relocations of a file.
+    pub fn relocations(&self, file: FileId) -> Result<&'c Relocations, Need> {
+        self.corpus.relocations(file)
+    }
+}

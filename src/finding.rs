@@ -1,0 +1,136 @@
+//! Findings: one fact each, with the evidence for it. Rules make them, `judge` gives them a level,
+//! `report` writes them. A finding holds names, never ids.
+
+use crate::package::Located;
+use std::path::PathBuf;
+
+/// When a finding strikes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum When {
+    /// The program does not start, or the library cannot be loaded.
+    Load,
+    /// The program ends when the function is first called.
+    Call,
+}
+
+/// What a piece of evidence is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EvidenceKind {
+    /// A root under which the fact holds.
+    Root,
+    /// One hop of the chain from the first root, in order.
+    Chain,
+    /// A path that was tried.
+    Tried,
+    /// A file at hand that could help.
+    Candidate,
+    /// Who refers to the symbol.
+    Reference,
+    /// Who should provide it.
+    Provider,
+    /// A reference that this finding explains.
+    Explained,
+}
+
+/// One piece of evidence; fields that do not apply are empty.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Evidence {
+    /// What it is.
+    pub kind: Option<EvidenceKind>,
+    /// A file, by path.
+    pub path: Option<PathBuf>,
+    /// A name as it was asked for.
+    pub name: Option<Vec<u8>>,
+    /// A symbol.
+    pub symbol: Option<Vec<u8>>,
+    /// Its version.
+    pub version: Option<Vec<u8>>,
+    /// A member of the archive at `path`.
+    pub member: Option<Vec<u8>>,
+    /// How a file was found.
+    pub how: Option<&'static str>,
+    /// Why it was not taken.
+    pub reason: Option<String>,
+}
+
+impl Evidence {
+    /// Evidence of one kind with nothing else set.
+    pub fn new(kind: EvidenceKind) -> Self {
+        Self { kind: Some(kind), ..Self::default() }
+    }
+
+    /// With a path.
+    pub fn at(kind: EvidenceKind, path: PathBuf) -> Self {
+        Self { path: Some(path), ..Self::new(kind) }
+    }
+}
+
+/// One fact that a rule states.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The rule's id.
+    pub rule: &'static str,
+    /// The file it is about.
+    pub file: Located,
+    /// The first root, in byte order, under which it holds.
+    pub root: Option<PathBuf>,
+    /// A symbol, raw.
+    pub symbol: Option<Vec<u8>>,
+    /// A version.
+    pub version: Option<Vec<u8>>,
+    /// A library by the name it was asked for.
+    pub library: Option<Vec<u8>>,
+    /// What it is about where no other key fits.
+    pub detail: Option<Vec<u8>>,
+    /// When it strikes.
+    pub when: Option<When>,
+    /// One sentence without names of demangled symbols.
+    pub message: String,
+    /// What proves it.
+    pub evidence: Vec<Evidence>,
+    /// A command that shows the fact with another tool.
+    pub witness: Option<String>,
+}
+
+impl Finding {
+    /// A finding of `rule` about `file` with nothing else set.
+    pub fn new(rule: &'static str, file: Located, message: String) -> Self {
+        Self {
+            rule,
+            file,
+            root: None,
+            symbol: None,
+            version: None,
+            library: None,
+            detail: None,
+            when: None,
+            message,
+            evidence: Vec::new(),
+            witness: None,
+        }
+    }
+
+    /// Evidence of one kind.
+    pub fn evidence_of(&self, kind: EvidenceKind) -> impl Iterator<Item = &Evidence> {
+        self.evidence.iter().filter(move |evidence| evidence.kind == Some(kind))
+    }
+
+    /// The file's whole path.
+    pub fn full_path(&self) -> PathBuf {
+        match &self.file.prefix {
+            Some(prefix) => prefix.join(&self.file.path),
+            None => self.file.path.clone(),
+        }
+    }
+
+    /// The order of a report: by place, rule, and what the fact is about.
+    pub fn key(&self) -> impl Ord + use<'_> {
+        (
+            &self.file,
+            self.rule,
+            (&self.library, &self.symbol, &self.version, &self.detail),
+        )
+    }
+}

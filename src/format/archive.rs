@@ -1,0 +1,223 @@
+//! Static archives (`ar`): recognised when they are met, and asked for the members that define
+//! given names when a reference found no definition. Members are read for their symbols only where
+//! the archive has no index. Coverage of members is not answered here.
+
+use super::{Defect, ReadError, Table, elf::hash, read_range};
+use crate::id::FastSet;
+use crate::tree::Handle;
+use object::archive;
+use object::read::elf::{FileHeader, Sym};
+use object::{Endianness, elf};
+
+/// Size of a member header, in bytes.
+const HEADER: u64 = 60;
+/// Members larger than this are not read for their symbols; no compiler writes such objects.
+const MOST_MEMBER: u64 = 1 << 30;
+
+/// What is known of an archive before anybody asks for a name.
+#[derive(Debug, Default)]
+pub struct Archive {
+    /// What is wrong with it.
+    pub defects: Vec<Defect>,
+}
+
+/// A member that defines a name somebody asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// The symbol.
+    pub symbol: Box<[u8]>,
+    /// The member's name; empty where it cannot be read.
+    pub member: Box<[u8]>,
+}
+
+/// The names somebody asks for.
+#[derive(Default)]
+pub struct Names {
+    hashes: FastSet<u32>,
+    names: FastSet<Box<[u8]>>,
+}
+
+impl Names {
+    /// Adds a name.
+    pub fn insert(&mut self, name: &[u8]) {
+        self.hashes.insert(hash::gnu(name) & !1);
+        self.names.insert(name.into());
+    }
+
+    /// True if the name is among those asked for.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        self.names.contains(name)
+    }
+
+    /// True if a name with this GNU hash (without its lowest bit) may be among them.
+    pub fn may_contain(&self, hash: u32) -> bool {
+        self.hashes.contains(&hash)
+    }
+
+    /// True if nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+/// Looks at the first member header, so that a damaged archive is known when it is met.
+pub fn read(file: &Handle) -> Result<Archive, ReadError> {
+    let mut out = Archive::default();
+    if file.stat().len > 8 && member(file, 8)?.is_none() {
+        out.defects.push(Defect::new(Table::MemberHeader, 8, "is not a member header"));
+    }
+    Ok(out)
+}
+
+struct Member {
+    name: [u8; 16],
+    data: u64,
+    size: u64,
+}
+
+impl Member {
+    fn name(&self) -> &[u8] {
+        self.name.trim_ascii_end()
+    }
+}
+
+fn member(file: &Handle, at: u64) -> Result<Option<Member>, ReadError> {
+    let bytes = read_range(file, at, HEADER)?;
+    let Ok((header, _)) = object::pod::from_bytes::<archive::Header>(&bytes) else { return Ok(None) };
+    let size = std::str::from_utf8(&header.size).ok().and_then(|text| text.trim().parse().ok());
+    Ok(match size {
+        Some(size) if header.terminator == archive::TERMINATOR => {
+            Some(Member { name: header.name, data: at + HEADER, size })
+        }
+        _ => None,
+    })
+}
+
+/// Members of the archive in `file` that define one of `names`, in the order of its index.
+pub fn definitions(
+    file: &Handle,
+    names: &Names,
+    defects: &mut Vec<Defect>,
+) -> Result<Vec<Definition>, ReadError> {
+    let Some(first) = member(file, 8)? else { return Ok(Vec::new()) };
+    match first.name() {
+        b"/" => gnu_index(file, &first, 4, names, defects),
+        b"/SYM64/" => gnu_index(file, &first, 8, names, defects),
+        _ => scan(file, names, defects),
+    }
+}
+
+/// The GNU index: a count, that many member offsets (big-endian), then as many names.
+fn gnu_index(
+    file: &Handle,
+    index: &Member,
+    width: usize,
+    names: &Names,
+    defects: &mut Vec<Defect>,
+) -> Result<Vec<Definition>, ReadError> {
+    let bytes = read_range(file, index.data, index.size)?;
+    let number = |at: usize| -> Option<u64> {
+        let raw = bytes.get(at..at.checked_add(width)?)?;
+        Some(raw.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
+    };
+    let count = number(0).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let texts = count.checked_add(1).and_then(|n| n.checked_mul(width)).and_then(|at| bytes.get(at..));
+    let Some(texts) = texts else {
+        let what = "ends before the number of symbols it claims";
+        defects.push(Defect::new(Table::ArchiveIndex, index.data, what));
+        return Ok(Vec::new());
+    };
+    let mut out = Vec::new();
+    let mut long_names = None;
+    for (i, name) in texts.split(|b| *b == 0).take(count).enumerate() {
+        if names.contains(name) {
+            let at = number((i + 1) * width).unwrap_or(0);
+            let member = member_name(file, at, index, &mut long_names)?;
+            out.push(Definition { symbol: name.into(), member });
+        }
+    }
+    Ok(out)
+}
+
+/// A member's name: `name/` in its header, or `/OFFSET` into the table of long names behind the index.
+fn member_name(
+    file: &Handle,
+    at: u64,
+    index: &Member,
+    long_names: &mut Option<Vec<u8>>,
+) -> Result<Box<[u8]>, ReadError> {
+    let Some(found) = member(file, at)? else { return Ok(Box::default()) };
+    let name = found.name();
+    let Some(offset) = name.strip_prefix(b"/") else {
+        return Ok(name.strip_suffix(b"/").unwrap_or(name).into());
+    };
+    if long_names.is_none() {
+        let next = index.data + index.size + (index.size & 1);
+        *long_names = Some(match member(file, next)? {
+            Some(table) if table.name() == b"//" => read_range(file, table.data, table.size)?,
+            _ => Vec::new(),
+        });
+    }
+    let table = long_names.as_deref().unwrap_or_default();
+    let offset = offset.split(|b| *b == b':').next().unwrap_or_default();
+    let offset = std::str::from_utf8(offset).ok().and_then(|text| text.parse::<usize>().ok());
+    let rest = offset.and_then(|offset| table.get(offset..)).unwrap_or_default();
+    let name = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+    Ok(name.strip_suffix(b"/").unwrap_or(name).into())
+}
+
+/// An archive without a GNU index: every ELF member's own symbol table.
+fn scan(file: &Handle, names: &Names, defects: &mut Vec<Defect>) -> Result<Vec<Definition>, ReadError> {
+    let mut out = Vec::new();
+    let mut at = 8;
+    while at < file.stat().len {
+        let Some(found) = member(file, at)? else {
+            defects.push(Defect::new(Table::MemberHeader, at, "is not a member header"));
+            break;
+        };
+        let bytes = read_range(file, found.data, found.size.min(MOST_MEMBER))?;
+        let bytes = match found.name().strip_prefix(b"#1/") {
+            // BSD: the name stands before the data.
+            Some(len) => {
+                let len = std::str::from_utf8(len).ok().and_then(|text| text.parse().ok());
+                bytes.get(len.unwrap_or(0)..).unwrap_or_default()
+            }
+            None => &bytes,
+        };
+        let name = found.name();
+        let name = name.strip_suffix(b"/").unwrap_or(name);
+        for symbol in defined(bytes).into_iter().filter(|symbol| names.contains(symbol)) {
+            out.push(Definition { symbol: symbol.into(), member: name.into() });
+        }
+        let Some(next) = found.data.checked_add(found.size + (found.size & 1)) else { break };
+        at = next;
+    }
+    Ok(out)
+}
+
+/// Names of global definitions in a relocatable ELF object.
+fn defined(bytes: &[u8]) -> Vec<&[u8]> {
+    match bytes.get(4) {
+        Some(class) if *class == elf::ELFCLASS64.0 => {
+            defined_as::<elf::FileHeader64<Endianness>>(bytes)
+        }
+        Some(_) => defined_as::<elf::FileHeader32<Endianness>>(bytes),
+        None => Vec::new(),
+    }
+}
+
+fn defined_as<H: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Vec<&[u8]> {
+    let read = || -> object::read::Result<Vec<&[u8]>> {
+        let header = H::parse(bytes)?;
+        let e = header.endian()?;
+        let sections = header.sections(e, bytes)?;
+        let symbols = sections.symbols(e, bytes, elf::SHT_SYMTAB)?;
+        let strings = symbols.strings();
+        Ok(symbols
+            .iter()
+            .filter(|s| s.st_bind() != elf::STB_LOCAL && s.st_shndx(e) != elf::SHN_UNDEF)
+            .filter_map(|s| s.name(e, strings).ok())
+            .collect())
+    };
+    read().unwrap_or_default()
+}

@@ -1,0 +1,132 @@
+//! The dynamic section as `elf/get-dynamic-info.h` reads it: of a repeated tag the last entry
+//! counts, needs keep their order, DT_NULL ends it.
+
+use super::NeedKind;
+use super::header::Header;
+use super::tables::endian;
+use object::elf;
+use object::read::elf::{Dyn, FileHeader};
+
+/// Values of the tags that matter, addresses not yet turned into offsets.
+#[derive(Default, Debug)]
+pub(super) struct Dynamic {
+    pub(super) needs: Vec<(NeedKind, u64)>,
+    pub(super) soname: Option<u64>,
+    pub(super) rpath: Option<u64>,
+    pub(super) runpath: Option<u64>,
+    pub(super) strtab: Option<u64>,
+    pub(super) strsz: Option<u64>,
+    pub(super) symtab: Option<u64>,
+    pub(super) hash: Option<u64>,
+    pub(super) gnu_hash: Option<u64>,
+    pub(super) versym: Option<u64>,
+    pub(super) verneed: Option<u64>,
+    pub(super) verdef: Option<u64>,
+    pub(super) rela: Option<u64>,
+    pub(super) relasz: u64,
+    pub(super) relacount: u64,
+    pub(super) rel: Option<u64>,
+    pub(super) relsz: u64,
+    pub(super) relcount: u64,
+    pub(super) jmprel: Option<u64>,
+    pub(super) pltrelsz: u64,
+    /// DT_PLTREL is DT_RELA.
+    pub(super) plt_is_rela: bool,
+    pub(super) relr: bool,
+    pub(super) flags: u64,
+    pub(super) flags_1: u64,
+    pub(super) symbolic_tag: bool,
+    pub(super) bind_now_tag: bool,
+    /// All addresses, to know where a table ends: where the next one starts.
+    pub(super) addresses: Vec<u64>,
+    /// DT_NULL was there.
+    pub(super) terminated: bool,
+}
+
+impl Dynamic {
+    pub(super) fn parse(header: &Header, bytes: &[u8]) -> Self {
+        if header.is_64 {
+            Self::parse_as::<elf::FileHeader64<object::Endianness>>(header, bytes)
+        } else {
+            Self::parse_as::<elf::FileHeader32<object::Endianness>>(header, bytes)
+        }
+    }
+
+    fn parse_as<H: FileHeader<Endian = object::Endianness>>(header: &Header, bytes: &[u8]) -> Self {
+        let e = endian(header.big);
+        let count = bytes.len() / size_of::<H::Dyn>();
+        let mut out = Self::default();
+        let Ok((entries, _)) = object::pod::slice_from_bytes::<H::Dyn>(bytes, count) else {
+            return out;
+        };
+        for entry in entries {
+            let (tag, value) = (entry.d_tag(e), entry.d_val(e).into());
+            if tag == elf::DT_NULL {
+                out.terminated = true;
+                break;
+            }
+            out.take(tag, value);
+        }
+        out
+    }
+
+    fn take(&mut self, tag: elf::DynamicTag, value: u64) {
+        match tag {
+            elf::DT_NEEDED => self.needs.push((NeedKind::Needed, value)),
+            elf::DT_AUXILIARY => self.needs.push((NeedKind::Auxiliary, value)),
+            elf::DT_FILTER => self.needs.push((NeedKind::Filter, value)),
+            elf::DT_SONAME => self.soname = Some(value),
+            elf::DT_RPATH => self.rpath = Some(value),
+            elf::DT_RUNPATH => self.runpath = Some(value),
+            elf::DT_STRSZ => self.strsz = Some(value),
+            elf::DT_RELASZ => self.relasz = value,
+            elf::DT_RELSZ => self.relsz = value,
+            elf::DT_RELACOUNT => self.relacount = value,
+            elf::DT_RELCOUNT => self.relcount = value,
+            elf::DT_PLTRELSZ => self.pltrelsz = value,
+            elf::DT_PLTREL => self.plt_is_rela = value == elf::DT_RELA.0 as u64,
+            elf::DT_FLAGS => self.flags = value,
+            elf::DT_FLAGS_1 => self.flags_1 = value,
+            elf::DT_SYMBOLIC => self.symbolic_tag = true,
+            elf::DT_BIND_NOW => self.bind_now_tag = true,
+            elf::DT_STRTAB => self.strtab = self.address(value),
+            elf::DT_SYMTAB => self.symtab = self.address(value),
+            elf::DT_HASH => self.hash = self.address(value),
+            elf::DT_GNU_HASH => self.gnu_hash = self.address(value),
+            elf::DT_VERSYM => self.versym = self.address(value),
+            elf::DT_VERNEED => self.verneed = self.address(value),
+            elf::DT_VERDEF => self.verdef = self.address(value),
+            elf::DT_RELA => self.rela = self.address(value),
+            elf::DT_REL => self.rel = self.address(value),
+            elf::DT_JMPREL => self.jmprel = self.address(value),
+            elf::DT_RELR => {
+                self.relr = true;
+                self.address(value);
+            }
+            elf::DT_INIT | elf::DT_FINI | elf::DT_INIT_ARRAY | elf::DT_FINI_ARRAY
+            | elf::DT_PLTGOT => {
+                self.address(value);
+            }
+            _ => {}
+        }
+    }
+
+    fn address(&mut self, value: u64) -> Option<u64> {
+        self.addresses.push(value);
+        Some(value)
+    }
+
+    pub(super) fn symbolic(&self) -> bool {
+        self.symbolic_tag || self.flags & u64::from(elf::DF_SYMBOLIC.0) != 0
+    }
+
+    pub(super) fn bind_now(&self) -> bool {
+        self.bind_now_tag
+            || self.flags & u64::from(elf::DF_BIND_NOW.0) != 0
+            || self.flags_1 & u64::from(elf::DF_1_NOW.0) != 0
+    }
+
+    pub(super) fn has_flag_1(&self, flag: elf::DynamicFlags1) -> bool {
+        self.flags_1 & u64::from(flag.0) != 0
+    }
+}

@@ -1,0 +1,193 @@
+//! The ELF header, and the checks that glibc makes of it before it maps a file
+//! (`elf/dl-load.c`, `open_verify`). It does not judge segments or tables.
+
+use super::machine;
+use object::elf;
+
+/// The first bytes of any file that a loader may be led to, kept to answer what it would say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ident {
+    /// e_ident, zero where the file is shorter.
+    pub bytes: [u8; 16],
+    /// How much of the file the loader's first read sees, at most 64.
+    pub seen: u8,
+}
+
+/// The ELF header in the byte order of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// e_ident and the length seen.
+    pub ident: Ident,
+    /// EI_CLASS is ELFCLASS64.
+    pub is_64: bool,
+    /// EI_DATA is ELFDATA2MSB.
+    pub big: bool,
+    /// e_type
+    pub kind: u16,
+    /// e_machine
+    pub machine: u16,
+    /// e_version
+    pub version: u32,
+    /// e_flags
+    pub flags: u32,
+    /// e_phoff
+    pub phoff: u64,
+    /// e_phentsize
+    pub phentsize: u16,
+    /// e_phnum
+    pub phnum: u16,
+    /// The program headers could be read whole.
+    pub phdrs_present: bool,
+}
+
+/// The objects that one loader takes: those of its own class, byte order and machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Target {
+    /// ELFCLASS64
+    pub is_64: bool,
+    /// ELFDATA2MSB
+    pub big: bool,
+    /// e_machine
+    pub machine: u16,
+    /// e_flags
+    pub flags: u32,
+}
+
+/// What a loader says to a file that lies where it searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is taken.
+    Accepted,
+    /// Another ELFCLASS: passed over, and remembered for the error text.
+    WrongClass,
+    /// Another machine: passed over in silence.
+    WrongMachine,
+    /// The loader stops with this text.
+    Fatal(&'static str),
+}
+
+impl Ident {
+    /// What is kept of the first bytes of a file.
+    pub fn new(head: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        let n = head.len().min(16);
+        bytes[..n].copy_from_slice(&head[..n]);
+        Self { bytes, seen: u8::try_from(head.len().min(64)).unwrap_or(64) }
+    }
+
+    /// What a loader for `target` says to a file that has no readable ELF header.
+    pub fn verdict(&self, target: Target) -> Verdict {
+        let header_size = if target.is_64 { 64 } else { 52 };
+        if self.seen < header_size {
+            return Verdict::Fatal("file too short");
+        }
+        let ident = &self.bytes;
+        if !ident.starts_with(&elf::ELFMAG) {
+            return Verdict::Fatal("invalid ELF header");
+        }
+        let class = if target.is_64 { elf::ELFCLASS64.0 } else { elf::ELFCLASS32.0 };
+        if ident[4] != class {
+            return Verdict::WrongClass;
+        }
+        let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
+        if ident[5] != data {
+            return Verdict::Fatal(if target.big {
+                "ELF file data encoding not big-endian"
+            } else {
+                "ELF file data encoding not little-endian"
+            });
+        }
+        if ident[6] != elf::EV_CURRENT.0 {
+            return Verdict::Fatal("ELF file version ident does not match current one");
+        }
+        // sysdeps/gnu/ldsodefs.h: GNU may use ABI versions below LIBC_ABI_MAX, System V only 0.
+        if ident[7] != elf::ELFOSABI_SYSV.0 && ident[7] != elf::ELFOSABI_GNU.0 {
+            return Verdict::Fatal("ELF file OS ABI invalid");
+        }
+        if ident[8] != 0 && !(ident[7] == elf::ELFOSABI_GNU.0 && ident[8] < LIBC_ABI_MAX) {
+            return Verdict::Fatal("ELF file ABI version invalid");
+        }
+        if ident[9..].iter().any(|b| *b != 0) {
+            return Verdict::Fatal("nonzero padding in e_ident");
+        }
+        Verdict::Accepted
+    }
+}
+
+/// `LIBC_ABI_MAX` of glibc 2.36 (`libc-abis`): default, unique, ifunc-IRELA, absolute.
+const LIBC_ABI_MAX: u8 = 4;
+
+impl Header {
+    /// Reads the header from the first bytes of a file; nothing if class or byte order are unknown
+    /// or the file is shorter than a header.
+    pub fn parse(head: &[u8]) -> Option<Self> {
+        use object::Endianness;
+        use object::read::elf::FileHeader;
+        fn convert<H: FileHeader<Endian = Endianness>>(head: &[u8], big: bool) -> Option<Header> {
+            let e = if big { Endianness::Big } else { Endianness::Little };
+            let (raw, _) = object::pod::from_bytes::<H>(head).ok()?;
+            Some(Header {
+                ident: Ident::new(head),
+                is_64: raw.is_type_64(),
+                big,
+                kind: raw.e_type(e).0,
+                machine: raw.e_machine(e).0,
+                version: raw.e_version(e).into(),
+                flags: raw.e_flags(e).0,
+                phoff: raw.e_phoff(e).into(),
+                phentsize: raw.e_phentsize(e),
+                phnum: raw.e_phnum(e),
+                phdrs_present: false,
+            })
+        }
+        let big = match *head.get(5)? {
+            b if b == elf::ELFDATA2LSB.0 => false,
+            b if b == elf::ELFDATA2MSB.0 => true,
+            _ => return None,
+        };
+        match *head.get(4)? {
+            b if b == elf::ELFCLASS32.0 => convert::<elf::FileHeader32<Endianness>>(head, big),
+            b if b == elf::ELFCLASS64.0 => convert::<elf::FileHeader64<Endianness>>(head, big),
+            _ => None,
+        }
+    }
+
+    /// The loader family that can take this object.
+    pub fn target(&self) -> Target {
+        Target {
+            is_64: self.is_64,
+            big: self.big,
+            machine: self.machine,
+            flags: self.flags,
+        }
+    }
+
+    /// What a loader for `target` says to this file, in the order of `open_verify`.
+    pub fn verdict(&self, target: Target) -> Verdict {
+        let ident = self.ident.verdict(target);
+        if ident != Verdict::Accepted {
+            return ident;
+        }
+        if self.version != u32::from(elf::EV_CURRENT.0) {
+            return Verdict::Fatal("ELF file version does not match current one");
+        }
+        if !machine::matches(self, target) {
+            return Verdict::WrongMachine;
+        }
+        if self.kind != elf::ET_DYN.0 && self.kind != elf::ET_EXEC.0 {
+            return Verdict::Fatal("only ET_DYN and ET_EXEC can be loaded");
+        }
+        if usize::from(self.phentsize) != self.phdr_size() {
+            return Verdict::Fatal("ELF file's phentsize not the expected size");
+        }
+        if !self.phdrs_present {
+            return Verdict::Fatal("cannot read file data");
+        }
+        Verdict::Accepted
+    }
+
+    /// Size of one program header of this class, in bytes.
+    pub fn phdr_size(&self) -> usize {
+        if self.is_64 { 56 } else { 32 }
+    }
+}

@@ -1,0 +1,189 @@
+//! ELF files, as the dynamic loader sees them: the header, the program headers and what
+//! PT_DYNAMIC points to. Section headers are never read: a file runs without them and they may
+//! lie. Relocatable objects, cores and files without PT_DYNAMIC are recognised and not read on.
+//!
+//! `read` makes an [`Object`]; `facts::collect` calls it.
+
+mod dynamic;
+pub mod hash;
+mod header;
+pub mod interpreter;
+pub mod machine;
+mod read;
+pub mod relocs;
+mod segments;
+pub mod tables;
+mod versions;
+
+pub use header::{Header, Ident, Target, Verdict};
+pub use read::read;
+pub use tables::Tables;
+pub use versions::{NeedFile, VersionDef, VersionNeed, Versions};
+
+use super::Defect;
+
+/// The part of a file that matters to the loader, owned and small.
+#[derive(Debug)]
+pub struct Object {
+    /// The ELF header.
+    pub header: Header,
+    /// What the object is to a loader.
+    pub role: Role,
+    /// The text the loader stops with when it maps the object as a library, if it does
+    /// (`elf/dl-load.c`, `_dl_map_object_from_fd`).
+    pub refused: Option<&'static str>,
+    /// PT_INTERP.
+    pub interp: Option<Str>,
+    /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
+    pub needs: Box<[Need]>,
+    /// DT_SONAME; of repeated tags the last, as in `elf/get-dynamic-info.h`.
+    pub soname: Option<Str>,
+    /// DT_RPATH as written, also where DT_RUNPATH makes the loader forget it.
+    pub rpath: Option<Str>,
+    /// DT_RUNPATH.
+    pub runpath: Option<Str>,
+    /// DT_FLAGS_1 has DF_1_NODEFLIB.
+    pub nodeflib: bool,
+    /// DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
+    pub bind_now: bool,
+    /// DT_SYMBOLIC or DF_SYMBOLIC: the object looks into itself first.
+    pub symbolic: bool,
+    /// DT_RELR is there: glibc wants the GLIBC_ABI_DT_RELR marker (`elf/dl-version.c`).
+    pub relr: bool,
+    /// It is linked as a program, so that its data may be the target of copy relocations.
+    pub may_copy: bool,
+    /// Needed and defined versions.
+    pub versions: Versions,
+    /// What may have to be bound, with GNU hashes; see [`Reference`].
+    pub references: Box<[Reference]>,
+    /// Names of `references` and all other strings, each with its NUL.
+    pub text: Box<[u8]>,
+    /// The dynamic tables, where the object may be asked for definitions.
+    pub tables: Option<Tables>,
+    /// Where the relocation tables lie, read on demand.
+    pub relocations: relocs::Places,
+    /// What is wrong with the file.
+    pub defects: Vec<Defect>,
+}
+
+/// A string in [`Object::text`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Str {
+    start: u32,
+    len: u32,
+}
+
+/// What an ELF file is to a loader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// It has PT_INTERP and a dynamic section: the kernel starts it through a loader.
+    Program,
+    /// A shared object, or a program without PT_INTERP that has a dynamic section.
+    Shared,
+    /// An executable without dynamic section.
+    Static,
+    /// ET_REL.
+    Relocatable,
+    /// ET_CORE.
+    Core,
+    /// PT_DYNAMIC without file content: the debug companion of another file.
+    Debug,
+    /// Code for a GPU or another machine that no loader of a host maps.
+    Device,
+    /// A file that cannot be read as an ELF file of a known kind.
+    Broken,
+}
+
+/// How a need is treated when it is found or missing (`elf/dl-deps.c`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NeedKind {
+    /// DT_NEEDED
+    Needed,
+    /// DT_AUXILIARY: comes before the object that names it; may be missing.
+    Auxiliary,
+    /// DT_FILTER: comes before the object that names it.
+    Filter,
+}
+
+/// One library that the dynamic section names.
+#[derive(Clone, Copy, Debug)]
+pub struct Need {
+    /// The tag.
+    pub kind: NeedKind,
+    /// The name, dynamic string tokens not replaced.
+    pub name: Str,
+}
+
+/// A symbol that a relocation may ask for. All undefined global and weak symbols are here, and the
+/// few defined ones whose lookup can fail; whether relocations use them is read later.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference {
+    /// Offset of the name in [`Object::text`].
+    name: u32,
+    /// GNU hash of the name.
+    pub hash: u32,
+    /// Index in the dynamic symbol table.
+    pub symbol: u32,
+    /// Version index, DT_VERSYM without its top bit.
+    pub version: u16,
+    /// What kind of reference it is.
+    pub kind: RefKind,
+}
+
+/// What must be known of a reference before its relocations are read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RefKind {
+    /// Undefined and strong: it must bind.
+    Strong,
+    /// Undefined and weak: it may stay unbound.
+    Weak,
+    /// Defined data of a program: perhaps the target of a copy relocation.
+    Copy {
+        /// `st_size`, to be held against the library's.
+        size: u32,
+    },
+    /// Defined, but not to be found through the object's own hash table.
+    Unhashed,
+}
+
+impl Object {
+    /// The bytes of a string of this object.
+    pub fn str(&self, s: Str) -> &[u8] {
+        &self.text[s.start as usize..(s.start + s.len) as usize]
+    }
+
+    /// The name of a reference.
+    pub fn reference_name(&self, reference: &Reference) -> &[u8] {
+        super::c_string(&self.text, reference.name as usize).unwrap_or_default()
+    }
+
+    /// DT_SONAME's bytes.
+    pub fn soname(&self) -> Option<&[u8]> {
+        self.soname.map(|s| self.str(s))
+    }
+
+    /// PT_INTERP's bytes.
+    pub fn interp(&self) -> Option<&[u8]> {
+        self.interp.map(|s| self.str(s))
+    }
+
+    /// True if a loader can take the object as what it starts from.
+    pub fn is_dynamic(&self) -> bool {
+        matches!(self.role, Role::Program | Role::Shared)
+    }
+}
+
+/// Collects the strings of an object in one buffer.
+#[derive(Default)]
+struct TextBuilder {
+    text: Vec<u8>,
+}
+
+impl TextBuilder {
+    fn add(&mut self, bytes: &[u8]) -> Str {
+        let start = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        self.text.extend_from_slice(bytes);
+        self.text.push(0);
+        Str { start, len: u32::try_from(bytes.len()).unwrap_or(0) }
+    }
+}

@@ -1,0 +1,94 @@
+//! Program headers: which part of the file lies at which address. All offsets of dynamic tables go
+//! through [`Segments::file_offset`], so no table can lie outside the loaded part of the file.
+
+use super::header::Header;
+use crate::format::{Defect, Table};
+use object::elf;
+use object::read::elf::{FileHeader, ProgramHeader};
+
+/// The page size that decides alignment errors; the loader takes it from the kernel.
+const PAGE: u64 = 4096;
+
+struct Load {
+    vaddr: u64,
+    offset: u64,
+    filesz: u64,
+}
+
+/// What the program headers say.
+#[derive(Default)]
+pub(super) struct Segments {
+    loads: Vec<Load>,
+    /// PT_DYNAMIC: file offset and size in the file.
+    pub(super) dynamic: Option<(u64, u64)>,
+    /// A PT_DYNAMIC without file content was met: a debug companion.
+    pub(super) hollow_dynamic: bool,
+    /// PT_INTERP: file offset and size.
+    pub(super) interp: Option<(u64, u64)>,
+    /// The alignment error with which the loader stops, in the order of its checks.
+    pub(super) refused: Option<&'static str>,
+}
+
+impl Segments {
+    pub(super) fn parse(header: &Header, table: &[u8]) -> Self {
+        if header.is_64 {
+            Self::parse_as::<elf::FileHeader64<object::Endianness>>(header, table)
+        } else {
+            Self::parse_as::<elf::FileHeader32<object::Endianness>>(header, table)
+        }
+    }
+
+    fn parse_as<H: FileHeader<Endian = object::Endianness>>(header: &Header, table: &[u8]) -> Self {
+        let e = super::tables::endian(header.big);
+        let count = table.len() / size_of::<H::ProgramHeader>();
+        let Ok((headers, _)) = object::pod::slice_from_bytes::<H::ProgramHeader>(table, count)
+        else {
+            return Self::default();
+        };
+        let mut out = Self::default();
+        for ph in headers {
+            let range = (ph.p_offset(e).into(), ph.p_filesz(e).into());
+            match ph.p_type(e) {
+                elf::PT_LOAD => {
+                    let (vaddr, align) = (ph.p_vaddr(e).into(), ph.p_align(e).into());
+                    out.check_alignment(vaddr, range.0, align);
+                    out.loads.push(Load { vaddr, offset: range.0, filesz: range.1 });
+                }
+                // Of several the last one counts, one without content is passed over (dl-load.c).
+                elf::PT_DYNAMIC if range.1 == 0 => out.hollow_dynamic = true,
+                elf::PT_DYNAMIC => out.dynamic = Some(range),
+                elf::PT_INTERP => out.interp = Some(range),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// `_dl_map_object_from_fd`: the two alignment checks of every PT_LOAD, first failure wins.
+    fn check_alignment(&mut self, vaddr: u64, offset: u64, align: u64) {
+        let text = if align & (PAGE - 1) != 0 {
+            "ELF load command alignment not page-aligned"
+        } else if vaddr.wrapping_sub(offset) & align.max(1).wrapping_sub(1) != 0 {
+            "ELF load command address/offset not properly aligned"
+        } else {
+            return;
+        };
+        self.refused.get_or_insert(text);
+    }
+
+    pub(super) fn has_loads(&self) -> bool {
+        !self.loads.is_empty()
+    }
+
+    /// Where the byte at `vaddr` lies in the file, and how many bytes of the segment follow it there.
+    pub(super) fn file_offset(&self, vaddr: u64, table: Table) -> Result<(u64, u64), Defect> {
+        self.loads
+            .iter()
+            .find_map(|load| {
+                let into = vaddr.checked_sub(load.vaddr)?;
+                let rest = load.filesz.checked_sub(into).filter(|rest| *rest > 0)?;
+                Some((load.offset.checked_add(into)?, rest))
+            })
+            .ok_or(Defect::new(table, vaddr, "lies at an address that no PT_LOAD covers"))
+    }
+}

@@ -1,0 +1,447 @@
+//! The dynamic tables of an object that can be asked for definitions: symbols, strings, version
+//! indices and a hash table, in one buffer, probed in place.
+//!
+//! Every extent is validated once, when the tables are made; every access is checked again by the
+//! slice. It is not a list of exports: names are compared only behind an equal hash, as
+//! `elf/dl-lookup.c` does. `bind::lookup` asks, [`Tables::symbols`] lists for reports.
+
+use super::Object;
+use super::hash;
+use crate::format::c_string;
+use object::read::elf::{FileHeader, Sym};
+use object::{Endianness, elf};
+use std::cell::Cell;
+use std::ops::Range;
+
+pub(super) fn endian(big: bool) -> Endianness {
+    if big { Endianness::Big } else { Endianness::Little }
+}
+
+/// One buffer with all tables, and where each lies in it.
+#[derive(Debug)]
+pub struct Tables {
+    pub(super) bytes: Box<[u8]>,
+    pub(super) is_64: bool,
+    pub(super) big: bool,
+    pub(super) symbols: Range<usize>,
+    pub(super) strings: Range<usize>,
+    pub(super) versym: Option<Range<usize>>,
+    pub(super) hash: HashTable,
+    /// How many symbols there are, as far as the hash table or the place of the next table tell.
+    pub(super) count: u32,
+}
+
+/// The hash table the loader uses: GNU if there is one, else SysV (`elf/dl-setup_hash.c`).
+#[derive(Debug, Clone)]
+pub(super) enum HashTable {
+    /// No table, or one without buckets: nothing is ever found.
+    None,
+    Gnu {
+        bloom: Range<usize>,
+        shift: u32,
+        buckets: Range<usize>,
+        /// From the word of symbol `base` on.
+        chains: Range<usize>,
+        base: u32,
+    },
+    Sysv {
+        buckets: Range<usize>,
+        chains: Range<usize>,
+    },
+}
+
+/// A question to one object: is there a definition of this name that this reference may have?
+pub struct Query<'q> {
+    /// The name without NUL.
+    pub name: &'q [u8],
+    /// Its GNU hash.
+    pub hash: u32,
+    /// The version the reference asks for.
+    pub version: Option<Wanted<'q>>,
+    /// Undefined entries that have a value do not count (`ELF_RTYPE_CLASS_PLT`).
+    pub plt: bool,
+    /// glibc 2.42 and later: a default of an unversioned kind counts only if nothing else matches.
+    pub exact_first: bool,
+    sysv: Cell<Option<u32>>,
+}
+
+/// A version as a reference asks for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'q> {
+    /// SysV hash of the name.
+    pub hash: u32,
+    /// The name.
+    pub name: &'q [u8],
+    /// vna_other had its top bit set.
+    pub hidden: bool,
+}
+
+/// What an object answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Index in the dynamic symbol table.
+    pub symbol: u32,
+    /// STB_*
+    pub bind: u8,
+    /// STV_*
+    pub visibility: u8,
+    /// SHN_UNDEF: an entry with a value in a program that is not position independent.
+    pub undefined: bool,
+    /// st_size
+    pub size: u64,
+    /// A version was asked for and the object has no versions at all.
+    pub versionless: bool,
+}
+
+/// A symbol of a table, read on demand.
+#[derive(Clone, Copy, Debug)]
+pub struct Symbol<'t> {
+    /// Index in the dynamic symbol table.
+    pub index: u32,
+    /// The name without NUL; empty if it lies outside the string table.
+    pub name: &'t [u8],
+    /// DT_VERSYM's entry with its top bit, 1 where the object has none.
+    pub versym: u16,
+    /// STB_*
+    pub bind: u8,
+    /// STT_*
+    pub kind: u8,
+    /// STV_*
+    pub visibility: u8,
+    /// st_shndx
+    pub section: u16,
+    /// st_value
+    pub value: u64,
+    /// st_size
+    pub size: u64,
+}
+
+impl Symbol<'_> {
+    /// True if the loader can bind other objects to this entry.
+    pub fn is_export(&self) -> bool {
+        self.section != elf::SHN_UNDEF.0
+            && allowed(self.kind)
+            && has_place(self.value, self.section, self.kind)
+            && matches!(elf::SymbolBind(self.bind), elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
+            && !binds_local(self.visibility)
+    }
+}
+
+impl<'q> Query<'q> {
+    /// A question for `name`, whose GNU hash is `hash`.
+    pub fn new(name: &'q [u8], hash: u32, version: Option<Wanted<'q>>) -> Self {
+        Self { name, hash, version, plt: true, exact_first: false, sysv: Cell::new(None) }
+    }
+
+    fn sysv(&self) -> u32 {
+        self.sysv.get().unwrap_or_else(|| {
+            let h = hash::sysv(self.name);
+            self.sysv.set(Some(h));
+            h
+        })
+    }
+}
+
+/// `dl_symbol_visibility_binds_local_p`: such entries are no targets for others.
+pub fn binds_local(visibility: u8) -> bool {
+    matches!(elf::SymbolVisibility(visibility), elf::STV_HIDDEN | elf::STV_INTERNAL)
+}
+
+/// `ALLOWED_STT` of `check_match`.
+fn allowed(kind: u8) -> bool {
+    matches!(
+        elf::SymbolType(kind),
+        elf::STT_NOTYPE
+            | elf::STT_OBJECT
+            | elf::STT_FUNC
+            | elf::STT_COMMON
+            | elf::STT_TLS
+            | elf::STT_GNU_IFUNC
+    )
+}
+
+/// `check_match`: an entry without value defines nothing, unless absolute or thread-local.
+fn has_place(value: u64, section: u16, kind: u8) -> bool {
+    value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
+}
+
+/// How the chain of one object goes on after one of its symbols was looked at.
+enum Step {
+    Take(Candidate),
+    Next,
+}
+
+/// What `check_match` remembers while it walks one object's chain.
+#[derive(Default)]
+struct Walk {
+    /// Visible versions met by an unversioned reference, and the first of them.
+    versions: u32,
+    versioned: Option<Candidate>,
+    /// The unversioned default that 2.42 takes only at the end.
+    fallback: Option<Candidate>,
+}
+
+impl Object {
+    /// Asks this object as `do_lookup_x` asks one map. `limit` is the highest version index the
+    /// loader knows of the object: below [`super::Versions::highest_index`] when needed files are
+    /// missing.
+    pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
+        let tables = self.tables.as_ref()?;
+        if tables.is_64 {
+            self.find_as::<elf::FileHeader64<Endianness>>(tables, query, limit)
+        } else {
+            self.find_as::<elf::FileHeader32<Endianness>>(tables, query, limit)
+        }
+    }
+
+    fn find_as<H: FileHeader<Endian = Endianness>>(
+        &self,
+        tables: &Tables,
+        query: &Query<'_>,
+        limit: u16,
+    ) -> Option<Candidate> {
+        let mut walk = Walk::default();
+        let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
+        let taken = match &tables.hash {
+            HashTable::None => None,
+            HashTable::Gnu { bloom, shift, buckets, chains, base } => {
+                let word_bits = if tables.is_64 { 64 } else { 32 };
+                if !tables.bloom_passes(bloom, *shift, query.hash, word_bits) {
+                    return None;
+                }
+                tables.walk_gnu(buckets, chains, *base, query.hash, &mut visit)
+            }
+            HashTable::Sysv { buckets, chains } => {
+                tables.walk_sysv(buckets, chains, query.sysv(), &mut visit)
+            }
+        };
+        // dl-lookup.c: one visible version only is unambiguous for an unversioned reference.
+        taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
+    }
+
+    /// `check_match` of `elf/dl-lookup.c`.
+    fn check<H: FileHeader<Endian = Endianness>>(
+        &self,
+        tables: &Tables,
+        query: &Query<'_>,
+        limit: u16,
+        index: u32,
+        walk: &mut Walk,
+    ) -> Step {
+        let e = endian(tables.big);
+        let Some(symbol) = tables.raw::<H>(index) else { return Step::Next };
+        let section = symbol.st_shndx(e).0;
+        let undefined = section == elf::SHN_UNDEF.0;
+        let kind = symbol.st_type().0;
+        if !has_place(symbol.st_value(e).into(), section, kind)
+            || (query.plt && undefined)
+            || !allowed(kind)
+            || !tables.name_is(symbol.st_name(e), query.name)
+        {
+            return Step::Next;
+        }
+        let mut candidate = Candidate {
+            symbol: index,
+            bind: symbol.st_bind().0,
+            visibility: symbol.st_visibility().0,
+            undefined,
+            size: symbol.st_size(e).into(),
+            versionless: false,
+        };
+        let known = limit != 0 && self.versions.highest_index() != 0;
+        let Some(versym) = tables.versym(index).filter(|_| known) else {
+            candidate.versionless = query.version.is_some();
+            return Step::Take(candidate);
+        };
+        let version = versym & 0x7fff;
+        let visible = versym & 0x8000 == 0;
+        let Some(wanted) = &query.version else {
+            if version < 3 {
+                return Step::Take(candidate);
+            }
+            if visible {
+                walk.versions += 1;
+                walk.versioned.get_or_insert(candidate);
+            }
+            return Step::Next;
+        };
+        let own = self.versions.entry(version).filter(|_| version <= limit);
+        if own.is_some_and(|own| own.hash == wanted.hash && self.str(own.name) == wanted.name) {
+            return Step::Take(candidate);
+        }
+        if wanted.hidden || own.is_some() || !visible {
+            return Step::Next;
+        }
+        if query.exact_first {
+            walk.fallback.get_or_insert(candidate);
+            return Step::Next;
+        }
+        Step::Take(candidate)
+    }
+}
+
+impl Tables {
+    /// Tables in which nothing is ever found.
+    pub fn empty() -> Self {
+        Self {
+            bytes: Box::default(),
+            is_64: true,
+            big: false,
+            symbols: 0..0,
+            strings: 0..0,
+            versym: None,
+            hash: HashTable::None,
+            count: 0,
+        }
+    }
+
+    /// All symbols of the table, undefined ones too, from index 1 on.
+    pub fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
+        (1..self.count).filter_map(|index| self.symbol(index))
+    }
+
+    /// The symbol at `index`, if the table reaches so far.
+    pub fn symbol(&self, index: u32) -> Option<Symbol<'_>> {
+        if self.is_64 {
+            self.symbol_as::<elf::FileHeader64<Endianness>>(index)
+        } else {
+            self.symbol_as::<elf::FileHeader32<Endianness>>(index)
+        }
+    }
+
+    pub(super) fn symbol_as<H: FileHeader<Endian = Endianness>>(
+        &self,
+        index: u32,
+    ) -> Option<Symbol<'_>> {
+        let e = endian(self.big);
+        let raw = self.raw::<H>(index)?;
+        let strings = &self.bytes[self.strings.clone()];
+        Some(Symbol {
+            index,
+            name: c_string(strings, raw.st_name(e) as usize).unwrap_or_default(),
+            versym: self.versym(index).unwrap_or(1),
+            bind: raw.st_bind().0,
+            kind: raw.st_type().0,
+            visibility: raw.st_visibility().0,
+            section: raw.st_shndx(e).0,
+            value: raw.st_value(e).into(),
+            size: raw.st_size(e).into(),
+        })
+    }
+
+    /// Calls `visit` for every symbol that the GNU hash table lists, with its hash less the lowest
+    /// bit; answers false if the object has no such table.
+    pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
+        let HashTable::Gnu { chains, base, .. } = &self.hash else { return false };
+        for (place, word) in self.bytes[chains.clone()].chunks_exact(4).enumerate() {
+            let symbol = base.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
+            if symbol >= self.count {
+                break;
+            }
+            visit(self.to_u32(word) & !1, symbol);
+        }
+        true
+    }
+
+    fn raw<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<&H::Sym> {
+        let size = size_of::<H::Sym>();
+        let start = self.symbols.start.checked_add((index as usize).checked_mul(size)?)?;
+        let end = start.checked_add(size)?;
+        if end > self.symbols.end {
+            return None;
+        }
+        object::pod::from_bytes::<H::Sym>(self.bytes.get(start..end)?).ok().map(|(sym, _)| sym)
+    }
+
+    fn name_is(&self, offset: u32, name: &[u8]) -> bool {
+        let strings = &self.bytes[self.strings.clone()];
+        strings.get(offset as usize..).is_some_and(|rest| {
+            rest.len() > name.len() && rest.starts_with(name) && rest[name.len()] == 0
+        })
+    }
+
+    pub(super) fn versym(&self, index: u32) -> Option<u16> {
+        let table = &self.bytes[self.versym.clone()?];
+        let at = (index as usize).checked_mul(2)?;
+        let raw = table.get(at..at + 2)?.try_into().ok()?;
+        Some(if self.big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) })
+    }
+
+    fn to_u32(&self, word: &[u8]) -> u32 {
+        let raw = word.try_into().unwrap_or([0; 4]);
+        if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }
+    }
+
+    fn word(&self, range: &Range<usize>, index: usize) -> Option<u32> {
+        let at = range.start.checked_add(index.checked_mul(4)?)?;
+        (at + 4 <= range.end).then(|| self.to_u32(&self.bytes[at..at + 4]))
+    }
+
+    fn bloom_passes(&self, bloom: &Range<usize>, shift: u32, hash: u32, bits: u32) -> bool {
+        let size = bits as usize / 8;
+        let words = bloom.len() / size;
+        if words == 0 {
+            return false;
+        }
+        let at = bloom.start + ((hash / bits) as usize & (words - 1)) * size;
+        let raw = &self.bytes[at..at + size];
+        let word = if bits == 64 {
+            let raw = raw.try_into().unwrap_or([0; 8]);
+            if self.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }
+        } else {
+            u64::from(self.to_u32(raw))
+        };
+        let second = hash.checked_shr(shift).unwrap_or(0);
+        (word >> (hash % bits)) & (word >> (second % bits)) & 1 != 0
+    }
+
+    fn walk_gnu(
+        &self,
+        buckets: &Range<usize>,
+        chains: &Range<usize>,
+        base: u32,
+        hash: u32,
+        visit: &mut impl FnMut(u32) -> Step,
+    ) -> Option<Candidate> {
+        let count = buckets.len() / 4;
+        let first = self.word(buckets, hash as usize % count.max(1))?;
+        if first == 0 {
+            return None;
+        }
+        let mut symbol = first;
+        loop {
+            let word = self.word(chains, symbol.checked_sub(base)? as usize)?;
+            if (word ^ hash) >> 1 == 0
+                && let Step::Take(candidate) = visit(symbol)
+            {
+                return Some(candidate);
+            }
+            if word & 1 != 0 {
+                return None;
+            }
+            symbol = symbol.checked_add(1)?;
+        }
+    }
+
+    fn walk_sysv(
+        &self,
+        buckets: &Range<usize>,
+        chains: &Range<usize>,
+        hash: u32,
+        visit: &mut impl FnMut(u32) -> Step,
+    ) -> Option<Candidate> {
+        let count = buckets.len() / 4;
+        let mut symbol = self.word(buckets, hash as usize % count.max(1))?;
+        // A chain that is longer than the table runs in a circle.
+        for _ in 0..=chains.len() / 4 {
+            if symbol == 0 {
+                return None;
+            }
+            if let Step::Take(candidate) = visit(symbol) {
+                return Some(candidate);
+            }
+            symbol = self.word(chains, symbol as usize)?;
+        }
+        None
+    }
+}

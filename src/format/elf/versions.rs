@@ -1,0 +1,259 @@
+//! Needed and defined versions (DT_VERNEED, DT_VERDEF), and the table by version index that the
+//! loader makes of them (`elf/dl-version.c`, `l_versions`).
+
+use super::header::Header;
+use super::tables::endian;
+use super::{Str, TextBuilder};
+use crate::format::{Defect, Table, c_string};
+use object::{Endianness, elf};
+
+/// One file that versions are needed of: a `Verneed` record.
+#[derive(Debug)]
+pub struct NeedFile {
+    /// vn_file
+    pub file: Str,
+    /// Its `Vernaux` records in order.
+    pub versions: Box<[VersionNeed]>,
+}
+
+/// One needed version: a `Vernaux` record.
+#[derive(Debug)]
+pub struct VersionNeed {
+    /// vna_name
+    pub name: Str,
+    /// vna_hash: SysV hash of the name.
+    pub hash: u32,
+    /// VER_FLG_WEAK
+    pub weak: bool,
+    /// vna_other without its top bit: the index that symbols carry.
+    pub index: u16,
+    /// The top bit of vna_other.
+    pub hidden: bool,
+}
+
+/// One defined version: a `Verdef` record with its first name.
+#[derive(Debug)]
+pub struct VersionDef {
+    /// vda_name of the first auxiliary record.
+    pub name: Str,
+    /// vd_hash
+    pub hash: u32,
+    /// vd_ndx without its top bit.
+    pub index: u16,
+    /// VER_FLG_BASE: the name of the file, no version of symbols.
+    pub base: bool,
+}
+
+/// Versions of one object.
+#[derive(Debug, Default)]
+pub struct Versions {
+    /// DT_VERNEED in file order.
+    pub needs: Box<[NeedFile]>,
+    /// DT_VERDEF in file order.
+    pub defs: Box<[VersionDef]>,
+    /// DT_VERNEED is there.
+    pub has_verneed: bool,
+    /// DT_VERDEF is there.
+    pub has_verdef: bool,
+    /// DT_VERSYM is there.
+    pub has_versym: bool,
+    /// By version index; the loader's `l_versions` when every needed file is found.
+    pub by_index: Box<[VersionEntry]>,
+}
+
+/// One entry of the table by index. An empty entry has hash 0, which no version has.
+#[derive(Debug, Clone, Copy)]
+pub struct VersionEntry {
+    /// SysV hash of the name; 0 means no version.
+    pub hash: u32,
+    /// The name, where `hash` is not 0.
+    pub name: Str,
+    /// `vna_other & 0x8000`
+    pub hidden: bool,
+    /// vn_file, for a needed version.
+    pub file: Option<Str>,
+}
+
+const EMPTY: VersionEntry =
+    VersionEntry { hash: 0, name: Str { start: 0, len: 0 }, hidden: false, file: None };
+
+/// Records of one table are linked by offsets; a loop in the links would never end.
+const MOST_RECORDS: usize = 1 << 16;
+
+impl Versions {
+    /// The highest index that the loader makes room for; 0 if it makes no table at all.
+    pub fn highest_index(&self) -> u16 {
+        u16::try_from(self.by_index.len().saturating_sub(1)).unwrap_or(u16::MAX)
+    }
+
+    /// The entry of a version index, if it stands for a version.
+    pub fn entry(&self, index: u16) -> Option<&VersionEntry> {
+        self.by_index.get(usize::from(index)).filter(|entry| entry.hash != 0)
+    }
+
+    /// Builds `by_index`: needs first, definitions over them, the base name left out.
+    pub(super) fn index(&mut self) {
+        let needs = || self.needs.iter().flat_map(|file| &*file.versions);
+        let highest = needs()
+            .map(|need| need.index)
+            .chain(self.defs.iter().map(|def| def.index))
+            .max()
+            .unwrap_or(0);
+        if highest == 0 {
+            return;
+        }
+        let mut table = vec![EMPTY; usize::from(highest) + 1];
+        for file in &self.needs {
+            for need in &file.versions {
+                table[usize::from(need.index)] = VersionEntry {
+                    hash: need.hash,
+                    name: need.name,
+                    hidden: need.hidden,
+                    file: Some(file.file),
+                };
+            }
+        }
+        for def in self.defs.iter().filter(|def| !def.base) {
+            let entry = &mut table[usize::from(def.index)];
+            *entry = VersionEntry { hash: def.hash, name: def.name, file: None, ..*entry };
+        }
+        self.by_index = table.into();
+    }
+}
+
+/// One version table as read, and where it lies in the file, for error texts.
+pub(super) struct Source<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) offset: u64,
+    pub(super) strings: &'a [u8],
+}
+
+impl Source<'_> {
+    fn record<T: object::pod::Pod + Copy>(&self, at: usize, table: Table) -> Result<T, Defect> {
+        self.bytes
+            .get(at..)
+            .and_then(|rest| object::pod::from_bytes::<T>(rest).ok())
+            .map(|(record, _)| *record)
+            .ok_or(Defect::new(table, self.offset + at as u64, "a record lies outside the table"))
+    }
+
+    fn name(&self, name: u32, table: Table, text: &mut TextBuilder) -> Result<Str, Defect> {
+        c_string(self.strings, name as usize).map(|bytes| text.add(bytes)).ok_or(Defect::new(
+            table,
+            self.offset,
+            "a name lies outside the string table",
+        ))
+    }
+}
+
+/// Follows `next` links from `at`; nothing when the walk ends.
+fn step(at: usize, next: u32) -> Option<usize> {
+    (next != 0).then(|| at.checked_add(next as usize)).flatten()
+}
+
+/// Reads DT_VERNEED. What was read before a defect is kept.
+pub(super) fn needs(
+    header: &Header,
+    source: &Source<'_>,
+    text: &mut TextBuilder,
+    defects: &mut Vec<Defect>,
+) -> Box<[NeedFile]> {
+    let e = endian(header.big);
+    let mut files = Vec::new();
+    let mut budget = MOST_RECORDS;
+    let mut at = Some(0);
+    while let Some(here) = at {
+        let result = need_file(e, source, here, text, &mut budget);
+        match result {
+            Ok((file, next)) => {
+                files.push(file);
+                at = step(here, next);
+            }
+            Err(defect) => {
+                defects.push(defect);
+                break;
+            }
+        }
+    }
+    files.into()
+}
+
+fn need_file(
+    e: Endianness,
+    source: &Source<'_>,
+    here: usize,
+    text: &mut TextBuilder,
+    budget: &mut usize,
+) -> Result<(NeedFile, u32), Defect> {
+    let record: elf::Verneed<Endianness> = source.record(here, Table::Verneed)?;
+    if record.vn_version.get(e) != 1 {
+        let what = "a record has another version than 1: the loader stops";
+        return Err(Defect::new(Table::Verneed, source.offset + here as u64, what));
+    }
+    let file = source.name(record.vn_file.get(e), Table::Verneed, text)?;
+    let mut versions = Vec::new();
+    let mut at = here.checked_add(record.vn_aux.get(e) as usize);
+    while let Some(aux) = at {
+        spend(budget, Table::Verneed, source.offset)?;
+        let record: elf::Vernaux<Endianness> = source.record(aux, Table::Verneed)?;
+        let other = record.vna_other.get(e).0;
+        versions.push(VersionNeed {
+            name: source.name(record.vna_name.get(e), Table::Verneed, text)?,
+            hash: record.vna_hash.get(e),
+            weak: record.vna_flags.get(e).0 & elf::VER_FLG_WEAK.0 != 0,
+            index: other & 0x7fff,
+            hidden: other & 0x8000 != 0,
+        });
+        at = step(aux, record.vna_next.get(e));
+    }
+    Ok((NeedFile { file, versions: versions.into() }, record.vn_next.get(e)))
+}
+
+fn spend(budget: &mut usize, table: Table, offset: u64) -> Result<(), Defect> {
+    *budget = budget.checked_sub(1).ok_or(Defect::new(
+        table,
+        offset,
+        "its records are linked without an end",
+    ))?;
+    Ok(())
+}
+
+/// Reads DT_VERDEF. What was read before a defect is kept.
+pub(super) fn defs(
+    header: &Header,
+    source: &Source<'_>,
+    text: &mut TextBuilder,
+    defects: &mut Vec<Defect>,
+) -> Box<[VersionDef]> {
+    let e = endian(header.big);
+    let mut out = Vec::new();
+    let mut budget = MOST_RECORDS;
+    let mut at = Some(0);
+    while let Some(here) = at {
+        let mut read = || -> Result<u32, Defect> {
+            spend(&mut budget, Table::Verdef, source.offset)?;
+            let record: elf::Verdef<Endianness> = source.record(here, Table::Verdef)?;
+            if record.vd_version.get(e) != 1 {
+                let what = "a record has another version than 1: the loader stops";
+                return Err(Defect::new(Table::Verdef, source.offset + here as u64, what));
+            }
+            let aux_at = here.saturating_add(record.vd_aux.get(e) as usize);
+            let aux: elf::Verdaux<Endianness> = source.record(aux_at, Table::Verdef)?;
+            out.push(VersionDef {
+                name: source.name(aux.vda_name.get(e), Table::Verdef, text)?,
+                hash: record.vd_hash.get(e),
+                index: record.vd_ndx.get(e).0 & 0x7fff,
+                base: record.vd_flags.get(e).0 & elf::VER_FLG_BASE.0 != 0,
+            });
+            Ok(record.vd_next.get(e))
+        };
+        match read() {
+            Ok(next) => at = step(here, next),
+            Err(defect) => {
+                defects.push(defect);
+                break;
+            }
+        }
+    }
+    out.into()
+}

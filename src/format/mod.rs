@@ -1,0 +1,138 @@
+//! File formats: the only folder that looks at raw bytes.
+//!
+//! Each format turns one open file into owned facts and never trusts a size, count or offset that
+//! it did not hold against the file. What is wrong with a file is a [`Defect`], not an error of
+//! the run. `facts::collect` is the caller.
+
+pub mod archive;
+pub mod elf;
+
+use crate::tree::Handle;
+
+/// What the first bytes of a file say it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sniffed {
+    /// `\x7fELF`
+    Elf,
+    /// `!<arch>\n` or `!<thin>\n`
+    Archive,
+    /// Anything else.
+    Other,
+}
+
+/// How many bytes [`sniff`] wants to see.
+pub const SNIFF_LEN: usize = 20;
+
+/// Recognises a format by its magic number.
+pub fn sniff(head: &[u8]) -> Sniffed {
+    if head.starts_with(&object::elf::ELFMAG) {
+        Sniffed::Elf
+    } else if head.starts_with(&object::archive::MAGIC)
+        || head.starts_with(&object::archive::THIN_MAGIC)
+    {
+        Sniffed::Archive
+    } else {
+        Sniffed::Other
+    }
+}
+
+/// The part of a file in which something is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Table {
+    /// The file as a whole: it is short, or changed while it was read.
+    File,
+    /// The ELF header.
+    ElfHeader,
+    /// The program header table.
+    ProgramHeaders,
+    /// The PT_INTERP segment.
+    Interp,
+    /// The dynamic section, by PT_DYNAMIC.
+    Dynamic,
+    /// The dynamic string table, DT_STRTAB.
+    Strings,
+    /// The dynamic symbol table, DT_SYMTAB.
+    Symbols,
+    /// The SysV hash table, DT_HASH.
+    SysvHash,
+    /// The GNU hash table, DT_GNU_HASH.
+    GnuHash,
+    /// Symbol version indices, DT_VERSYM.
+    Versym,
+    /// Needed versions, DT_VERNEED.
+    Verneed,
+    /// Defined versions, DT_VERDEF.
+    Verdef,
+    /// Relocations, DT_REL, DT_RELA or DT_JMPREL.
+    Relocations,
+    /// The header of an archive member.
+    MemberHeader,
+    /// The symbol index of an archive.
+    ArchiveIndex,
+}
+
+impl Table {
+    /// The name a reader of `readelf` output knows it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::ElfHeader => "ELF header",
+            Self::ProgramHeaders => "program headers",
+            Self::Interp => "PT_INTERP",
+            Self::Dynamic => "dynamic section",
+            Self::Strings => "dynamic string table",
+            Self::Symbols => "dynamic symbol table",
+            Self::SysvHash => "SysV hash table",
+            Self::GnuHash => "GNU hash table",
+            Self::Versym => "symbol version table",
+            Self::Verneed => "version needs",
+            Self::Verdef => "version definitions",
+            Self::Relocations => "relocations",
+            Self::MemberHeader => "archive member header",
+            Self::ArchiveIndex => "archive symbol index",
+        }
+    }
+}
+
+/// Something wrong with a file: where, and what.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Defect {
+    /// The table it was met in.
+    pub table: Table,
+    /// Offset in the file, in bytes.
+    pub offset: u64,
+    /// What is wrong, as the end of a sentence.
+    pub what: &'static str,
+}
+
+impl Defect {
+    /// A defect of `table` at `offset`.
+    pub fn new(table: Table, offset: u64, what: &'static str) -> Self {
+        Self { table, offset, what }
+    }
+}
+
+/// Why a file gave no facts at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The kernel refused a read.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Reads `len` bytes at `offset`, or as many as the file has. Never allocates more than the file
+/// holds behind `offset`.
+pub(crate) fn read_range(file: &Handle, offset: u64, len: u64) -> Result<Vec<u8>, ReadError> {
+    let present = len.min(file.stat().len.saturating_sub(offset));
+    let mut buffer = vec![0; usize::try_from(present).unwrap_or(usize::MAX)];
+    let n = file.read_at(&mut buffer, offset)?;
+    buffer.truncate(n);
+    Ok(buffer)
+}
+
+/// The NUL-terminated string at `offset` of `table`, without the NUL.
+pub(crate) fn c_string(table: &[u8], offset: usize) -> Option<&[u8]> {
+    let rest = table.get(offset..)?;
+    let end = rest.iter().position(|b| *b == 0)?;
+    Some(&rest[..end])
+}

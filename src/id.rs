@@ -1,0 +1,153 @@
+//! Small numbers that stand for things, vectors indexed by them, and the maps used everywhere.
+//!
+//! Ids live inside one run; what is written anywhere carries names and paths instead.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// A hash map whose hasher has a fixed state: the same input gives the same table on every run.
+pub type FastMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
+/// A hash set with the same property as [`FastMap`].
+pub type FastSet<K> = hashbrown::HashSet<K, foldhash::fast::FixedState>;
+
+/// A `u32` that indexes one kind of thing.
+pub trait Id: Copy + Eq {
+    /// The id of the thing at `index`.
+    fn from_index(index: usize) -> Self;
+    /// The place of the thing in its [`IdVec`].
+    fn index(self) -> usize;
+}
+
+macro_rules! define_id {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(u32);
+
+        impl Id for $name {
+            fn from_index(index: usize) -> Self {
+                Self(u32::try_from(index).expect("fewer than 2^32 things of one kind"))
+            }
+            fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+define_id! {
+    /// One file that was read: one inode, whatever its names.
+    FileId,
+    /// One byte string of the resolver: a needed name, a soname, a path or a directory.
+    StrId,
+    /// One object that a program (or a library taken as one) starts from.
+    RootId,
+    /// One set of loader rules: an interpreter that was read, or the lack of one.
+    LoaderId,
+}
+
+/// A vector that is indexed by one kind of id only.
+#[derive(Debug, Clone)]
+pub struct IdVec<I, T> {
+    items: Vec<T>,
+    kind: PhantomData<fn(I)>,
+}
+
+impl<I, T> Default for IdVec<I, T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), kind: PhantomData }
+    }
+}
+
+impl<I: Id, T> IdVec<I, T> {
+    /// Appends `item` and answers its id.
+    pub fn push(&mut self, item: T) -> I {
+        let id = I::from_index(self.items.len());
+        self.items.push(item);
+        id
+    }
+
+    /// How many things there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// True if there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// All things in the order of their ids.
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+
+    /// All things with their ids.
+    pub fn entries(&self) -> impl Iterator<Item = (I, &T)> {
+        self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
+    }
+
+    /// All ids in order.
+    pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
+        (0..self.items.len()).map(I::from_index)
+    }
+}
+
+impl<I: Id, T> Index<I> for IdVec<I, T> {
+    type Output = T;
+    fn index(&self, id: I) -> &T {
+        &self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.index()]
+    }
+}
+
+impl<I, T> FromIterator<T> for IdVec<I, T> {
+    fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Self {
+        Self { items: items.into_iter().collect(), kind: PhantomData }
+    }
+}
+
+/// Byte strings and their ids. Equal strings have equal ids, so that the loader's `strcmp`
+/// becomes a comparison of numbers.
+#[derive(Default)]
+pub struct Strings {
+    by_text: FastMap<Box<[u8]>, StrId>,
+    texts: IdVec<StrId, Box<[u8]>>,
+}
+
+impl Strings {
+    /// The id of `text`, which is remembered if it is new.
+    pub fn id(&mut self, text: &[u8]) -> StrId {
+        if let Some(id) = self.by_text.get(text) {
+            return *id;
+        }
+        let id = self.texts.push(text.into());
+        self.by_text.insert(text.into(), id);
+        id
+    }
+
+    /// The id of `text` if it is known.
+    pub fn find(&self, text: &[u8]) -> Option<StrId> {
+        self.by_text.get(text).copied()
+    }
+
+    /// The text of `id`.
+    pub fn text(&self, id: StrId) -> &[u8] {
+        &self.texts[id]
+    }
+
+    /// How many strings are known.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// True if none is known.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}

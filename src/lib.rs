@@ -1,0 +1,29 @@
+//! Audits the linkage of an install prefix the way the dynamic loader will see it, without running
+//! anything in it.
+//!
+//! ```text
+//! options ─► Plan
+//! PATHs ─walk─► Candidates ─read─► Facts of one file ─collect─► Corpus ─resolve─► Closures
+//!       ─bind─► Bindings ─blame─► Blame ─rules─► Findings ─judge─► Report ─► report/
+//! ```
+//!
+//! One type a stage; a stage reads earlier ones by `&` and opens no file: where it lacks a fact it
+//! names it, and [`audit`] runs it again. ARCHITECTURE.md says where a thing goes.
+
+pub mod audit;
+pub mod bind;
+pub mod blame;
+pub mod cli;
+pub mod demangle;
+pub mod facts;
+pub mod finding;
+pub mod format;
+pub mod id;
+pub mod judge;
+pub mod package;
+pub mod plan;
+pub mod report;
+pub mod resolve;
+pub mod rules;
+pub mod text;
+pub mod tree;

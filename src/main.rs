@@ -1,0 +1,34 @@
+//! The `linkaudit` program: parses the command line, runs the command, turns errors into one
+//! sentence on stderr and a status.
+
+use clap::Parser as _;
+use linkaudit::cli::exit::{Exit, INTERNAL};
+use linkaudit::cli::{Cli, run};
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// Fresh pages cost more than anything else in a short run; this allocator reuses them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Without a terminal to tell it to, the status alone must do.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { Exit::Clean.into() };
+        }
+    };
+    match std::panic::catch_unwind(|| run::run(cli)) {
+        Ok(Ok(exit)) => exit.into(),
+        Ok(Err(error)) => {
+            let _ = writeln!(std::io::stderr(), "linkaudit: {error:#}");
+            Exit::Usage.into()
+        }
+        Err(_) => {
+            let _ = writeln!(std::io::stderr(), "linkaudit: this is a fault of linkaudit; please report it");
+            ExitCode::from(INTERNAL)
+        }
+    }
+}

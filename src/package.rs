@@ -1,0 +1,155 @@
+//! Packages: which prefix a file belongs to, and what the prefix is called. The walk's directories
+//! and the stores of Nix and Guix are known; nothing here opens a file.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// A file's place: its prefix, if it has one, and its path below that (absolute without prefix).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Located {
+    /// The prefix.
+    pub prefix: Option<PathBuf>,
+    /// The path below it.
+    pub path: PathBuf,
+}
+
+/// What a prefix is known as in one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackageId {
+    /// The directory.
+    pub prefix: PathBuf,
+    /// The package's name without hash and version; empty if the prefix is no package.
+    pub name: String,
+}
+
+/// Prefixes of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Prefixes {
+    /// Given directories with links resolved, longest first.
+    dirs: Vec<PathBuf>,
+    /// Directories of given files, longest first.
+    file_dirs: Vec<PathBuf>,
+}
+
+const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
+/// Length of the hash in a store item's name.
+const HASH: usize = 32;
+
+impl Prefixes {
+    /// Prefixes made of given directories and of the directories of given files.
+    pub fn new(mut dirs: Vec<PathBuf>, mut file_dirs: Vec<PathBuf>) -> Self {
+        let longest_first = |a: &PathBuf, b: &PathBuf| {
+            b.as_os_str().len().cmp(&a.as_os_str().len()).then_with(|| a.cmp(b))
+        };
+        dirs.sort_by(longest_first);
+        dirs.dedup();
+        file_dirs.sort_by(longest_first);
+        file_dirs.dedup();
+        Self { dirs, file_dirs }
+    }
+
+    /// The place of the file at `path`.
+    pub fn locate(&self, path: &Path) -> Located {
+        let prefix = store_item(path)
+            .or_else(|| self.dirs.iter().find(|dir| path.starts_with(dir)).cloned())
+            .or_else(|| {
+                let dir = path.parent()?;
+                self.file_dirs.iter().find(|file_dir| *file_dir == dir).cloned()
+            });
+        let below = prefix.as_ref().and_then(|prefix| path.strip_prefix(prefix).ok());
+        let below = below.filter(|below| !below.as_os_str().is_empty());
+        match below {
+            Some(below) => Located { path: below.to_path_buf(), prefix },
+            None => Located { prefix: None, path: path.to_path_buf() },
+        }
+    }
+
+    /// The package a prefix is.
+    pub fn package(prefix: &Path) -> PackageId {
+        let item = store_item(prefix).filter(|item| item == prefix);
+        let name = item.and_then(|item| {
+            let name = item.file_name()?.to_str()?.get(HASH + 1..)?;
+            Some(without_version(name).to_owned())
+        });
+        PackageId { prefix: prefix.to_path_buf(), name: name.unwrap_or_default() }
+    }
+}
+
+/// The store item that `path` is or lies in.
+fn store_item(path: &Path) -> Option<PathBuf> {
+    STORES.iter().find_map(|store| {
+        let below = path.strip_prefix(store).ok()?;
+        let item = below.components().next()?;
+        let bytes = item.as_os_str().as_bytes();
+        let named = bytes.len() > HASH + 1 && bytes[HASH] == b'-';
+        (named && bytes[..HASH].iter().all(u8::is_ascii_alphanumeric))
+            .then(|| Path::new(store).join(item))
+    })
+}
+
+/// A store item's name up to the first dash that a digit follows (Nix's `parseDrvName`).
+fn without_version(name: &str) -> &str {
+    let bytes = name.as_bytes();
+    let dash = (0..bytes.len().saturating_sub(1))
+        .find(|i| bytes[*i] == b'-' && bytes[i + 1].is_ascii_digit());
+    &name[..dash.unwrap_or(name.len())]
+}
+
+/// Store items in `text` reduced to their package's name, so that it survives a rebuild.
+pub fn without_hashes(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = STORES.iter().filter_map(|store| find(rest, store.as_bytes())).min() {
+        let item_at = at + "/nix/store/".len();
+        let end = rest[item_at.min(rest.len())..]
+            .iter()
+            .position(|b| matches!(b, b'/' | b':' | b' '))
+            .map_or(rest.len(), |n| item_at + n);
+        let item = std::ffi::OsStr::from_bytes(&rest[at..end]);
+        out.extend_from_slice(&rest[..at]);
+        match store_item(Path::new(item)) {
+            Some(item) => out.extend_from_slice(Prefixes::package(&item).name.as_bytes()),
+            None => out.extend_from_slice(&rest[at..end]),
+        }
+        rest = &rest[end..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Prefixes, without_hashes};
+    use std::path::{Path, PathBuf};
+
+    const ITEM: &str = "/nix/store/0123456789abcdfghijklmnpqrsvwxyz-miopen-6.2.2";
+
+    #[test]
+    fn a_store_item_is_the_prefix_whether_given_or_not() {
+        let prefixes = Prefixes::new(vec![PathBuf::from("/nix/store")], vec![]);
+        let located = prefixes.locate(Path::new(&format!("{ITEM}/lib/a.so")));
+        assert_eq!(located.prefix.as_deref(), Some(Path::new(ITEM)));
+        assert_eq!(located.path, Path::new("lib/a.so"));
+        assert_eq!(Prefixes::package(Path::new(ITEM)).name, "miopen");
+    }
+
+    #[test]
+    fn the_longest_given_directory_wins_and_files_come_last() {
+        let dirs = vec![PathBuf::from("/opt"), PathBuf::from("/opt/rocm")];
+        let prefixes = Prefixes::new(dirs, vec![PathBuf::from("/srv")]);
+        let at = |path: &str| prefixes.locate(Path::new(path));
+        assert_eq!(at("/opt/rocm/lib/a").prefix.as_deref(), Some(Path::new("/opt/rocm")));
+        assert_eq!(at("/srv/a").path, Path::new("a"));
+        assert_eq!(at("/srv/b/a").prefix, None);
+    }
+
+    #[test]
+    fn hashes_go_and_names_stay() {
+        let text = format!("{ITEM}/lib:/x");
+        assert_eq!(without_hashes(text.as_bytes()), b"miopen/lib:/x");
+    }
+}

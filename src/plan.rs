@@ -1,0 +1,87 @@
+//! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
+//! sees it. It holds no facts of the audited files.
+
+use std::path::PathBuf;
+
+/// What is read of a file beyond what resolving and binding always need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
+    pub tables: bool,
+}
+
+/// What runs decide for the stages.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The files and directories to audit, as typed.
+    pub paths: Vec<PathBuf>,
+    /// Files and directories of `--files-from`; one that does not exist is a finding.
+    pub listed: Vec<PathBuf>,
+    /// `--lib-path`: more places to look for providers when a fix is proposed.
+    pub lib_paths: Vec<PathBuf>,
+    /// Resolve as the system loader's `ldd` would, instead of as PT_INTERP would.
+    pub as_ldd: bool,
+    /// Every file is a root, as for `ldd FILE...`.
+    pub every_file_is_root: bool,
+    /// All bindings and exports are wanted.
+    pub facts: bool,
+    /// Results of one root are used for another where the loader could not tell them apart.
+    pub reuse: bool,
+    /// The current directory, which empty and relative search entries mean.
+    pub cwd: PathBuf,
+    /// The processor the audited files will run on.
+    pub cpu: Cpu,
+    /// How many threads work.
+    pub threads: usize,
+}
+
+impl Plan {
+    /// What is read of each file at first.
+    pub fn wants(&self) -> Wants {
+        Wants { tables: self.facts }
+    }
+
+    /// All files and directories to audit.
+    pub fn all_paths(&self) -> Vec<PathBuf> {
+        self.paths.iter().chain(&self.listed).cloned().collect()
+    }
+}
+
+/// What a processor makes the loader prefer (`sysdeps/x86/cpu-features.c`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpu {
+    /// 1 to 4: x86-64-v1 (baseline) to x86-64-v4.
+    pub x86_level: u8,
+    /// AT_PLATFORM as glibc changes it: `haswell` or `xeon_phi` on such Intel processors.
+    pub platform: Option<&'static str>,
+    /// HWCAP_X86_AVX512_1, set on Intel processors with AVX512 CD, BW, DQ and VL.
+    pub avx512_1: bool,
+}
+
+impl Cpu {
+    /// A processor without any extension.
+    pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false };
+
+    /// The processor of this machine.
+    #[cfg(target_arch = "x86_64")]
+    pub fn host(intel: bool) -> Self {
+        use std::arch::is_x86_feature_detected as has;
+        let v2 = has!("sse3") && has!("ssse3") && has!("sse4.1") && has!("sse4.2")
+            && has!("popcnt") && has!("cmpxchg16b");
+        let v3 = v2 && has!("avx") && has!("avx2") && has!("bmi1") && has!("bmi2") && has!("f16c")
+            && has!("fma") && has!("lzcnt") && has!("movbe");
+        let v4 = v3 && has!("avx512f") && has!("avx512bw") && has!("avx512cd")
+            && has!("avx512dq") && has!("avx512vl");
+        Self {
+            x86_level: 1 + u8::from(v2) + u8::from(v3) + u8::from(v4),
+            platform: (intel && v3).then_some("haswell"),
+            avx512_1: intel && v4,
+        }
+    }
+
+    /// The processor of this machine, of which the x86 rules want nothing.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub fn host(_intel: bool) -> Self {
+        Self::BASELINE
+    }
+}

@@ -1,0 +1,275 @@
+//! `human`: grouped by file and rule, with the summary and the next command to type last, because
+//! build logs show only their last lines. Names of symbols are demangled here and nowhere earlier.
+
+use super::{Report, Style};
+use crate::demangle::demangle;
+use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::judge::Judged;
+use crate::rules::Level;
+use crate::text::{shell, show, show_path};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Symbols shown for one group unless everything is wanted.
+const MOST: usize = 20;
+/// Paths tried that are shown for one library.
+const MOST_TRIED: usize = 6;
+
+pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page { style, out };
+    let findings = &report.verdict.findings;
+    let mut prefix: Option<&Path> = None;
+    let mut at = 0;
+    while at < findings.len() {
+        let group = group(&findings[at..]);
+        at += group.len();
+        if style.quiet && group[0].level != Level::Error {
+            continue;
+        }
+        let here = group[0].finding.file.prefix.as_deref();
+        if here != prefix {
+            if let Some(here) = here {
+                writeln!(page.out, "{}", page.style.bold(&format!("in {}", show_path(here))))?;
+            }
+            prefix = here;
+        }
+        page.group(group)?;
+    }
+    page.summary(report)
+}
+
+/// Findings that are shown together: undefined symbols of one file with the same origin, anything
+/// else alone.
+fn group(findings: &[Judged]) -> &[Judged] {
+    let first = &findings[0].finding;
+    let alike = |judged: &&Judged| {
+        let finding = &judged.finding;
+        finding.rule == first.rule
+            && finding.file == first.file
+            && first.symbol.is_some()
+            && finding.root == first.root
+            && judged.level == findings[0].level
+    };
+    &findings[..findings.iter().take_while(alike).count().max(1)]
+}
+
+struct Page<'a> {
+    style: Style,
+    out: &'a mut dyn Write,
+}
+
+impl Style {
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    /// The level and rule at the begin of a group.
+    fn tag(self, judged: &Judged) -> String {
+        let (code, word) = match (judged.rule.group.is_input, judged.level) {
+            (true, _) => ("1;35", "incomplete"),
+            (false, Level::Error) => ("1;31", "error"),
+            (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
+        };
+        self.paint(code, &format!("{word}[{}]", judged.rule.id))
+    }
+
+    /// Text cut to the terminal, if there is one and not everything is wanted.
+    fn fit(self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
+        let room = width.saturating_sub(indent).max(20);
+        if text.chars().count() <= room {
+            return text.to_owned();
+        }
+        let kept: String = text.chars().take(room - 1).collect();
+        format!("{kept}…")
+    }
+}
+
+impl Page<'_> {
+    fn group(&mut self, group: &[Judged]) -> io::Result<()> {
+        let judged = &group[0];
+        let finding = &judged.finding;
+        let subject = self.style.bold(&show_path(&finding.file.path));
+        let tag = self.style.tag(judged);
+        if finding.symbol.is_some() {
+            let symbols = if group.len() == 1 {
+                "a symbol that nothing defines".to_owned()
+            } else {
+                format!("{} symbols that nothing defines", group.len())
+            };
+            writeln!(self.out, "{tag} {subject}: {symbols}")?;
+            self.symbols(group)?;
+        } else {
+            writeln!(self.out, "{tag} {subject}: {}", finding.message)?;
+        }
+        self.tried(finding)?;
+        self.candidates(group)?;
+        self.explained(finding)?;
+        self.chain(finding)?;
+        writeln!(self.out)
+    }
+
+    fn line(&mut self, label: &str, text: &str) -> io::Result<()> {
+        let label = self.style.dim(&format!("{label:<8}"));
+        let text = self.style.fit(text, 13);
+        writeln!(self.out, "    {label} {text}")
+    }
+
+    fn more(&mut self, hidden: usize, what: &str) -> io::Result<()> {
+        if hidden == 0 {
+            return Ok(());
+        }
+        let text = format!("    … and {hidden} more {what} (-v shows all)");
+        writeln!(self.out, "{}", self.style.dim(&text))
+    }
+
+    fn symbols(&mut self, group: &[Judged]) -> io::Result<()> {
+        let most = if self.style.verbose { usize::MAX } else { MOST };
+        for judged in group.iter().take(most) {
+            let finding = &judged.finding;
+            let raw = finding.symbol.as_deref().unwrap_or_default();
+            let mut name = demangle(raw).unwrap_or_else(|| show(raw));
+            if let Some(version) = &finding.version {
+                name = format!("{name}, version {}", show(version));
+            }
+            let when = match finding.when {
+                Some(When::Load) => "at load",
+                Some(When::Call) => "at call",
+                None => "",
+            };
+            self.line(when, &name)?;
+            if self.style.verbose && demangle(raw).is_some() {
+                self.line("", &show(raw))?;
+            }
+        }
+        self.more(group.len().saturating_sub(most), "symbols")
+    }
+
+    fn tried(&mut self, finding: &Finding) -> io::Result<()> {
+        let tried: Vec<&Evidence> = finding.evidence_of(EvidenceKind::Tried).collect();
+        // A directory that is not there says little next to one that is.
+        let (absent, present): (Vec<&Evidence>, Vec<&Evidence>) = tried
+            .into_iter()
+            .partition(|e| e.reason.as_deref() == Some("no such directory"));
+        let most = if self.style.verbose { usize::MAX } else { MOST_TRIED };
+        let shown: Vec<&Evidence> = present.iter().chain(&absent).copied().take(most).collect();
+        for evidence in &shown {
+            let path = evidence.path.as_deref().map(show_path).unwrap_or_default();
+            let how = evidence.how.unwrap_or_default();
+            let reason = evidence.reason.as_deref().unwrap_or_default();
+            self.line("tried", &format!("{path} ({how}): {reason}"))?;
+        }
+        self.more(absent.len() + present.len() - shown.len(), "paths")
+    }
+
+    fn candidates(&mut self, group: &[Judged]) -> io::Result<()> {
+        let mut lines: Vec<String> = Vec::new();
+        for judged in group {
+            for evidence in judged.finding.evidence_of(EvidenceKind::Candidate) {
+                let mut text = evidence.path.as_deref().map(show_path).unwrap_or_default();
+                if let Some(member) = &evidence.member {
+                    text = format!("{text}({})", show(member));
+                }
+                if group.len() > 1
+                    && let Some(symbol) = &evidence.symbol
+                {
+                    text = format!("{text} defines {}", demangle(symbol).unwrap_or_else(|| show(symbol)));
+                }
+                if !lines.contains(&text) {
+                    lines.push(text);
+                }
+            }
+        }
+        let most = if self.style.verbose { usize::MAX } else { MOST };
+        for line in lines.iter().take(most) {
+            self.line("at hand", line)?;
+        }
+        self.more(lines.len().saturating_sub(most), "files")
+    }
+
+    fn explained(&mut self, finding: &Finding) -> io::Result<()> {
+        let explained: Vec<&Evidence> = finding.evidence_of(EvidenceKind::Explained).collect();
+        if explained.is_empty() {
+            return Ok(());
+        }
+        let n = explained.len();
+        let plural = if n == 1 { "reference" } else { "references" };
+        self.line("explains", &format!("{n} undefined {plural} that only it could satisfy"))?;
+        if self.style.verbose {
+            for evidence in explained {
+                let symbol = evidence.symbol.as_deref().unwrap_or_default();
+                self.line("", &demangle(symbol).unwrap_or_else(|| show(symbol)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn chain(&mut self, finding: &Finding) -> io::Result<()> {
+        let hops: Vec<String> = finding
+            .evidence_of(EvidenceKind::Chain)
+            .filter_map(|hop| hop.path.as_deref())
+            .map(show_path)
+            .collect();
+        if hops.len() > 1 {
+            self.line("chain", &hops.join(" > "))?;
+        }
+        let roots = finding.evidence_of(EvidenceKind::Root).count();
+        if roots > 1 {
+            self.line("roots", &format!("{roots} roots are affected"))?;
+        }
+        Ok(())
+    }
+
+    fn summary(&mut self, report: &Report<'_>) -> io::Result<()> {
+        let findings = &report.verdict.findings;
+        let count = |level: Level, input: bool| {
+            findings
+                .iter()
+                .filter(|f| f.level == level && f.rule.group.is_input == input)
+                .count()
+        };
+        let (errors, warnings) = (count(Level::Error, false), count(Level::Warning, false));
+        let open = count(Level::Error, true) + count(Level::Warning, true);
+        let totals = &report.audit.totals;
+        let roots = report.audit.closures.roots.len();
+        let plural = |n: usize, one: &str, many: &str| {
+            format!("{n} {}", if n == 1 { one } else { many })
+        };
+        let mut read = vec![plural(totals.elf + totals.partial, "ELF file", "ELF files")];
+        if totals.archives > 0 {
+            read.push(plural(totals.archives, "archive", "archives"));
+        }
+        read.push(plural(roots, "root", "roots"));
+        let verdict = match (errors, warnings) {
+            (0, 0) => "nothing wrong".to_owned(),
+            _ => format!(
+                "{}, {}",
+                plural(errors, "error", "errors"),
+                plural(warnings, "warning", "warnings")
+            ),
+        };
+        let code = if errors > 0 { "1;31" } else { "1;32" };
+        writeln!(self.out, "{}: {}", self.style.paint(code, &verdict), read.join(", "))?;
+        let explained = report.audit.blame.explained;
+        if explained > 0 {
+            let text = plural(explained, "undefined reference is", "undefined references are");
+            writeln!(self.out, "{text} explained by missing libraries")?;
+        }
+        if open > 0 {
+            let text = plural(open, "thing", "things");
+            writeln!(self.out, "incomplete: {text} could not be read or decided")?;
+        }
+        if let Some(first) = findings.first() {
+            writeln!(self.out, "next: linkaudit explain {}", shell(first.rule.id))?;
+        }
+        Ok(())
+    }
+}

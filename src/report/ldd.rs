@@ -1,0 +1,176 @@
+//! `ldd`: for every file what `ldd -r` prints, less the vdso line and the load addresses, each
+//! distinct message once (`elf/rtld.c`, `elf/dl-version.c`, `elf/dl-reloc.c`).
+
+use super::{Report, Style};
+use crate::bind::{Abort, Report as Message, RootBinding};
+use crate::blame::symbol_name;
+use crate::format::elf::{NeedKind, Object};
+use crate::id::{FastSet, FileId, Id as _, RootId, StrId};
+use crate::resolve::versions::{Complaint, Stop};
+use crate::resolve::{Closure, How, ROOT};
+use crate::text::{show, show_path};
+use std::io::{self, Write};
+
+pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::Result<()> {
+    let listing = &report.audit.listing;
+    for (path, root) in listing {
+        if listing.len() > 1 {
+            writeln!(out, "{}:", show_path(path))?;
+        }
+        match root {
+            Some(root) => Page::new(report, *root).write(out)?,
+            None => writeln!(out, "\tnot a dynamic executable")?,
+        }
+    }
+    Ok(())
+}
+
+/// The answer for one root.
+struct Page<'a> {
+    report: &'a Report<'a>,
+    closure: &'a Closure,
+    binding: &'a RootBinding,
+    /// The program's name as it was typed.
+    program: String,
+}
+
+impl<'a> Page<'a> {
+    fn new(report: &'a Report<'a>, root: RootId) -> Self {
+        let closure = &report.audit.closures.roots[root];
+        let program = show(report.audit.text(closure.root.path));
+        Self { report, closure, binding: &report.audit.bindings[root.index()], program }
+    }
+
+    fn name(&self, id: StrId) -> String {
+        show(self.report.audit.text(id))
+    }
+
+    /// A module as messages name it.
+    fn object(&self, module: u32) -> String {
+        if module == ROOT {
+            return self.program.clone();
+        }
+        self.name(self.closure.module(module).path)
+    }
+
+    fn facts(&self, file: FileId) -> Option<&'a Object> {
+        self.report.audit.corpus.files[file].object()
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let program = &self.program;
+        for failure in &self.closure.preload_failures {
+            let (name, text) = (self.name(failure.name), failure.text);
+            writeln!(
+                out,
+                "ERROR: ld.so: object '{name}' from /etc/ld.so.preload cannot be preloaded ({text}): ignored."
+            )?;
+        }
+        if let Some(fatal) = &self.closure.fatal {
+            let object = self.name(fatal.object);
+            return writeln!(
+                out,
+                "{program}: error while loading shared libraries: {object}: {}",
+                fatal.text
+            );
+        }
+        self.versions(out)?;
+        match self.binding.checked.stop {
+            Some(Stop::Relr(module)) => {
+                let object = self.object(module);
+                return writeln!(
+                    out,
+                    "{program}: error while loading shared libraries: {object}: DT_RELR without GLIBC_ABI_DT_RELR dependency"
+                );
+            }
+            Some(Stop::NoSuchName(..)) => {
+                return writeln!(
+                    out,
+                    "Inconsistency detected by ld.so: dl-version.c: _dl_check_map_versions: Assertion `needed != NULL' failed!"
+                );
+            }
+            None => {}
+        }
+        self.libraries(out)?;
+        self.messages(out)
+    }
+
+    fn versions(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut seen = FastSet::default();
+        for issue in &self.binding.checked.issues {
+            let provider = self.object(issue.provider);
+            let requester = self.object(issue.requester);
+            let version = show(&issue.version);
+            let line = match issue.complaint {
+                Complaint::Missing => format!("version `{version}' not found"),
+                Complaint::WeakMissing => format!("weak version `{version}' not found"),
+                Complaint::NoVersions => "no version information available".to_owned(),
+            };
+            let line = format!("{}: {provider}: {line} (required by {requester})", self.program);
+            if seen.insert(line.clone()) {
+                writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn libraries(&self, out: &mut dyn Write) -> io::Result<()> {
+        let needs = self.facts(self.closure.root.file).map_or(&[][..], |object| &object.needs);
+        if !needs.iter().any(|need| need.kind == NeedKind::Needed) {
+            return writeln!(out, "\tstatically linked");
+        }
+        for module in self.closure.list.iter().map(|module| self.closure.module(*module)) {
+            let name = self.name(module.name);
+            if module.how == How::Missing {
+                writeln!(out, "\t{name} => not found")?;
+            } else if module.name == module.path {
+                writeln!(out, "\t{name}")?;
+            } else {
+                writeln!(out, "\t{name} => {}", self.name(module.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn messages(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut seen = FastSet::default();
+        for (module, messages) in &self.binding.reports {
+            let Some(object) = self.closure.module(*module).file.and_then(|file| self.facts(file))
+            else {
+                continue;
+            };
+            for message in messages {
+                let line = self.message(*module, object, *message);
+                if seen.insert(line.clone()) {
+                    writeln!(out, "{line}")?;
+                }
+            }
+        }
+        match self.binding.abort {
+            Some((_, Abort::ProviderLostVersions)) => writeln!(
+                out,
+                "Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed!"
+            ),
+            // The loader dies without a word.
+            Some((_, Abort::NoVersionTable)) | None => Ok(()),
+        }
+    }
+
+    fn message(&self, module: u32, object: &Object, message: Message) -> String {
+        match message {
+            Message::Size { symbol } => format!(
+                "{}: Symbol `{}' has different size in shared object, consider re-linking",
+                self.program,
+                show(symbol_name(object, symbol))
+            ),
+            Message::Undefined { symbol, version, version_known, .. } => {
+                let entry = object.versions.entry(version).filter(|_| version_known);
+                let version = entry.map_or(String::new(), |entry| {
+                    format!(", version {}", show(object.str(entry.name)))
+                });
+                let name = show(symbol_name(object, symbol));
+                format!("undefined symbol: {name}{version}\t({})", self.object(module))
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Reports: what a run found, written in one format each. A report is one file and one row in
+//! [`OUTPUTS`]. It formats and decides nothing; it opens no file and writes only where it is told.
+
+mod human;
+pub mod json;
+mod ldd;
+
+use crate::audit::Audit;
+use crate::judge::Verdict;
+use crate::plan::Plan;
+use std::io::{self, Write};
+
+/// What a report is made of.
+pub struct Report<'a> {
+    /// The facts.
+    pub audit: &'a Audit,
+    /// The judged findings.
+    pub verdict: &'a Verdict,
+    /// What was asked for.
+    pub plan: &'a Plan,
+}
+
+/// How text for people looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Colours are wanted.
+    pub color: bool,
+    /// Everything is shown, however much.
+    pub verbose: bool,
+    /// Only errors and the summary are shown.
+    pub quiet: bool,
+    /// Columns of the terminal; nothing when it is none.
+    pub width: Option<usize>,
+}
+
+/// One format.
+pub struct Output {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Every file is a root of its own in this format.
+    pub every_file_is_root: bool,
+    /// Writes the report.
+    pub render: fn(&Report<'_>, Style, &mut dyn Write) -> io::Result<()>,
+}
+
+/// All formats.
+pub const OUTPUTS: &[Output] = &[
+    Output { name: "human", every_file_is_root: false, render: human::render },
+    Output { name: "json", every_file_is_root: false, render: json::render },
+    Output { name: "ldd", every_file_is_root: true, render: ldd::render },
+];
+
+/// The format with this name.
+pub fn find(name: &str) -> Option<&'static Output> {
+    OUTPUTS.iter().find(|output| output.name == name)
+}

@@ -1,0 +1,270 @@
+//! ld.so.cache: both formats and the glibc-hwcaps extension (`elf/cache.h`, `elf/dl-cache.c`,
+//! `sysdeps/generic/dl-cache.h`). The file is searched in place as the loader searches it; of all
+//! that is in it exactly one path comes out for a name.
+
+use std::cmp::Ordering;
+
+/// Size of the old header and of one of its entries, in bytes.
+const OLD_HEADER: usize = 16;
+const OLD_ENTRY: usize = 12;
+/// Size of the new header and of one of its entries.
+const NEW_HEADER: usize = 48;
+const NEW_ENTRY: usize = 24;
+const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
+const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
+/// `cache_extension_magic`
+const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
+/// `cache_extension_tag_glibc_hwcaps`
+const TAG_HWCAPS: u32 = 1;
+/// `DL_CACHE_HWCAP_EXTENSION` in the upper half of an entry's hwcap field, without the ISA level.
+const HWCAP_EXTENSION: u32 = 0x4000_0000;
+
+/// A cache and where its parts lie.
+pub struct Cache {
+    bytes: Box<[u8]>,
+    big: bool,
+    format: Format,
+    /// Strings of the glibc-hwcaps extension, as offsets into the file.
+    hwcaps: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    /// Entries at `first`, strings behind the last of them.
+    Old { first: usize, count: usize },
+    /// Header at `base`, to which string offsets are relative.
+    New { base: usize, count: usize },
+}
+
+/// What the loader that asks is like.
+pub struct Asker<'a> {
+    /// `flags` values that it takes.
+    pub flags: &'a [i32],
+    /// Active `glibc-hwcaps` names, best first.
+    pub active: &'a [&'static str],
+    /// x86 ISA level minus one, as entries hold it.
+    pub isa_level: u32,
+    /// Entries of the old hwcap scheme are used, as before glibc 2.40.
+    pub legacy: bool,
+    /// Bits of the old scheme that the processor has.
+    pub legacy_hwcap: u64,
+}
+
+struct Entry<'a> {
+    flags: i32,
+    key: &'a [u8],
+    value: &'a [u8],
+    hwcap: u64,
+}
+
+impl Cache {
+    /// Takes a cache file apart; `None` where the loader would ignore it as a whole.
+    pub fn parse(bytes: Box<[u8]>, big: bool) -> Option<Self> {
+        let mut cache = Self { bytes, big, format: Format::Old { first: 0, count: 0 }, hwcaps: vec![] };
+        if cache.bytes.starts_with(NEW_MAGIC) {
+            cache.set_new(0)?;
+        } else if cache.bytes.starts_with(OLD_MAGIC) {
+            let count = cache.u32(12)? as usize;
+            let end = OLD_HEADER.checked_add(count.checked_mul(OLD_ENTRY)?)?;
+            if end > cache.bytes.len() {
+                return None;
+            }
+            cache.format = Format::Old { first: OLD_HEADER, count };
+            // The new format may follow at the next multiple of eight.
+            let base = end.next_multiple_of(8);
+            if cache.bytes.get(base..).is_some_and(|rest| rest.starts_with(NEW_MAGIC)) {
+                cache.set_new(base)?;
+            }
+        } else {
+            return None;
+        }
+        Some(cache)
+    }
+
+    fn set_new(&mut self, base: usize) -> Option<()> {
+        let count = self.u32(base + 20)? as usize;
+        if count.checked_mul(NEW_ENTRY)? > self.bytes.len() {
+            return None;
+        }
+        // 0 was written before the field existed, 2 and 3 name the byte order.
+        let order = self.bytes.get(base + 28)? & 3;
+        if order != 0 && order != if self.big { 3 } else { 2 } {
+            return None;
+        }
+        self.format = Format::New { base, count };
+        let extension = self.u32(base + 32)? as usize;
+        if base == 0 && extension != 0 && extension % 4 == 0 {
+            self.hwcaps = self.read_hwcaps(extension).unwrap_or_default();
+        }
+        Some(())
+    }
+
+    fn read_hwcaps(&self, at: usize) -> Option<Vec<u32>> {
+        if self.u32(at)? != EXTENSION_MAGIC {
+            return None;
+        }
+        let count = self.u32(at + 4)? as usize;
+        let sections = (0..count).map_while(|i| {
+            let at = at.checked_add(8)?.checked_add(i.checked_mul(16)?)?;
+            Some((self.u32(at)?, self.u32(at + 8)? as usize, self.u32(at + 12)? as usize))
+        });
+        let (_, offset, size) = sections.into_iter().find(|(tag, ..)| *tag == TAG_HWCAPS)?;
+        (0..size / 4).map(|i| self.u32(offset.checked_add(i * 4)?)).collect()
+    }
+
+    fn u32(&self, at: usize) -> Option<u32> {
+        let raw = self.bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+        Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
+    }
+
+    fn string(&self, at: usize) -> Option<&[u8]> {
+        crate::format::c_string(&self.bytes, at)
+    }
+
+    fn count(&self) -> usize {
+        match self.format {
+            Format::Old { count, .. } | Format::New { count, .. } => count,
+        }
+    }
+
+    fn entry(&self, index: usize) -> Option<Entry<'_>> {
+        let (at, strings) = match self.format {
+            Format::Old { first, count } => (first + index * OLD_ENTRY, first + count * OLD_ENTRY),
+            Format::New { base, .. } => (base + NEW_HEADER + index * NEW_ENTRY, base),
+        };
+        let text = |at: usize| self.string(strings.checked_add(self.u32(at)? as usize)?);
+        let hwcap = match self.format {
+            Format::Old { .. } => 0,
+            Format::New { .. } => {
+                let raw = self.bytes.get(at + 16..at + 24)?.try_into().ok()?;
+                if self.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }
+            }
+        };
+        let flags = i32::from_ne_bytes(self.u32(at)?.to_ne_bytes());
+        Some(Entry { flags, key: text(at + 4)?, value: text(at + 8)?, hwcap })
+    }
+
+    /// The path the cache gives for `name`, and whether a hwcaps entry decided.
+    pub fn lookup(&self, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
+        let (mut left, mut right) = (0, self.count());
+        // The table is sorted descending.
+        while left < right {
+            let middle = left + (right - left) / 2;
+            match compare(name, self.entry(middle)?.key) {
+                Ordering::Equal => return self.choose(middle, name, asker),
+                Ordering::Less => left = middle + 1,
+                Ordering::Greater => right = middle,
+            }
+        }
+        None
+    }
+
+    /// Of the entries around `hit` that have the same key, the one the loader takes.
+    fn choose(&self, hit: usize, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
+        let same = |i: usize| self.entry(i).is_some_and(|e| compare(name, e.key).is_eq());
+        let mut first = hit;
+        while first > 0 && same(first - 1) {
+            first -= 1;
+        }
+        let mut best: Option<(&[u8], usize)> = None;
+        let mut plain = None;
+        for index in first..self.count() {
+            let Some(entry) = self.entry(index).filter(|_| same(index)) else { break };
+            if !asker.flags.contains(&entry.flags) {
+                continue;
+            }
+            if entry.hwcap == 0 {
+                // hwcaps entries come before plain ones. Of plain ones the first with the loader's
+                // own flags wins, else the last with the flags of old ldconfigs.
+                if let Some((path, _)) = best {
+                    return Some((path, true));
+                }
+                plain = Some(entry.value);
+                if asker.flags.first() == Some(&entry.flags) {
+                    break;
+                }
+                continue;
+            }
+            match self.priority(entry.hwcap, asker) {
+                Some(rank) if best.is_none_or(|(_, old)| rank < old) => {
+                    best = Some((entry.value, rank));
+                }
+                _ => {}
+            }
+        }
+        best.map(|(path, _)| (path, true)).or(plain.map(|path| (path, false)))
+    }
+
+    /// The rank of a hwcaps entry, 0 best; nothing if this processor may not use it.
+    fn priority(&self, hwcap: u64, asker: &Asker<'_>) -> Option<usize> {
+        let upper = u32::try_from(hwcap >> 32).unwrap_or(u32::MAX);
+        if upper & !0x3ff == HWCAP_EXTENSION {
+            if upper & 0x3ff > asker.isa_level {
+                return None;
+            }
+            let index = usize::try_from(hwcap & 0xffff_ffff).ok()?;
+            let name = self.string(*self.hwcaps.get(index)? as usize)?;
+            return asker.active.iter().position(|active| active.as_bytes() == name);
+        }
+        let usable = asker.legacy && hwcap & !asker.legacy_hwcap == 0;
+        usable.then_some(usize::MAX)
+    }
+}
+
+/// `_dl_cache_libcmp`: runs of digits compare as numbers, a digit is greater than a non-digit,
+/// other bytes compare as signed characters.
+pub fn compare(mut a: &[u8], mut b: &[u8]) -> Ordering {
+    let digit = |s: &[u8]| s.first().is_some_and(u8::is_ascii_digit);
+    loop {
+        match (a.first(), b.first()) {
+            (None, None) => return Ordering::Equal,
+            (None, Some(_)) | (Some(_), None) if !digit(a) && !digit(b) => {
+                let value = |s: &[u8]| s.first().map_or(0, |c| i8::from_ne_bytes([*c]));
+                return value(a).cmp(&value(b));
+            }
+            _ => {}
+        }
+        match (digit(a), digit(b)) {
+            (true, true) => {
+                let order = number(&mut a).cmp(&number(&mut b));
+                if order.is_ne() {
+                    return order;
+                }
+            }
+            (true, false) => return Ordering::Greater,
+            (false, true) => return Ordering::Less,
+            (false, false) => {
+                let (x, y) = (i8::from_ne_bytes([a[0]]), i8::from_ne_bytes([b[0]]));
+                if x != y {
+                    return x.cmp(&y);
+                }
+                (a, b) = (&a[1..], &b[1..]);
+            }
+        }
+    }
+}
+
+/// Takes a run of digits; the loader lets the sum wrap.
+fn number(text: &mut &[u8]) -> i32 {
+    let mut value = 0_i32;
+    while let Some(c) = text.first().filter(|c| c.is_ascii_digit()) {
+        value = value.wrapping_mul(10).wrapping_add(i32::from(c - b'0'));
+        *text = &text[1..];
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compare;
+    use std::cmp::Ordering;
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        assert_eq!(compare(b"libx.so.10", b"libx.so.9"), Ordering::Greater);
+        assert_eq!(compare(b"libx.so.01", b"libx.so.1"), Ordering::Equal);
+        assert_eq!(compare(b"libx1.so", b"libx.so"), Ordering::Greater);
+        assert_eq!(compare(b"libx.so", b"libx.so.1"), Ordering::Less);
+        assert_eq!(compare(b"", b"1"), Ordering::Less);
+    }
+}

@@ -1,0 +1,111 @@
+//! Subdirectories that a loader tries below every search directory before the directory itself
+//! (`elf/dl-hwcaps.c`): `glibc-hwcaps/NAME` since 2.33, and up to 2.36 all combinations of `tls`,
+//! the platform and the names of processor features.
+
+use super::Machine;
+use crate::plan::Cpu;
+
+/// The glibc release that took the old subdirectories away (6099908fb8).
+const NO_LEGACY: (u16, u16) = (2, 37);
+/// The glibc release that brought `glibc-hwcaps` (dad90d5282).
+const SUBDIRS: (u16, u16) = (2, 33);
+
+/// Names of `glibc-hwcaps` directories that the processor makes active, best first.
+pub fn active(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<&'static str> {
+    if release < SUBDIRS {
+        return Vec::new();
+    }
+    // x86-64-v4 comes first; level 1 activates none.
+    let skip = machine.hwcaps.len().saturating_sub(usize::from(cpu.x86_level).saturating_sub(1));
+    machine.hwcaps[skip..].to_vec()
+}
+
+/// `$PLATFORM` and the last part of legacy subdirectories.
+pub fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
+    match machine.name {
+        "x86_64" | "x32" => Some(cpu.platform.unwrap_or("x86_64")),
+        "i386" => Some("i686"),
+        _ => None,
+    }
+}
+
+/// All subdirectories in the order in which they are tried, each with its slash at the end; the
+/// last is empty and means the directory itself.
+pub fn subdirs(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<Vec<u8>> {
+    let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
+        .iter()
+        .map(|name| format!("glibc-hwcaps/{name}/").into_bytes())
+        .collect();
+    if release < NO_LEGACY {
+        out.extend(legacy(machine, cpu));
+    }
+    out.push(Vec::new());
+    out
+}
+
+/// The old power set: of the names in ascending order of importance every combination, the ones
+/// with the most important name first.
+fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
+    let mut names: Vec<&str> = match machine.name {
+        "x86_64" | "x32" => vec!["x86_64"],
+        "i386" => vec!["sse2"],
+        _ => Vec::new(),
+    };
+    if cpu.avx512_1 && matches!(machine.name, "x86_64" | "x32") {
+        names.push("avx512_1");
+    }
+    names.extend(platform(machine, cpu));
+    names.push("tls");
+    let mut out: Vec<Vec<u8>> = Vec::new();
+    for set in (1..1_u32 << names.len()).rev() {
+        let dir: String = (0..names.len())
+            .rev()
+            .filter(|bit| set & (1 << bit) != 0)
+            .map(|bit| format!("{}/", names[bit]))
+            .collect();
+        if !out.contains(&dir.clone().into_bytes()) {
+            out.push(dir.into_bytes());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::subdirs;
+    use crate::format::elf::Target;
+    use crate::plan::Cpu;
+
+    fn of(release: (u16, u16), cpu: &Cpu) -> Vec<String> {
+        let target = Target { is_64: true, big: false, machine: 62, flags: 0 };
+        let machine = crate::format::elf::machine::of(target).unwrap();
+        subdirs(machine, cpu, release)
+            .into_iter()
+            .map(|dir| String::from_utf8(dir).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn order_of_2_36_on_a_v3_processor() {
+        let cpu = Cpu { x86_level: 3, ..Cpu::BASELINE };
+        assert_eq!(
+            of((2, 36), &cpu),
+            [
+                "glibc-hwcaps/x86-64-v3/",
+                "glibc-hwcaps/x86-64-v2/",
+                "tls/x86_64/x86_64/",
+                "tls/x86_64/",
+                "tls/",
+                "x86_64/x86_64/",
+                "x86_64/",
+                "",
+            ]
+        );
+    }
+
+    #[test]
+    fn later_releases_have_hwcaps_only_and_earlier_ones_legacy_only() {
+        assert_eq!(of((2, 37), &Cpu::BASELINE), [""]);
+        assert!(of((2, 31), &Cpu { x86_level: 4, ..Cpu::BASELINE })[0].starts_with("tls/"));
+    }
+}

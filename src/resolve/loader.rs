@@ -1,0 +1,283 @@
+//! Which loader a root runs under, and what that loader is like: its directories, cache, preload
+//! list and release, read out of its own binary.
+
+use super::cache::{Asker, Cache};
+use super::{Machine, hwcaps};
+use crate::facts::{Need, Place, View};
+use crate::format::elf::{Header, Target, Verdict, machine};
+use crate::id::{FastMap, FileId, Id as _, IdVec, LoaderId, StrId, Strings};
+use crate::plan::Plan;
+
+/// What is assumed of a glibc whose binary does not tell.
+const ASSUMED_RELEASE: (u16, u16) = (2, 36);
+
+/// The rules of one loader binary.
+pub struct Loader {
+    /// The path by which it is started: PT_INTERP, or where the system keeps it.
+    pub path: StrId,
+    /// Its binary, if there is one.
+    pub file: Option<FileId>,
+    /// The objects it takes.
+    pub target: Target,
+    /// The row of its machine.
+    pub machine: Machine,
+    /// glibc's release.
+    pub release: (u16, u16),
+    /// Default directories, each with its slash at the end.
+    pub system_dirs: Vec<StrId>,
+    /// `$LIB`
+    pub lib: Vec<u8>,
+    /// `$PLATFORM`
+    pub platform: Option<&'static str>,
+    /// Subdirectories tried below every directory; the last is empty.
+    pub subdirs: Vec<StrId>,
+    /// Names of active glibc-hwcaps directories.
+    pub active: Vec<&'static str>,
+    /// ld.so.cache, if there is a usable one.
+    pub cache: Option<Cache>,
+    /// Entries of ld.so.preload.
+    pub preload: Vec<StrId>,
+    /// What had to be guessed, for an `undecided` finding.
+    pub guessed: Option<&'static str>,
+}
+
+/// Why no loader rules could be chosen for a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLoader {
+    /// PT_INTERP names a loader whose rules are not built in.
+    UnknownFamily,
+    /// The machine's loader rules are not built in.
+    UnknownMachine,
+    /// The system has no loader that takes this object.
+    NotHere,
+}
+
+/// The loader for a root, or why there is none; and PT_INTERP if nothing lies there.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The loader.
+    pub loader: Result<LoaderId, NoLoader>,
+    /// The program's PT_INTERP leads nowhere.
+    pub missing_interp: bool,
+}
+
+/// All loaders of a run, each read once.
+#[derive(Default)]
+pub struct Loaders {
+    list: IdVec<LoaderId, Loader>,
+    by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
+}
+
+impl Loaders {
+    /// The loader with this id.
+    pub fn get(&self, id: LoaderId) -> &Loader {
+        &self.list[id]
+    }
+
+    /// The loader with which `header`'s object is loaded. `interp` is its PT_INTERP;
+    /// `run_path` are the directories of its own RPATH or RUNPATH.
+    pub fn choose(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        header: &Header,
+        interp: Option<&[u8]>,
+        run_path: &[StrId],
+    ) -> Result<Choice, Need> {
+        let target = header.target();
+        let found = |loader| Choice { loader, missing_interp: false };
+        let Some(machine) = machine::of(target) else {
+            return Ok(found(Err(NoLoader::UnknownMachine)));
+        };
+        if plan.as_ldd {
+            return Ok(found(self.system(view, plan, strings, target, machine)?));
+        }
+        if let Some(interp) = interp {
+            let path = strings.id(interp);
+            if file_for(view, interp, target)?.is_some() {
+                return Ok(found(self.at(view, plan, strings, path, target, machine)?));
+            }
+            let loader = self.system(view, plan, strings, target, machine)?;
+            return Ok(Choice { loader, missing_interp: true });
+        }
+        for dir in run_path {
+            if let Some(path) = beside_libc(view, strings, *dir, target, machine)? {
+                return Ok(found(self.at(view, plan, strings, path, target, machine)?));
+            }
+        }
+        Ok(found(self.system(view, plan, strings, target, machine)?))
+    }
+
+    /// The loader that `ldd` of the root's system runs for objects of `target`.
+    fn system(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        target: Target,
+        machine: Machine,
+    ) -> Result<Result<LoaderId, NoLoader>, Need> {
+        for path in machine.loaders {
+            if file_for(view, path.as_bytes(), target)?.is_some() {
+                let path = strings.id(path.as_bytes());
+                return self.at(view, plan, strings, path, target, machine);
+            }
+        }
+        Ok(Err(NoLoader::NotHere))
+    }
+
+    fn at(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        path: StrId,
+        target: Target,
+        machine: Machine,
+    ) -> Result<Result<LoaderId, NoLoader>, Need> {
+        let key = (path, Target { flags: 0, ..target });
+        if let Some(known) = self.by_path.get(&key) {
+            return Ok(*known);
+        }
+        let loader = self.read(view, plan, strings, path, target, machine)?;
+        let answer = loader.map(|loader| self.list.push(loader));
+        self.by_path.insert(key, answer);
+        Ok(answer)
+    }
+
+    fn read(
+        &self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        path: StrId,
+        target: Target,
+        machine: Machine,
+    ) -> Result<Result<Loader, NoLoader>, Need> {
+        let text = strings.text(path).to_vec();
+        let name = text.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        if name.starts_with(b"ld-musl-") {
+            return Ok(Err(NoLoader::UnknownFamily));
+        }
+        let Some(file) = file_for(view, &text, target)? else {
+            return Ok(Err(NoLoader::NotHere));
+        };
+        let own = view.interpreter(file)?;
+        if own.cache.is_none() && own.release.is_none() {
+            return Ok(Err(NoLoader::UnknownFamily));
+        }
+        let release = own.release.unwrap_or(ASSUMED_RELEASE);
+        let cache = match &own.cache {
+            Some(path) => match view.bytes(path)? {
+                Ok(bytes) => Cache::parse(bytes.into(), target.big),
+                Err(_) => None,
+            },
+            None => None,
+        };
+        let preload = match &own.preload {
+            Some(path) => match view.bytes(path)? {
+                Ok(bytes) => preload_entries(bytes),
+                Err(_) => Vec::new(),
+            },
+            None => Vec::new(),
+        };
+        let mut guessed = None;
+        let mut dirs = own.system_dirs.clone();
+        if dirs.is_empty() {
+            dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
+            guessed = Some("the loader's default directories are guessed");
+        }
+        Ok(Ok(Loader {
+            path,
+            file: Some(file),
+            target,
+            machine,
+            release,
+            system_dirs: dirs.iter().map(|dir| strings.id(dir)).collect(),
+            lib: own.lib.clone().unwrap_or_else(|| b"lib".to_vec()),
+            platform: hwcaps::platform(machine, &plan.cpu),
+            subdirs: hwcaps::subdirs(machine, &plan.cpu, release)
+                .iter()
+                .map(|dir| strings.id(dir))
+                .collect(),
+            active: hwcaps::active(machine, &plan.cpu, release),
+            cache,
+            preload: preload.into_iter().map(|entry| strings.id(entry)).collect(),
+            guessed,
+        }))
+    }
+
+    /// All loaders that were read.
+    pub fn iter(&self) -> impl Iterator<Item = &Loader> {
+        self.list.iter()
+    }
+
+    /// True if `id` is one of these loaders.
+    pub fn contains(&self, id: LoaderId) -> bool {
+        id.index() < self.list.len()
+    }
+}
+
+impl Loader {
+    /// The question this loader puts to its cache.
+    pub fn asker(&self, cpu: &crate::plan::Cpu) -> Asker<'_> {
+        Asker {
+            flags: self.machine.cache_flags,
+            active: &self.active,
+            isa_level: u32::from(cpu.x86_level.saturating_sub(1)),
+            // c5aa5fd40a
+            legacy: self.release < (2, 40),
+            legacy_hwcap: 1 | 1 << 1 | u64::from(cpu.avx512_1) << 2,
+        }
+    }
+}
+
+/// The file at `path` if a loader for `target` would take it; all other places count as absent.
+fn file_for(view: View<'_>, path: &[u8], target: Target) -> Result<Option<FileId>, Need> {
+    match view.place(path) {
+        None => Err(Need::First { paths: vec![path.to_vec()], target: None }),
+        Some(Place::File(file)) => {
+            let taken = view.file(file).content.verdict(target) == Verdict::Accepted;
+            Ok(taken.then_some(file))
+        }
+        Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
+    }
+}
+
+/// The loader that lies beside a libc.so.6 in `dir`: a libc only works with its own.
+fn beside_libc(
+    view: View<'_>,
+    strings: &mut Strings,
+    dir: StrId,
+    target: Target,
+    machine: Machine,
+) -> Result<Option<StrId>, Need> {
+    let dir = strings.text(dir).to_vec();
+    if !dir.starts_with(b"/") || !view.is_directory(&dir)? {
+        return Ok(None);
+    }
+    let libc = [&dir[..], b"libc.so.6"].concat();
+    if file_for(view, &libc, target)?.is_none() {
+        return Ok(None);
+    }
+    for system in machine.loaders {
+        let name = system.rsplit('/').next().unwrap_or(system);
+        let path = [&dir[..], name.as_bytes()].concat();
+        if file_for(view, &path, target)?.is_some() {
+            return Ok(Some(strings.id(&path)));
+        }
+    }
+    Ok(None)
+}
+
+/// Entries of ld.so.preload: separated by colon or white space, `#` to the end of the line is a
+/// comment (`elf/rtld.c`).
+fn preload_entries(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes
+        .split(|b| *b == b'\n')
+        .map(|line| line.split(|b| *b == b'#').next().unwrap_or_default())
+        .flat_map(|line| line.split(|b| matches!(b, b':' | b' ' | b'\t')))
+        .filter(|entry| !entry.is_empty())
+        .collect()
+}

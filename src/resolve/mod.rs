@@ -1,0 +1,192 @@
+//! Resolving: which file the loader takes for every need of a root, in the order in which it takes
+//! them. The rules are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here
+//! names its own.
+//!
+//! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again.
+
+pub mod cache;
+pub mod closure;
+pub mod hwcaps;
+pub mod loader;
+pub mod order;
+pub mod roots;
+pub mod search;
+pub mod tokens;
+pub mod versions;
+
+use crate::format::elf::{NeedKind, machine};
+use crate::id::{FileId, LoaderId, StrId};
+
+/// What a load starts from.
+#[derive(Clone, Copy, Debug)]
+pub struct Root {
+    /// The file.
+    pub file: FileId,
+    /// The name it is started by: what `$ORIGIN` and messages are made of.
+    pub path: StrId,
+    /// The rules it is loaded by.
+    pub loader: LoaderId,
+}
+
+/// How a file was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// It is the root itself.
+    Root,
+    /// An object that was already there answers to the name.
+    Loaded,
+    /// The name has a slash and is opened as it is.
+    Path,
+    /// DT_RPATH of the module with this index.
+    Rpath(u32),
+    /// DT_RUNPATH of the requester.
+    Runpath,
+    /// ld.so.cache
+    Cache,
+    /// A default directory of the loader.
+    Default,
+    /// ld.so.preload names it.
+    Preload,
+    /// Nothing was found.
+    Missing,
+}
+
+impl How {
+    /// The word in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Loaded => "loaded",
+            Self::Path => "path",
+            Self::Rpath(_) => "rpath",
+            Self::Runpath => "runpath",
+            Self::Cache => "cache",
+            Self::Default => "default",
+            Self::Preload => "preload",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// One object of a link map, or the stub of one that was not found.
+#[derive(Clone, Debug)]
+pub struct Module {
+    /// The file; nothing if it was not found.
+    pub file: Option<FileId>,
+    /// The name by which it was first asked for.
+    pub name: StrId,
+    /// The loader's `l_name`: the path by which it was opened.
+    pub path: StrId,
+    /// All names it answers to besides `path`.
+    pub names: Vec<StrId>,
+    /// The module whose need loaded it first; nothing for the root and the loader.
+    pub requester: Option<u32>,
+    /// How it was found.
+    pub how: How,
+    /// Direct dependencies in the order of the needs, found or not.
+    pub deps: Vec<u32>,
+    /// The highest version index that the loader knows of; see `versions`.
+    pub version_limit: u16,
+}
+
+/// One need of one module.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The module that needs.
+    pub from: u32,
+    /// The name after replacement of tokens.
+    pub name: StrId,
+    /// The tag.
+    pub kind: NeedKind,
+    /// The module it led to.
+    pub to: u32,
+    /// How this need was met: `Loaded` where the module was there before.
+    pub how: How,
+}
+
+/// The error at which the loader stops while it maps the objects of a root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fatal {
+    /// What the message names: a path, or a need as it was asked for.
+    pub object: StrId,
+    /// The file at fault, if one was opened.
+    pub file: Option<FileId>,
+    /// The module whose need led there.
+    pub requester: u32,
+    /// The loader's text.
+    pub text: &'static str,
+}
+
+/// An entry of ld.so.preload that could not be loaded.
+#[derive(Clone, Debug)]
+pub struct PreloadFailure {
+    /// The entry.
+    pub name: StrId,
+    /// The loader's reason.
+    pub text: &'static str,
+}
+
+/// Everything the loader maps for one root.
+#[derive(Clone, Debug)]
+pub struct Closure {
+    /// What it starts from.
+    pub root: Root,
+    /// Modules by the order in which they were mapped; the root is 0, the loader itself 1.
+    pub modules: Vec<Module>,
+    /// Needs in the order in which they were met.
+    pub edges: Vec<Edge>,
+    /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
+    pub list: Vec<u32>,
+    /// The search scope: the root, then all found objects in breadth-first order.
+    pub scope: Vec<u32>,
+    /// Order of relocation: dependencies first, the root last.
+    pub order: Vec<u32>,
+    /// Set if the loader stops; then list, scope and order are as far as it came.
+    pub fatal: Option<Fatal>,
+    /// Entries of ld.so.preload that were passed over.
+    pub preload_failures: Vec<PreloadFailure>,
+    /// The result depends on the processor: a hwcaps directory decided.
+    pub by_cpu: bool,
+    /// The result depends on the working directory.
+    pub by_cwd: bool,
+}
+
+/// The index of the root in [`Closure::modules`].
+pub const ROOT: u32 = 0;
+/// The index of the loader in [`Closure::modules`].
+pub const LOADER: u32 = 1;
+
+impl Closure {
+    /// The module at `index`.
+    pub fn module(&self, index: u32) -> &Module {
+        &self.modules[index as usize]
+    }
+
+    /// Modules with a file, in scope order.
+    pub fn found(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+        self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
+    }
+
+    /// Stubs of missing libraries, in list order.
+    pub fn missing(&self) -> impl Iterator<Item = u32> + '_ {
+        self.list.iter().copied().filter(|index| self.module(*index).how == How::Missing)
+    }
+
+    /// The needs that lead from the root to a module, root first.
+    pub fn chain(&self, module: u32) -> Vec<u32> {
+        let mut chain = vec![module];
+        let mut here = module;
+        while let Some(requester) = self.module(here).requester {
+            chain.push(requester);
+            here = requester;
+            if chain.len() > self.modules.len() {
+                break;
+            }
+        }
+        chain.reverse();
+        chain
+    }
+}
+
+/// The loader rules of a machine, where they are known.
+pub type Machine = &'static machine::Machine;

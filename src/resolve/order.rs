@@ -1,0 +1,49 @@
+//! The order of relocation: a topological sort, dependencies first (`elf/dl-sort-maps.c`). It
+//! decides in which order undefined symbols are met and which unique definition is first.
+
+use super::{Closure, How, ROOT};
+
+/// The glibc release in which the root always comes last (1e903124ce).
+const ROOT_LAST: (u16, u16) = (2, 37);
+
+/// Modules in the order in which they are relocated.
+pub fn relocation_order(closure: &Closure, release: (u16, u16)) -> Vec<u32> {
+    let mut seen = vec![false; closure.modules.len()];
+    let mut order = Vec::with_capacity(closure.scope.len());
+    for start in closure.scope.iter().rev() {
+        visit(closure, *start, &mut seen, &mut order);
+    }
+    if release >= ROOT_LAST
+        && let Some(place) = order.iter().position(|module| *module == ROOT)
+    {
+        order.remove(place);
+        order.push(ROOT);
+    }
+    order
+}
+
+/// Depth first with a stack of its own: a chain of thousands of libraries is no deep recursion.
+fn visit(closure: &Closure, start: u32, seen: &mut [bool], order: &mut Vec<u32>) {
+    if std::mem::replace(&mut seen[start as usize], true) {
+        return;
+    }
+    let mut stack = vec![(start, 0)];
+    while let Some((module, next)) = stack.last_mut() {
+        let deps = &closure.module(*module).deps;
+        // The root's own dependencies are not yet known to the loader when it sorts.
+        let dep = if *module == ROOT { None } else { deps.get(*next).copied() };
+        match dep {
+            Some(dep) => {
+                *next += 1;
+                let skip = dep == ROOT || closure.module(dep).how == How::Missing;
+                if !skip && !std::mem::replace(&mut seen[dep as usize], true) {
+                    stack.push((dep, 0));
+                }
+            }
+            None => {
+                order.push(*module);
+                stack.pop();
+            }
+        }
+    }
+}

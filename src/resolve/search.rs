@@ -1,0 +1,461 @@
+//! The search for one need (`elf/dl-load.c`, `_dl_map_object`, `open_path`, `fillin_rpath`): the
+//! steps in their order, the directories of each, and what every candidate makes the loader do.
+
+use super::loader::Loader;
+use super::tokens::{self, Tokens};
+use super::{Fatal, How};
+use crate::facts::{Need, Place, View};
+use crate::format::elf::Verdict;
+use crate::id::{FastMap, FileId, StrId, Strings};
+use crate::plan::Plan;
+use crate::tree::Errno;
+use std::sync::OnceLock;
+use std::sync::Arc;
+
+/// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
+const NOTDIR_GOES_ON: (u16, u16) = (2, 39);
+
+/// One path that was tried, and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// The path.
+    pub path: Vec<u8>,
+    /// The step that tried it.
+    pub how: How,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of one candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was taken.
+    Taken,
+    /// `open` failed.
+    Failed(Errno),
+    /// Another ELFCLASS.
+    WrongClass,
+    /// Another machine.
+    WrongMachine,
+    /// The loader stops.
+    Fatal(&'static str),
+    /// The directory does not exist.
+    NoDirectory,
+    /// A cache entry that DF_1_NODEFLIB forbids.
+    Forbidden,
+}
+
+/// What a search came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A file, the path it was opened by and the step that found it.
+    File(FileId, StrId, How),
+    /// Nothing.
+    Nothing,
+    /// The loader stops: what its message names, the file if any, the text.
+    Stop(StrId, Option<FileId>, &'static str),
+}
+
+/// A list of search directories and, once it is known which of them exist, the places to try.
+pub struct DirList {
+    dirs: Vec<StrId>,
+    ready: OnceLock<Box<[Probe]>>,
+}
+
+/// One directory to try: a search directory with one of the loader's subdirectories.
+#[derive(Clone, Copy)]
+struct Probe {
+    /// With its slash at the end; empty for the current directory.
+    path: StrId,
+    /// Which of the search directories it belongs to.
+    dir: u32,
+    /// It is a subdirectory that not every processor makes the loader try.
+    by_cpu: bool,
+    /// It depends on the current directory.
+    relative: bool,
+}
+
+impl DirList {
+    fn new(dirs: Vec<StrId>) -> Self {
+        Self { dirs, ready: OnceLock::new() }
+    }
+
+    /// The search directories.
+    pub fn dirs(&self) -> &[StrId] {
+        &self.dirs
+    }
+}
+
+/// Who asks: the object whose need is searched for.
+pub struct Requester<'a> {
+    /// DT_RPATH lists in the order in which they are walked: its own, its requester's and so on,
+    /// each with the module it belongs to. Empty if the object has DT_RUNPATH.
+    pub rpaths: &'a [(u32, Arc<DirList>)],
+    /// DT_RUNPATH's list.
+    pub runpath: Option<Arc<DirList>>,
+    /// DF_1_NODEFLIB
+    pub nodeflib: bool,
+}
+
+/// Results that hold for every root of a run.
+#[derive(Default)]
+pub struct Memo {
+    /// What lies at (directory, name).
+    places: FastMap<(StrId, StrId), (Place, StrId)>,
+    /// Directory lists by (text, origin, loader path).
+    lists: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
+    /// Default directories by loader path.
+    system: FastMap<StrId, Arc<DirList>>,
+    /// Whole searches of objects without any path of their own, by (loader path, name).
+    plain: FastMap<(StrId, StrId), (Found, bool)>,
+}
+
+/// One search in one root.
+pub struct Search<'a, 'v> {
+    /// The facts.
+    pub view: View<'v>,
+    /// What the run is to do.
+    pub plan: &'a Plan,
+    /// The rules.
+    pub loader: &'a Loader,
+    /// All strings.
+    pub strings: &'a mut Strings,
+    /// Earlier results.
+    pub memo: &'a mut Memo,
+    /// Facts that are missing.
+    pub needs: &'a mut Vec<Need>,
+    /// What was tried, if anybody wants to know.
+    pub trace: Option<&'a mut Vec<Tried>>,
+    /// A hwcaps directory decided, or a directory relative to the current one was searched.
+    pub by_cpu: bool,
+    /// A directory relative to the current one was searched.
+    pub by_cwd: bool,
+}
+
+/// How one path list ended.
+enum ListEnd {
+    Found(Found),
+    NextStep,
+    /// A fact is missing; it is in `needs`.
+    Unknown,
+}
+
+impl Search<'_, '_> {
+    /// The directories of a DT_RPATH or DT_RUNPATH text of an object whose `$ORIGIN` is `origin`.
+    pub fn dirs(&mut self, text: StrId, origin: StrId) -> Arc<DirList> {
+        let key = (text, origin, self.loader.path);
+        if let Some(list) = self.memo.lists.get(&key) {
+            return Arc::clone(list);
+        }
+        let raw = self.strings.text(text).to_vec();
+        let origin = self.strings.text(origin).to_vec();
+        let mut list: Vec<StrId> = Vec::new();
+        if !raw.is_empty() {
+            for element in raw.split(|b| *b == b':') {
+                if let Some(dir) = self.element(element, &origin)
+                    && !list.contains(&dir)
+                {
+                    list.push(dir);
+                }
+            }
+        }
+        let list = Arc::new(DirList::new(list));
+        self.memo.lists.insert(key, Arc::clone(&list));
+        list
+    }
+
+    /// One element of a path list: tokens replaced, slashes at the end made one. An empty element
+    /// is the current directory; one that becomes empty is dropped.
+    fn element(&mut self, element: &[u8], origin: &[u8]) -> Option<StrId> {
+        if element.is_empty() {
+            return Some(self.strings.id(b""));
+        }
+        let mut dir = tokens::expand(element, self.tokens(origin))?;
+        if dir.is_empty() {
+            return None;
+        }
+        while dir.len() > 1 && dir.ends_with(b"/") {
+            dir.pop();
+        }
+        if !dir.ends_with(b"/") {
+            dir.push(b'/');
+        }
+        Some(self.strings.id(&dir))
+    }
+
+    /// What tokens stand for in an object with this origin.
+    pub fn tokens<'t>(&'t self, origin: &'t [u8]) -> Tokens<'t> {
+        Tokens { origin, lib: &self.loader.lib, platform: self.loader.platform.map(str::as_bytes) }
+    }
+
+    /// Searches for `name`. Nothing if a fact is missing.
+    pub fn find(&mut self, name: StrId, requester: &Requester<'_>) -> Option<Found> {
+        if self.strings.text(name).contains(&b'/') {
+            return self.open(name);
+        }
+        let plain = requester.rpaths.is_empty()
+            && requester.runpath.is_none()
+            && !requester.nodeflib
+            && self.trace.is_none();
+        if !plain {
+            return self.steps(name, requester);
+        }
+        let key = (self.loader.path, name);
+        if let Some((found, by_cpu)) = self.memo.plain.get(&key) {
+            self.by_cpu |= by_cpu;
+            return Some(*found);
+        }
+        let before = std::mem::take(&mut self.by_cpu);
+        let found = self.steps(name, requester);
+        if let Some(found) = found {
+            self.memo.plain.insert(key, (found, self.by_cpu));
+        }
+        self.by_cpu |= before;
+        found
+    }
+
+    fn steps(&mut self, name: StrId, requester: &Requester<'_>) -> Option<Found> {
+        let own = requester.rpaths.iter().map(|(module, list)| (list, How::Rpath(*module)));
+        let run = requester.runpath.iter().map(|list| (list, How::Runpath));
+        for (list, how) in own.chain(run) {
+            match self.list(list, name, how) {
+                ListEnd::Found(found) => return Some(found),
+                ListEnd::NextStep => {}
+                ListEnd::Unknown => return None,
+            }
+        }
+        match self.cache(name, requester.nodeflib) {
+            ListEnd::Found(found) => return Some(found),
+            ListEnd::NextStep => {}
+            ListEnd::Unknown => return None,
+        }
+        if requester.nodeflib {
+            return Some(Found::Nothing);
+        }
+        let system = self.system();
+        match self.list(&system, name, How::Default) {
+            ListEnd::Found(found) => Some(found),
+            ListEnd::NextStep => Some(Found::Nothing),
+            ListEnd::Unknown => None,
+        }
+    }
+
+    fn system(&mut self) -> Arc<DirList> {
+        let new = || Arc::new(DirList::new(self.loader.system_dirs.clone()));
+        Arc::clone(self.memo.system.entry(self.loader.path).or_insert_with(new))
+    }
+
+    /// A need with a slash: opened as it is, relative to the current directory.
+    fn open(&mut self, path: StrId) -> Option<Found> {
+        let text = self.strings.text(path).to_vec();
+        self.by_cwd |= !text.starts_with(b"/");
+        let Some(place) = self.view.place(&text) else {
+            let target = Some(self.loader.target);
+            self.needs.push(Need::First { paths: vec![text], target });
+            return None;
+        };
+        Some(match self.judge(place, path, How::Path) {
+            Outcome::Taken => match place {
+                Place::File(file) => Found::File(file, path, How::Path),
+                Place::Directory | Place::Special(_) | Place::Failed(_) => Found::Nothing,
+            },
+            Outcome::Fatal(text) => Found::Stop(path, file_of(place), text),
+            _ => Found::Nothing,
+        })
+    }
+
+    /// `open_path` over one list of directories.
+    fn list(&mut self, list: &DirList, name: StrId, how: How) -> ListEnd {
+        if list.ready.get().is_none() && !self.prepare(list) {
+            return ListEnd::Unknown;
+        }
+        let probes = list.ready.get().map_or(&[][..], |probes| &**probes);
+        if self.trace.is_some() {
+            self.trace_absent(list, probes, name, how);
+        }
+        // Unknown candidates are asked for in one go, as far as the loader would go.
+        let mut unknown: Vec<Vec<u8>> = Vec::new();
+        for (i, probe) in probes.iter().enumerate() {
+            self.by_cwd |= probe.relative;
+            let mut error = Errno::NOENT;
+            match self.candidate(probe.path, name) {
+                None => unknown.push(self.path(probe.path, name)),
+                Some((place, path)) => match self.judge(place, path, how) {
+                    Outcome::Taken | Outcome::Fatal(_) if !unknown.is_empty() => break,
+                    Outcome::Taken => {
+                        self.by_cpu |= probe.by_cpu;
+                        if let Place::File(file) = place {
+                            return ListEnd::Found(Found::File(file, path, how));
+                        }
+                    }
+                    Outcome::Fatal(text) => {
+                        return ListEnd::Found(Found::Stop(path, file_of(place), text));
+                    }
+                    Outcome::Failed(errno) => error = errno,
+                    _ => {}
+                },
+            }
+            // The error of the last probe of a directory decides whether the list goes on.
+            let last = probes.get(i + 1).is_none_or(|next| next.dir != probe.dir);
+            if last && !self.goes_on(error) {
+                break;
+            }
+        }
+        if unknown.is_empty() {
+            return ListEnd::NextStep;
+        }
+        self.needs.push(Need::First { paths: unknown, target: Some(self.loader.target) });
+        ListEnd::Unknown
+    }
+
+    /// Finds out which directories of a list exist; false if that is not known yet. Relative ones
+    /// always count as existing.
+    fn prepare(&mut self, list: &DirList) -> bool {
+        let mut probes = Vec::new();
+        let mut known = true;
+        for (number, dir) in list.dirs.iter().enumerate() {
+            let relative = !self.strings.text(*dir).starts_with(b"/");
+            for subdir in &self.loader.subdirs {
+                let text = [self.strings.text(*dir), self.strings.text(*subdir)].concat();
+                let exists = relative || self.exists(&text).unwrap_or_else(|| {
+                    known = false;
+                    false
+                });
+                if exists {
+                    let subdir = self.strings.text(*subdir);
+                    probes.push(Probe {
+                        by_cpu: !subdir.is_empty() && !subdir.starts_with(b"tls/"),
+                        path: self.strings.id(&text),
+                        dir: u32::try_from(number).unwrap_or(u32::MAX),
+                        relative,
+                    });
+                }
+            }
+        }
+        // Somebody else may have been as quick; the value would be the same.
+        known && list.ready.set(probes.into()).is_ok()
+    }
+
+    /// Whether a directory exists, with a missing fact asked for. Below a directory that does not
+    /// exist nothing does.
+    fn exists(&mut self, dir: &[u8]) -> Option<bool> {
+        match self.view.is_directory(dir) {
+            Ok(is) => Some(is),
+            Err(need) => {
+                self.needs.push(need);
+                None
+            }
+        }
+    }
+
+    fn trace_absent(&mut self, list: &DirList, probes: &[Probe], name: StrId, how: How) {
+        for (number, dir) in list.dirs.iter().enumerate() {
+            if !probes.iter().any(|probe| probe.dir as usize == number) {
+                let path = self.path(*dir, name);
+                self.push_trace(path, how, Outcome::NoDirectory);
+            }
+        }
+    }
+
+    /// True if this error of `open` lets the loader try the next directory of the list.
+    fn goes_on(&self, errno: Errno) -> bool {
+        errno == Errno::NOENT
+            || errno == Errno::ACCESS
+            || (errno == Errno::NOTDIR && self.loader.release >= NOTDIR_GOES_ON)
+    }
+
+    fn path(&self, dir: StrId, name: StrId) -> Vec<u8> {
+        [self.strings.text(dir), self.strings.text(name)].concat()
+    }
+
+    /// What lies at a name in a directory, and the path.
+    fn candidate(&mut self, dir: StrId, name: StrId) -> Option<(Place, StrId)> {
+        if let Some(known) = self.memo.places.get(&(dir, name)) {
+            return Some(*known);
+        }
+        let text = self.path(dir, name);
+        let place = self.view.place(&text)?;
+        let known = (place, self.strings.id(&text));
+        self.memo.places.insert((dir, name), known);
+        Some(known)
+    }
+
+    /// The step over ld.so.cache: one path, and none but that.
+    fn cache(&mut self, name: StrId, nodeflib: bool) -> ListEnd {
+        let Some(cache) = &self.loader.cache else { return ListEnd::NextStep };
+        let asker = self.loader.asker(&self.plan.cpu);
+        let Some((path, by_cpu)) = cache.lookup(self.strings.text(name), &asker) else {
+            return ListEnd::NextStep;
+        };
+        let forbidden = nodeflib
+            && self.loader.system_dirs.iter().any(|dir| path.starts_with(self.strings.text(*dir)));
+        let path = path.to_vec();
+        let id = self.strings.id(&path);
+        if forbidden {
+            self.push_trace(path, How::Cache, Outcome::Forbidden);
+            return ListEnd::NextStep;
+        }
+        let Some(place) = self.view.place(&path) else {
+            let target = Some(self.loader.target);
+            self.needs.push(Need::First { paths: vec![path], target });
+            return ListEnd::Unknown;
+        };
+        match self.judge(place, id, How::Cache) {
+            Outcome::Taken => match place {
+                Place::File(file) => {
+                    self.by_cpu |= by_cpu;
+                    ListEnd::Found(Found::File(file, id, How::Cache))
+                }
+                Place::Directory | Place::Special(_) | Place::Failed(_) => ListEnd::NextStep,
+            },
+            Outcome::Fatal(text) => ListEnd::Found(Found::Stop(id, file_of(place), text)),
+            _ => ListEnd::NextStep,
+        }
+    }
+
+    /// `open_verify`: what the loader does with what lies at a path.
+    fn judge(&mut self, place: Place, path: StrId, how: How) -> Outcome {
+        let outcome = match place {
+            Place::Failed(errno) => Outcome::Failed(errno),
+            Place::Directory => Outcome::Fatal("cannot read file data: Error 21"),
+            // open(2) of a socket fails with ENXIO, that of a FIFO waits, a device reads as empty.
+            Place::Special(crate::tree::Special::Socket) => Outcome::Failed(Errno::NXIO),
+            Place::Special(crate::tree::Special::Fifo) => {
+                Outcome::Fatal("is a FIFO: the loader waits for a writer")
+            }
+            Place::Special(crate::tree::Special::Device) => Outcome::Fatal("file too short"),
+            Place::File(file) => match self.view.file(file).content.verdict(self.loader.target) {
+                Verdict::Accepted => Outcome::Taken,
+                Verdict::WrongClass => Outcome::WrongClass,
+                Verdict::WrongMachine => Outcome::WrongMachine,
+                Verdict::Fatal(text) => Outcome::Fatal(text),
+            },
+        };
+        if self.trace.is_some() {
+            let text = self.strings.text(path).to_vec();
+            self.push_trace(text, how, outcome);
+        }
+        outcome
+    }
+
+    fn push_trace(&mut self, path: Vec<u8>, how: How, outcome: Outcome) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(Tried { path, how, outcome });
+        }
+    }
+}
+
+fn file_of(place: Place) -> Option<FileId> {
+    match place {
+        Place::File(file) => Some(file),
+        Place::Directory | Place::Special(_) | Place::Failed(_) => None,
+    }
+}
+
+/// The fatal end of a search, as part of a closure.
+pub fn fatal(found: Found, requester: u32) -> Option<Fatal> {
+    match found {
+        Found::Stop(object, file, text) => Some(Fatal { object, file, requester, text }),
+        Found::File(..) | Found::Nothing => None,
+    }
+}

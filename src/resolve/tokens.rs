@@ -1,0 +1,99 @@
+//! Dynamic string tokens: `$ORIGIN`, `$LIB`, `$PLATFORM` and their `${…}` forms
+//! (`elf/dl-load.c`, `is_dst` and `_dl_dst_substitute`).
+
+/// What the tokens stand for in one object.
+#[derive(Clone, Copy)]
+pub struct Tokens<'a> {
+    /// Directory of the object, without slash at the end.
+    pub origin: &'a [u8],
+    /// `$LIB`
+    pub lib: &'a [u8],
+    /// `$PLATFORM`; nothing where the kernel gives none.
+    pub platform: Option<&'a [u8]>,
+}
+
+/// Length of the token `name` at the begin of `input` (behind the `$`), if it stands there. The
+/// name is read greedily: `$ORIGINX` is no token.
+fn token(input: &[u8], name: &[u8]) -> Option<usize> {
+    let curly = input.first() == Some(&b'{');
+    let rest = if curly { &input[1..] } else { input }.strip_prefix(name)?;
+    match rest.first() {
+        Some(b'}') if curly => Some(name.len() + 2),
+        _ if curly => None,
+        Some(c) if c.is_ascii_alphanumeric() || *c == b'_' => None,
+        _ => Some(name.len()),
+    }
+}
+
+/// Replaces all tokens of `text`; unknown ones stay. Nothing if a known token has no value.
+pub fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() + tokens.origin.len());
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|b| *b == b'$') {
+        out.extend_from_slice(&rest[..at]);
+        rest = &rest[at + 1..];
+        let known = [
+            (&b"ORIGIN"[..], Some(tokens.origin)),
+            (b"PLATFORM", tokens.platform),
+            (b"LIB", Some(tokens.lib)),
+        ];
+        let found = known.iter().find_map(|(name, value)| Some((token(rest, name)?, value)));
+        match found {
+            Some((len, value)) => {
+                out.extend_from_slice((*value)?);
+                rest = &rest[len..];
+            }
+            None => out.push(b'$'),
+        }
+    }
+    out.extend_from_slice(rest);
+    Some(out)
+}
+
+/// The directory part of a path that an object was opened by, made absolute with `cwd` but with
+/// links, `.` and `..` kept (`elf/dl-object.c`, `_dl_new_object`).
+pub fn origin(path: &[u8], cwd: &[u8]) -> Vec<u8> {
+    let mut full = Vec::new();
+    if !path.starts_with(b"/") {
+        full.extend_from_slice(cwd);
+        if !full.ends_with(b"/") {
+            full.push(b'/');
+        }
+    }
+    full.extend_from_slice(path);
+    let cut = full.iter().rposition(|b| *b == b'/').unwrap_or(0);
+    full.truncate(cut.max(1));
+    full
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tokens, expand, origin};
+
+    fn expanded(text: &str) -> Option<String> {
+        let tokens = Tokens { origin: b"/o", lib: b"lib64", platform: Some(b"p") };
+        expand(text.as_bytes(), tokens).map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn names_are_read_greedily() {
+        assert_eq!(expanded("$ORIGIN/../$LIB").unwrap(), "/o/../lib64");
+        assert_eq!(expanded("${ORIGIN}x/${PLATFORM}").unwrap(), "/ox/p");
+        assert_eq!(expanded("$ORIGINX/$FOO/$").unwrap(), "$ORIGINX/$FOO/$");
+        assert_eq!(expanded("${ORIGIN/$ORIGIN_").unwrap(), "${ORIGIN/$ORIGIN_");
+        assert_eq!(expanded("$ORIGIN$LIB").unwrap(), "/olib64");
+    }
+
+    #[test]
+    fn a_token_without_value_takes_the_text_with_it() {
+        let tokens = Tokens { origin: b"/o", lib: b"lib", platform: None };
+        assert_eq!(expand(b"/a/$PLATFORM", tokens), None);
+    }
+
+    #[test]
+    fn origin_keeps_the_path_as_it_was_opened() {
+        assert_eq!(origin(b"./d/liba.so", b"/cwd"), b"/cwd/./d");
+        assert_eq!(origin(b"/liba.so", b"/cwd"), b"/");
+        assert_eq!(origin(b"prog", b"/"), b"/");
+    }
+}

@@ -1,0 +1,169 @@
+//! The check of needed versions at load (`elf/dl-version.c`): every version that an object needs of
+//! a file must be defined by the object that answers to the file's name.
+
+use super::{Closure, How, LOADER, ROOT};
+use crate::facts::View;
+use crate::format::elf::{NeedKind, Object};
+use crate::id::{FileId, StrId, Strings};
+
+/// What the loader says of one needed version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Complaint {
+    /// The version is not defined: the program does not start.
+    Missing,
+    /// The same, but the need is weak: only a message.
+    WeakMissing,
+    /// The file defines no versions at all: only a message.
+    NoVersions,
+}
+
+/// One complaint of the loader, in its order.
+#[derive(Clone, Debug)]
+pub struct VersionIssue {
+    /// The module that needs the version.
+    pub requester: u32,
+    /// The module that should define it.
+    pub provider: u32,
+    /// The version's name, as it stands in the requester.
+    pub version: Box<[u8]>,
+    /// What is wrong.
+    pub complaint: Complaint,
+}
+
+/// What makes the loader stop during the check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// A file that versions are needed of is not among the names of any object
+    /// (`assert (needed != NULL)`).
+    NoSuchName(u32, StrId),
+    /// DT_RELR without the GLIBC_ABI_DT_RELR version of libc.
+    Relr(u32),
+}
+
+/// The check of one root.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// Complaints in order.
+    pub issues: Vec<VersionIssue>,
+    /// Set if the loader stops at the check.
+    pub stop: Option<Stop>,
+}
+
+/// The glibc release that asks for the DT_RELR marker (57292f5741).
+const RELR_CHECK: (u16, u16) = (2, 36);
+/// The version that stands for it.
+const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
+
+/// Objects in the order in which the loader checks them: its list, root first.
+fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ {
+    std::iter::once(ROOT)
+        .chain(closure.list.iter().copied())
+        .filter_map(|index| Some((index, closure.module(index).file?)))
+}
+
+/// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
+/// where a need has already matched them.
+fn find_needed(closure: &Closure, name: StrId) -> Option<u32> {
+    let answers = |index: &u32| {
+        let module = closure.module(*index);
+        module.path == name && *index != ROOT || module.names.contains(&name)
+    };
+    std::iter::once(ROOT)
+        .chain(closure.list.iter().copied())
+        .find(answers)
+        .or_else(|| Some(LOADER).filter(answers))
+}
+
+/// Checks all objects of a root.
+pub fn check(closure: &Closure, view: View<'_>, strings: &Strings, release: (u16, u16)) -> Checked {
+    let mut out = Checked::default();
+    for (index, file) in checked_order(closure) {
+        let Some(object) = view.object(file) else { continue };
+        out.stop = check_object(closure, view, strings, index, object, &mut out.issues);
+        if out.stop.is_none() && release >= RELR_CHECK && relr_unmarked(object) {
+            out.stop = Some(Stop::Relr(index));
+        }
+        if out.stop.is_some() {
+            break;
+        }
+    }
+    out
+}
+
+fn check_object(
+    closure: &Closure,
+    view: View<'_>,
+    strings: &Strings,
+    index: u32,
+    object: &Object,
+    issues: &mut Vec<VersionIssue>,
+) -> Option<Stop> {
+    for file in &object.versions.needs {
+        let name = strings.find(object.str(file.file));
+        let Some(provider) = name.and_then(|name| find_needed(closure, name)) else {
+            return Some(Stop::NoSuchName(index, name.unwrap_or(closure.module(index).path)));
+        };
+        let Some(definer) = closure.module(provider).file.and_then(|file| view.object(file)) else {
+            continue;
+        };
+        for need in &file.versions {
+            let text = object.str(need.name);
+            let defined = definer
+                .versions
+                .defs
+                .iter()
+                .any(|def| def.hash == need.hash && definer.str(def.name) == text);
+            let complaint = match (definer.versions.has_verdef, defined, need.weak) {
+                (true, true, _) => continue,
+                (false, ..) => Complaint::NoVersions,
+                (true, false, true) => Complaint::WeakMissing,
+                (true, false, false) => Complaint::Missing,
+            };
+            issues.push(VersionIssue { requester: index, provider, version: text.into(), complaint });
+        }
+    }
+    None
+}
+
+fn relr_unmarked(object: &Object) -> bool {
+    let versions = &object.versions;
+    let marked = || {
+        let mut all = versions.needs.iter().flat_map(|file| &*file.versions);
+        all.any(|need| object.str(need.name) == RELR_MARKER)
+    };
+    let needs_libc = || {
+        let mut needed = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
+        needed.any(|need| object.str(need.name).starts_with(b"libc.so."))
+    };
+    object.relr && versions.has_verneed && needs_libc() && !marked()
+}
+
+/// With needed files missing the loader makes its version tables only as large as the highest
+/// index it met in files that were found, and none at all if there was no such index.
+pub fn limit_tables(closure: &mut Closure, view: View<'_>, strings: &Strings) {
+    if closure.missing().next().is_none() {
+        return;
+    }
+    for index in 0..closure.modules.len() {
+        let at = u32::try_from(index).unwrap_or(u32::MAX);
+        let Some(object) = closure.module(at).file.and_then(|file| view.object(file)) else {
+            continue;
+        };
+        let found = object.versions.needs.iter().filter(|file| {
+            strings
+                .find(object.str(file.file))
+                .and_then(|name| find_needed(closure, name))
+                .is_some_and(|module| closure.module(module).how != How::Missing)
+        });
+        let highest = found
+            .flat_map(|file| &*file.versions)
+            .map(|need| need.index)
+            .chain(object.versions.defs.iter().map(|def| def.index))
+            .max()
+            .unwrap_or(0);
+        let whole = highest >= object.versions.highest_index();
+        let limit = if whole && highest > 0 { u16::MAX } else { highest };
+        let none_needed = object.versions.highest_index() == 0;
+        closure.modules[index].version_limit = if none_needed { u16::MAX } else { limit };
+    }
+}

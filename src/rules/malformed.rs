@@ -1,0 +1,55 @@
+//! `malformed`: damage that was met while reading.
+
+use super::{Context, INPUT, Rule};
+use crate::finding::Finding;
+
+pub(super) static RULE: Rule = Rule {
+    id: "malformed",
+    group: INPUT,
+    summary: "a file is damaged, or changed while it was read",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Names the damage that was met in a file that was read: the table, the offset in the file and what
+is wrong there. Only what a loader uses is looked at; section headers are not.
+
+## Why it matters
+
+What could not be read could not be audited, and a loader may crash on it. The rest of the audit
+stands; the exit status is 3 if nothing worse was found.
+
+## Example
+
+```text
+incomplete[malformed] lib/libfoo.so: dynamic symbol table at 0x2c8 ends beyond the end of the file
+```
+
+## How to fix
+
+Build or copy the file again. If a good file is reported, that is a fault of linkaudit.
+
+## Limits
+
+Damage outside the tables that are read is not seen: linkaudit is no checker of files.
+";
+
+fn check(context: &Context<'_>) -> Vec<Finding> {
+    let mut out = Vec::new();
+    for (file, facts) in context.audit.corpus.files.entries() {
+        let mut defects: Vec<_> = facts.all_defects().collect();
+        defects.sort();
+        defects.dedup();
+        for defect in defects {
+            let name = defect.table.name();
+            let message = format!("{name} at {:#x} {}", defect.offset, defect.what);
+            let mut finding = Finding::new(RULE.id, context.locate(file), message);
+            finding.detail = Some(format!("{name} at {:#x}: {}", defect.offset, defect.what).into());
+            out.push(finding);
+        }
+    }
+    out
+}

@@ -1,0 +1,111 @@
+//! `missing-library`: a need, or a program's interpreter, that leads nowhere.
+
+use super::words::{passed_over, tried};
+use super::{Context, LIBRARY, Rule};
+use crate::blame::{MissingLibrary, Site};
+use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::resolve::search::Tried;
+use crate::text::show;
+
+pub(super) static RULE: Rule = Rule {
+    id: "missing-library",
+    group: LIBRARY,
+    summary: "the loader finds no file for a needed library or interpreter",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Follows every DT_NEEDED (and DT_FILTER) of every root in the order of the loader: objects that are
+already loaded, RPATH or RUNPATH, ld.so.cache, default directories. Reports each name for which
+nothing is found, and each program whose PT_INTERP leads nowhere (not under `--as-ldd`, because
+`ldd` does not look at it).
+
+## Why it matters
+
+The program does not start: `error while loading shared libraries: …: cannot open shared object
+file`. A missing interpreter makes the kernel answer `No such file or directory` for a file that
+plainly is there.
+
+## Example
+
+```text
+error[missing-library] lib/libapp.so needs libfoo.so.1, which the loader does not find
+    tried   /opt/app/lib/libfoo.so.1 (runpath): no such file or directory
+    at hand /opt/app/lib64/libfoo.so.1
+```
+
+## How to fix
+
+Install the package that has the library, or give the object that needs it (not only the program) a
+RUNPATH with the library's directory. A RUNPATH helps only the object that has it; an RPATH also
+helps what that object loads, unless that has a RUNPATH of its own. `at hand` names files of the
+audited prefix or of `--lib-path` that answer to the name.
+
+## Limits
+
+Libraries that a program loads with dlopen are not needs and are not looked for. LD_LIBRARY_PATH of
+the machine that will run the program is not known. References that only a missing library could
+satisfy are counted with it as `explained` and are no findings of their own.
+";
+
+fn check(context: &Context<'_>) -> Vec<Finding> {
+    let missing = context.audit.blame.missing.iter().zip(context.tried);
+    let mut out: Vec<Finding> = missing
+        .filter(|(_, tried)| !passed_over(tried))
+        .map(|(missing, tried)| finding(context, RULE.id, missing, tried))
+        .collect();
+    out.extend(interpreters(context));
+    out
+}
+
+/// The finding for one missing library; `wrong-architecture` words its own with it.
+pub(super) fn finding(
+    context: &Context<'_>,
+    rule: &'static str,
+    missing: &MissingLibrary,
+    attempts: &[Tried],
+) -> Finding {
+    let name = show(&missing.name);
+    let message = if rule == RULE.id {
+        format!("needs {name}, which the loader does not find")
+    } else {
+        format!("needs {name}, and the loader passes over every file of that name")
+    };
+    let mut finding = Finding::new(rule, context.locate(missing.file), message);
+    finding.library = Some(missing.name.clone());
+    finding.root = context.first_root(&missing.roots);
+    finding.when = Some(When::Load);
+    let site = missing.roots.first().map(|root| Site { root: *root, module: missing.edge.from });
+    finding.evidence = context.roots(&missing.roots, site);
+    finding.evidence.extend(attempts.iter().map(tried));
+    finding.evidence.extend(context.library_candidates(&missing.name));
+    finding.evidence.extend(missing.explained.iter().map(|(file, symbol, version)| Evidence {
+        symbol: Some(symbol.clone()),
+        version: version.clone(),
+        ..Evidence::at(EvidenceKind::Explained, context.path(*file).to_path_buf())
+    }));
+    finding.witness = Some(format!("readelf -d {} | grep NEEDED", context.quoted(missing.file)));
+    finding
+}
+
+fn interpreters(context: &Context<'_>) -> Vec<Finding> {
+    let mut out = Vec::new();
+    for file in &context.audit.closures.missing_interp {
+        let Some(interp) = context.view().object(*file).and_then(|object| object.interp()) else {
+            continue;
+        };
+        let message = format!("has the interpreter {}, which is not there", show(interp));
+        let mut finding = Finding::new(RULE.id, context.locate(*file), message);
+        finding.library = Some(interp.to_vec());
+        finding.root = Some(context.path(*file).to_path_buf());
+        finding.when = Some(When::Load);
+        finding.detail = Some(b"PT_INTERP".to_vec());
+        finding.witness = Some(format!("readelf -l {} | grep interpreter", context.quoted(*file)));
+        out.push(finding);
+    }
+    out.dedup_by(|b, a| a.file == b.file);
+    out
+}

@@ -1,0 +1,170 @@
+//! Rules: what is worth saying about the facts. A rule is one file with its documentation and one
+//! row in [`RULES`]; `explain`, the pages under `docs/rules/` and the README's table come from it.
+//!
+//! A rule reads an [`Audit`] and answers findings without levels; `judge` gives those. It opens no
+//! file and decides nothing that the loader decides.
+
+mod bad_library_file;
+mod malformed;
+mod missing_library;
+mod missing_version;
+mod undecided;
+mod undefined_symbol;
+mod unreadable;
+mod words;
+mod wrong_architecture;
+
+use crate::audit::Audit;
+use crate::facts::View;
+use crate::finding::Finding;
+use crate::plan::Plan;
+use crate::resolve::search::Tried;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    /// Not reported.
+    Allow,
+    /// Reported.
+    Warning,
+    /// Reported, and by default the run fails.
+    Error,
+}
+
+impl Level {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// A group of rules, which carries their default level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// The level of its rules unless something else is said.
+    pub level: Level,
+    /// Its findings make the run incomplete instead of failing it.
+    pub is_input: bool,
+}
+
+/// Libraries that are missing or that the loader refuses.
+pub const LIBRARY: Group = Group { name: "library", level: Level::Error, is_input: false };
+/// Symbols that do not bind, or bind to the wrong definition.
+pub const SYMBOL: Group = Group { name: "symbol", level: Level::Error, is_input: false };
+/// What could not be read or decided.
+pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
+
+/// All groups that have rules.
+pub const GROUPS: &[Group] = &[LIBRARY, SYMBOL, INPUT];
+
+/// One rule.
+pub struct Rule {
+    /// Its name, for good.
+    pub id: &'static str,
+    /// Its group.
+    pub group: Group,
+    /// One line without full stop.
+    pub summary: &'static str,
+    /// The page, in Markdown, with the five headings.
+    pub docs: &'static str,
+    /// Finds its findings.
+    pub check: fn(&Context<'_>) -> Vec<Finding>,
+}
+
+impl std::fmt::Debug for Rule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// What a rule sees.
+pub struct Context<'a> {
+    /// The facts.
+    pub audit: &'a Audit,
+    /// What the run was asked to do.
+    pub plan: &'a Plan,
+    /// What was tried for each missing library, in the order of `Blame::missing`.
+    pub tried: &'a [Vec<Tried>],
+}
+
+impl<'a> Context<'a> {
+    /// The facts as resolving saw them.
+    pub fn view(&self) -> View<'a> {
+        self.audit.view()
+    }
+}
+
+/// All rules, in the order in which `explain` lists them.
+pub const RULES: &[&Rule] = &[
+    &missing_library::RULE,
+    &wrong_architecture::RULE,
+    &bad_library_file::RULE,
+    &missing_version::RULE,
+    &undefined_symbol::RULE,
+    &unreadable::RULE,
+    &malformed::RULE,
+    &undecided::RULE,
+];
+
+/// The rule with this id.
+pub fn find(id: &str) -> Option<&'static Rule> {
+    RULES.iter().copied().find(|rule| rule.id == id)
+}
+
+/// Headings of every page, in their order.
+pub const HEADINGS: [&str; 5] =
+    ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
+
+/// Runs every rule and sorts what they found.
+pub fn check(audit: &mut Audit, plan: &Plan) -> Vec<Finding> {
+    let tried = tried(audit, plan);
+    let context = Context { audit, plan, tried: &tried };
+    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
+    findings.sort_by(|a, b| a.key().cmp(&b.key()));
+    findings
+}
+
+/// What the search tried for each missing library, under its first root.
+fn tried(audit: &mut Audit, plan: &Plan) -> Vec<Vec<Tried>> {
+    let Audit { corpus, resolver, closures, blame, .. } = audit;
+    let view = View::new(corpus);
+    blame
+        .missing
+        .iter()
+        .map(|missing| match missing.roots.first() {
+            Some(root) => resolver.tried(view, plan, &closures.roots[*root], missing.edge),
+            None => Vec::new(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GROUPS, HEADINGS, RULES};
+
+    #[test]
+    fn every_page_has_its_headings_in_order() {
+        for rule in RULES {
+            let headings: Vec<&str> =
+                rule.docs.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+            assert_eq!(headings, HEADINGS, "{}", rule.id);
+            assert!(rule.summary.len() <= 72 && !rule.summary.ends_with('.'), "{}", rule.id);
+            assert!(GROUPS.contains(&rule.group), "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn ids_are_unique_slugs() {
+        let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        assert!(ids.iter().all(|id| id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')));
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), RULES.len());
+    }
+}

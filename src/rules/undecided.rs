@@ -1,0 +1,75 @@
+//! `undecided`: questions that were met and have no answer here.
+
+use super::{Context, INPUT, Rule};
+use crate::finding::Finding;
+use crate::resolve::loader::NoLoader;
+use crate::text::show;
+
+pub(super) static RULE: Rule = Rule {
+    id: "undecided",
+    group: INPUT,
+    summary: "the loader's answer is not known",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Names every question that was met and could not be answered: a program whose loader's rules are not
+known or not on this system, a result that depends on the processor or on the current directory,
+default directories that had to be guessed.
+
+## Why it matters
+
+An auditor that stays silent where it does not know is taken for one that found nothing.
+
+## Example
+
+```text
+incomplete[undecided] bin/app: its interpreter /lib/ld-musl-x86_64.so.1 follows rules that are not known
+```
+
+## How to fix
+
+Audit the file on, or under the root of, a system that has its loader. Take relative and empty
+entries out of search paths.
+
+## Limits
+
+A result that depends on the processor is reported only if a processor-specific directory decided.
+";
+
+fn check(context: &Context<'_>) -> Vec<Finding> {
+    let mut out = Vec::new();
+    for (file, why) in &context.audit.closures.no_loader {
+        let Some(object) = context.view().object(*file) else { continue };
+        let interp = object.interp().map(show);
+        let machine = crate::format::elf::machine::name(&object.header);
+        let message = match (why, interp) {
+            (NoLoader::UnknownFamily, Some(interp)) => {
+                format!("its interpreter {interp} follows rules that are not known")
+            }
+            (NoLoader::UnknownFamily, None) => "its loader follows rules that are not known".into(),
+            (NoLoader::UnknownMachine, _) => format!("loader rules of {machine} are not known"),
+            (NoLoader::NotHere, _) => format!("this system has no loader for {machine}"),
+        };
+        out.push(Finding::new(RULE.id, context.locate(*file), message));
+    }
+    for closure in context.audit.closures.roots.iter() {
+        let loader = context.audit.resolver.loaders.get(closure.root.loader);
+        let cases = [
+            (closure.by_cpu, "what it loads depends on the processor"),
+            (closure.by_cwd, "what it loads depends on the current directory"),
+            (loader.guessed.is_some(), loader.guessed.unwrap_or_default()),
+        ];
+        for (_, message) in cases.iter().filter(|(holds, _)| *holds) {
+            let located = context.locate(closure.root.file);
+            let mut finding = Finding::new(RULE.id, located, (*message).to_owned());
+            finding.detail = Some(message.as_bytes().to_vec());
+            finding.root = Some(context.path(closure.root.file).to_path_buf());
+            out.push(finding);
+        }
+    }
+    out
+}

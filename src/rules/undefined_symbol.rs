@@ -1,0 +1,87 @@
+//! `undefined-symbol`: a reference that nothing in the process defines.
+
+use super::{Context, Rule, SYMBOL};
+use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::text::{shell, show};
+
+pub(super) static RULE: Rule = Rule {
+    id: "undefined-symbol",
+    group: SYMBOL,
+    summary: "a relocation asks for a symbol that nothing loaded defines",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Looks up every symbol that a relocation of a loaded object asks for, in the scope and with the
+version rules of the loader, and reports the strong ones that no object defines. It says whether the
+lookup fails when the program is loaded or when the function is first called.
+
+## Why it matters
+
+`symbol lookup error: …: undefined symbol: …`: at the start, or in the middle of the work when the
+first call of the function is reached. Linkers do not complain about it in shared libraries unless
+they are told to with `-z defs`.
+
+## Example
+
+```text
+error[undefined-symbol] lib/libMIOpen.so.1.0: 5 symbols that nothing defines
+    LLVMInitializeX86Target    fails when it is first called
+```
+
+## How to fix
+
+Link the object against the library that defines the symbol, or merge the archive that does. With
+`--lib-path DIR` the report names files at hand that define it. If the symbol comes from the program
+that loads a plugin, audit the plugin together with that program.
+
+## Limits
+
+A plugin audited alone is told about every symbol its host would provide. Symbols that are fetched
+with dlsym are not seen. Weak references may stay undefined and are not reported.
+";
+
+fn check(context: &Context<'_>) -> Vec<Finding> {
+    let undefined = &context.audit.blame.undefined;
+    undefined
+        .iter()
+        .map(|undefined| {
+            let when = if undefined.at_load { When::Load } else { When::Call };
+            let symbol = show(&undefined.symbol);
+            let version = undefined.version.as_deref().map(show);
+            let named = match &version {
+                Some(version) => format!("{symbol}, version {version}"),
+                None => symbol.clone(),
+            };
+            let fails = match when {
+                When::Load => "it fails at load",
+                When::Call => "it fails at the first call",
+            };
+            let message = format!("nothing defines {named}: {fails}");
+            let mut finding = Finding::new(RULE.id, context.locate(undefined.file), message);
+            finding.symbol = Some(undefined.symbol.clone());
+            finding.version.clone_from(&undefined.version);
+            finding.library.clone_from(&undefined.library);
+            finding.root = context.first_root(&undefined.roots);
+            finding.when = Some(when);
+            finding.evidence = context.roots(&undefined.roots, Some(undefined.site));
+            if let Some(library) = &undefined.library {
+                finding.evidence.push(Evidence {
+                    name: Some(library.clone()),
+                    ..Evidence::new(EvidenceKind::Provider)
+                });
+            }
+            let candidates = context.symbol_candidates(&undefined.symbol, undefined.file);
+            finding.evidence.extend(candidates);
+            finding.witness = Some(format!(
+                "readelf -W --dyn-syms {} | grep -w {}",
+                context.quoted(undefined.file),
+                shell(&symbol)
+            ));
+            finding
+        })
+        .collect()
+}

@@ -1,0 +1,117 @@
+//! Evidence and words that several rules share. It words; it finds nothing out.
+
+use super::Context;
+use crate::blame::{self, Site};
+use crate::facts::providers::Provider;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::id::{FileId, RootId};
+use crate::package::Located;
+use crate::resolve::search::{Outcome, Tried};
+use crate::text::{shell, show};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Candidates named for one finding; more would not help anybody.
+const MOST_CANDIDATES: usize = 5;
+
+impl Context<'_> {
+    /// Where a file belongs.
+    pub(super) fn locate(&self, file: FileId) -> Located {
+        self.audit.prefixes.locate(self.path(file))
+    }
+
+    /// A file's path.
+    pub(super) fn path(&self, file: FileId) -> &Path {
+        &self.audit.corpus.files[file].path
+    }
+
+    /// A file's path for a command line.
+    pub(super) fn quoted(&self, file: FileId) -> String {
+        shell(&show(self.path(file).as_os_str().as_bytes()))
+    }
+
+    /// The roots of a fact, and the chain of needs that leads from the first to its module.
+    pub(super) fn roots(&self, roots: &[RootId], site: Option<Site>) -> Vec<Evidence> {
+        let mut out: Vec<Evidence> = roots
+            .iter()
+            .map(|root| Evidence::at(EvidenceKind::Root, self.audit.root_path(*root).to_path_buf()))
+            .collect();
+        out.dedup();
+        let Some(site) = site else { return out };
+        let closure = &self.audit.closures.roots[site.root];
+        for module in blame::chain(&self.audit.closures, site) {
+            let module = closure.module(module);
+            let Some(file) = module.file else { continue };
+            out.push(Evidence {
+                name: Some(self.audit.text(module.name).to_vec()),
+                how: Some(module.how.name()),
+                ..Evidence::at(EvidenceKind::Chain, self.path(file).to_path_buf())
+            });
+        }
+        out
+    }
+
+    /// The path of the first root.
+    pub(super) fn first_root(&self, roots: &[RootId]) -> Option<PathBuf> {
+        roots.first().map(|root| self.audit.root_path(*root).to_path_buf())
+    }
+
+    /// Files at hand that define a symbol.
+    pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
+        let evidence = |provider: &Provider| Evidence {
+            symbol: Some(name.to_vec()),
+            member: provider.member.as_deref().map(<[u8]>::to_vec),
+            ..Evidence::at(EvidenceKind::Candidate, self.path(provider.file).to_path_buf())
+        };
+        self.audit.providers.of(name, not).take(MOST_CANDIDATES).map(evidence).collect()
+    }
+
+    /// Files at hand that answer to a library's name by soname or file name.
+    pub(super) fn library_candidates(&self, name: &[u8]) -> Vec<Evidence> {
+        let base = name.rsplit(|b| *b == b'/').next().unwrap_or(name);
+        self.audit
+            .corpus
+            .files
+            .iter()
+            .filter(|facts| facts.audited || facts.provider)
+            .filter(|facts| {
+                let soname = facts.object().and_then(|object| object.soname());
+                let named = |path: &Path| path.file_name().map(OsStr::as_bytes) == Some(base);
+                facts.object().is_some_and(|object| object.is_dynamic())
+                    && (soname == Some(base)
+                        || named(&facts.path)
+                        || facts.names.iter().any(|path| named(path)))
+            })
+            .take(MOST_CANDIDATES)
+            .map(|facts| Evidence::at(EvidenceKind::Candidate, facts.path.clone()))
+            .collect()
+    }
+}
+
+/// One tried path as evidence.
+pub(super) fn tried(tried: &Tried) -> Evidence {
+    Evidence {
+        how: Some(tried.how.name()),
+        reason: Some(outcome(tried.outcome)),
+        ..Evidence::at(EvidenceKind::Tried, PathBuf::from(OsStr::from_bytes(&tried.path)))
+    }
+}
+
+/// What came of a path, in words.
+fn outcome(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Taken => "taken".to_owned(),
+        Outcome::Failed(errno) => crate::tree::walk::describe(errno),
+        Outcome::WrongClass => "another ELF class".to_owned(),
+        Outcome::WrongMachine => "another machine".to_owned(),
+        Outcome::Fatal(text) => text.to_owned(),
+        Outcome::NoDirectory => "no such directory".to_owned(),
+        Outcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),
+    }
+}
+
+/// True if the search passed over a file for its class or machine.
+pub(super) fn passed_over(tried: &[Tried]) -> bool {
+    tried.iter().any(|t| matches!(t.outcome, Outcome::WrongClass | Outcome::WrongMachine))
+}

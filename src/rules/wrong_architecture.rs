@@ -1,0 +1,50 @@
+//! `wrong-architecture`: a need that leads only to files of another class or machine.
+
+use super::words::passed_over;
+use super::{Context, LIBRARY, Rule, missing_library};
+use crate::finding::Finding;
+
+pub(super) static RULE: Rule = Rule {
+    id: "wrong-architecture",
+    group: LIBRARY,
+    summary: "every file of a needed name is for another class or machine",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Reports a needed library that the loader does not find although files of its name lie where it
+searches: they are of another ELF class or for another machine, and the loader passes them over.
+
+## Why it matters
+
+The program does not start, and the message misleads: for another class the loader says `wrong ELF
+class`, for another machine only that there is no such file.
+
+## Example
+
+```text
+error[wrong-architecture] bin/app needs libfoo.so.1, and the loader passes over every file of that name
+    tried   /usr/lib/libfoo.so.1 (default): another ELF class
+```
+
+## How to fix
+
+Install the library for the program's own architecture, or correct the search path that leads to
+the other one.
+
+## Limits
+
+Class and machine are compared as the loader compares them: a soft-float and a hard-float ARM
+library are not told apart.
+";
+
+fn check(context: &Context<'_>) -> Vec<Finding> {
+    let missing = context.audit.blame.missing.iter().zip(context.tried);
+    missing
+        .filter(|(_, tried)| passed_over(tried))
+        .map(|(missing, tried)| missing_library::finding(context, RULE.id, missing, tried))
+        .collect()
+}

@@ -1,0 +1,90 @@
+//! Bytes from audited files as text that is safe to show: valid UTF-8, one line, no control and no
+//! bidirectional characters. Machine formats carry raw bytes instead ([`Text`]).
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Characters that change the order or visibility of what is shown (Unicode TR 9 and TR 36).
+fn is_deceptive(c: char) -> bool {
+    matches!(c,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{061c}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+}
+
+/// `bytes` for a terminal or a log: whatever could act on either is escaped.
+pub fn show(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() || is_deceptive(c) {
+                let _ = write!(out, "{}", c.escape_unicode());
+            } else {
+                out.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
+/// A path for a terminal or a log.
+pub fn show_path(path: &Path) -> String {
+    show(path.as_os_str().as_bytes())
+}
+
+/// Bytes in JSON: a string if they are UTF-8, else `{"bytes": "<base64>"}`.
+pub struct Text<'a>(pub &'a [u8]);
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use base64::Engine as _;
+        match std::str::from_utf8(self.0) {
+            Ok(text) => serializer.serialize_str(text),
+            Err(_) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                let encoded = base64::engine::general_purpose::STANDARD.encode(self.0);
+                map.serialize_entry("bytes", &encoded)?;
+                map.end()
+            }
+        }
+    }
+}
+
+impl<'a> Text<'a> {
+    /// The bytes of a path.
+    pub fn path(path: &'a Path) -> Self {
+        Self(path.as_os_str().as_bytes())
+    }
+}
+
+/// `text` for a POSIX shell, quoted where it must be.
+pub fn shell(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) && !text.starts_with('-') {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{shell, show};
+
+    #[test]
+    fn nothing_acts_on_the_terminal() {
+        assert_eq!(show(b"a\x1b[31mb\nc"), "a\\u{1b}[31mb\\u{a}c");
+        assert_eq!(show("x\u{202e}y".as_bytes()), "x\\u{202e}y");
+        assert_eq!(show(b"\xff\xfe"), "\\xff\\xfe");
+    }
+
+    #[test]
+    fn quoting() {
+        assert_eq!(shell("lib/a.so"), "lib/a.so");
+        assert_eq!(shell("it's $(x)"), "'it'\\''s $(x)'");
+        assert_eq!(shell("-rf"), "'-rf'");
+    }
+}

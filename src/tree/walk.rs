@@ -1,0 +1,419 @@
+//! The walk: lists what is below the given paths, looks at the first bytes of every regular file
+//! and hands the ones that matter to a reader, still open. Parallel site 1.
+//!
+//! It decides what is an entry and what is counted; it knows no format beyond [`sniff`] and makes
+//! no facts itself: `consume` does, on the worker that opened the file, so that no descriptor
+//! waits. The result is sorted by path and does not depend on timing. `audit` calls it.
+
+use super::disk::{self, DiskTree};
+use super::{Errno, Handle, Kind, Special, Stat, Tree};
+use crate::format::{SNIFF_LEN, Sniffed, sniff};
+use crate::id::FastSet;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// Entries handed from the lister to the workers at a time.
+const BATCH: usize = 128;
+
+/// A file that is worth reading: open, with its first bytes.
+pub struct Candidate {
+    /// The name under which the walk met it.
+    pub path: PathBuf,
+    /// The open file.
+    pub handle: Handle,
+    /// What its first bytes say.
+    pub sniffed: Sniffed,
+}
+
+/// One name of a file that matters.
+pub struct Entry<T> {
+    /// The name.
+    pub path: PathBuf,
+    /// The name is a symbolic link.
+    pub is_link: bool,
+    /// Identity of the file.
+    pub stat: Stat,
+    /// What `consume` made of it; nothing where another name of the same inode came first.
+    pub item: Option<T>,
+}
+
+/// Something below the given paths that could not be looked at.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Problem {
+    /// Where.
+    pub path: PathBuf,
+    /// Why, as the end of a sentence.
+    pub reason: String,
+}
+
+/// How many entries of each kind there were; `entries` is the sum of the others.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// ELF files.
+    pub elf: usize,
+    /// Static archives.
+    pub archives: usize,
+    /// Other regular files.
+    pub other: usize,
+    /// Symbolic links.
+    pub links: usize,
+    /// FIFOs, sockets and devices.
+    pub special: usize,
+    /// Files that could be read in part only; set when facts are known.
+    pub partial: usize,
+    /// Entries that could not be opened, by reason.
+    pub skipped: BTreeMap<String, usize>,
+}
+
+impl Totals {
+    /// All entries.
+    pub fn entries(&self) -> usize {
+        let skipped: usize = self.skipped.values().sum();
+        self.elf + self.archives + self.other + self.links + self.special + self.partial + skipped
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.elf += other.elf;
+        self.archives += other.archives;
+        self.other += other.other;
+        self.links += other.links;
+        self.special += other.special;
+        for (reason, n) in &other.skipped {
+            *self.skipped.entry(reason.clone()).or_default() += n;
+        }
+    }
+
+    fn skip(&mut self, errno: Errno) {
+        *self.skipped.entry(describe(errno)).or_default() += 1;
+    }
+}
+
+/// What a walk found, sorted by path.
+pub struct Walked<T> {
+    /// Names of ELF files and archives.
+    pub entries: Vec<Entry<T>>,
+    /// What could not be looked at.
+    pub problems: Vec<Problem>,
+    /// Counts by kind.
+    pub totals: Totals,
+}
+
+impl<T> Default for Walked<T> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), problems: Vec::new(), totals: Totals::default() }
+    }
+}
+
+/// The words for an error number.
+pub fn describe(errno: Errno) -> String {
+    match errno {
+        Errno::ACCESS => "permission denied".to_owned(),
+        Errno::NOENT => "no such file or directory".to_owned(),
+        Errno::LOOP => "too many levels of symbolic links".to_owned(),
+        Errno::NAMETOOLONG => "the name is too long".to_owned(),
+        Errno::NOTDIR => "a part of the path is not a directory".to_owned(),
+        other => std::io::Error::from(other).to_string(),
+    }
+}
+
+struct Job {
+    path: PathBuf,
+    is_link: bool,
+}
+
+/// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
+/// entries for a progress line.
+pub fn walk<T: Send>(
+    given: &[PathBuf],
+    threads: usize,
+    seen: &AtomicUsize,
+    consume: &(impl Fn(Candidate) -> T + Sync),
+) -> Walked<T> {
+    let mut out = Walked::default();
+    let mut lister = Lister::new(given);
+    let claimed = Mutex::new(FastSet::default());
+    // A linked directory outside is found by a worker and walked in the next round.
+    let mut round: Vec<PathBuf> = given.to_vec();
+    while !round.is_empty() {
+        let (sender, receiver) = sync_channel::<Vec<Job>>(threads * 4);
+        let receiver = Mutex::new(receiver);
+        let parts = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|_| {
+                    scope.spawn(|| Worker { consume, claimed: &claimed, seen }.run(&receiver))
+                })
+                .collect();
+            lister.list(&round, sender, &mut out);
+            workers.into_iter().map(|w| w.join()).collect::<Vec<_>>()
+        });
+        let mut linked = Vec::new();
+        for part in parts {
+            match part {
+                Ok((walked, dirs)) => {
+                    out.entries.extend(walked.entries);
+                    out.problems.extend(walked.problems);
+                    out.totals.add(&walked.totals);
+                    linked.extend(dirs);
+                }
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        round = lister.outside(linked);
+    }
+    out.entries.sort_unstable_by(|a, b| {
+        a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes())
+    });
+    out.entries.dedup_by(|b, a| {
+        let same = a.path == b.path;
+        if same && a.item.is_none() {
+            a.item = b.item.take();
+        }
+        same
+    });
+    out.problems.sort_unstable();
+    out.problems.dedup();
+    out
+}
+
+/// Finds names; runs on the calling thread.
+struct Lister {
+    /// Directories that are walked, with links resolved.
+    walked: Vec<PathBuf>,
+    /// Given files that were already handed out.
+    files: FastSet<PathBuf>,
+}
+
+impl Lister {
+    fn new(given: &[PathBuf]) -> Self {
+        let walked = given
+            .iter()
+            .filter(|path| DiskTree.kind(path) == Ok(Kind::Directory))
+            .filter_map(|path| DiskTree.real_path(path).ok())
+            .collect();
+        Self { walked, files: FastSet::default() }
+    }
+
+    /// Of `linked` directories, those that lie outside everything walked so far, each once.
+    fn outside(&mut self, mut linked: Vec<PathBuf>) -> Vec<PathBuf> {
+        linked.sort_unstable();
+        linked.retain(|link| {
+            let Ok(real) = DiskTree.real_path(link) else { return false };
+            let new = !self.walked.iter().any(|dir| real.starts_with(dir));
+            if new {
+                self.walked.push(real);
+            }
+            new
+        });
+        linked
+    }
+
+    fn list<T>(&mut self, given: &[PathBuf], sender: SyncSender<Vec<Job>>, out: &mut Walked<T>) {
+        let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
+        for path in given {
+            match DiskTree.kind(path) {
+                Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
+                Ok(Kind::File) => {
+                    if self.files.insert(path.clone()) {
+                        batch.push(Job { path: path.clone(), is_link: false });
+                    }
+                }
+                Ok(Kind::Special(special)) => out.special(path, special),
+                Err(errno) => out.unreadable(path, errno),
+            }
+        }
+        batch.flush();
+    }
+
+    fn list_directory<T>(top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
+        for entry in walkdir::WalkDir::new(top).follow_root_links(true) {
+            match entry {
+                Ok(entry) => {
+                    let kind = entry.file_type();
+                    if kind.is_file() || kind.is_symlink() {
+                        if entry.depth() > 0 {
+                            batch.push(Job { is_link: kind.is_symlink(), path: entry.into_path() });
+                        }
+                    } else if let Some(special) = special(kind) {
+                        out.special(entry.path(), special);
+                    }
+                }
+                Err(error) => {
+                    let path = error.path().unwrap_or(top).to_path_buf();
+                    let errno = error.io_error().and_then(Errno::from_io_error);
+                    if errno == Some(Errno::NAMETOOLONG) {
+                        list_deep(path, batch, out);
+                    } else {
+                        out.unreadable(&path, errno.unwrap_or(Errno::IO));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn special(kind: std::fs::FileType) -> Option<Special> {
+    if kind.is_fifo() {
+        Some(Special::Fifo)
+    } else if kind.is_socket() {
+        Some(Special::Socket)
+    } else if kind.is_char_device() || kind.is_block_device() {
+        Some(Special::Device)
+    } else {
+        None
+    }
+}
+
+/// Goes on below a directory whose path is too long for one system call.
+fn list_deep<T>(top: PathBuf, batch: &mut Batch, out: &mut Walked<T>) {
+    use rustix::fs::{FileType, Mode, OFlags};
+    let mut todo = vec![top];
+    while let Some(dir) = todo.pop() {
+        let listing = disk::Far::reach(&dir).and_then(|far| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            rustix::fs::openat(far.dir(), far.name(), flags, Mode::empty())
+                .and_then(rustix::fs::Dir::new)
+        });
+        let listing = match listing {
+            Ok(listing) => listing,
+            Err(errno) => {
+                out.unreadable(&dir, errno);
+                continue;
+            }
+        };
+        for entry in listing {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(errno) => {
+                    out.unreadable(&dir, errno);
+                    break;
+                }
+            };
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let path = dir.join(std::ffi::OsStr::from_bytes(name));
+            match entry.file_type() {
+                FileType::Directory => todo.push(path),
+                FileType::Symlink => batch.push(Job { path, is_link: true }),
+                kind => match disk::kind_of(kind) {
+                    Kind::Special(special) => out.special(&path, special),
+                    Kind::File | Kind::Directory => batch.push(Job { path, is_link: false }),
+                },
+            }
+        }
+    }
+}
+
+struct Batch {
+    jobs: Vec<Job>,
+    sender: SyncSender<Vec<Job>>,
+}
+
+impl Batch {
+    fn push(&mut self, job: Job) {
+        self.jobs.push(job);
+        if self.jobs.len() == BATCH {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let jobs = std::mem::replace(&mut self.jobs, Vec::with_capacity(BATCH));
+        // A worker that panicked has closed the channel; its panic is raised when it is joined.
+        let _ = self.sender.send(jobs);
+    }
+}
+
+struct Worker<'a, F> {
+    consume: &'a F,
+    claimed: &'a Mutex<FastSet<(u64, u64)>>,
+    seen: &'a AtomicUsize,
+}
+
+impl<F> Worker<'_, F> {
+    fn run<T>(&self, jobs: &Mutex<Receiver<Vec<Job>>>) -> (Walked<T>, Vec<PathBuf>)
+    where
+        F: Fn(Candidate) -> T + Sync,
+    {
+        let mut out = Walked::default();
+        let mut dirs = Vec::new();
+        loop {
+            let batch = jobs.lock().map(|jobs| jobs.recv());
+            let Ok(Ok(batch)) = batch else { return (out, dirs) };
+            self.seen.fetch_add(batch.len(), Ordering::Relaxed);
+            for job in batch {
+                self.look(job, &mut out, &mut dirs);
+            }
+        }
+    }
+
+    fn look<T>(&self, job: Job, out: &mut Walked<T>, dirs: &mut Vec<PathBuf>)
+    where
+        F: Fn(Candidate) -> T,
+    {
+        if job.is_link {
+            out.totals.links += 1;
+            match DiskTree.kind(&job.path) {
+                Ok(Kind::File) => {}
+                Ok(Kind::Directory) => return dirs.push(job.path),
+                // A link to nothing or to a special file says nothing about linkage.
+                Ok(Kind::Special(_)) | Err(_) => return,
+            }
+        }
+        let mut head = [0; SNIFF_LEN];
+        let (file, n) = match disk::sniff_at(&job.path, &mut head) {
+            Ok(opened) => opened,
+            Err(errno) if job.is_link => return out.problem(&job.path, describe(errno)),
+            Err(errno) => return out.unreadable(&job.path, errno),
+        };
+        let sniffed = sniff(&head[..n]);
+        if !job.is_link {
+            match sniffed {
+                Sniffed::Elf => out.totals.elf += 1,
+                Sniffed::Archive => out.totals.archives += 1,
+                Sniffed::Other => out.totals.other += 1,
+            }
+        }
+        if sniffed != Sniffed::Other {
+            self.take(job, file, sniffed, out);
+        }
+    }
+
+    fn take<T>(&self, job: Job, file: File, sniffed: Sniffed, out: &mut Walked<T>)
+    where
+        F: Fn(Candidate) -> T,
+    {
+        let handle = match disk::handle(file) {
+            Ok(handle) => handle,
+            Err(errno) => return out.problem(&job.path, describe(errno)),
+        };
+        let stat = handle.stat();
+        let first = self.claimed.lock().is_ok_and(|mut set| set.insert((stat.dev, stat.ino)));
+        let path = job.path.clone();
+        let item = first.then(|| (self.consume)(Candidate { path, handle, sniffed }));
+        out.entries.push(Entry { path: job.path, is_link: job.is_link, stat, item });
+    }
+}
+
+impl<T> Walked<T> {
+    fn problem(&mut self, path: &Path, reason: String) {
+        self.problems.push(Problem { path: path.to_path_buf(), reason });
+    }
+
+    fn unreadable(&mut self, path: &Path, errno: Errno) {
+        self.totals.skip(errno);
+        self.problem(path, describe(errno));
+    }
+
+    fn special(&mut self, path: &Path, special: Special) {
+        self.totals.special += 1;
+        self.problem(path, format!("it is {}, which is not read", special.describe()));
+    }
+}
