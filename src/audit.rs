@@ -210,16 +210,16 @@ impl Names {
         for (path, below) in &self.names {
             let Some(file) = corpus.file_at(path) else { continue };
             let start = Start { file, path: typed(path) };
+            let new = seen.insert(file);
             if !below {
                 given.push(start);
-            } else if plan.every_file_is_root || seen.insert(file) {
+            } else if plan.every_file_is_root || new {
                 walked.push(start);
             }
         }
         // Links to files outside are audited under the link's path.
         for (file, facts) in corpus.files.entries() {
-            let linked = facts.audited && !seen.contains(&file);
-            if linked && !given.iter().any(|start| start.file == file) && !plan.every_file_is_root {
+            if facts.audited && !seen.contains(&file) && !plan.every_file_is_root {
                 walked.push(Start { file, path: typed(facts.shown()) });
             }
         }

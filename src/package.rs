@@ -1,6 +1,7 @@
 //! Packages: which prefix a file belongs to, and what the prefix is called. The walk's directories
 //! and the stores of Nix and Guix are known; nothing here opens a file.
 
+use crate::id::FastSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -27,8 +28,8 @@ pub struct PackageId {
 pub struct Prefixes {
     /// Given directories with links resolved, longest first.
     dirs: Vec<PathBuf>,
-    /// Directories of given files, longest first.
-    file_dirs: Vec<PathBuf>,
+    /// Directories of given files.
+    file_dirs: FastSet<PathBuf>,
 }
 
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
@@ -37,15 +38,9 @@ const HASH: usize = 32;
 
 impl Prefixes {
     /// Prefixes made of given directories and of the directories of given files.
-    pub fn new(mut dirs: Vec<PathBuf>, mut file_dirs: Vec<PathBuf>) -> Self {
-        let longest_first = |a: &PathBuf, b: &PathBuf| {
-            b.as_os_str().len().cmp(&a.as_os_str().len()).then_with(|| a.cmp(b))
-        };
-        dirs.sort_by(longest_first);
-        dirs.dedup();
-        file_dirs.sort_by(longest_first);
-        file_dirs.dedup();
-        Self { dirs, file_dirs }
+    pub fn new(mut dirs: Vec<PathBuf>, file_dirs: Vec<PathBuf>) -> Self {
+        dirs.sort_by_key(|dir| std::cmp::Reverse(dir.as_os_str().len()));
+        Self { dirs, file_dirs: file_dirs.into_iter().collect() }
     }
 
     /// The place of the file at `path`.
@@ -53,8 +48,7 @@ impl Prefixes {
         let prefix = store_item(path)
             .or_else(|| self.dirs.iter().find(|dir| path.starts_with(dir)).cloned())
             .or_else(|| {
-                let dir = path.parent()?;
-                self.file_dirs.iter().find(|file_dir| *file_dir == dir).cloned()
+                self.file_dirs.get(path.parent()?).cloned()
             });
         let below = prefix.as_ref().and_then(|prefix| path.strip_prefix(prefix).ok());
         let below = below.filter(|below| !below.as_os_str().is_empty());

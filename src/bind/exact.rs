@@ -16,6 +16,8 @@ use object::elf;
 /// The glibc release in which a default of an unversioned kind counts only if nothing else in the
 /// object matches (46d3198094).
 pub const EXACT_FIRST: (u16, u16) = (2, 42);
+/// The glibc release that warns of copies of protected symbols (7374c02b68).
+const PROTECTED_CHECK: (u16, u16) = (2, 36);
 /// Below this release a provider without versions makes the loader assert (bdaf500353).
 const NO_ASSERT: (u16, u16) = (2, 41);
 
@@ -40,6 +42,8 @@ struct Asked<'o> {
     version: u16,
     weak: bool,
     protected: bool,
+    /// An undefined function with a value.
+    canonical: bool,
     size: u64,
 }
 
@@ -70,6 +74,11 @@ impl<'v> Exact<'_, 'v> {
             match self.lookup(module, object, &asked, *relocation) {
                 Err(abort) => return (reports, Some(abort)),
                 Ok(Some(winner)) => {
+                    if module == ROOT && self.release >= PROTECTED_CHECK {
+                        if let Some(report) = protected(symbol, &asked, winner, *relocation) {
+                            push(&mut reports, report);
+                        }
+                    }
                     if relocation.class == LookupClass::Copy && winner.candidate.size != asked.size {
                         push(&mut reports, Report::Size { symbol });
                     }
@@ -166,14 +175,29 @@ impl<'v> Exact<'_, 'v> {
     }
 }
 
+/// `_dl_check_protected_symbol` (`elf/dl-protected.h`).
+fn protected(
+    symbol: u32,
+    asked: &Asked<'_>,
+    winner: Winner,
+    relocation: Relocation,
+) -> Option<Report> {
+    let copy = relocation.class == LookupClass::Copy;
+    let provider = winner.module;
+    (winner.is_protected() && (copy || asked.canonical))
+        .then_some(Report::Protected { symbol, provider, copy })
+}
+
 fn push(reports: &mut Vec<Report>, report: Report) {
     // A symbol that is used in two classes is one fact; failing at load outweighs the call.
     let same = |old: &Report| match (old, &report) {
         (Report::Undefined { symbol: a, .. }, Report::Undefined { symbol: b, .. })
-        | (Report::Size { symbol: a }, Report::Size { symbol: b }) => a == b,
+        | (Report::Size { symbol: a }, Report::Size { symbol: b })
+        | (Report::Protected { symbol: a, .. }, Report::Protected { symbol: b, .. }) => a == b,
         _ => false,
     };
-    let place = reports.iter().position(same);
+    // A symbol's relocations mostly stand together.
+    let place = reports.iter().rposition(same);
     match (place.map(|place| &mut reports[place]), report) {
         (None, report) => reports.push(report),
         (Some(Report::Undefined { at_load, .. }), Report::Undefined { at_load: now, .. }) => {
@@ -205,6 +229,9 @@ fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
             version: if object.versions.has_versym { s.versym & 0x7fff } else { 0 },
             weak: bind == elf::STB_WEAK,
             protected: elf::SymbolVisibility(s.visibility) == elf::STV_PROTECTED,
+            canonical: s.value != 0
+                && s.section == elf::SHN_UNDEF.0
+                && s.kind == elf::STT_FUNC.0,
             size: s.size,
         });
     }
@@ -216,9 +243,10 @@ fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
         version: if object.versions.has_versym { reference.version } else { 0 },
         weak: reference.kind == RefKind::Weak,
         protected: false,
+        canonical: reference.kind == RefKind::Canonical,
         size: match reference.kind {
             RefKind::Copy { size } => u64::from(size),
-            RefKind::Strong | RefKind::Weak | RefKind::Unhashed => 0,
+            _ => 0,
         },
     })
 }

@@ -28,6 +28,13 @@ pub struct Winner {
     pub candidate: Candidate,
 }
 
+impl Winner {
+    /// STV_PROTECTED: copies and canonical addresses of it break its own object.
+    pub fn is_protected(&self) -> bool {
+        elf::SymbolVisibility(self.candidate.visibility) == elf::STV_PROTECTED
+    }
+}
+
 /// How one lookup goes through a scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {

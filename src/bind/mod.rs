@@ -47,6 +47,15 @@ pub enum Report {
         /// Index in the module's dynamic symbol table.
         symbol: u32,
     },
+    /// A program copies a protected variable, or fixes the address of a protected function.
+    Protected {
+        /// Index in the module's dynamic symbol table.
+        symbol: u32,
+        /// The module that defines it.
+        provider: u32,
+        /// A copy; else an address.
+        copy: bool,
+    },
 }
 
 /// Ways in which the loader itself ends while it relocates.

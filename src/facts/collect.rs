@@ -18,6 +18,8 @@ const HEAD: usize = 4096;
 /// Configuration files of a loader larger than this are not read whole (ld.so.cache of a very
 /// large system has a few hundred kilobytes).
 const MOST_BYTES: u64 = 64 << 20;
+/// Longest path that one system call takes, with its NUL (`linux/limits.h`).
+const PATH_MAX: usize = 4096;
 
 /// What reading one file gave, not yet in the corpus.
 pub struct Read {
@@ -83,16 +85,18 @@ impl<'t> Collector<'t> {
     /// given to audit or only as providers.
     pub fn add_entries(&mut self, corpus: &mut Corpus, entries: Vec<Entry<Read>>, audited: bool) {
         let mut reads: FastMap<(u64, u64), Read> = FastMap::default();
-        let mut names: Vec<(bool, PathBuf, Stat)> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            if let Some(item) = entry.item {
+        let mut names = entries;
+        for entry in &mut names {
+            if let Some(item) = entry.item.take() {
                 reads.insert((entry.stat.dev, entry.stat.ino), item);
             }
-            names.push((entry.is_link, entry.path, entry.stat));
         }
         // A file's own name comes before the links to it; byte order within each.
-        names.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.as_os_str().cmp(b.1.as_os_str())));
-        for (is_link, path, stat) in names {
+        let bytes = |entry: &Entry<Read>| (entry.is_link, entry.path.as_os_str().to_owned());
+        if !names.is_sorted_by_key(bytes) {
+            names.sort_by_cached_key(bytes);
+        }
+        for Entry { is_link, given_link, path, stat, .. } in names {
             let key = (stat.dev, stat.ino);
             let file = match (corpus.by_inode.get(&key), reads.remove(&key)) {
                 (Some(file), _) => {
@@ -100,7 +104,7 @@ impl<'t> Collector<'t> {
                     *file
                 }
                 (None, Some(read)) => {
-                    let real = if is_link { path.clone() } else { self.real_path(&path) };
+                    let real = if is_link { path.clone() } else { self.real_path(&path, given_link) };
                     let facts = facts(real, stat, read);
                     let file = insert(corpus, facts);
                     if corpus.files[file].path != path {
@@ -198,12 +202,13 @@ impl<'t> Collector<'t> {
         if let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino)) {
             return Place::File(*file);
         }
-        let real = self.real_path(&as_path(path));
+        let path = as_path(path);
+        let real = self.real_path(&path, self.tree.is_link(&path));
         Place::File(insert(corpus, facts(real, stat, read)))
     }
 
     /// `path` with links resolved, asking for each directory once.
-    fn real_path(&mut self, path: &Path) -> PathBuf {
+    fn real_path(&mut self, path: &Path, is_link: bool) -> PathBuf {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf());
         };
@@ -212,7 +217,7 @@ impl<'t> Collector<'t> {
             self.real_dirs.insert(dir.to_path_buf(), self.tree.real_path(dir).ok());
         }
         match self.real_dirs.get(dir) {
-            Some(Some(real)) if !self.tree.is_link(path) => real.join(name),
+            Some(Some(real)) if !is_link => real.join(name),
             _ => self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf()),
         }
     }
@@ -268,6 +273,10 @@ fn look(tree: &dyn Tree, wants: Wants, corpus: &Corpus, path: &[u8]) -> Found {
     if let Some(place) = corpus.place(path) {
         return Found::Place(place);
     }
+    // The loader opens with one system call, which takes no longer paths.
+    if path.len() >= PATH_MAX {
+        return Found::Place(Place::Failed(Errno::NAMETOOLONG));
+    }
     match tree.open(&as_path(path)) {
         Ok(Opened::File(handle)) => {
             let stat = handle.stat();
@@ -295,7 +304,8 @@ fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer
             Answer::Places(first(tree, wants, corpus, paths, *target))
         }
         Need::Directory(path) => {
-            Answer::Directory(tree.kind(&as_path(path)) == Ok(crate::tree::Kind::Directory))
+            let is_dir = || tree.kind(&as_path(path)) == Ok(crate::tree::Kind::Directory);
+            Answer::Directory(path.len() < PATH_MAX && is_dir())
         }
         Need::Bytes(path) => Answer::Bytes(read_bytes(tree, &as_path(path))),
         Need::Interpreter(file) => {

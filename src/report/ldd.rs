@@ -41,8 +41,12 @@ impl<'a> Page<'a> {
         Self { report, closure, binding: &report.audit.bindings[root.index()], program }
     }
 
+    /// A name as messages show it: an empty one stands for the program (`DSO_FILENAME`).
     fn name(&self, id: StrId) -> String {
-        show(self.report.audit.text(id))
+        match self.report.audit.text(id) {
+            b"" => self.program.clone(),
+            text => show(text),
+        }
     }
 
     /// A module as messages name it.
@@ -163,6 +167,18 @@ impl<'a> Page<'a> {
                 self.program,
                 show(symbol_name(object, symbol))
             ),
+            Message::Protected { symbol, provider, copy } => {
+                let (name, object) = (show(symbol_name(object, symbol)), self.object(provider));
+                if copy {
+                    format!(
+                        "warning: copy relocation against non-copyable protected symbol `{name}' in `{object}'"
+                    )
+                } else {
+                    format!(
+                        "warning: direct reference to protected function `{name}' in `{object}' may break pointer equality"
+                    )
+                }
+            }
             Message::Undefined { symbol, version, version_known, .. } => {
                 let entry = object.versions.entry(version).filter(|_| version_known);
                 let version = entry.map_or(String::new(), |entry| {

@@ -114,6 +114,8 @@ struct Builder<'a, 'v> {
     moved: bool,
     by_cpu: bool,
     by_cwd: bool,
+    /// The last search passed over a file of another class.
+    other_class: bool,
 }
 
 /// One entry of the breadth-first list.
@@ -155,6 +157,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             moved: false,
             by_cpu: false,
             by_cwd: false,
+            other_class: false,
         }
     }
 
@@ -200,22 +203,20 @@ impl<'a, 'v> Builder<'a, 'v> {
     fn add_root(&mut self) {
         let Root { file, path, .. } = self.root;
         let names = self.names(file);
-        // Started by the kernel the program has no name; under ldd it has the one that was typed.
-        let own = if self.plan.as_ldd { vec![path] } else { Vec::new() };
+        // elf/rtld.c takes the program's name away: it answers to the empty one only.
+        let empty = self.resolver.strings.id(b"");
         let soname = names.as_ref().and_then(|names| names.soname);
         self.push(Module {
             file: Some(file),
             name: path,
             path,
-            names: own,
+            names: vec![empty],
             requester: None,
             how: How::Root,
             deps: Vec::new(),
             version_limit: u16::MAX,
         });
-        if self.plan.as_ldd {
-            self.by_name.entry(path).or_insert(ROOT);
-        }
+        self.by_name.entry(empty).or_insert(ROOT);
         if let Some(soname) = soname {
             self.by_name.entry(soname).or_insert(ROOT);
         }
@@ -266,7 +267,11 @@ impl<'a, 'v> Builder<'a, 'v> {
             match self.map(name, ROOT, How::Preload) {
                 Mapped::Module(module, _) => {
                     if self.modules[module as usize].how == How::Missing {
-                        let text = "cannot open shared object file";
+                        let text = match (self.other_class, self.loader().target.is_64) {
+                            (false, _) => "cannot open shared object file",
+                            (true, true) => "wrong ELF class: ELFCLASS32",
+                            (true, false) => "wrong ELF class: ELFCLASS64",
+                        };
                         self.drop_stub(module);
                         failures.push(PreloadFailure { name, text });
                     } else {
@@ -356,8 +361,10 @@ impl<'a, 'v> Builder<'a, 'v> {
         *here += 1;
         self.moved = true;
         self.list.retain(|entry| *entry != target);
-        let before = self.list.iter().position(|entry| *entry == filter).unwrap_or(0);
-        self.list.insert(before, target);
+        // What comes before the root is behind the begin of the list that is shown and checked.
+        if let Some(before) = self.list.iter().position(|entry| *entry == filter) {
+            self.list.insert(before, target);
+        }
     }
 
     /// Tokens in a need (`expand_dst`); nothing if one has no value.
@@ -483,6 +490,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             trace,
             by_cpu: false,
             by_cwd: false,
+            other_class: false,
         };
         let rpaths: Vec<(u32, Arc<DirList>)> = walk
             .into_iter()
@@ -492,6 +500,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         let found = search.find(name, &Requester { rpaths: &rpaths, runpath, nodeflib });
         self.by_cpu |= search.by_cpu;
         self.by_cwd |= search.by_cwd;
+        self.other_class = search.other_class;
         found
     }
 
@@ -546,9 +555,11 @@ impl<'a, 'v> Builder<'a, 'v> {
             None if self.loader().release >= (2, 41) => scope.last().copied(),
             None => return,
         };
-        let place = after
-            .and_then(|module| self.list.iter().position(|entry| *entry == module))
-            .map_or(0, |place| place + 1);
-        self.list.insert(place, LOADER);
+        match after.map(|module| (module, self.list.iter().position(|entry| *entry == module))) {
+            None | Some((ROOT, _)) => self.list.insert(0, LOADER),
+            Some((_, Some(place))) => self.list.insert(place + 1, LOADER),
+            // Behind a filtee of the root: before what is shown.
+            Some((_, None)) => {}
+        }
     }
 }

@@ -4,7 +4,7 @@
 use super::cache::{Asker, Cache};
 use super::{Machine, hwcaps};
 use crate::facts::{Need, Place, View};
-use crate::format::elf::{Header, Target, Verdict, machine};
+use crate::format::elf::{Object, Target, Verdict, machine};
 use crate::id::{FastMap, FileId, Id as _, IdVec, LoaderId, StrId, Strings};
 use crate::plan::Plan;
 
@@ -50,6 +50,8 @@ pub enum NoLoader {
     UnknownMachine,
     /// The system has no loader that takes this object.
     NotHere,
+    /// The loader refuses the object itself with this text.
+    Refused(&'static str),
 }
 
 /// The loader for a root, or why there is none; and PT_INTERP if nothing lies there.
@@ -74,26 +76,31 @@ impl Loaders {
         &self.list[id]
     }
 
-    /// The loader with which `header`'s object is loaded. `interp` is its PT_INTERP;
-    /// `run_path` are the directories of its own RPATH or RUNPATH.
+    /// The loader with which `object` is loaded; `run_path` are the directories of its own RPATH or
+    /// RUNPATH.
     pub fn choose(
         &mut self,
         view: View<'_>,
         plan: &Plan,
         strings: &mut Strings,
-        header: &Header,
-        interp: Option<&[u8]>,
+        object: &Object,
         run_path: &[StrId],
     ) -> Result<Choice, Need> {
-        let target = header.target();
+        let target = object.header.target();
         let found = |loader| Choice { loader, missing_interp: false };
+        // A program that the kernel maps is not judged again by its loader.
+        if (plan.as_ldd || object.interp.is_none())
+            && let Some(text) = object.refused_as_main()
+        {
+            return Ok(found(Err(NoLoader::Refused(text))));
+        }
         let Some(machine) = machine::of(target) else {
             return Ok(found(Err(NoLoader::UnknownMachine)));
         };
         if plan.as_ldd {
             return Ok(found(self.system(view, plan, strings, target, machine)?));
         }
-        if let Some(interp) = interp {
+        if let Some(interp) = object.interp() {
             let path = strings.id(interp);
             if file_for(view, interp, target)?.is_some() {
                 return Ok(found(self.at(view, plan, strings, path, target, machine)?));
@@ -177,7 +184,7 @@ impl Loaders {
         };
         let preload = match &own.preload {
             Some(path) => match view.bytes(path)? {
-                Ok(bytes) => preload_entries(bytes),
+                Ok(bytes) => without_comments(bytes),
                 Err(_) => Vec::new(),
             },
             None => Vec::new(),
@@ -191,7 +198,7 @@ impl Loaders {
         Ok(Ok(Loader {
             path,
             file: Some(file),
-            target,
+            target: Target { machine_first: own.debian, ..target },
             machine,
             release,
             system_dirs: dirs.iter().map(|dir| strings.id(dir)).collect(),
@@ -203,7 +210,11 @@ impl Loaders {
                 .collect(),
             active: hwcaps::active(machine, &plan.cpu, release),
             cache,
-            preload: preload.into_iter().map(|entry| strings.id(entry)).collect(),
+            preload: preload
+                .split(|b| matches!(b, b':' | b' ' | b'\t' | b'\n'))
+                .filter(|entry| !entry.is_empty())
+                .map(|entry| strings.id(entry))
+                .collect(),
             guessed,
         }))
     }
@@ -271,13 +282,38 @@ fn beside_libc(
     Ok(None)
 }
 
-/// Entries of ld.so.preload: separated by colon or white space, `#` to the end of the line is a
-/// comment (`elf/rtld.c`).
-fn preload_entries(bytes: &[u8]) -> Vec<&[u8]> {
-    bytes
-        .split(|b| *b == b'\n')
-        .map(|line| line.split(|b| *b == b'#').next().unwrap_or_default())
-        .flat_map(|line| line.split(|b| matches!(b, b':' | b' ' | b'\t')))
-        .filter(|entry| !entry.is_empty())
-        .collect()
+/// The preload list with its comments made blank, as `elf/rtld.c` does it: every `#` is looked for
+/// from the begin of the file on, but only over as many bytes as are left behind the last comment,
+/// so that a comment may be missed.
+fn without_comments(bytes: &[u8]) -> Vec<u8> {
+    let mut text = bytes.to_vec();
+    let mut rest = text.len();
+    while let Some(at) = text[..rest].iter().position(|b| *b == b'#') {
+        rest -= at;
+        let mut here = at;
+        loop {
+            text[here] = b' ';
+            rest -= 1;
+            here += 1;
+            if rest == 0 || text.get(here).is_none_or(|b| *b == b'\n') {
+                break;
+            }
+        }
+        if rest == 0 {
+            break;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comments;
+
+    #[test]
+    fn comments_of_the_preload_list() {
+        assert_eq!(without_comments(b"/a # x\n/b"), b"/a    \n/b");
+        assert_eq!(without_comments(b"/a/b/c/d #x\n/e #y"), b"/a/b/c/d   \n/e #y");
+        assert_eq!(without_comments(b"#"), b" ");
+    }
 }

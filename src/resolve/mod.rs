@@ -167,9 +167,9 @@ impl Closure {
         self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
     }
 
-    /// Stubs of missing libraries, in list order.
-    pub fn missing(&self) -> impl Iterator<Item = u32> + '_ {
-        self.list.iter().copied().filter(|index| self.module(*index).how == How::Missing)
+    /// True if a need of some module was not found.
+    pub fn lacks_any(&self) -> bool {
+        self.modules.iter().any(|module| module.how == How::Missing)
     }
 
     /// The needs that lead from the root to a module, root first.

@@ -45,10 +45,32 @@ pub struct Start {
 /// The state between rounds.
 pub struct Resolving {
     /// Roots for certain: given files and programs.
-    sure: Vec<Start>,
+    sure: Vec<Candidate>,
     /// Shared objects below a given directory: roots if nothing else loads them.
-    perhaps: Vec<Start>,
-    closures: FastMap<(FileId, Vec<u8>), Outcome>,
+    perhaps: Vec<Candidate>,
+}
+
+/// What may become a root, and what resolving it came to.
+struct Candidate {
+    start: Start,
+    outcome: Option<Outcome>,
+}
+
+impl Candidate {
+    fn closure(&self) -> Option<&Closure> {
+        match &self.outcome {
+            Some(Outcome::Closure(closure)) => Some(closure),
+            _ => None,
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.closure().into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
+    }
+
+    fn loads(&self, file: FileId) -> bool {
+        self.start.file != file && self.files().any(|loaded| loaded == file)
+    }
 }
 
 enum Outcome {
@@ -61,17 +83,17 @@ impl Resolving {
     /// lie in given directories.
     pub fn new(view: View<'_>, plan: &Plan, given: Vec<Start>, walked: Vec<Start>) -> Self {
         let dynamic = |start: &Start| view.object(start.file).is_some_and(|o| o.is_dynamic());
-        let mut sure: Vec<Start> = given.into_iter().filter(dynamic).collect();
+        let candidate = |start| Candidate { start, outcome: None };
+        let mut sure: Vec<Candidate> = given.into_iter().filter(dynamic).map(candidate).collect();
         let mut perhaps = Vec::new();
         for start in walked.into_iter().filter(dynamic) {
             let program = view.object(start.file).is_some_and(|o| o.role == Role::Program);
-            if program || plan.every_file_is_root {
-                sure.push(start);
-            } else {
-                perhaps.push(start);
-            }
+            let list = if program || plan.every_file_is_root { &mut sure } else { &mut perhaps };
+            list.push(candidate(start));
         }
-        Self { sure, perhaps, closures: FastMap::default() }
+        sure.sort_by(|a, b| a.start.path.cmp(&b.start.path));
+        sure.dedup_by(|b, a| a.start == b.start);
+        Self { sure, perhaps }
     }
 
     /// Resolves what can be resolved; answers the facts that are missing, none when all is done.
@@ -83,60 +105,25 @@ impl Resolving {
         missing_interp: &mut FastSet<FileId>,
     ) -> Vec<Need> {
         let mut needs = Vec::new();
-        for i in 0..self.sure.len() {
-            let start = self.sure[i].clone();
-            self.resolve(resolver, view, plan, start, missing_interp, &mut needs);
+        for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
+            resolve(resolver, view, plan, candidate, missing_interp, &mut needs);
         }
         if !needs.is_empty() {
             return needs;
         }
         let loaded = self.loaded();
-        for i in 0..self.perhaps.len() {
-            let start = self.perhaps[i].clone();
-            if !loaded.contains(&start.file) {
-                self.resolve(resolver, view, plan, start, missing_interp, &mut needs);
-            }
+        let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(&c.start.file);
+        for candidate in self.perhaps.iter_mut().filter(open) {
+            resolve(resolver, view, plan, candidate, missing_interp, &mut needs);
         }
         needs
-    }
-
-    fn resolve(
-        &mut self,
-        resolver: &mut Resolver,
-        view: View<'_>,
-        plan: &Plan,
-        start: Start,
-        missing_interp: &mut FastSet<FileId>,
-        needs: &mut Vec<Need>,
-    ) {
-        let key = (start.file, start.path);
-        if self.closures.contains_key(&key) {
-            return;
-        }
-        let outcome = match choose(resolver, view, plan, key.0, &key.1) {
-            Err(need) => return needs.push(need),
-            Ok(Choice { loader: Err(why), .. }) => Outcome::NoLoader(why),
-            Ok(Choice { loader: Ok(loader), missing_interp: missing }) => {
-                if missing {
-                    missing_interp.insert(key.0);
-                }
-                let path = resolver.strings.id(&key.1);
-                match resolver.closure(view, plan, Root { file: key.0, path, loader }) {
-                    Ok(closure) => Outcome::Closure(Box::new(closure)),
-                    Err(missing) => return needs.extend(missing),
-                }
-            }
-        };
-        self.closures.insert(key, outcome);
     }
 
     /// Files that roots for certain load.
     fn loaded(&self) -> FastSet<FileId> {
         let mut out = FastSet::default();
-        for start in &self.sure {
-            if let Some(Outcome::Closure(closure)) = self.closures.get(&key(start)) {
-                out.extend(closure.found().skip(1).map(|(_, file)| file));
-            }
+        for candidate in &self.sure {
+            out.extend(candidate.files().filter(|file| *file != candidate.start.file));
         }
         out
     }
@@ -150,13 +137,21 @@ impl Resolving {
         missing_interp: &FastSet<FileId>,
     ) -> Closures {
         let mut out = Closures::default();
-        let mut starts = std::mem::take(&mut self.sure);
-        starts.extend(self.unloaded());
-        let in_order = |a: &Start, b: &Start| a.path.cmp(&b.path);
-        starts.sort_by(in_order);
-        starts.dedup();
-        for start in &starts {
-            match self.closures.remove(&key(start)) {
+        let more: FastSet<usize> = self.unloaded().into_iter().collect();
+        let mut roots = std::mem::take(&mut self.sure);
+        for (i, candidate) in self.perhaps.into_iter().enumerate() {
+            if more.contains(&i) {
+                roots.push(candidate);
+            } else if let Some(Outcome::Closure(closure)) = candidate.outcome {
+                out.lone.insert(closure.root.file, *closure);
+            }
+        }
+        roots.sort_by(|a, b| a.start.path.cmp(&b.start.path));
+        for Candidate { start, outcome } in roots {
+            if missing_interp.contains(&start.file) {
+                out.missing_interp.push(start.file);
+            }
+            match outcome {
                 Some(Outcome::Closure(closure)) => {
                     out.roots.push(*closure);
                 }
@@ -164,73 +159,72 @@ impl Resolving {
                 None => {}
             }
         }
-        for start in &self.perhaps {
-            if let Some(Outcome::Closure(closure)) = self.closures.remove(&key(start)) {
-                out.lone.insert(closure.root.file, *closure);
-            }
-        }
-        out.missing_interp = starts
-            .iter()
-            .map(|start| start.file)
-            .filter(|file| missing_interp.contains(file))
-            .collect();
         if plan.reuse {
             add_lone(&mut out, resolver, view, plan);
         }
         out
     }
 
-    /// Shared objects that no root loads: of those that only load each other the first in byte
-    /// order, until every one is loaded by some root or is one.
-    fn unloaded(&self) -> Vec<Start> {
+    /// Shared objects that no root loads, as indices into `perhaps`: of those that only load each
+    /// other the first in byte order, until every one is loaded by some root or is one.
+    fn unloaded(&self) -> Vec<usize> {
         let mut loaded = self.loaded();
-        let mut rest: Vec<&Start> =
-            self.perhaps.iter().filter(|start| !loaded.contains(&start.file)).collect();
-        rest.sort_by(|a, b| a.path.cmp(&b.path));
-        let mut roots = Vec::new();
+        let mut rest: Vec<usize> = (0..self.perhaps.len())
+            .filter(|i| !loaded.contains(&self.perhaps[*i].start.file))
+            .collect();
+        rest.sort_by(|a, b| self.perhaps[*a].start.path.cmp(&self.perhaps[*b].start.path));
         // First those that nothing among the rest loads, then the first of each circle.
-        let wanted = |of: &Start, by: &Start| self.loads(by, of.file);
-        let sources: Vec<&Start> = {
-            let mut by_others: FastSet<FileId> = FastSet::default();
-            for start in &rest {
-                by_others.extend(self.files(start).filter(|file| *file != start.file));
-            }
-            rest.iter().copied().filter(|start| !by_others.contains(&start.file)).collect()
-        };
-        for start in sources {
-            loaded.extend(self.files(start));
-            roots.push(start.clone());
+        let mut by_others: FastSet<FileId> = FastSet::default();
+        for candidate in rest.iter().map(|i| &self.perhaps[*i]) {
+            by_others.extend(candidate.files().filter(|file| *file != candidate.start.file));
         }
-        while let Some(start) = rest.iter().copied().find(|start| !loaded.contains(&start.file)) {
+        let file = |i: usize| self.perhaps[i].start.file;
+        let mut roots = Vec::new();
+        for i in rest.iter().copied().filter(|i| !by_others.contains(&file(*i))) {
+            loaded.extend(self.perhaps[i].files());
+            loaded.insert(file(i));
+            roots.push(i);
+        }
+        while let Some(i) = rest.iter().copied().find(|i| !loaded.contains(&file(*i))) {
             // Something outside the circle that loads it comes first.
-            let first = rest
-                .iter()
-                .copied()
-                .filter(|other| !loaded.contains(&other.file))
-                .find(|other| wanted(start, other) && !wanted(other, start))
-                .unwrap_or(start);
-            loaded.insert(first.file);
-            loaded.extend(self.files(first));
-            roots.push(first.clone());
+            let outside = |other: &usize| {
+                !loaded.contains(&file(*other))
+                    && self.perhaps[*other].loads(file(i))
+                    && !self.perhaps[i].loads(file(*other))
+            };
+            let first = rest.iter().copied().find(outside).unwrap_or(i);
+            loaded.insert(file(first));
+            loaded.extend(self.perhaps[first].files());
+            roots.push(first);
         }
         roots
     }
-
-    fn files(&self, start: &Start) -> impl Iterator<Item = FileId> + '_ {
-        let closure = match self.closures.get(&key(start)) {
-            Some(Outcome::Closure(closure)) => Some(closure),
-            _ => None,
-        };
-        closure.into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
-    }
-
-    fn loads(&self, start: &Start, file: FileId) -> bool {
-        start.file != file && self.files(start).any(|loaded| loaded == file)
-    }
 }
 
-fn key(start: &Start) -> (FileId, Vec<u8>) {
-    (start.file, start.path.clone())
+fn resolve(
+    resolver: &mut Resolver,
+    view: View<'_>,
+    plan: &Plan,
+    candidate: &mut Candidate,
+    missing_interp: &mut FastSet<FileId>,
+    needs: &mut Vec<Need>,
+) {
+    let Start { file, path } = &candidate.start;
+    let outcome = match choose(resolver, view, plan, *file, path) {
+        Err(need) => return needs.push(need),
+        Ok(Choice { loader: Err(why), .. }) => Outcome::NoLoader(why),
+        Ok(Choice { loader: Ok(loader), missing_interp: missing }) => {
+            if missing {
+                missing_interp.insert(*file);
+            }
+            let path = resolver.strings.id(path);
+            match resolver.closure(view, plan, Root { file: *file, path, loader }) {
+                Ok(closure) => Outcome::Closure(Box::new(closure)),
+                Err(missing) => return needs.extend(missing),
+            }
+        }
+    };
+    candidate.outcome = Some(outcome);
 }
 
 fn choose(
@@ -248,7 +242,7 @@ fn choose(
         _ => Vec::new(),
     };
     let Resolver { loaders, strings, .. } = resolver;
-    loaders.choose(view, plan, strings, &object.header, object.interp(), &dirs)
+    loaders.choose(view, plan, strings, object, &dirs)
 }
 
 /// Closures of libraries that are no roots, as far as no new file must be looked at for them.

@@ -130,6 +130,8 @@ pub struct Search<'a, 'v> {
     pub by_cpu: bool,
     /// A directory relative to the current one was searched.
     pub by_cwd: bool,
+    /// A file of another ELFCLASS was passed over.
+    pub other_class: bool,
 }
 
 /// How one path list ended.
@@ -426,7 +428,10 @@ impl Search<'_, '_> {
             Place::Special(crate::tree::Special::Device) => Outcome::Fatal("file too short"),
             Place::File(file) => match self.view.file(file).content.verdict(self.loader.target) {
                 Verdict::Accepted => Outcome::Taken,
-                Verdict::WrongClass => Outcome::WrongClass,
+                Verdict::WrongClass => {
+                    self.other_class = true;
+                    Outcome::WrongClass
+                }
                 Verdict::WrongMachine => Outcome::WrongMachine,
                 Verdict::Fatal(text) => Outcome::Fatal(text),
             },

@@ -66,7 +66,7 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ 
 fn find_needed(closure: &Closure, name: StrId) -> Option<u32> {
     let answers = |index: &u32| {
         let module = closure.module(*index);
-        module.path == name && *index != ROOT || module.names.contains(&name)
+        (module.path == name && *index != ROOT) || module.names.contains(&name)
     };
     std::iter::once(ROOT)
         .chain(closure.list.iter().copied())
@@ -141,7 +141,7 @@ fn relr_unmarked(object: &Object) -> bool {
 /// With needed files missing the loader makes its version tables only as large as the highest
 /// index it met in files that were found, and none at all if there was no such index.
 pub fn limit_tables(closure: &mut Closure, view: View<'_>, strings: &Strings) {
-    if closure.missing().next().is_none() {
+    if !closure.lacks_any() {
         return;
     }
     for index in 0..closure.modules.len() {

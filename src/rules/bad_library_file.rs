@@ -2,6 +2,7 @@
 
 use super::{Context, LIBRARY, Rule};
 use crate::finding::{Finding, When};
+use crate::resolve::loader::NoLoader;
 use crate::text::show;
 
 pub(super) static RULE: Rule = Rule {
@@ -44,10 +45,7 @@ maps segments, is not foreseen.
 ";
 
 fn check(context: &Context<'_>) -> Vec<Finding> {
-    let stopped = &context.audit.blame.stopped;
-    stopped
-        .iter()
-        .map(|stop| {
+    let stopped = context.audit.blame.stopped.iter().map(|stop| {
             let mut finding =
                 Finding::new(RULE.id, context.locate(stop.file), stop.text.to_owned());
             finding.detail = Some(stop.object.clone());
@@ -60,6 +58,17 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
                 finding.library = Some(stop.object.clone());
             }
             finding
-        })
-        .collect()
+    });
+    stopped.chain(refused(context)).collect()
+}
+
+/// Roots that a loader would not start from.
+fn refused<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
+    context.audit.closures.no_loader.iter().filter_map(|(file, why)| {
+        let NoLoader::Refused(text) = why else { return None };
+        let mut finding = Finding::new(RULE.id, context.locate(*file), (*text).to_owned());
+        finding.when = Some(When::Load);
+        finding.root = Some(context.path(*file).to_path_buf());
+        Some(finding)
+    })
 }

@@ -44,6 +44,9 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
     let mut out = Vec::new();
     for (file, why) in &context.audit.closures.no_loader {
         let Some(object) = context.view().object(*file) else { continue };
+        if matches!(why, NoLoader::Refused(_)) {
+            continue;
+        }
         let interp = object.interp().map(show);
         let machine = crate::format::elf::machine::name(&object.header);
         let message = match (why, interp) {
@@ -52,7 +55,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
             }
             (NoLoader::UnknownFamily, None) => "its loader follows rules that are not known".into(),
             (NoLoader::UnknownMachine, _) => format!("loader rules of {machine} are not known"),
-            (NoLoader::NotHere, _) => format!("this system has no loader for {machine}"),
+            (NoLoader::NotHere | NoLoader::Refused(_), _) => format!("this system has no loader for {machine}"),
         };
         out.push(Finding::new(RULE.id, context.locate(*file), message));
     }

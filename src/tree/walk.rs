@@ -35,8 +35,10 @@ pub struct Candidate {
 pub struct Entry<T> {
     /// The name.
     pub path: PathBuf,
-    /// The name is a symbolic link.
+    /// The name is a symbolic link that the walk met.
     pub is_link: bool,
+    /// The name was given and is a symbolic link.
+    pub given_link: bool,
     /// Identity of the file.
     pub stat: Stat,
     /// What `consume` made of it; nothing where another name of the same inode came first.
@@ -125,6 +127,8 @@ pub fn describe(errno: Errno) -> String {
 struct Job {
     path: PathBuf,
     is_link: bool,
+    /// The path was given, not met in a directory.
+    given: bool,
 }
 
 /// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
@@ -220,7 +224,7 @@ impl Lister {
                 Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
                 Ok(Kind::File) => {
                     if self.files.insert(path.clone()) {
-                        batch.push(Job { path: path.clone(), is_link: false });
+                        batch.push(Job { path: path.clone(), is_link: false, given: true });
                     }
                 }
                 Ok(Kind::Special(special)) => out.special(path, special),
@@ -237,7 +241,8 @@ impl Lister {
                     let kind = entry.file_type();
                     if kind.is_file() || kind.is_symlink() {
                         if entry.depth() > 0 {
-                            batch.push(Job { is_link: kind.is_symlink(), path: entry.into_path() });
+                            let is_link = kind.is_symlink();
+                            batch.push(Job { path: entry.into_path(), is_link, given: false });
                         }
                     } else if let Some(special) = special(kind) {
                         out.special(entry.path(), special);
@@ -301,10 +306,10 @@ fn list_deep<T>(top: PathBuf, batch: &mut Batch, out: &mut Walked<T>) {
             let path = dir.join(std::ffi::OsStr::from_bytes(name));
             match entry.file_type() {
                 FileType::Directory => todo.push(path),
-                FileType::Symlink => batch.push(Job { path, is_link: true }),
+                FileType::Symlink => batch.push(Job { path, is_link: true, given: false }),
                 kind => match disk::kind_of(kind) {
                     Kind::Special(special) => out.special(&path, special),
-                    Kind::File | Kind::Directory => batch.push(Job { path, is_link: false }),
+                    Kind::File | Kind::Directory => batch.push(Job { path, is_link: false, given: false }),
                 },
             }
         }
@@ -398,7 +403,8 @@ impl<F> Worker<'_, F> {
         let first = self.claimed.lock().is_ok_and(|mut set| set.insert((stat.dev, stat.ino)));
         let path = job.path.clone();
         let item = first.then(|| (self.consume)(Candidate { path, handle, sniffed }));
-        out.entries.push(Entry { path: job.path, is_link: job.is_link, stat, item });
+        let given_link = job.given && DiskTree.is_link(&job.path);
+        out.entries.push(Entry { path: job.path, is_link: job.is_link, given_link, stat, item });
     }
 }
 

@@ -7,8 +7,8 @@ use object::elf;
 /// The first bytes of any file that a loader may be led to, kept to answer what it would say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
-    /// e_ident, zero where the file is shorter.
-    pub bytes: [u8; 16],
+    /// e_ident, e_type and e_machine, zero where the file is shorter.
+    pub bytes: [u8; 20],
     /// How much of the file the loader's first read sees, at most 64.
     pub seen: u8,
 }
@@ -51,6 +51,8 @@ pub struct Target {
     pub machine: u16,
     /// e_flags
     pub flags: u32,
+    /// Debian's loaders pass over a file of another machine before they judge its e_ident.
+    pub machine_first: bool,
 }
 
 /// What a loader says to a file that lies where it searches.
@@ -69,8 +71,8 @@ pub enum Verdict {
 impl Ident {
     /// What is kept of the first bytes of a file.
     pub fn new(head: &[u8]) -> Self {
-        let mut bytes = [0; 16];
-        let n = head.len().min(16);
+        let mut bytes = [0; 20];
+        let n = head.len().min(20);
         bytes[..n].copy_from_slice(&head[..n]);
         Self { bytes, seen: u8::try_from(head.len().min(64)).unwrap_or(64) }
     }
@@ -89,28 +91,41 @@ impl Ident {
         if ident[4] != class {
             return Verdict::WrongClass;
         }
+        let foreign = || {
+            let raw = [ident[18], ident[19]];
+            let machine =
+                if target.big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) };
+            machine != target.machine
+        };
+        let fault = Self::fault(ident, target);
+        match fault {
+            Some(_) if target.machine_first && foreign() => Verdict::WrongMachine,
+            Some(text) => Verdict::Fatal(text),
+            None => Verdict::Accepted,
+        }
+    }
+
+    /// The fault of an e_ident of the right class, in the order of the loader's checks.
+    fn fault(ident: &[u8; 20], target: Target) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {
-            return Verdict::Fatal(if target.big {
+            return Some(if target.big {
                 "ELF file data encoding not big-endian"
             } else {
                 "ELF file data encoding not little-endian"
             });
         }
         if ident[6] != elf::EV_CURRENT.0 {
-            return Verdict::Fatal("ELF file version ident does not match current one");
+            return Some("ELF file version ident does not match current one");
         }
         // sysdeps/gnu/ldsodefs.h: GNU may use ABI versions below LIBC_ABI_MAX, System V only 0.
         if ident[7] != elf::ELFOSABI_SYSV.0 && ident[7] != elf::ELFOSABI_GNU.0 {
-            return Verdict::Fatal("ELF file OS ABI invalid");
+            return Some("ELF file OS ABI invalid");
         }
         if ident[8] != 0 && !(ident[7] == elf::ELFOSABI_GNU.0 && ident[8] < LIBC_ABI_MAX) {
-            return Verdict::Fatal("ELF file ABI version invalid");
+            return Some("ELF file ABI version invalid");
         }
-        if ident[9..].iter().any(|b| *b != 0) {
-            return Verdict::Fatal("nonzero padding in e_ident");
-        }
-        Verdict::Accepted
+        ident[9..16].iter().any(|b| *b != 0).then_some("nonzero padding in e_ident")
     }
 }
 
@@ -159,6 +174,7 @@ impl Header {
             big: self.big,
             machine: self.machine,
             flags: self.flags,
+            machine_first: false,
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Interpreter {
     pub lib: Option<Vec<u8>>,
     /// glibc's release, as (2, 36).
     pub release: Option<(u16, u16)>,
+    /// It carries the patches of Debian and its descendants.
+    pub debian: bool,
 }
 
 /// Reads a loader binary as one buffer and looks for its strings.
@@ -62,6 +64,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
         after_lib = text == b"LIB" || (after_lib && text.is_empty());
         if out.release.is_none() {
             out.release = release(text);
+            out.debian = out.release.is_some()
+                && [&b"Debian GLIBC"[..], b"Ubuntu GLIBC"].iter().any(|name| contains(text, name));
         }
     }
     if out.system_dirs.is_empty() {
@@ -76,6 +80,10 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
 /// `$LIB` as glibc's own Makefile makes it of slibdir: its last component.
 fn lib_of(dir: &[u8]) -> Vec<u8> {
     dir.trim_ascii().split(|b| *b == b'/').rfind(|part| !part.is_empty()).unwrap_or(b"lib").to_vec()
+}
+
+fn contains(text: &[u8], what: &[u8]) -> bool {
+    text.windows(what.len()).any(|window| window == what)
 }
 
 /// The release in `… release version 2.36.` (the banner of ld.so since 2.33 and of libc.so.6).
@@ -104,6 +112,7 @@ mod tests {
         assert_eq!(found.cache.as_deref(), Some(&b"/etc/ld.so.cache"[..]));
         assert_eq!(found.preload.as_deref(), Some(&b"/etc/ld.so.preload"[..]));
         assert_eq!(found.release, Some((2, 36)));
+        assert!(found.debian);
     }
 
     #[test]

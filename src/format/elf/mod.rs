@@ -32,6 +32,8 @@ pub struct Object {
     /// The text the loader stops with when it maps the object as a library, if it does
     /// (`elf/dl-load.c`, `_dl_map_object_from_fd`).
     pub refused: Option<&'static str>,
+    /// The same for the object that a loader starts from.
+    pub unmappable: Option<&'static str>,
     /// PT_INTERP.
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
@@ -137,6 +139,9 @@ pub enum RefKind {
     Strong,
     /// Undefined and weak: it may stay unbound.
     Weak,
+    /// An undefined function with a value: its address in a program that is not position
+    /// independent.
+    Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
         /// `st_size`, to be held against the library's.
@@ -165,6 +170,14 @@ impl Object {
     /// PT_INTERP's bytes.
     pub fn interp(&self) -> Option<&[u8]> {
         self.interp.map(|s| self.str(s))
+    }
+
+    /// The text with which a loader refuses this object as the one it starts from.
+    pub fn refused_as_main(&self) -> Option<&'static str> {
+        match self.header.verdict(self.header.target()) {
+            Verdict::Fatal(text) => Some(text),
+            Verdict::Accepted | Verdict::WrongClass | Verdict::WrongMachine => self.unmappable,
+        }
     }
 
     /// True if a loader can take the object as what it starts from.

@@ -15,6 +15,7 @@ use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::plan::Wants;
 use crate::tree::Handle;
 use object::{Endianness, elf};
+use std::cell::Cell;
 use std::ops::Range;
 
 /// Tables that lie closer than this are read in one go.
@@ -46,8 +47,15 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
         object.role = Role::Broken;
         return Ok(object);
     }
-    Reader { file, head, wants, segments: Segments::parse(&header, &phdrs), text: TextBuilder::default() }
-        .read(object)
+    let mut scratch = SCRATCH.take();
+    let text = TextBuilder { text: std::mem::take(&mut scratch.text) };
+    let segments = Segments::parse(&header, &phdrs);
+    let mut reader = Reader { file, head, wants, segments, text, scratch };
+    let result = reader.read(&mut object);
+    object.text = reader.text.text.as_slice().into();
+    reader.text.text.clear();
+    SCRATCH.set(Scratch { text: reader.text.text, ..reader.scratch });
+    result.map(|()| object)
 }
 
 fn early_role(header: &Header) -> Role {
@@ -75,6 +83,20 @@ struct Reader<'a> {
     wants: Wants,
     segments: Segments,
     text: TextBuilder,
+    scratch: Scratch,
+}
+
+/// Buffers that one thread uses for file after file: pages that were touched once cost nothing the
+/// next time.
+#[derive(Default)]
+struct Scratch {
+    text: Vec<u8>,
+    tables: Vec<u8>,
+    references: Vec<Reference>,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Scratch> = Cell::new(Scratch::default());
 }
 
 /// Where one table lies: in the file, and then in the buffer.
@@ -87,17 +109,16 @@ struct Piece {
 }
 
 impl Reader<'_> {
-    fn read(mut self, mut object: Object) -> Result<Object, ReadError> {
-        self.read_interp(&mut object)?;
+    fn read(&mut self, object: &mut Object) -> Result<(), ReadError> {
         let Some((offset, size)) = self.segments.dynamic else {
             object.role = match self.segments.hollow_dynamic {
                 true => Role::Debug,
                 false => Role::Static,
             };
-            object.refused = self.refusal(&object, None);
-            object.text = self.text.text.into();
-            return Ok(object);
+            object.refused = self.refusal(object, None);
+            return Ok(());
         };
+        self.read_interp(object)?;
         let bytes = slice_or_read(self.file, self.head, offset, size)?;
         let dynamic = Dynamic::parse(&object.header, &bytes);
         if (bytes.len() as u64) < size {
@@ -109,15 +130,15 @@ impl Reader<'_> {
         if object.interp.is_some() {
             object.role = Role::Program;
         }
-        object.refused = self.refusal(&object, Some(&dynamic));
+        object.refused = self.refusal(object, Some(&dynamic));
+        object.unmappable = self.unmappable();
         object.nodeflib = dynamic.has_flag_1(elf::DF_1_NODEFLIB);
         object.bind_now = dynamic.bind_now();
         object.symbolic = dynamic.symbolic();
         object.relr = dynamic.relr;
-        self.read_tables(&mut object, &dynamic)?;
+        self.read_tables(object, &dynamic)?;
         object.relocations = self.relocation_places(&dynamic, &mut object.defects);
-        object.text = self.text.text.into();
-        Ok(object)
+        Ok(())
     }
 
     fn read_interp(&mut self, object: &mut Object) -> Result<(), ReadError> {
@@ -131,13 +152,16 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The checks of segments, which a root must pass too.
+    fn unmappable(&self) -> Option<&'static str> {
+        let none = (!self.segments.has_loads()).then_some("object file has no loadable segments");
+        self.segments.refused.or(none)
+    }
+
     /// The checks between a successful open and the mapping of a library, in the loader's order.
     fn refusal(&self, object: &Object, dynamic: Option<&Dynamic>) -> Option<&'static str> {
-        if let Some(text) = self.segments.refused {
+        if let Some(text) = self.unmappable() {
             return Some(text);
-        }
-        if !self.segments.has_loads() {
-            return Some("object file has no loadable segments");
         }
         if object.header.kind == elf::ET_EXEC.0 {
             return Some("cannot dynamically load executable");
@@ -155,7 +179,8 @@ impl Reader<'_> {
         // Programs hold half of all table bytes and are hardly ever asked for a definition.
         let keep = self.wants.tables || dynamic.soname.is_some() || object.interp.is_none();
         let mut pieces = self.pieces(dynamic, &mut object.defects);
-        let bytes = self.read_pieces(&mut pieces, &mut object.defects)?;
+        let mut bytes = if keep { Vec::new() } else { std::mem::take(&mut self.scratch.tables) };
+        self.read_pieces(&mut bytes, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
         let strings = place(Table::Strings).unwrap_or(0..0);
         self.take_strings(object, dynamic, &bytes[strings.clone()]);
@@ -168,7 +193,7 @@ impl Reader<'_> {
             versym: place(Table::Versym),
             hash: HashTable::None,
             count: 0,
-            bytes: bytes.into(),
+            bytes,
         };
         tables.set_hash(place(Table::GnuHash), place(Table::SysvHash), &pieces, &mut object.defects);
         object.may_copy = object.role == Role::Program
@@ -178,6 +203,8 @@ impl Reader<'_> {
         object.references = self.take_references(object, &tables);
         if keep {
             object.tables = Some(tables);
+        } else {
+            self.scratch.tables = tables.bytes;
         }
         Ok(())
     }
@@ -234,38 +261,36 @@ impl Reader<'_> {
     /// Reads the pieces into one buffer and tells each where it lies there.
     fn read_pieces(
         &self,
+        buffer: &mut Vec<u8>,
         pieces: &mut [Piece],
         defects: &mut Vec<Defect>,
-    ) -> Result<Vec<u8>, ReadError> {
+    ) -> Result<(), ReadError> {
         let file_len = self.file.stat().len;
-        let mut buffer = Vec::new();
-        let mut first = 0;
-        while first < pieces.len() {
-            let mut end = pieces[first].offset + pieces[first].len;
-            let mut last = first + 1;
-            while last < pieces.len() && pieces[last].offset <= end + GAP {
-                end = end.max(pieces[last].offset + pieces[last].len);
-                last += 1;
-            }
-            let base = buffer.len();
-            let from = pieces[first].offset;
-            let want = end.min(file_len).saturating_sub(from);
-            buffer.resize(base + usize::try_from(want).unwrap_or(0), 0);
-            let n = self.file.read_at(&mut buffer[base..], from)?;
-            buffer.truncate(base + n);
-            for piece in &mut pieces[first..last] {
-                let start = base + usize::try_from(piece.offset - from).unwrap_or(usize::MAX);
-                let start = start.min(buffer.len());
-                let room = (buffer.len() - start) as u64;
+        let runs = runs(pieces, file_len);
+        let size: u64 = runs.iter().map(|run| run.len).sum();
+        // What a longer file left behind is read over or not looked at.
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        if buffer.len() < size {
+            buffer.reserve_exact(size - buffer.len());
+            buffer.resize(size, 0);
+        }
+        let mut base = 0;
+        for run in runs {
+            let len = usize::try_from(run.len).unwrap_or(0);
+            let n = self.file.read_at(&mut buffer[base..base + len], run.offset)?;
+            for piece in &mut pieces[run.pieces] {
+                let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
+                let room = (n - into) as u64;
                 if piece.len > room {
                     let at = piece.offset + room;
                     defects.push(Defect::new(piece.table, at, "ends beyond the end of the file"));
                 }
+                let start = base + into;
                 piece.at = start..start + usize::try_from(piece.len.min(room)).unwrap_or(0);
             }
-            first = last;
+            base += len;
         }
-        Ok(buffer)
+        Ok(())
     }
 
     fn take_strings(&mut self, object: &mut Object, dynamic: &Dynamic, strings: &[u8]) {
@@ -334,14 +359,16 @@ impl Reader<'_> {
         object: &Object,
         tables: &Tables,
     ) -> Box<[Reference]> {
-        // Symbols behind a GNU table's base are defined; below it lies what must be bound.
-        // Only a program's own data can be the target of a copy relocation.
         let unhashed_end = tables.unhashed_end();
-        let end = if object.may_copy { tables.count } else { unhashed_end };
-        let mut list = Vec::new();
-        for index in 1..end {
+        let mut list = std::mem::take(&mut self.scratch.references);
+        for index in 1..tables.count {
+            // Nearly all symbols behind a GNU table's base are plain definitions.
+            if index >= unhashed_end && !object.may_copy && tables.is_plain_definition::<H>(index) {
+                continue;
+            }
             let Some(symbol) = tables.symbol_as::<H>(index) else { break };
-            let Some(kind) = ref_kind(object, &symbol, index < unhashed_end, tables) else { continue };
+            let unhashed = index < unhashed_end || !symbol.is_findable();
+            let Some(kind) = ref_kind(object, &symbol, unhashed, tables) else { continue };
             list.push(Reference {
                 name: self.text.add(symbol.name).start,
                 hash: hash::gnu(symbol.name),
@@ -350,7 +377,10 @@ impl Reader<'_> {
                 kind,
             });
         }
-        list.into()
+        let kept = list.as_slice().into();
+        list.clear();
+        self.scratch.references = list;
+        kept
     }
 
     fn relocation_places(&self, dynamic: &Dynamic, defects: &mut Vec<Defect>) -> Places {
@@ -387,6 +417,32 @@ impl Reader<'_> {
     }
 }
 
+/// Pieces that one `pread` covers.
+struct Run {
+    offset: u64,
+    len: u64,
+    pieces: Range<usize>,
+}
+
+/// Groups pieces, which are sorted by offset, where at most [`GAP`] bytes lie between them.
+fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (i, piece) in pieces.iter().enumerate() {
+        let end = (piece.offset + piece.len).min(file_len);
+        match runs.last_mut() {
+            Some(run) if piece.offset <= run.offset + run.len + GAP => {
+                run.len = run.len.max(end.saturating_sub(run.offset));
+                run.pieces.end = i + 1;
+            }
+            _ => {
+                let len = end.saturating_sub(piece.offset);
+                runs.push(Run { offset: piece.offset, len, pieces: i..i + 1 });
+            }
+        }
+    }
+    runs
+}
+
 /// What kind of reference a symbol is, if it is one.
 fn ref_kind(object: &Object, symbol: &Symbol<'_>, unhashed: bool, tables: &Tables) -> Option<RefKind> {
     if super::tables::binds_local(symbol.visibility) {
@@ -398,13 +454,19 @@ fn ref_kind(object: &Object, symbol: &Symbol<'_>, unhashed: bool, tables: &Table
         _ => false,
     };
     if symbol.section == elf::SHN_UNDEF.0 {
-        return Some(if weak { RefKind::Weak } else { RefKind::Strong });
+        let canonical = symbol.value != 0 && symbol.kind == elf::STT_FUNC.0 && !weak;
+        return Some(match (canonical, weak) {
+            (true, _) => RefKind::Canonical,
+            (_, true) => RefKind::Weak,
+            (_, false) => RefKind::Strong,
+        });
     }
     if object.may_copy && symbol.kind == elf::STT_OBJECT.0 && symbol.size > 0 {
         return Some(RefKind::Copy { size: u32::try_from(symbol.size).unwrap_or(u32::MAX) });
     }
     let sysv = matches!(tables.hash, HashTable::Sysv { .. });
-    (unhashed && !sysv && !weak).then_some(RefKind::Unhashed)
+    let lost = (unhashed && !sysv) || !symbol.is_findable();
+    (lost && !weak).then_some(RefKind::Unhashed)
 }
 
 impl Object {
@@ -413,6 +475,7 @@ impl Object {
             header,
             role: Role::Broken,
             refused: None,
+            unmappable: None,
             interp: None,
             needs: Box::default(),
             soname: None,

@@ -50,8 +50,8 @@ impl Segments {
             let range = (ph.p_offset(e).into(), ph.p_filesz(e).into());
             match ph.p_type(e) {
                 elf::PT_LOAD => {
-                    let (vaddr, align) = (ph.p_vaddr(e).into(), ph.p_align(e).into());
-                    out.check_alignment(vaddr, range.0, align);
+                    let vaddr = ph.p_vaddr(e).into();
+                    out.check_alignment(vaddr, range.0);
                     out.loads.push(Load { vaddr, offset: range.0, filesz: range.1 });
                 }
                 // Of several the last one counts, one without content is passed over (dl-load.c).
@@ -64,16 +64,11 @@ impl Segments {
         out
     }
 
-    /// `_dl_map_object_from_fd`: the two alignment checks of every PT_LOAD, first failure wins.
-    fn check_alignment(&mut self, vaddr: u64, offset: u64, align: u64) {
-        let text = if align & (PAGE - 1) != 0 {
-            "ELF load command alignment not page-aligned"
-        } else if vaddr.wrapping_sub(offset) & align.max(1).wrapping_sub(1) != 0 {
-            "ELF load command address/offset not properly aligned"
-        } else {
-            return;
-        };
-        self.refused.get_or_insert(text);
+    /// `_dl_map_object_from_fd`: every PT_LOAD must lie alike in memory and file.
+    fn check_alignment(&mut self, vaddr: u64, offset: u64) {
+        if vaddr.wrapping_sub(offset) & (PAGE - 1) != 0 {
+            self.refused = Some("ELF load command address/offset not page-aligned");
+        }
     }
 
     pub(super) fn has_loads(&self) -> bool {

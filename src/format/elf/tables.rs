@@ -20,7 +20,7 @@ pub(super) fn endian(big: bool) -> Endianness {
 /// One buffer with all tables, and where each lies in it.
 #[derive(Debug)]
 pub struct Tables {
-    pub(super) bytes: Box<[u8]>,
+    pub(super) bytes: Vec<u8>,
     pub(super) is_64: bool,
     pub(super) big: bool,
     pub(super) symbols: Range<usize>,
@@ -117,11 +117,15 @@ pub struct Symbol<'t> {
 }
 
 impl Symbol<'_> {
+    /// True if `check_match` would look at this definition at all.
+    pub fn is_findable(&self) -> bool {
+        allowed(self.kind) && has_place(self.value, self.section, self.kind)
+    }
+
     /// True if the loader can bind other objects to this entry.
     pub fn is_export(&self) -> bool {
         self.section != elf::SHN_UNDEF.0
-            && allowed(self.kind)
-            && has_place(self.value, self.section, self.kind)
+            && self.is_findable()
             && matches!(elf::SymbolBind(self.bind), elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
             && !binds_local(self.visibility)
     }
@@ -284,7 +288,7 @@ impl Tables {
     /// Tables in which nothing is ever found.
     pub fn empty() -> Self {
         Self {
-            bytes: Box::default(),
+            bytes: Vec::new(),
             is_64: true,
             big: false,
             symbols: 0..0,
@@ -341,6 +345,15 @@ impl Tables {
             visit(self.to_u32(word) & !1, symbol);
         }
         true
+    }
+
+    /// True for a definition that a lookup can find; a quick look at one entry.
+    pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> bool {
+        let e = endian(self.big);
+        self.raw::<H>(index).is_some_and(|symbol| {
+            let value: u64 = symbol.st_value(e).into();
+            value != 0 && symbol.st_shndx(e) != elf::SHN_UNDEF && allowed(symbol.st_type().0)
+        })
     }
 
     fn raw<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<&H::Sym> {

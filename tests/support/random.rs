@@ -1,0 +1,71 @@
+//! The seeded generator of pseudo-random numbers of the generated tests: splitmix64, so that a
+//! seed means the same graph or the same mutant on every machine and with every crate version.
+//!
+//! It is no source of quality randomness and nothing but tests may use it.
+#![allow(dead_code, reason = "every test binary uses its own part of this module")]
+
+#[derive(Clone)]
+pub struct Random {
+    state: u64,
+}
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self { state: seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x1234_5678_9abc_def0 }
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `limit`, which must not be zero.
+    pub fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).expect("below a usize")
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: usize, high: usize) -> usize {
+        low + self.below(high - low + 1)
+    }
+
+    /// True in `percent` of a hundred cases.
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        let index = self.below(from.len());
+        &from[index]
+    }
+
+    /// One of the values, as often as its weight says.
+    pub fn weighted<T: Copy>(&mut self, from: &[(usize, T)]) -> T {
+        let mut at = self.below(from.iter().map(|(weight, _)| weight).sum());
+        for (weight, value) in from {
+            if at < *weight {
+                return *value;
+            }
+            at -= weight;
+        }
+        unreachable!("the weights were summed")
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.below(last + 1);
+            items.swap(last, other);
+        }
+    }
+}
+
+/// A number from the environment, or the default.
+pub fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")),
+        Err(_) => default,
+    }
+}
