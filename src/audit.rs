@@ -14,7 +14,7 @@ use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::resolve::closure::Resolver;
 use crate::resolve::roots::{Closures, Resolving, Start};
-use crate::tree::walk::{self, Entry, Problem, Totals, Walked};
+use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
 use crate::tree::{Kind, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
@@ -104,11 +104,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.wants());
-    let prefixes = prefixes(plan, tree);
-    let names = Names::new(plan, tree, &input.audited.entries);
-    let Walked { entries, problems, mut totals } = input.audited;
+    let names = Names::new(&input.audited);
+    let Walked { given, entries, problems, mut totals } = input.audited;
     collector.add_entries(&mut corpus, entries, true);
     collector.add_entries(&mut corpus, input.providers.entries, false);
+    let prefixes = prefixes(&given, tree, &corpus);
     count_partial(&corpus, &mut totals);
     clock.lap("collect");
 
@@ -152,17 +152,19 @@ fn source<'a>(
     Source { view: View::new(corpus), strings: &resolver.strings, closures, bindings }
 }
 
-fn prefixes(plan: &Plan, tree: &dyn Tree) -> Prefixes {
-    let (mut dirs, mut file_dirs) = (Vec::new(), Vec::new());
-    for path in plan.all_paths() {
-        let Ok(real) = tree.real_path(&path) else { continue };
-        if tree.kind(&path) == Ok(Kind::Directory) {
-            dirs.push(real);
-        } else if let Some(dir) = real.parent() {
-            file_dirs.push(dir.to_path_buf());
+fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus) -> Prefixes {
+    let mut prefixes = Prefixes::default();
+    for Given { path, kind } in given {
+        let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
+        match (kind, known) {
+            (Ok(Kind::Directory), _) => {
+                prefixes.add_dir(tree.real_path(path).unwrap_or_else(|_| path.clone()));
+            }
+            (_, Some(file)) => prefixes.add_dir_of(file),
+            (_, None) => prefixes.add_dir_of(path),
         }
     }
-    Prefixes::new(dirs, file_dirs)
+    prefixes
 }
 
 /// Files with defects are counted as read in part, not among their kind.
@@ -189,15 +191,15 @@ struct Names {
 }
 
 impl Names {
-    fn new(plan: &Plan, tree: &dyn Tree, entries: &[Entry<Read>]) -> Self {
+    fn new(walked: &Walked<Read>) -> Self {
         let mut names = Vec::new();
-        for given in plan.all_paths() {
-            if tree.kind(&given) == Ok(Kind::Directory) {
+        for Given { path, kind } in &walked.given {
+            if *kind == Ok(Kind::Directory) {
                 // Entries are sorted by bytes; those below a directory need not stand together.
-                let below = entries.iter().filter(|e| !e.is_link && e.path.starts_with(&given));
-                names.extend(below.map(|entry| (entry.path.clone(), true)));
+                let below = |entry: &&Entry<Read>| !entry.is_link && entry.path.starts_with(path);
+                names.extend(walked.entries.iter().filter(below).map(|e| (e.path.clone(), true)));
             } else {
-                names.push((given, false));
+                names.push((path.clone(), false));
             }
         }
         Self { names }

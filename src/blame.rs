@@ -271,7 +271,8 @@ impl Maker<'_> {
                 let name = symbol_name(object, symbol);
                 let text = entry.map(|e| object.str(e.name).to_vec());
                 let key = (file, name.to_vec(), text.clone());
-                let at_hand = || self.providers.of(name, file).next().is_some();
+                // A definition with a version would have left that version in the reference.
+                let at_hand = || self.providers.of(name, file).any(|p| !p.versioned);
                 let explains = match library {
                     Some(library) => missing_as(closure, self.source.strings, library),
                     None => first_missing.filter(|_| !at_hand()),

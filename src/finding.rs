@@ -2,7 +2,8 @@
 //! `report` writes them. A finding holds names, never ids.
 
 use crate::package::Located;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// When a finding strikes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
@@ -40,7 +41,7 @@ pub struct Evidence {
     /// What it is.
     pub kind: Option<EvidenceKind>,
     /// A file, by path.
-    pub path: Option<PathBuf>,
+    pub path: Option<Arc<Path>>,
     /// A name as it was asked for.
     pub name: Option<Vec<u8>>,
     /// A symbol.
@@ -53,6 +54,8 @@ pub struct Evidence {
     pub how: Option<&'static str>,
     /// Why it was not taken.
     pub reason: Option<String>,
+    /// A detail that is shown to people only when they want everything.
+    pub minor: bool,
 }
 
 impl Evidence {
@@ -62,7 +65,7 @@ impl Evidence {
     }
 
     /// With a path.
-    pub fn at(kind: EvidenceKind, path: PathBuf) -> Self {
+    pub fn at(kind: EvidenceKind, path: Arc<Path>) -> Self {
         Self { path: Some(path), ..Self::new(kind) }
     }
 }
@@ -73,9 +76,9 @@ pub struct Finding {
     /// The rule's id.
     pub rule: &'static str,
     /// The file it is about.
-    pub file: Located,
+    pub file: Arc<Located>,
     /// The first root, in byte order, under which it holds.
-    pub root: Option<PathBuf>,
+    pub root: Option<Arc<Path>>,
     /// A symbol, raw.
     pub symbol: Option<Vec<u8>>,
     /// A version.
@@ -96,7 +99,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding of `rule` about `file` with nothing else set.
-    pub fn new(rule: &'static str, file: Located, message: String) -> Self {
+    pub fn new(rule: &'static str, file: Arc<Located>, message: String) -> Self {
         Self {
             rule,
             file,

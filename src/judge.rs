@@ -5,6 +5,7 @@ use crate::finding::Finding;
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
 use crate::rules::{self, Level, Rule};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -57,18 +58,15 @@ pub struct Verdict {
 /// Gives every finding its level and drops those that are allowed. `sonames` maps paths below
 /// prefixes to DT_SONAME.
 pub fn judge(findings: Vec<Finding>, levels: &Levels, sonames: &Sonames) -> Verdict {
-    let mut out = Verdict { findings: Vec::with_capacity(findings.len()), complete: true };
-    for finding in findings {
-        let Some(rule) = rules::find(finding.rule) else { continue };
+    let judged = |finding: Finding| {
+        let rule = rules::find(finding.rule)?;
         let level = levels.of(rule);
-        if level == Level::Allow {
-            continue;
-        }
-        out.complete &= !rule.group.is_input;
         let fingerprint = fingerprint(&finding, sonames);
-        out.findings.push(Judged { finding, rule, level, fingerprint });
-    }
-    out
+        (level != Level::Allow).then_some(Judged { finding, rule, level, fingerprint })
+    };
+    let findings: Vec<Judged> = findings.into_par_iter().filter_map(judged).collect();
+    let complete = findings.iter().all(|judged| !judged.rule.group.is_input);
+    Verdict { findings, complete }
 }
 
 /// DT_SONAME by the whole path of the file.

@@ -37,10 +37,18 @@ const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 const HASH: usize = 32;
 
 impl Prefixes {
-    /// Prefixes made of given directories and of the directories of given files.
-    pub fn new(mut dirs: Vec<PathBuf>, file_dirs: Vec<PathBuf>) -> Self {
-        dirs.sort_by_key(|dir| std::cmp::Reverse(dir.as_os_str().len()));
-        Self { dirs, file_dirs: file_dirs.into_iter().collect() }
+    /// Adds a given directory.
+    pub fn add_dir(&mut self, dir: PathBuf) {
+        let len = dir.as_os_str().len();
+        let place = self.dirs.partition_point(|other| other.as_os_str().len() >= len);
+        self.dirs.insert(place, dir);
+    }
+
+    /// Adds the directory of a given file.
+    pub fn add_dir_of(&mut self, file: &Path) {
+        if let Some(dir) = file.parent().filter(|dir| !self.file_dirs.contains(*dir)) {
+            self.file_dirs.insert(dir.to_path_buf());
+        }
     }
 
     /// The place of the file at `path`.
@@ -124,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_store_item_is_the_prefix_whether_given_or_not() {
-        let prefixes = Prefixes::new(vec![PathBuf::from("/nix/store")], vec![]);
+        let mut prefixes = Prefixes::default();
+        prefixes.add_dir(PathBuf::from("/nix/store"));
         let located = prefixes.locate(Path::new(&format!("{ITEM}/lib/a.so")));
         assert_eq!(located.prefix.as_deref(), Some(Path::new(ITEM)));
         assert_eq!(located.path, Path::new("lib/a.so"));
@@ -133,8 +142,10 @@ mod tests {
 
     #[test]
     fn the_longest_given_directory_wins_and_files_come_last() {
-        let dirs = vec![PathBuf::from("/opt"), PathBuf::from("/opt/rocm")];
-        let prefixes = Prefixes::new(dirs, vec![PathBuf::from("/srv")]);
+        let mut prefixes = Prefixes::default();
+        prefixes.add_dir(PathBuf::from("/opt"));
+        prefixes.add_dir(PathBuf::from("/opt/rocm"));
+        prefixes.add_dir_of(Path::new("/srv/x"));
         let at = |path: &str| prefixes.locate(Path::new(path));
         assert_eq!(at("/opt/rocm/lib/a").prefix.as_deref(), Some(Path::new("/opt/rocm")));
         assert_eq!(at("/srv/a").path, Path::new("a"));

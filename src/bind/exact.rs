@@ -59,11 +59,11 @@ impl<'v> Exact<'_, 'v> {
     ) -> (Vec<Report>, Option<Abort>) {
         let mut reports: Vec<Report> = Vec::new();
         let Some(object) = self.scope.object(module) else { return (reports, None) };
-        let mut done: FastSet<(u32, u8)> = FastSet::default();
+        let mut done: FastSet<Relocation> = FastSet::default();
         for relocation in &relocations.list {
-            let symbol = relocation.symbol;
+            let symbol = relocation.symbol();
             if only.is_some_and(|only| !only.contains(&symbol))
-                || !done.insert((symbol, class_key(*relocation)))
+                || !done.insert(*relocation)
             {
                 continue;
             }
@@ -79,7 +79,7 @@ impl<'v> Exact<'_, 'v> {
                             push(&mut reports, report);
                         }
                     }
-                    if relocation.class == LookupClass::Copy && winner.candidate.size != asked.size {
+                    if relocation.class() == LookupClass::Copy && winner.candidate.size != asked.size {
                         push(&mut reports, Report::Size { symbol });
                     }
                     if let Some(bindings) = &mut bindings {
@@ -102,7 +102,7 @@ impl<'v> Exact<'_, 'v> {
         asked: &Asked<'_>,
         relocation: Relocation,
     ) -> Report {
-        let slot = relocation.class == LookupClass::Plt { slot: true };
+        let slot = relocation.class() == LookupClass::Plt { slot: true };
         Report::Undefined {
             symbol,
             version: asked.version,
@@ -128,9 +128,9 @@ impl<'v> Exact<'_, 'v> {
         let limit = self.closure.module(module).version_limit;
         let version = wanted(object, asked.version, limit);
         let mut query = Query::new(asked.name, asked.hash, version);
-        query.plt = matches!(relocation.class, LookupClass::Plt { .. });
+        query.plt = matches!(relocation.class(), LookupClass::Plt { .. });
         query.exact_first = self.release >= EXACT_FIRST;
-        let copy = relocation.class == LookupClass::Copy;
+        let copy = relocation.class() == LookupClass::Copy;
         let route = Route {
             first: (object.symbolic && module != ROOT).then_some(module),
             skip_root: copy,
@@ -155,9 +155,7 @@ impl<'v> Exact<'_, 'v> {
         };
         let module = self.closure.module(provider);
         self.release < NO_ASSERT
-            && self.strings.find(object.str(file)).is_some_and(|name| {
-                module.names.contains(&name) || (provider != ROOT && module.path == name)
-            })
+            && self.strings.find(object.str(file)).is_some_and(|name| module.answers(name))
     }
 
     /// `do_lookup_unique`.
@@ -182,7 +180,7 @@ fn protected(
     winner: Winner,
     relocation: Relocation,
 ) -> Option<Report> {
-    let copy = relocation.class == LookupClass::Copy;
+    let copy = relocation.class() == LookupClass::Copy;
     let provider = winner.module;
     (winner.is_protected() && (copy || asked.canonical))
         .then_some(Report::Protected { symbol, provider, copy })
@@ -204,15 +202,6 @@ fn push(reports: &mut Vec<Report>, report: Report) {
             *at_load |= now;
         }
         (Some(_), _) => {}
-    }
-}
-
-fn class_key(relocation: Relocation) -> u8 {
-    match relocation.class {
-        LookupClass::Plain => 0,
-        LookupClass::Plt { slot: false } => 1,
-        LookupClass::Plt { slot: true } => 2,
-        LookupClass::Copy => 3,
     }
 }
 

@@ -8,7 +8,7 @@ use super::lookup::Scope;
 use super::own::{self, Own, Rules};
 use super::{OwnBindings, RootBinding};
 use crate::facts::{Need, View};
-use crate::format::elf::Object;
+use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Strings};
 use crate::resolve::{Closure, LOADER, ROOT, versions};
 
@@ -40,7 +40,9 @@ pub fn bind(closure: &Closure, shared: Shared<'_>, release: (u16, u16)) -> Resul
     if open.is_empty() && !shared.bindings {
         return Ok(out);
     }
-    let scope = Scope::new(closure, shared.view, true)?;
+    // A copy relocation passes the root over; anything else may find a definition there.
+    let with_root = shared.bindings || open.values().any(|open| !matches!(open, Open::Copies(_)));
+    let scope = Scope::new(closure, shared.view, with_root)?;
     let mut needs = Vec::new();
     let mut exact = Exact {
         closure,
@@ -66,7 +68,9 @@ pub fn bind(closure: &Closure, shared: Shared<'_>, release: (u16, u16)) -> Resul
             continue;
         }
         let only = match only {
-            Some(Open::Symbols(symbols)) if !shared.bindings => Some(symbols),
+            Some(Open::Symbols(symbols) | Open::Copies(symbols)) if !shared.bindings => {
+                Some(symbols)
+            }
             _ => None,
         };
         let bindings = shared.bindings.then_some(&mut out.bindings);
@@ -88,6 +92,8 @@ pub fn bind(closure: &Closure, shared: Shared<'_>, release: (u16, u16)) -> Resul
 enum Open {
     /// These symbols.
     Symbols(FastSet<u32>),
+    /// These symbols of the root, which may be targets of copy relocations.
+    Copies(FastSet<u32>),
     /// Everything: the loader's version table is missing.
     All,
 }
@@ -112,23 +118,25 @@ fn open_modules(
         if settled.is_some_and(|own| own.open.is_empty()) {
             continue;
         }
-        let scope = match &mut scope {
-            Some(scope) => scope,
-            None => scope.insert(match Scope::new(closure, shared.view, true) {
-                Ok(scope) => scope,
-                Err(needs) => return Err(needs),
-            }),
-        };
-        let rules = Rules { release };
         let open = match settled {
             Some(own) if module == ROOT => own.open.clone(),
-            Some(own) => own::open(scope, object, limit, rules, own.open.iter().copied()),
-            None => own::open(scope, object, limit, rules, all(object)),
+            _ => {
+                let scope = match &mut scope {
+                    Some(scope) => scope,
+                    None => scope.insert(Scope::new(closure, shared.view, true)?),
+                };
+                let indices = settled.map_or_else(|| all(object).collect(), |own| own.open.clone());
+                own::open(scope, object, limit, Rules { release }, indices.into_iter())
+            }
         };
-        if !open.is_empty() {
-            let symbols = open.iter().map(|i| object.references[*i as usize].symbol).collect();
-            out.insert(module, Open::Symbols(symbols));
+        if open.is_empty() {
+            continue;
         }
+        let references = || open.iter().map(|i| &object.references[*i as usize]);
+        let copies = references().all(|r| matches!(r.kind, RefKind::Copy { .. }));
+        let symbols = references().map(|r| r.symbol).collect();
+        let copies = copies && module == ROOT;
+        out.insert(module, if copies { Open::Copies(symbols) } else { Open::Symbols(symbols) });
     }
     Ok(out)
 }

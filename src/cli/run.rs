@@ -38,7 +38,7 @@ fn check(shared: &Shared, paths: Vec<PathBuf>) -> Result<Exit> {
     let judging = Instant::now();
     let findings = rules::check(&mut audit, plan);
     let sonames = Sonames::new(
-        audit.corpus.files.iter().map(|f| (f.path.as_path(), f.object().and_then(|o| o.soname()))),
+        audit.corpus.files.iter().map(|f| (&*f.path, f.object().and_then(|o| o.soname()))),
     );
     let verdict = judge(findings, levels, &sonames);
     audit.timings.push(("rules", judging.elapsed()));

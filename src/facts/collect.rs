@@ -8,10 +8,10 @@ use crate::plan::Wants;
 use crate::tree::walk::{Candidate, Entry, describe};
 use crate::format::archive::{Definition, Names};
 use crate::format::elf::{Target, Verdict};
-use crate::tree::{Errno, Handle, Opened, Stat, Tree};
+use crate::tree::{Errno, Handle, Kind, Opened, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
 const HEAD: usize = 4096;
@@ -92,10 +92,9 @@ impl<'t> Collector<'t> {
             }
         }
         // A file's own name comes before the links to it; byte order within each.
-        let bytes = |entry: &Entry<Read>| (entry.is_link, entry.path.as_os_str().to_owned());
-        if !names.is_sorted_by_key(bytes) {
-            names.sort_by_cached_key(bytes);
-        }
+        names.sort_by(|a, b| {
+            a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
+        });
         for Entry { is_link, given_link, path, stat, .. } in names {
             let key = (stat.dev, stat.ino);
             let file = match (corpus.by_inode.get(&key), reads.remove(&key)) {
@@ -107,7 +106,7 @@ impl<'t> Collector<'t> {
                     let real = if is_link { path.clone() } else { self.real_path(&path, given_link) };
                     let facts = facts(real, stat, read);
                     let file = insert(corpus, facts);
-                    if corpus.files[file].path != path {
+                    if *corpus.files[file].path != *path {
                         corpus.files[file].names.push(path.clone());
                     }
                     file
@@ -209,17 +208,35 @@ impl<'t> Collector<'t> {
 
     /// `path` with links resolved, asking for each directory once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> PathBuf {
-        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-            return self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf());
+        let real = match (path.parent(), path.file_name()) {
+            (Some(dir), Some(name)) if !is_link => self.real_dir(dir).map(|dir| dir.join(name)),
+            _ => None,
         };
-        let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-        if !self.real_dirs.contains_key(dir) {
-            self.real_dirs.insert(dir.to_path_buf(), self.tree.real_path(dir).ok());
+        real.or_else(|| self.tree.real_path(path).ok()).unwrap_or_else(|| path.to_path_buf())
+    }
+
+    /// `dir` with links resolved. Each directory is asked for once: one that is no link lies in
+    /// what its parent really is.
+    fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.real_dirs.get(dir) {
+            return known.clone();
         }
-        match self.real_dirs.get(dir) {
-            Some(Some(real)) if !is_link => real.join(name),
-            _ => self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf()),
-        }
+        let plain = !matches!(dir.components().next_back(), None | Some(Component::CurDir | Component::ParentDir));
+        let real = match (dir.parent(), dir.file_name()) {
+            (Some(above), Some(name)) if plain && !above.as_os_str().is_empty() => {
+                if self.tree.is_link(dir) {
+                    self.tree.real_path(dir).ok()
+                } else {
+                    self.real_dir(above).map(|above| above.join(name))
+                }
+            }
+            _ => {
+                let here = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+                self.tree.real_path(here).ok()
+            }
+        };
+        self.real_dirs.insert(dir.to_path_buf(), real.clone());
+        real
     }
 }
 
@@ -269,6 +286,7 @@ fn first(
     out
 }
 
+/// Looks at one path. A file that is known under another name is not opened again.
 fn look(tree: &dyn Tree, wants: Wants, corpus: &Corpus, path: &[u8]) -> Found {
     if let Some(place) = corpus.place(path) {
         return Found::Place(place);
@@ -277,7 +295,13 @@ fn look(tree: &dyn Tree, wants: Wants, corpus: &Corpus, path: &[u8]) -> Found {
     if path.len() >= PATH_MAX {
         return Found::Place(Place::Failed(Errno::NAMETOOLONG));
     }
-    match tree.open(&as_path(path)) {
+    let path = as_path(path);
+    if let Ok((Kind::File, stat)) = tree.look(&path)
+        && let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino))
+    {
+        return Found::Place(Place::File(*file));
+    }
+    match tree.open(&path) {
         Ok(Opened::File(handle)) => {
             let stat = handle.stat();
             match corpus.by_inode.get(&(stat.dev, stat.ino)) {
@@ -304,7 +328,7 @@ fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer
             Answer::Places(first(tree, wants, corpus, paths, *target))
         }
         Need::Directory(path) => {
-            let is_dir = || tree.kind(&as_path(path)) == Ok(crate::tree::Kind::Directory);
+            let is_dir = || tree.kind(&as_path(path)) == Ok(Kind::Directory);
             Answer::Directory(path.len() < PATH_MAX && is_dir())
         }
         Need::Bytes(path) => Answer::Bytes(read_bytes(tree, &as_path(path))),
@@ -370,7 +394,7 @@ fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocati
 fn facts(path: PathBuf, stat: Stat, read: Read) -> FileFacts {
     let Read { content, defects, unreadable } = read;
     FileFacts {
-        path,
+        path: path.into(),
         names: Vec::new(),
         stat,
         audited: false,

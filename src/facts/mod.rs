@@ -17,12 +17,13 @@ use crate::format::elf::{Ident, Object, Target, Verdict};
 use crate::id::FileId;
 use crate::tree::Stat;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// All that is known of one file.
 #[derive(Debug)]
 pub struct FileFacts {
     /// The file's name with links resolved; of hard links the first in byte order.
-    pub path: PathBuf,
+    pub path: Arc<Path>,
     /// Other names under which the walk met it.
     pub names: Vec<PathBuf>,
     /// Identity, size and times.
@@ -61,7 +62,7 @@ impl FileFacts {
 
     /// The name by which the walk met the file first, or the path of a dependency.
     pub fn shown(&self) -> &Path {
-        self.names.first().unwrap_or(&self.path)
+        self.names.first().map_or(&self.path, PathBuf::as_path)
     }
 
     /// All defects with the file's own first.

@@ -14,6 +14,8 @@ pub struct Provider {
     pub file: FileId,
     /// The member of an archive.
     pub member: Option<Box<[u8]>>,
+    /// The definition has a version, which a reference that was linked against it would have too.
+    pub versioned: bool,
 }
 
 /// Providers by name.
@@ -36,7 +38,7 @@ impl Providers {
             return out;
         }
         let files: Vec<FileId> = corpus.files.ids().collect();
-        let hits: Vec<Vec<(&[u8], FileId)>> = files
+        let hits: Vec<Vec<(&[u8], FileId, bool)>> = files
             .par_iter()
             .map(|file| {
                 let facts = &corpus.files[*file];
@@ -44,18 +46,20 @@ impl Providers {
                 let at_hand = facts.audited || facts.provider;
                 match (tables, &facts.content) {
                     (Some(tables), Content::Elf(_)) if at_hand => {
-                        defined(tables, names).into_iter().map(|name| (name, *file)).collect()
+                        let found = defined(tables, names).into_iter();
+                        found.map(|(name, versioned)| (name, *file, versioned)).collect()
                     }
                     _ => Vec::new(),
                 }
             })
             .collect();
-        for (name, file) in hits.into_iter().flatten() {
-            out.by_name.entry(name.into()).or_default().push(Provider { file, member: None });
+        for (name, file, versioned) in hits.into_iter().flatten() {
+            let provider = Provider { file, member: None, versioned };
+            out.by_name.entry(name.into()).or_default().push(provider);
         }
         for (file, definitions) in archives {
             for found in definitions {
-                let provider = Provider { file, member: Some(found.member) };
+                let provider = Provider { file, member: Some(found.member), versioned: false };
                 out.by_name.entry(found.symbol).or_default().push(provider);
             }
         }
@@ -63,14 +67,15 @@ impl Providers {
     }
 }
 
-fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<&'t [u8]> {
-    let mut out = Vec::new();
+/// Names that a library defines, each with whether all its definitions have versions.
+fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<(&'t [u8], bool)> {
+    let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: u32| {
         if let Some(symbol) = tables.symbol(symbol)
             && symbol.is_export()
             && names.contains(symbol.name)
         {
-            out.push(symbol.name);
+            out.push((symbol.name, symbol.versym & 0x7fff > 1));
         }
     };
     let hashed = tables.each_gnu_hash(|hash, symbol| {
@@ -82,6 +87,6 @@ fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<&'t [u8]> {
         tables.symbols().for_each(|symbol| visit(symbol.index));
     }
     out.sort_unstable();
-    out.dedup();
+    out.dedup_by_key(|(name, _)| *name);
     out
 }

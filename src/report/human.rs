@@ -155,19 +155,18 @@ impl Page<'_> {
 
     fn tried(&mut self, finding: &Finding) -> io::Result<()> {
         let tried: Vec<&Evidence> = finding.evidence_of(EvidenceKind::Tried).collect();
-        // A directory that is not there says little next to one that is.
-        let (absent, present): (Vec<&Evidence>, Vec<&Evidence>) = tried
-            .into_iter()
-            .partition(|e| e.reason.as_deref() == Some("no such directory"));
+        // Subdirectories for processors, and directories that are not there, say little.
+        let plain = tried.iter().filter(|evidence| !evidence.minor).count();
+        let wanted = |evidence: &&&Evidence| self.style.verbose || plain == 0 || !evidence.minor;
         let most = if self.style.verbose { usize::MAX } else { MOST_TRIED };
-        let shown: Vec<&Evidence> = present.iter().chain(&absent).copied().take(most).collect();
+        let shown: Vec<&Evidence> = tried.iter().filter(wanted).take(most).copied().collect();
         for evidence in &shown {
             let path = evidence.path.as_deref().map(show_path).unwrap_or_default();
             let how = evidence.how.unwrap_or_default();
             let reason = evidence.reason.as_deref().unwrap_or_default();
             self.line("tried", &format!("{path} ({how}): {reason}"))?;
         }
-        self.more(absent.len() + present.len() - shown.len(), "paths")
+        self.more(tried.len() - shown.len(), "paths")
     }
 
     fn candidates(&mut self, group: &[Judged]) -> io::Result<()> {
@@ -267,7 +266,9 @@ impl Page<'_> {
             let text = plural(open, "thing", "things");
             writeln!(self.out, "incomplete: {text} could not be read or decided")?;
         }
-        if let Some(first) = findings.first() {
+        // What fails the run is explained before what only leaves it incomplete.
+        let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
+        if let Some(first) = worst.or(findings.first()) {
             writeln!(self.out, "next: linkaudit explain {}", shell(first.rule.id))?;
         }
         Ok(())

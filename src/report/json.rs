@@ -8,41 +8,77 @@ use crate::format::elf::{Object, machine};
 use crate::id::{FastMap, FileId, Id as _, RootId};
 use crate::judge::Judged;
 use crate::text::Text;
+use rayon::prelude::*;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, SerializeTuple, Serializer};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "linkaudit.report/1";
 
+/// Findings that are rendered at a time, and those that one thread renders of them.
+const WAVE: usize = 4096;
+const SHARE: usize = 256;
+
 pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::Result<()> {
-    let loaders = Loaders::new(report);
-    let document = Document {
+    let head = Head {
         schema: SCHEMA,
         tool: Tool { name: "linkaudit", version: env!("CARGO_PKG_VERSION") },
         policies: [],
         complete: report.verdict.complete,
         totals: Totals::new(report),
-        findings: Each(&report.verdict.findings, |judged| Finding::new(judged)),
+    };
+    let head = serde_json::to_vec(&head)?;
+    out.write_all(head.strip_suffix(b"}").unwrap_or(&head))?;
+    out.write_all(b",\"findings\":[")?;
+    findings(report, out)?;
+    out.write_all(b"],")?;
+    let loaders = Loaders::new(report);
+    let tail = Tail {
         waived: [],
         files: Files { report, loaders: &loaders },
         archives: [],
         bindings: report.plan.facts.then_some(Bindings { report }),
     };
-    serde_json::to_writer(&mut *out, &document)?;
+    let tail = serde_json::to_vec(&tail)?;
+    out.write_all(tail.strip_prefix(b"{").unwrap_or(&tail))?;
     out.write_all(b"\n")
 }
 
+/// The findings, separated by commas. A large report is mostly this, so threads share it; the order
+/// is that of the findings.
+fn findings(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut separator: &[u8] = b"";
+    for wave in report.verdict.findings.chunks(WAVE) {
+        let shares: Vec<_> = wave
+            .par_chunks(SHARE)
+            .map(|share| serde_json::to_vec(&Each(share, Finding::new)))
+            .collect();
+        for share in shares {
+            let share = share?;
+            out.write_all(separator)?;
+            out.write_all(share.get(1..share.len() - 1).unwrap_or_default())?;
+            separator = b",";
+        }
+    }
+    Ok(())
+}
+
+/// What stands before the findings.
 #[derive(Serialize)]
-struct Document<'a> {
+struct Head<'a> {
     schema: &'static str,
     tool: Tool,
     policies: [(); 0],
     complete: bool,
     totals: Totals<'a>,
-    findings: Each<'a, Judged, Finding<'a>>,
+}
+
+/// What stands behind the findings.
+#[derive(Serialize)]
+struct Tail<'a> {
     waived: [(); 0],
     files: Files<'a>,
     archives: [(); 0],
@@ -126,8 +162,8 @@ fn text(bytes: Option<&Vec<u8>>) -> Option<Text<'_>> {
     bytes.map(|bytes| Text(bytes))
 }
 
-fn path(path: Option<&PathBuf>) -> Option<Text<'_>> {
-    path.map(|path| Text::path(path))
+fn path(path: Option<&Path>) -> Option<Text<'_>> {
+    path.map(Text::path)
 }
 
 impl<'a> Finding<'a> {
@@ -136,9 +172,9 @@ impl<'a> Finding<'a> {
         Self {
             rule: finding.rule,
             level: judged.level.name(),
-            prefix: path(finding.file.prefix.as_ref()),
+            prefix: path(finding.file.prefix.as_deref()),
             path: Text::path(&finding.file.path),
-            root: path(finding.root.as_ref()),
+            root: path(finding.root.as_deref()),
             symbol: text(finding.symbol.as_ref()),
             version: text(finding.version.as_ref()),
             library: text(finding.library.as_ref()),
@@ -178,7 +214,7 @@ impl<'a> EvidenceOut<'a> {
     fn new(evidence: &'a Evidence) -> Self {
         Self {
             kind: evidence.kind,
-            path: path(evidence.path.as_ref()),
+            path: path(evidence.path.as_deref()),
             name: text(evidence.name.as_ref()),
             symbol: text(evidence.symbol.as_ref()),
             version: text(evidence.version.as_ref()),

@@ -6,7 +6,7 @@ use super::search::{DirList, Found, Memo, Requester, Search, Tried, fatal};
 use super::{Closure, Edge, Fatal, How, LOADER, Module, PreloadFailure, ROOT, Root, order, tokens, versions};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastMap, FileId, StrId, Strings};
+use crate::id::{FileId, Id as _, StrId, Strings};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
@@ -26,8 +26,38 @@ pub struct Resolver {
     pub strings: Strings,
     /// All loaders.
     pub loaders: Loaders,
-    names: FastMap<FileId, Arc<Names>>,
+    names: Vec<Option<Arc<Names>>>,
     memo: Memo,
+    by_name: Stamped,
+    by_file: Stamped,
+}
+
+/// A map from small numbers to modules that is emptied at no cost: entries of an earlier root carry
+/// an old stamp.
+#[derive(Default)]
+struct Stamped {
+    stamp: u32,
+    entries: Vec<(u32, u32)>,
+}
+
+impl Stamped {
+    fn clear(&mut self) {
+        self.stamp += 1;
+    }
+
+    fn get(&self, index: usize) -> Option<u32> {
+        self.entries.get(index).filter(|(stamp, _)| *stamp == self.stamp).map(|(_, value)| *value)
+    }
+
+    /// Keeps the entry that is there.
+    fn add(&mut self, index: usize, value: u32) {
+        if index >= self.entries.len() {
+            self.entries.resize((index + 1).next_power_of_two(), (0, 0));
+        }
+        if self.entries[index].0 != self.stamp {
+            self.entries[index] = (self.stamp, value);
+        }
+    }
 }
 
 impl Resolver {
@@ -52,7 +82,7 @@ impl Resolver {
     }
 
     fn names(&mut self, file: FileId, object: &Object) -> Arc<Names> {
-        if let Some(names) = self.names.get(&file) {
+        if let Some(Some(names)) = self.names.get(file.index()) {
             return Arc::clone(names);
         }
         let strings = &mut self.strings;
@@ -69,18 +99,22 @@ impl Resolver {
             rpath: object.rpath.map(|text| strings.id(object.str(text))),
             runpath: object.runpath.map(|text| strings.id(object.str(text))),
         });
-        self.names.insert(file, Arc::clone(&names));
+        if file.index() >= self.names.len() {
+            self.names.resize(file.index() + 1, None);
+        }
+        self.names[file.index()] = Some(Arc::clone(&names));
         names
     }
 
     /// Everything the loader maps for `root`, or the facts that are missing to say it.
     pub fn closure(&mut self, view: View<'_>, plan: &Plan, root: Root) -> Result<Closure, Vec<Need>> {
         let mut needs = Vec::new();
-        let closure = Builder::new(self, view, plan, root, &mut needs).run();
-        match closure {
-            Some(closure) if needs.is_empty() => Ok(closure),
-            _ => Err(needs),
-        }
+        Builder::new(self, view, plan, root, &mut needs).run().ok_or(needs)
+    }
+
+    /// Facts that were missing have been read.
+    pub fn new_round(&mut self) {
+        self.memo.new_round();
     }
 
     /// What is tried for the need `name` of module `from`, for evidence. All facts are known.
@@ -108,14 +142,14 @@ struct Builder<'a, 'v> {
     queue: Vec<Queued>,
     /// Which modules are in `queue`.
     queued: Vec<bool>,
-    by_name: FastMap<StrId, u32>,
-    by_file: FastMap<FileId, u32>,
     /// A filter has moved objects: list order is not the order of loading any more.
     moved: bool,
     by_cpu: bool,
     by_cwd: bool,
     /// The last search passed over a file of another class.
     other_class: bool,
+    /// A fact is missing; somebody has asked for it.
+    incomplete: bool,
 }
 
 /// One entry of the breadth-first list.
@@ -140,6 +174,8 @@ impl<'a, 'v> Builder<'a, 'v> {
         root: Root,
         needs: &'a mut Vec<Need>,
     ) -> Self {
+        resolver.by_name.clear();
+        resolver.by_file.clear();
         Self {
             resolver,
             view,
@@ -152,12 +188,11 @@ impl<'a, 'v> Builder<'a, 'v> {
             list: Vec::new(),
             queue: Vec::new(),
             queued: Vec::new(),
-            by_name: FastMap::default(),
-            by_file: FastMap::default(),
             moved: false,
             by_cpu: false,
             by_cwd: false,
             other_class: false,
+            incomplete: false,
         }
     }
 
@@ -170,7 +205,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.add_loader();
         let mut preload_failures = Vec::new();
         let stopped = self.preload(&mut preload_failures).or_else(|| self.walk());
-        if !self.needs.is_empty() {
+        if self.incomplete {
             return None;
         }
         let scope: Vec<u32> = self
@@ -208,17 +243,17 @@ impl<'a, 'v> Builder<'a, 'v> {
         let soname = names.as_ref().and_then(|names| names.soname);
         self.push(Module {
             file: Some(file),
-            name: path,
+            name: empty,
             path,
-            names: vec![empty],
+            aliases: Vec::new(),
             requester: None,
             how: How::Root,
-            deps: Vec::new(),
+            edges: (0, 0),
             version_limit: u16::MAX,
         });
-        self.by_name.entry(empty).or_insert(ROOT);
+        self.register(empty, ROOT);
         if let Some(soname) = soname {
-            self.by_name.entry(soname).or_insert(ROOT);
+            self.register(soname, ROOT);
         }
         self.append(ROOT);
     }
@@ -232,21 +267,23 @@ impl<'a, 'v> Builder<'a, 'v> {
             None => path,
         };
         let soname = file.and_then(|file| self.names(file)).and_then(|names| names.soname);
-        let mut names = vec![name];
-        names.extend(soname.filter(|soname| *soname != name));
-        for name in names.iter().chain([&path]) {
-            self.by_name.entry(*name).or_insert(LOADER);
+        for name in [name, path].into_iter().chain(soname) {
+            self.register(name, LOADER);
         }
         self.push(Module {
             file,
             name,
             path,
-            names,
+            aliases: soname.into_iter().collect(),
             requester: None,
             how: How::Loaded,
-            deps: Vec::new(),
+            edges: (0, 0),
             version_limit: u16::MAX,
         });
+    }
+
+    fn register(&mut self, name: StrId, module: u32) {
+        self.resolver.by_name.add(name.index(), module);
     }
 
     fn push(&mut self, module: Module) -> u32 {
@@ -316,6 +353,8 @@ impl<'a, 'v> Builder<'a, 'v> {
         let module = self.queue[at].module;
         let names = self.modules[module as usize].file.and_then(|file| self.names(file))?;
         let mut here = at;
+        let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
+        self.modules[module as usize].edges = (first, first);
         for (kind, raw, has_token) in &names.needs {
             let Some(name) = self.expand_need(*raw, *has_token, module) else { continue };
             match self.map(name, module, How::Loaded) {
@@ -324,13 +363,10 @@ impl<'a, 'v> Builder<'a, 'v> {
                 Mapped::Unknown => {}
                 Mapped::Module(to, how) => {
                     self.edges.push(Edge { from: module, name, kind: *kind, to, how });
+                    self.modules[module as usize].edges.1 += 1;
                     match kind {
-                        NeedKind::Needed => {
-                            self.modules[module as usize].deps.push(to);
-                            self.append(to);
-                        }
+                        NeedKind::Needed => self.append(to),
                         NeedKind::Auxiliary | NeedKind::Filter => {
-                            self.modules[module as usize].deps.push(to);
                             self.insert_before(to, module, &mut here);
                         }
                     }
@@ -413,7 +449,10 @@ impl<'a, 'v> Builder<'a, 'v> {
         if let Some(module) = self.known(name) {
             return Mapped::Module(module, How::Loaded);
         }
-        let Some(found) = self.search(name, requester, None) else { return Mapped::Unknown };
+        let Some(found) = self.search(name, requester, None) else {
+            self.incomplete = true;
+            return Mapped::Unknown;
+        };
         match found {
             Found::File(file, path, found_how) => {
                 let how = if how == How::Preload { how } else { found_how };
@@ -432,11 +471,11 @@ impl<'a, 'v> Builder<'a, 'v> {
 
     /// The first object in list order that answers to `name` by a name or its DT_SONAME.
     fn known(&mut self, name: StrId) -> Option<u32> {
-        let mut hit = *self.by_name.get(&name)?;
+        let mut hit = self.resolver.by_name.get(name.index())?;
         if self.moved {
             let answers = |index: u32| {
                 let m = &self.modules[index as usize];
-                m.how != How::Missing && (m.path == name || m.names.contains(&name))
+                m.how != How::Missing && m.answers(name)
             };
             hit = [ROOT, LOADER]
                 .into_iter()
@@ -444,9 +483,9 @@ impl<'a, 'v> Builder<'a, 'v> {
                 .find(|index| answers(*index))
                 .unwrap_or(hit);
         }
-        let names = &mut self.modules[hit as usize].names;
-        if !names.contains(&name) {
-            names.push(name);
+        let module = &mut self.modules[hit as usize];
+        if !module.answers(name) {
+            module.aliases.push(name);
         }
         Some(hit)
     }
@@ -506,21 +545,19 @@ impl<'a, 'v> Builder<'a, 'v> {
 
     /// `_dl_map_object_from_fd`: the same inode is the same object, else the file is mapped.
     fn map_file(&mut self, file: FileId, path: StrId, name: StrId, requester: u32, how: How) -> Mapped {
-        if let Some(module) = self.by_file.get(&file).copied() {
-            self.modules[module as usize].names.push(name);
-            self.by_name.entry(name).or_insert(module);
+        if let Some(module) = self.resolver.by_file.get(file.index()) {
+            self.modules[module as usize].aliases.push(name);
+            self.register(name, module);
             return Mapped::Module(module, how);
         }
         if let Some(text) = self.view.object(file).and_then(|object| object.refused) {
             return Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
         }
         let module = self.add_module(Some(file), name, path, requester, how);
-        self.by_file.insert(file, module);
-        for name in [name, path] {
-            self.by_name.entry(name).or_insert(module);
-        }
-        if let Some(soname) = self.names(file).and_then(|names| names.soname) {
-            self.by_name.entry(soname).or_insert(module);
+        self.resolver.by_file.add(file.index(), module);
+        let soname = self.names(file).and_then(|names| names.soname);
+        for name in [name, path].into_iter().chain(soname) {
+            self.register(name, module);
         }
         Mapped::Module(module, how)
     }
@@ -537,10 +574,10 @@ impl<'a, 'v> Builder<'a, 'v> {
             file,
             name,
             path,
-            names: vec![name],
+            aliases: Vec::new(),
             requester: Some(requester),
             how,
-            deps: Vec::new(),
+            edges: (0, 0),
             version_limit: u16::MAX,
         });
         self.list.push(module);

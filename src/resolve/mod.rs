@@ -73,20 +73,30 @@ impl How {
 pub struct Module {
     /// The file; nothing if it was not found.
     pub file: Option<FileId>,
-    /// The name by which it was first asked for.
+    /// The name by which it was first asked for; the root's is empty.
     pub name: StrId,
-    /// The loader's `l_name`: the path by which it was opened.
+    /// The path by which it was opened. The root does not answer to it: `elf/rtld.c` takes its
+    /// name away.
     pub path: StrId,
-    /// All names it answers to besides `path`.
-    pub names: Vec<StrId>,
+    /// Names it answers to besides `name` and `path`.
+    pub aliases: Vec<StrId>,
     /// The module whose need loaded it first; nothing for the root and the loader.
     pub requester: Option<u32>,
     /// How it was found.
     pub how: How,
-    /// Direct dependencies in the order of the needs, found or not.
-    pub deps: Vec<u32>,
+    /// Its needs in [`Closure::edges`], first and one behind the last.
+    pub edges: (u32, u32),
     /// The highest version index that the loader knows of; see `versions`.
     pub version_limit: u16,
+}
+
+impl Module {
+    /// `_dl_name_match_p`: true if the loader knows the object by this name.
+    pub fn answers(&self, name: StrId) -> bool {
+        self.name == name
+            || (self.path == name && self.how != How::Root)
+            || self.aliases.contains(&name)
+    }
 }
 
 /// One need of one module.
@@ -157,6 +167,12 @@ pub const ROOT: u32 = 0;
 pub const LOADER: u32 = 1;
 
 impl Closure {
+    /// Needs of the module at `index`.
+    pub fn needs(&self, index: u32) -> &[Edge] {
+        let (first, end) = self.module(index).edges;
+        &self.edges[first as usize..end as usize]
+    }
+
     /// The module at `index`.
     pub fn module(&self, index: u32) -> &Module {
         &self.modules[index as usize]

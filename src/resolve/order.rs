@@ -10,8 +10,9 @@ const ROOT_LAST: (u16, u16) = (2, 37);
 pub fn relocation_order(closure: &Closure, release: (u16, u16)) -> Vec<u32> {
     let mut seen = vec![false; closure.modules.len()];
     let mut order = Vec::with_capacity(closure.scope.len());
+    let mut stack = Vec::new();
     for start in closure.scope.iter().rev() {
-        visit(closure, *start, &mut seen, &mut order);
+        visit(closure, *start, &mut seen, &mut stack, &mut order);
     }
     if release >= ROOT_LAST
         && let Some(place) = order.iter().position(|module| *module == ROOT)
@@ -23,15 +24,21 @@ pub fn relocation_order(closure: &Closure, release: (u16, u16)) -> Vec<u32> {
 }
 
 /// Depth first with a stack of its own: a chain of thousands of libraries is no deep recursion.
-fn visit(closure: &Closure, start: u32, seen: &mut [bool], order: &mut Vec<u32>) {
+fn visit(
+    closure: &Closure,
+    start: u32,
+    seen: &mut [bool],
+    stack: &mut Vec<(u32, usize)>,
+    order: &mut Vec<u32>,
+) {
     if std::mem::replace(&mut seen[start as usize], true) {
         return;
     }
-    let mut stack = vec![(start, 0)];
+    stack.push((start, 0));
     while let Some((module, next)) = stack.last_mut() {
-        let deps = &closure.module(*module).deps;
         // The root's own dependencies are not yet known to the loader when it sorts.
-        let dep = if *module == ROOT { None } else { deps.get(*next).copied() };
+        let needs = if *module == ROOT { &[] } else { closure.needs(*module) };
+        let dep = needs.get(*next).map(|edge| edge.to);
         match dep {
             Some(dep) => {
                 *next += 1;

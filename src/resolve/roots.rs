@@ -105,6 +105,7 @@ impl Resolving {
         missing_interp: &mut FastSet<FileId>,
     ) -> Vec<Need> {
         let mut needs = Vec::new();
+        resolver.new_round();
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
             resolve(resolver, view, plan, candidate, missing_interp, &mut needs);
         }

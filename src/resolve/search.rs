@@ -6,7 +6,7 @@ use super::tokens::{self, Tokens};
 use super::{Fatal, How};
 use crate::facts::{Need, Place, View};
 use crate::format::elf::Verdict;
-use crate::id::{FastMap, FileId, StrId, Strings};
+use crate::id::{FastMap, FastSet, FileId, StrId, Strings};
 use crate::plan::Plan;
 use crate::tree::Errno;
 use std::sync::OnceLock;
@@ -24,6 +24,8 @@ pub struct Tried {
     pub how: How,
     /// What came of it.
     pub outcome: Outcome,
+    /// It lies in one of the loader's subdirectories, not in the search directory itself.
+    pub subdir: bool,
 }
 
 /// What came of one candidate.
@@ -71,6 +73,8 @@ struct Probe {
     dir: u32,
     /// It is a subdirectory that not every processor makes the loader try.
     by_cpu: bool,
+    /// It is a subdirectory.
+    subdir: bool,
     /// It depends on the current directory.
     relative: bool,
 }
@@ -108,6 +112,15 @@ pub struct Memo {
     system: FastMap<StrId, Arc<DirList>>,
     /// Whole searches of objects without any path of their own, by (loader path, name).
     plain: FastMap<(StrId, StrId), (Found, bool)>,
+    /// Such searches that wait for facts which somebody has asked for in this round.
+    asked: FastSet<(StrId, StrId)>,
+}
+
+impl Memo {
+    /// The facts that were missing have been read: searches may be tried again.
+    pub fn new_round(&mut self) {
+        self.asked.clear();
+    }
 }
 
 /// One search in one root.
@@ -207,10 +220,18 @@ impl Search<'_, '_> {
             self.by_cpu |= by_cpu;
             return Some(*found);
         }
+        if self.memo.asked.contains(&key) {
+            return None;
+        }
         let before = std::mem::take(&mut self.by_cpu);
         let found = self.steps(name, requester);
-        if let Some(found) = found {
-            self.memo.plain.insert(key, (found, self.by_cpu));
+        match found {
+            Some(found) => {
+                self.memo.plain.insert(key, (found, self.by_cpu));
+            }
+            None => {
+                self.memo.asked.insert(key);
+            }
         }
         self.by_cpu |= before;
         found
@@ -256,7 +277,7 @@ impl Search<'_, '_> {
             self.needs.push(Need::First { paths: vec![text], target });
             return None;
         };
-        Some(match self.judge(place, path, How::Path) {
+        Some(match self.judge(place, path, How::Path, false) {
             Outcome::Taken => match place {
                 Place::File(file) => Found::File(file, path, How::Path),
                 Place::Directory | Place::Special(_) | Place::Failed(_) => Found::Nothing,
@@ -282,7 +303,7 @@ impl Search<'_, '_> {
             let mut error = Errno::NOENT;
             match self.candidate(probe.path, name) {
                 None => unknown.push(self.path(probe.path, name)),
-                Some((place, path)) => match self.judge(place, path, how) {
+                Some((place, path)) => match self.judge(place, path, how, probe.subdir) {
                     Outcome::Taken | Outcome::Fatal(_) if !unknown.is_empty() => break,
                     Outcome::Taken => {
                         self.by_cpu |= probe.by_cpu;
@@ -324,11 +345,12 @@ impl Search<'_, '_> {
                     false
                 });
                 if exists {
-                    let subdir = self.strings.text(*subdir);
+                    let subdir = self.strings.text(*subdir).to_vec();
                     probes.push(Probe {
                         by_cpu: !subdir.is_empty() && !subdir.starts_with(b"tls/"),
                         path: self.strings.id(&text),
                         dir: u32::try_from(number).unwrap_or(u32::MAX),
+                        subdir: !subdir.is_empty(),
                         relative,
                     });
                 }
@@ -354,7 +376,7 @@ impl Search<'_, '_> {
         for (number, dir) in list.dirs.iter().enumerate() {
             if !probes.iter().any(|probe| probe.dir as usize == number) {
                 let path = self.path(*dir, name);
-                self.push_trace(path, how, Outcome::NoDirectory);
+                self.push_trace(path, how, Outcome::NoDirectory, false);
             }
         }
     }
@@ -394,7 +416,7 @@ impl Search<'_, '_> {
         let path = path.to_vec();
         let id = self.strings.id(&path);
         if forbidden {
-            self.push_trace(path, How::Cache, Outcome::Forbidden);
+            self.push_trace(path, How::Cache, Outcome::Forbidden, false);
             return ListEnd::NextStep;
         }
         let Some(place) = self.view.place(&path) else {
@@ -402,7 +424,7 @@ impl Search<'_, '_> {
             self.needs.push(Need::First { paths: vec![path], target });
             return ListEnd::Unknown;
         };
-        match self.judge(place, id, How::Cache) {
+        match self.judge(place, id, How::Cache, false) {
             Outcome::Taken => match place {
                 Place::File(file) => {
                     self.by_cpu |= by_cpu;
@@ -416,7 +438,7 @@ impl Search<'_, '_> {
     }
 
     /// `open_verify`: what the loader does with what lies at a path.
-    fn judge(&mut self, place: Place, path: StrId, how: How) -> Outcome {
+    fn judge(&mut self, place: Place, path: StrId, how: How, subdir: bool) -> Outcome {
         let outcome = match place {
             Place::Failed(errno) => Outcome::Failed(errno),
             Place::Directory => Outcome::Fatal("cannot read file data: Error 21"),
@@ -438,14 +460,14 @@ impl Search<'_, '_> {
         };
         if self.trace.is_some() {
             let text = self.strings.text(path).to_vec();
-            self.push_trace(text, how, outcome);
+            self.push_trace(text, how, outcome, subdir);
         }
         outcome
     }
 
-    fn push_trace(&mut self, path: Vec<u8>, how: How, outcome: Outcome) {
+    fn push_trace(&mut self, path: Vec<u8>, how: How, outcome: Outcome, subdir: bool) {
         if let Some(trace) = &mut self.trace {
-            trace.push(Tried { path, how, outcome });
+            trace.push(Tried { path, how, outcome, subdir });
         }
     }
 }

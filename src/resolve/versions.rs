@@ -64,10 +64,7 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ 
 /// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
 /// where a need has already matched them.
 fn find_needed(closure: &Closure, name: StrId) -> Option<u32> {
-    let answers = |index: &u32| {
-        let module = closure.module(*index);
-        (module.path == name && *index != ROOT) || module.names.contains(&name)
-    };
+    let answers = |index: &u32| closure.module(*index).answers(name);
     std::iter::once(ROOT)
         .chain(closure.list.iter().copied())
         .find(answers)

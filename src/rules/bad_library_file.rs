@@ -68,7 +68,7 @@ fn refused<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
         let NoLoader::Refused(text) = why else { return None };
         let mut finding = Finding::new(RULE.id, context.locate(*file), (*text).to_owned());
         finding.when = Some(When::Load);
-        finding.root = Some(context.path(*file).to_path_buf());
+        finding.root = Some(context.shared_path(*file));
         Some(finding)
     })
 }

@@ -85,7 +85,7 @@ pub(super) fn finding(
     finding.evidence.extend(missing.explained.iter().map(|(file, symbol, version)| Evidence {
         symbol: Some(symbol.clone()),
         version: version.clone(),
-        ..Evidence::at(EvidenceKind::Explained, context.path(*file).to_path_buf())
+        ..Evidence::at(EvidenceKind::Explained, context.shared_path(*file))
     }));
     finding.witness = Some(format!("readelf -d {} | grep NEEDED", context.quoted(missing.file)));
     finding
@@ -100,7 +100,7 @@ fn interpreters(context: &Context<'_>) -> Vec<Finding> {
         let message = format!("has the interpreter {}, which is not there", show(interp));
         let mut finding = Finding::new(RULE.id, context.locate(*file), message);
         finding.library = Some(interp.to_vec());
-        finding.root = Some(context.path(*file).to_path_buf());
+        finding.root = Some(context.shared_path(*file));
         finding.when = Some(When::Load);
         finding.detail = Some(b"PT_INTERP".to_vec());
         finding.witness = Some(format!("readelf -l {} | grep interpreter", context.quoted(*file)));

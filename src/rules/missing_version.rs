@@ -58,7 +58,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
             finding.root = context.first_root(&missing.roots);
             finding.when = Some(When::Load);
             finding.evidence = context.roots(&missing.roots, Some(missing.site));
-            finding.evidence.push(Evidence::at(EvidenceKind::Provider, provider.to_path_buf()));
+            finding.evidence.push(Evidence::at(EvidenceKind::Provider, context.shared_path(missing.provider)));
             finding.witness = Some(format!(
                 "readelf -V {} | grep -w {}",
                 context.quoted(missing.provider),

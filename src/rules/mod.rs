@@ -18,7 +18,10 @@ use crate::audit::Audit;
 use crate::facts::View;
 use crate::finding::Finding;
 use crate::plan::Plan;
+use crate::package::Located;
 use crate::resolve::search::Tried;
+use rayon::prelude::*;
+use std::sync::{Arc, OnceLock};
 
 /// How much a finding matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -91,6 +94,8 @@ pub struct Context<'a> {
     pub plan: &'a Plan,
     /// What was tried for each missing library, in the order of `Blame::missing`.
     pub tried: &'a [Vec<Tried>],
+    /// Places of files, each found out once.
+    located: Vec<OnceLock<Arc<Located>>>,
 }
 
 impl<'a> Context<'a> {
@@ -124,9 +129,10 @@ pub const HEADINGS: [&str; 5] =
 /// Runs every rule and sorts what they found.
 pub fn check(audit: &mut Audit, plan: &Plan) -> Vec<Finding> {
     let tried = tried(audit, plan);
-    let context = Context { audit, plan, tried: &tried };
+    let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
+    let context = Context { audit, plan, tried: &tried, located };
     let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
-    findings.sort_by(|a, b| a.key().cmp(&b.key()));
+    findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings
 }
 

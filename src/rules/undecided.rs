@@ -70,7 +70,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
             let located = context.locate(closure.root.file);
             let mut finding = Finding::new(RULE.id, located, (*message).to_owned());
             finding.detail = Some(message.as_bytes().to_vec());
-            finding.root = Some(context.path(closure.root.file).to_path_buf());
+            finding.root = Some(context.shared_path(closure.root.file));
             out.push(finding);
         }
     }

@@ -3,6 +3,7 @@
 use super::{Context, Rule, SYMBOL};
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
 use crate::text::{shell, show};
+use rayon::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
     id: "undefined-symbol",
@@ -47,7 +48,7 @@ with dlsym are not seen. Weak references may stay undefined and are not reported
 fn check(context: &Context<'_>) -> Vec<Finding> {
     let undefined = &context.audit.blame.undefined;
     undefined
-        .iter()
+        .par_iter()
         .map(|undefined| {
             let when = if undefined.at_load { When::Load } else { When::Call };
             let symbol = show(&undefined.symbol);

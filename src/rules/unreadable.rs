@@ -38,7 +38,7 @@ Links that lead nowhere are not unreadable; they are counted as links.
 
 fn check(context: &Context<'_>) -> Vec<Finding> {
     let walked = context.audit.problems.iter().map(|problem| {
-        let located = context.audit.prefixes.locate(&problem.path);
+        let located = context.audit.prefixes.locate(&problem.path).into();
         Finding::new(RULE.id, located, problem.reason.clone())
     });
     let refused = context.audit.corpus.files.entries().filter_map(|(file, facts)| {

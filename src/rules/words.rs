@@ -4,26 +4,38 @@ use super::Context;
 use crate::blame::{self, Site};
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind};
-use crate::id::{FileId, RootId};
+use crate::id::{FileId, Id as _, RootId};
 use crate::package::Located;
 use crate::resolve::search::{Outcome, Tried};
 use crate::text::{shell, show};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 /// Candidates named for one finding; more would not help anybody.
 const MOST_CANDIDATES: usize = 5;
 
 impl Context<'_> {
     /// Where a file belongs.
-    pub(super) fn locate(&self, file: FileId) -> Located {
-        self.audit.prefixes.locate(self.path(file))
+    pub(super) fn locate(&self, file: FileId) -> Arc<Located> {
+        let locate = || Arc::new(self.audit.prefixes.locate(self.path(file)));
+        Arc::clone(self.located[file.index()].get_or_init(locate))
     }
 
     /// A file's path.
     pub(super) fn path(&self, file: FileId) -> &Path {
         &self.audit.corpus.files[file].path
+    }
+
+    /// A file's path, shared.
+    pub(super) fn shared_path(&self, file: FileId) -> Arc<Path> {
+        Arc::clone(&self.audit.corpus.files[file].path)
+    }
+
+    /// A root's path, shared.
+    fn shared_root(&self, root: RootId) -> Arc<Path> {
+        self.shared_path(self.audit.closures.roots[root].root.file)
     }
 
     /// A file's path for a command line.
@@ -35,7 +47,7 @@ impl Context<'_> {
     pub(super) fn roots(&self, roots: &[RootId], site: Option<Site>) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = roots
             .iter()
-            .map(|root| Evidence::at(EvidenceKind::Root, self.audit.root_path(*root).to_path_buf()))
+            .map(|root| Evidence::at(EvidenceKind::Root, self.shared_root(*root)))
             .collect();
         out.dedup();
         let Some(site) = site else { return out };
@@ -44,17 +56,17 @@ impl Context<'_> {
             let module = closure.module(module);
             let Some(file) = module.file else { continue };
             out.push(Evidence {
-                name: Some(self.audit.text(module.name).to_vec()),
+                name: Some(self.audit.text(module.name).to_vec()).filter(|name| !name.is_empty()),
                 how: Some(module.how.name()),
-                ..Evidence::at(EvidenceKind::Chain, self.path(file).to_path_buf())
+                ..Evidence::at(EvidenceKind::Chain, self.shared_path(file))
             });
         }
         out
     }
 
     /// The path of the first root.
-    pub(super) fn first_root(&self, roots: &[RootId]) -> Option<PathBuf> {
-        roots.first().map(|root| self.audit.root_path(*root).to_path_buf())
+    pub(super) fn first_root(&self, roots: &[RootId]) -> Option<Arc<Path>> {
+        roots.first().map(|root| self.shared_root(*root))
     }
 
     /// Files at hand that define a symbol.
@@ -62,7 +74,7 @@ impl Context<'_> {
         let evidence = |provider: &Provider| Evidence {
             symbol: Some(name.to_vec()),
             member: provider.member.as_deref().map(<[u8]>::to_vec),
-            ..Evidence::at(EvidenceKind::Candidate, self.path(provider.file).to_path_buf())
+            ..Evidence::at(EvidenceKind::Candidate, self.shared_path(provider.file))
         };
         self.audit.providers.of(name, not).take(MOST_CANDIDATES).map(evidence).collect()
     }
@@ -84,7 +96,7 @@ impl Context<'_> {
                         || facts.names.iter().any(|path| named(path)))
             })
             .take(MOST_CANDIDATES)
-            .map(|facts| Evidence::at(EvidenceKind::Candidate, facts.path.clone()))
+            .map(|facts| Evidence::at(EvidenceKind::Candidate, Arc::clone(&facts.path)))
             .collect()
     }
 }
@@ -94,7 +106,8 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
     Evidence {
         how: Some(tried.how.name()),
         reason: Some(outcome(tried.outcome)),
-        ..Evidence::at(EvidenceKind::Tried, PathBuf::from(OsStr::from_bytes(&tried.path)))
+        minor: tried.subdir || tried.outcome == Outcome::NoDirectory,
+        ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(&tried.path)).into())
     }
 }
 

@@ -34,10 +34,10 @@ impl Tree for DiskTree {
         }
     }
 
-    fn kind(&self, path: &Path) -> Result<Kind, Errno> {
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
         let far = Far::reach(path)?;
         let stat = rustix::fs::statat(far.dir(), far.name(), AtFlags::empty())?;
-        Ok(kind_of(FileType::from_raw_mode(stat.st_mode)))
+        Ok((kind_of(FileType::from_raw_mode(stat.st_mode)), convert(&stat)))
     }
 
     fn is_link(&self, path: &Path) -> bool {

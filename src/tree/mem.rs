@@ -107,10 +107,13 @@ impl Tree for MemTree {
         }
     }
 
-    fn kind(&self, path: &Path) -> Result<Kind, Errno> {
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
         Ok(match self.walk(path)?.1 {
-            Entry::File(..) => Kind::File,
-            Entry::Directory | Entry::Link(_) => Kind::Directory,
+            Entry::File(bytes, inode) => {
+                let len = bytes.len() as u64;
+                (Kind::File, Stat { dev: 1, ino: *inode, len, ..Stat::default() })
+            }
+            Entry::Directory | Entry::Link(_) => (Kind::Directory, Stat::default()),
         })
     }
 

@@ -83,8 +83,12 @@ pub enum Kind {
 pub trait Tree: Sync {
     /// Opens `path` as `open(2)` with O_RDONLY would, links followed. Special files are not opened.
     fn open(&self, path: &Path) -> Result<Opened, Errno>;
-    /// The kind of `path`, links followed.
-    fn kind(&self, path: &Path) -> Result<Kind, Errno>;
+    /// Kind and identity of what lies at `path`, links followed, with nothing opened.
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno>;
+    /// The kind alone.
+    fn kind(&self, path: &Path) -> Result<Kind, Errno> {
+        self.look(path).map(|(kind, _)| kind)
+    }
     /// True if `path` itself is a symbolic link.
     fn is_link(&self, path: &Path) -> bool;
     /// `path` with every link resolved.

@@ -96,8 +96,19 @@ impl Totals {
     }
 }
 
+/// One path that was given, and what lies there.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// As it was typed.
+    pub path: PathBuf,
+    /// Its kind, links followed.
+    pub kind: Result<Kind, Errno>,
+}
+
 /// What a walk found, sorted by path.
 pub struct Walked<T> {
+    /// What was given, in that order.
+    pub given: Vec<Given>,
     /// Names of ELF files and archives.
     pub entries: Vec<Entry<T>>,
     /// What could not be looked at.
@@ -108,7 +119,12 @@ pub struct Walked<T> {
 
 impl<T> Default for Walked<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), problems: Vec::new(), totals: Totals::default() }
+        Self {
+            given: Vec::new(),
+            entries: Vec::new(),
+            problems: Vec::new(),
+            totals: Totals::default(),
+        }
     }
 }
 
@@ -140,10 +156,12 @@ pub fn walk<T: Send>(
     consume: &(impl Fn(Candidate) -> T + Sync),
 ) -> Walked<T> {
     let mut out = Walked::default();
-    let mut lister = Lister::new(given);
-    let claimed = Mutex::new(FastSet::default());
+    let look = |path: &PathBuf| Given { path: path.clone(), kind: DiskTree.kind(path) };
     // A linked directory outside is found by a worker and walked in the next round.
-    let mut round: Vec<PathBuf> = given.to_vec();
+    let mut round: Vec<Given> = given.iter().map(look).collect();
+    let mut lister = Lister::new(&round);
+    out.given.clone_from(&round);
+    let claimed = Mutex::new(FastSet::default());
     while !round.is_empty() {
         let (sender, receiver) = sync_channel::<Vec<Job>>(threads * 4);
         let receiver = Mutex::new(receiver);
@@ -168,7 +186,7 @@ pub fn walk<T: Send>(
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
-        round = lister.outside(linked);
+        round = lister.outside(linked).iter().map(look).collect();
     }
     out.entries.sort_unstable_by(|a, b| {
         a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes())
@@ -194,11 +212,11 @@ struct Lister {
 }
 
 impl Lister {
-    fn new(given: &[PathBuf]) -> Self {
+    fn new(given: &[Given]) -> Self {
         let walked = given
             .iter()
-            .filter(|path| DiskTree.kind(path) == Ok(Kind::Directory))
-            .filter_map(|path| DiskTree.real_path(path).ok())
+            .filter(|given| given.kind == Ok(Kind::Directory))
+            .filter_map(|given| DiskTree.real_path(&given.path).ok())
             .collect();
         Self { walked, files: FastSet::default() }
     }
@@ -217,10 +235,10 @@ impl Lister {
         linked
     }
 
-    fn list<T>(&mut self, given: &[PathBuf], sender: SyncSender<Vec<Job>>, out: &mut Walked<T>) {
+    fn list<T>(&mut self, given: &[Given], sender: SyncSender<Vec<Job>>, out: &mut Walked<T>) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
-        for path in given {
-            match DiskTree.kind(path) {
+        for Given { path, kind } in given {
+            match *kind {
                 Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
                 Ok(Kind::File) => {
                     if self.files.insert(path.clone()) {

@@ -26,14 +26,42 @@ pub(super) struct Place {
     pub(super) relative: u64,
 }
 
-/// A relocation that looks up a symbol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Relocation {
+/// A relocation that looks up a symbol, in one word: the symbol's index and two bits for the class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Relocation(u32);
+
+/// The number of symbols that fit; an ELF string table ends far earlier.
+const MOST_SYMBOLS: u32 = 1 << 30;
+
+impl Relocation {
+    fn new(symbol: u32, class: LookupClass) -> Option<Self> {
+        let class = match class {
+            LookupClass::Plain => 0,
+            LookupClass::Plt { slot: false } => 1,
+            LookupClass::Plt { slot: true } => 2,
+            LookupClass::Copy => 3,
+        };
+        (symbol < MOST_SYMBOLS).then_some(Self(symbol << 2 | class))
+    }
+
     /// Index in the dynamic symbol table.
-    pub symbol: u32,
-    /// How it is looked up.
-    pub class: LookupClass,
+    pub fn symbol(self) -> u32 {
+        self.0 >> 2
+    }
+
+    /// How the symbol is looked up.
+    pub fn class(self) -> LookupClass {
+        match self.0 & 3 {
+            0 => LookupClass::Plain,
+            1 => LookupClass::Plt { slot: false },
+            2 => LookupClass::Plt { slot: true },
+            _ => LookupClass::Copy,
+        }
+    }
 }
+
+/// How much of a table is read at a time, in bytes; a multiple of every entry size.
+const CHUNK: u64 = 24 * 12 * 1024;
 
 /// All relocations of one object that look up symbols, in the order in which the loader goes
 /// through them when it binds everything at load (`elf/dynamic-link.h`).
@@ -56,18 +84,36 @@ pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
     ];
     for (place, addends) in tables {
         let Some(place) = place else { continue };
-        let bytes = read_range(file, place.offset, place.size)?;
-        if (bytes.len() as u64) < place.size {
-            let at = place.offset + bytes.len() as u64;
-            out.defects.push(Defect::new(Table::Relocations, at, "end beyond the end of the file"));
-        }
-        if object.header.is_64 {
-            decode::<elf::FileHeader64<Endianness>>(object, &bytes, addends, place.relative, &mut out);
-        } else {
-            decode::<elf::FileHeader32<Endianness>>(object, &bytes, addends, place.relative, &mut out);
+        let mut at = 0;
+        while at < place.size {
+            let want = CHUNK.min(place.size - at);
+            let bytes = read_range(file, place.offset + at, want)?;
+            let skip = place.relative.saturating_sub(at / entry_size(object, addends));
+            if object.header.is_64 {
+                decode::<elf::FileHeader64<Endianness>>(object, &bytes, addends, skip, &mut out);
+            } else {
+                decode::<elf::FileHeader32<Endianness>>(object, &bytes, addends, skip, &mut out);
+            }
+            if (bytes.len() as u64) < want {
+                let end = place.offset + at + bytes.len() as u64;
+                let what = "end beyond the end of the file";
+                out.defects.push(Defect::new(Table::Relocations, end, what));
+                break;
+            }
+            at += want;
         }
     }
     Ok(out)
+}
+
+/// Size of one entry, in bytes.
+fn entry_size(object: &Object, addends: bool) -> u64 {
+    match (object.header.is_64, addends) {
+        (true, true) => 24,
+        (true, false) => 16,
+        (false, true) => 12,
+        (false, false) => 8,
+    }
 }
 
 fn decode<H: FileHeader<Endian = Endianness>>(
@@ -83,8 +129,9 @@ fn decode<H: FileHeader<Endian = Endianness>>(
     let mut take = |symbol: u32, kind: u32| {
         if let Effect::Lookup(class) = (machine.effect)(kind)
             && symbol != 0
+            && let Some(relocation) = Relocation::new(symbol, class)
         {
-            out.list.push(Relocation { symbol, class });
+            out.list.push(relocation);
         }
     };
     if addends {
