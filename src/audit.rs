@@ -12,7 +12,7 @@ use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::Closure;
-use crate::resolve::closure::Resolver;
+use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{Closures, Resolving, Start};
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
 use crate::tree::{Kind, Tree};
@@ -317,7 +317,7 @@ fn bind(
 /// The closure of each file as a root of its own.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
-    for closure in closures.roots.iter() {
+    for closure in &closures.roots {
         lone.entry(closure.root.file).or_insert(closure);
     }
     for (_, closure) in closures.lone_in_order() {

@@ -121,7 +121,9 @@ type SymbolKey = (FileId, Vec<u8>, Option<Vec<u8>>);
 pub fn unbound_names(source: Source<'_>) -> Names {
     let mut names = Names::default();
     for (closure, binding) in source.closures.roots.iter().zip(source.bindings) {
-        for (module, report) in binding.reports.iter().flat_map(|(m, r)| r.iter().map(move |r| (m, r))) {
+        for (module, report) in
+            binding.reports.iter().flat_map(|(m, r)| r.iter().map(move |r| (m, r)))
+        {
             if let (Some(object), Report::Undefined { symbol, .. }) =
                 (object_of(source.view, closure, *module), report)
             {
@@ -210,9 +212,10 @@ impl Maker<'_> {
             self.stop(root, file.unwrap_or(at(*requester)), *object, text, site);
         }
         let (module, text) = match (binding.checked.stop, binding.abort) {
-            (Some(Stop::NoSuchName(module, _)), _) => {
-                (module, "needs versions of a file that no loaded object answers to: the loader aborts")
-            }
+            (Some(Stop::NoSuchName(module, _)), _) => (
+                module,
+                "needs versions of a file that no loaded object answers to: the loader aborts",
+            ),
             (Some(Stop::Relr(module)), _) => {
                 (module, "DT_RELR without GLIBC_ABI_DT_RELR dependency")
             }

@@ -130,10 +130,6 @@ impl Finding {
 
     /// The order of a report: by place, rule, and what the fact is about.
     pub fn key(&self) -> impl Ord + use<'_> {
-        (
-            &self.file,
-            self.rule,
-            (&self.library, &self.symbol, &self.version, &self.detail),
-        )
+        (&self.file, self.rule, (&self.library, &self.symbol, &self.version, &self.detail))
     }
 }

@@ -106,6 +106,14 @@ impl<I: Id, T> IndexMut<I> for IdVec<I, T> {
     }
 }
 
+impl<'v, I: Id, T> IntoIterator for &'v IdVec<I, T> {
+    type Item = &'v T;
+    type IntoIter = std::slice::Iter<'v, T>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl<I, T> FromIterator<T> for IdVec<I, T> {
     fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Self {
         Self { items: items.into_iter().collect(), kind: PhantomData }

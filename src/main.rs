@@ -27,7 +27,10 @@ fn main() -> ExitCode {
             Exit::Usage.into()
         }
         Err(_) => {
-            let _ = writeln!(std::io::stderr(), "linkaudit: this is a fault of linkaudit; please report it");
+            let _ = writeln!(
+                std::io::stderr(),
+                "linkaudit: this is a fault of linkaudit; please report it"
+            );
             ExitCode::from(INTERNAL)
         }
     }

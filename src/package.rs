@@ -55,9 +55,7 @@ impl Prefixes {
     pub fn locate(&self, path: &Path) -> Located {
         let prefix = store_item(path)
             .or_else(|| self.dirs.iter().find(|dir| path.starts_with(dir)).cloned())
-            .or_else(|| {
-                self.file_dirs.get(path.parent()?).cloned()
-            });
+            .or_else(|| self.file_dirs.get(path.parent()?).cloned());
         let below = prefix.as_ref().and_then(|prefix| path.strip_prefix(prefix).ok());
         let below = below.filter(|below| !below.as_os_str().is_empty());
         match below {

@@ -66,12 +66,27 @@ impl Cpu {
     #[cfg(target_arch = "x86_64")]
     pub fn host(intel: bool) -> Self {
         use std::arch::is_x86_feature_detected as has;
-        let v2 = has!("sse3") && has!("ssse3") && has!("sse4.1") && has!("sse4.2")
-            && has!("popcnt") && has!("cmpxchg16b");
-        let v3 = v2 && has!("avx") && has!("avx2") && has!("bmi1") && has!("bmi2") && has!("f16c")
-            && has!("fma") && has!("lzcnt") && has!("movbe");
-        let v4 = v3 && has!("avx512f") && has!("avx512bw") && has!("avx512cd")
-            && has!("avx512dq") && has!("avx512vl");
+        let v2 = has!("sse3")
+            && has!("ssse3")
+            && has!("sse4.1")
+            && has!("sse4.2")
+            && has!("popcnt")
+            && has!("cmpxchg16b");
+        let v3 = v2
+            && has!("avx")
+            && has!("avx2")
+            && has!("bmi1")
+            && has!("bmi2")
+            && has!("f16c")
+            && has!("fma")
+            && has!("lzcnt")
+            && has!("movbe");
+        let v4 = v3
+            && has!("avx512f")
+            && has!("avx512bw")
+            && has!("avx512cd")
+            && has!("avx512dq")
+            && has!("avx512vl");
         Self {
             x86_level: 1 + u8::from(v2) + u8::from(v3) + u8::from(v4),
             platform: (intel && v3).then_some("haswell"),

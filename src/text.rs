@@ -42,14 +42,13 @@ pub struct Text<'a>(pub &'a [u8]);
 impl Serialize for Text<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use base64::Engine as _;
-        match std::str::from_utf8(self.0) {
-            Ok(text) => serializer.serialize_str(text),
-            Err(_) => {
-                let mut map = serializer.serialize_map(Some(1))?;
-                let encoded = base64::engine::general_purpose::STANDARD.encode(self.0);
-                map.serialize_entry("bytes", &encoded)?;
-                map.end()
-            }
+        if let Ok(text) = std::str::from_utf8(self.0) {
+            serializer.serialize_str(text)
+        } else {
+            let mut map = serializer.serialize_map(Some(1))?;
+            let encoded = base64::engine::general_purpose::STANDARD.encode(self.0);
+            map.serialize_entry("bytes", &encoded)?;
+            map.end()
         }
     }
 }

@@ -62,9 +62,7 @@ impl<'v> Exact<'_, 'v> {
         let mut done: FastSet<Relocation> = FastSet::default();
         for relocation in &relocations.list {
             let symbol = relocation.symbol();
-            if only.is_some_and(|only| !only.contains(&symbol))
-                || !done.insert(*relocation)
-            {
+            if only.is_some_and(|only| !only.contains(&symbol)) || !done.insert(*relocation) {
                 continue;
             }
             let Some(asked) = asked(object, symbol) else { continue };
@@ -74,12 +72,15 @@ impl<'v> Exact<'_, 'v> {
             match self.lookup(module, object, &asked, *relocation) {
                 Err(abort) => return (reports, Some(abort)),
                 Ok(Some(winner)) => {
-                    if module == ROOT && self.release >= PROTECTED_CHECK {
-                        if let Some(report) = protected(symbol, &asked, winner, *relocation) {
-                            push(&mut reports, report);
-                        }
+                    if module == ROOT
+                        && self.release >= PROTECTED_CHECK
+                        && let Some(report) = protected(symbol, &asked, winner, *relocation)
+                    {
+                        push(&mut reports, report);
                     }
-                    if relocation.class() == LookupClass::Copy && winner.candidate.size != asked.size {
+                    if relocation.class() == LookupClass::Copy
+                        && winner.candidate.size != asked.size
+                    {
                         push(&mut reports, Report::Size { symbol });
                     }
                     if let Some(bindings) = &mut bindings {
@@ -88,7 +89,9 @@ impl<'v> Exact<'_, 'v> {
                     }
                 }
                 Ok(None) if asked.weak => {}
-                Ok(None) => push(&mut reports, self.undefined(module, object, symbol, &asked, *relocation)),
+                Ok(None) => {
+                    push(&mut reports, self.undefined(module, object, symbol, &asked, *relocation));
+                }
             }
         }
         (reports, None)
@@ -131,12 +134,11 @@ impl<'v> Exact<'_, 'v> {
         query.plt = matches!(relocation.class(), LookupClass::Plt { .. });
         query.exact_first = self.release >= EXACT_FIRST;
         let copy = relocation.class() == LookupClass::Copy;
-        let route = Route {
-            first: (object.symbolic && module != ROOT).then_some(module),
-            skip_root: copy,
-        };
+        let route =
+            Route { first: (object.symbolic && module != ROOT).then_some(module), skip_root: copy };
         let Some(mut winner) = self.scope.lookup(&query, route) else { return Ok(None) };
-        if winner.candidate.versionless && self.lost_versions(object, asked.version, winner.module) {
+        if winner.candidate.versionless && self.lost_versions(object, asked.version, winner.module)
+        {
             return Err(Abort::ProviderLostVersions);
         }
         if elf::SymbolBind(winner.candidate.bind) == elf::STB_GNU_UNIQUE {
@@ -182,8 +184,11 @@ fn protected(
 ) -> Option<Report> {
     let copy = relocation.class() == LookupClass::Copy;
     let provider = winner.module;
-    (winner.is_protected() && (copy || asked.canonical))
-        .then_some(Report::Protected { symbol, provider, copy })
+    (winner.is_protected() && (copy || asked.canonical)).then_some(Report::Protected {
+        symbol,
+        provider,
+        copy,
+    })
 }
 
 fn push(reports: &mut Vec<Report>, report: Report) {
@@ -218,9 +223,7 @@ fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
             version: if object.versions.has_versym { s.versym & 0x7fff } else { 0 },
             weak: bind == elf::STB_WEAK,
             protected: elf::SymbolVisibility(s.visibility) == elf::STV_PROTECTED,
-            canonical: s.value != 0
-                && s.section == elf::SHN_UNDEF.0
-                && s.kind == elf::STT_FUNC.0,
+            canonical: s.value != 0 && s.section == elf::SHN_UNDEF.0 && s.kind == elf::STT_FUNC.0,
             size: s.size,
         });
     }

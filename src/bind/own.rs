@@ -67,7 +67,9 @@ fn settled(
         return false;
     }
     match reference.kind {
-        RefKind::Copy { size } => winner.candidate.size == u64::from(size) && !winner.is_protected(),
+        RefKind::Copy { size } => {
+            winner.candidate.size == u64::from(size) && !winner.is_protected()
+        }
         RefKind::Canonical => !winner.is_protected(),
         RefKind::Strong | RefKind::Weak | RefKind::Unhashed => true,
     }

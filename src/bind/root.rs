@@ -28,7 +28,11 @@ pub struct Shared<'a> {
 }
 
 /// Binds one root, or names what is missing to do so.
-pub fn bind(closure: &Closure, shared: Shared<'_>, release: (u16, u16)) -> Result<RootBinding, Vec<Need>> {
+pub fn bind(
+    closure: &Closure,
+    shared: Shared<'_>,
+    release: (u16, u16),
+) -> Result<RootBinding, Vec<Need>> {
     let mut out = RootBinding {
         checked: versions::check(closure, shared.view, shared.strings, release),
         ..RootBinding::default()

@@ -97,8 +97,11 @@ fn output(name: &str) -> Result<&'static Output> {
 
 fn levels(shared: &Shared) -> Result<Levels> {
     let mut settings = Vec::new();
-    let lists =
-        [(&shared.allow, Level::Allow), (&shared.warn, Level::Warning), (&shared.deny, Level::Error)];
+    let lists = [
+        (&shared.allow, Level::Allow),
+        (&shared.warn, Level::Warning),
+        (&shared.deny, Level::Error),
+    ];
     for (names, level) in lists {
         for name in names.iter().flat_map(|names| names.split(',')) {
             if !Levels::knows(name) {

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs the command that was typed.
 pub fn run(cli: Cli) -> Result<Exit> {
@@ -46,7 +46,10 @@ fn check(shared: &Shared, paths: Vec<PathBuf>) -> Result<Exit> {
 
     let totals = &audit.totals;
     if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
-        bail!("there is nothing to audit: 0 ELF files and archives in {} entries", totals.entries());
+        bail!(
+            "there is nothing to audit: 0 ELF files and archives in {} entries",
+            totals.entries()
+        );
     }
     let rendering = Instant::now();
     let report = Report { audit: &audit, verdict: &verdict, plan };
@@ -72,14 +75,17 @@ fn finish(audit: Audit) {
     std::mem::forget(audit);
 }
 
-fn timings(audit: &Audit, walked: std::time::Duration, start: Instant) {
-    let mut text = format!("{:>9.1} ms  walk and read\n", walked.as_secs_f64() * 1e3);
-    for (name, time) in &audit.timings {
-        text.push_str(&format!("{:>9.1} ms  {name}\n", time.as_secs_f64() * 1e3));
-    }
-    text.push_str(&format!("{:>9.1} ms  in all\n", start.elapsed().as_secs_f64() * 1e3));
+fn timings(audit: &Audit, walked: Duration, start: Instant) {
+    let first = [("walk and read", walked)];
+    let last = [("in all", start.elapsed())];
+    let lines: Vec<String> = first
+        .iter()
+        .chain(&audit.timings)
+        .chain(&last)
+        .map(|(name, time)| format!("{:>9.1} ms  {name}\n", time.as_secs_f64() * 1e3))
+        .collect();
     // Without stderr nobody waits for the figures.
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let _ = std::io::stderr().write_all(lines.concat().as_bytes());
 }
 
 fn explain(id: &str) -> Result<Exit> {
@@ -87,7 +93,14 @@ fn explain(id: &str) -> Result<Exit> {
         bail!("`{id}` is no rule; `linkaudit explain` lists them");
     };
     out::stdout(|w| {
-        writeln!(w, "# {}\n\n{}\n\nGroup: {}, default: {}\n", rule.id, sentence(rule.summary), rule.group.name, rule.group.level.name())?;
+        writeln!(
+            w,
+            "# {}\n\n{}\n\nGroup: {}, default: {}\n",
+            rule.id,
+            sentence(rule.summary),
+            rule.group.name,
+            rule.group.level.name()
+        )?;
         w.write_all(rule.docs.as_bytes())
     })?;
     Ok(Exit::Clean)

@@ -1,31 +1,25 @@
 //! Makes facts: of what a walk meets, and of what a stage needs later. The only caller of the
 //! formats, and the only place where the corpus grows; `audit` runs it.
 
+use super::answer::{Answer, Found, answer, as_path, read_definitions};
 use super::{Content, Corpus, FileFacts, Need, Place};
+use crate::format::archive::{Definition, Names};
 use crate::format::{Defect, ReadError, Sniffed, Table, archive, elf, sniff};
 use crate::id::{FastMap, FileId};
 use crate::plan::Wants;
-use crate::tree::walk::{Candidate, Entry, describe};
-use crate::format::archive::{Definition, Names};
-use crate::format::elf::{Target, Verdict};
-use crate::tree::{Errno, Handle, Kind, Opened, Stat, Tree};
+use crate::tree::walk::{Candidate, Entry};
+use crate::tree::{Handle, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
 const HEAD: usize = 4096;
-/// Configuration files of a loader larger than this are not read whole (ld.so.cache of a very
-/// large system has a few hundred kilobytes).
-const MOST_BYTES: u64 = 64 << 20;
-/// Longest path that one system call takes, with its NUL (`linux/limits.h`).
-const PATH_MAX: usize = 4096;
-
 /// What reading one file gave, not yet in the corpus.
 pub struct Read {
-    content: Content,
-    defects: Vec<Defect>,
-    unreadable: Option<String>,
+    pub(super) content: Content,
+    pub(super) defects: Vec<Defect>,
+    pub(super) unreadable: Option<String>,
 }
 
 /// Reads one open file. This never fails: what went wrong is part of the answer.
@@ -57,7 +51,11 @@ pub fn read(handle: &Handle, wants: Wants) -> Read {
         // The second net: tests count a caught panic as a failure.
         Err(_) => Read {
             content: Content::Other(elf::Ident::new(&[])),
-            defects: vec![Defect::new(Table::File, 0, "made the reader panic: a fault of linkaudit")],
+            defects: vec![Defect::new(
+                Table::File,
+                0,
+                "made the reader panic: a fault of linkaudit",
+            )],
             unreadable: None,
         },
     }
@@ -103,7 +101,8 @@ impl<'t> Collector<'t> {
                     *file
                 }
                 (None, Some(read)) => {
-                    let real = if is_link { path.clone() } else { self.real_path(&path, given_link) };
+                    let real =
+                        if is_link { path.clone() } else { self.real_path(&path, given_link) };
                     let facts = facts(real, stat, read);
                     let file = insert(corpus, facts);
                     if *corpus.files[file].path != *path {
@@ -221,7 +220,10 @@ impl<'t> Collector<'t> {
         if let Some(known) = self.real_dirs.get(dir) {
             return known.clone();
         }
-        let plain = !matches!(dir.components().next_back(), None | Some(Component::CurDir | Component::ParentDir));
+        let plain = !matches!(
+            dir.components().next_back(),
+            None | Some(Component::CurDir | Component::ParentDir)
+        );
         let real = match (dir.parent(), dir.file_name()) {
             (Some(above), Some(name)) if plain && !above.as_os_str().is_empty() => {
                 if self.tree.is_link(dir) {
@@ -237,157 +239,6 @@ impl<'t> Collector<'t> {
         };
         self.real_dirs.insert(dir.to_path_buf(), real.clone());
         real
-    }
-}
-
-/// What one need was answered with, made on a worker.
-enum Answer {
-    /// As many as were looked at.
-    Places(Vec<Found>),
-    Directory(bool),
-    Bytes(Result<Box<[u8]>, Errno>),
-    Interpreter(elf::interpreter::Interpreter),
-    Tables(Option<(Stat, Box<Read>)>),
-    Relocations(elf::relocs::Relocations),
-}
-
-/// What lies at one path.
-enum Found {
-    Place(Place),
-    File(Stat, Box<Read>),
-}
-
-fn as_path(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
-}
-
-/// Looks at paths until a loader for `target` would not go on.
-fn first(
-    tree: &dyn Tree,
-    wants: Wants,
-    corpus: &Corpus,
-    paths: &[Vec<u8>],
-    target: Option<Target>,
-) -> Vec<Found> {
-    let mut out = Vec::new();
-    for path in paths {
-        let found = look(tree, wants, corpus, path);
-        let passed = match &found {
-            Found::Place(Place::Failed(_)) => true,
-            Found::Place(Place::File(file)) => passed(&corpus.files[*file].content, target),
-            Found::File(_, read) => passed(&read.content, target),
-            Found::Place(Place::Directory | Place::Special(_)) => false,
-        };
-        out.push(found);
-        if !passed {
-            break;
-        }
-    }
-    out
-}
-
-/// Looks at one path. A file that is known under another name is not opened again.
-fn look(tree: &dyn Tree, wants: Wants, corpus: &Corpus, path: &[u8]) -> Found {
-    if let Some(place) = corpus.place(path) {
-        return Found::Place(place);
-    }
-    // The loader opens with one system call, which takes no longer paths.
-    if path.len() >= PATH_MAX {
-        return Found::Place(Place::Failed(Errno::NAMETOOLONG));
-    }
-    let path = as_path(path);
-    if let Ok((Kind::File, stat)) = tree.look(&path)
-        && let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino))
-    {
-        return Found::Place(Place::File(*file));
-    }
-    match tree.open(&path) {
-        Ok(Opened::File(handle)) => {
-            let stat = handle.stat();
-            match corpus.by_inode.get(&(stat.dev, stat.ino)) {
-                Some(file) => Found::Place(Place::File(*file)),
-                None => Found::File(stat, Box::new(read(&handle, wants))),
-            }
-        }
-        Ok(Opened::Directory) => Found::Place(Place::Directory),
-        Ok(Opened::Special(special)) => Found::Place(Place::Special(special)),
-        Err(errno) => Found::Place(Place::Failed(errno)),
-    }
-}
-
-/// True for a file of another class or machine, which a search passes over.
-fn passed(content: &Content, target: Option<Target>) -> bool {
-    target.is_some_and(|target| {
-        matches!(content.verdict(target), Verdict::WrongClass | Verdict::WrongMachine)
-    })
-}
-
-fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer {
-    match need {
-        Need::First { paths, target } => {
-            Answer::Places(first(tree, wants, corpus, paths, *target))
-        }
-        Need::Directory(path) => {
-            let is_dir = || tree.kind(&as_path(path)) == Ok(Kind::Directory);
-            Answer::Directory(path.len() < PATH_MAX && is_dir())
-        }
-        Need::Bytes(path) => Answer::Bytes(read_bytes(tree, &as_path(path))),
-        Need::Interpreter(file) => {
-            let found = tree.open(&corpus.files[*file].path).ok().and_then(|opened| match opened {
-                Opened::File(handle) => elf::interpreter::read(&handle).ok(),
-                Opened::Directory | Opened::Special(_) => None,
-            });
-            Answer::Interpreter(found.unwrap_or_default())
-        }
-        Need::Tables(file) => match tree.open(&corpus.files[*file].path) {
-            Ok(Opened::File(handle)) => {
-                let read = read(&handle, Wants { tables: true });
-                Answer::Tables(Some((handle.stat(), Box::new(read))))
-            }
-            Ok(_) | Err(_) => Answer::Tables(None),
-        },
-        Need::Relocations(file) => Answer::Relocations(read_relocations(tree, &corpus.files[*file])),
-    }
-}
-
-fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
-    match tree.open(path)? {
-        Opened::File(handle) => {
-            let len = handle.stat().len.min(MOST_BYTES);
-            crate::format::read_range(&handle, 0, len).map(Into::into).map_err(|_| Errno::IO)
-        }
-        Opened::Directory => Err(Errno::ISDIR),
-        Opened::Special(_) => Err(Errno::NXIO),
-    }
-}
-
-fn read_definitions(
-    tree: &dyn Tree,
-    path: &Path,
-    names: &Names,
-) -> (Vec<Definition>, Vec<Defect>) {
-    let mut defects = Vec::new();
-    let found = match tree.open(path) {
-        Ok(Opened::File(handle)) => archive::definitions(&handle, names, &mut defects).ok(),
-        Ok(_) | Err(_) => None,
-    };
-    if found.is_none() {
-        defects.push(Defect::new(Table::File, 0, "could not be read again"));
-    }
-    (found.unwrap_or_default(), defects)
-}
-
-fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocations {
-    let failed = |what| elf::relocs::Relocations {
-        list: Vec::new(),
-        defects: vec![Defect::new(Table::Relocations, 0, what)],
-    };
-    let Some(object) = facts.object() else { return elf::relocs::Relocations::default() };
-    match tree.open(&facts.path) {
-        Ok(Opened::File(handle)) if handle.stat() == facts.stat => {
-            elf::relocs::read(&handle, object).unwrap_or_else(|_| failed("could not be read"))
-        }
-        _ => failed("could not be read: the file changed while it was audited"),
     }
 }
 
@@ -434,9 +285,4 @@ fn gone(corpus: &mut Corpus, file: FileId) {
     if let Content::Elf(object) = &mut facts.content {
         object.tables = Some(elf::Tables::empty());
     }
-}
-
-/// The words for a place where a loader finds nothing.
-pub fn describe_failure(errno: Errno) -> String {
-    describe(errno)
 }

@@ -21,6 +21,9 @@ pub enum Place {
     Failed(Errno),
 }
 
+/// The content of a configuration file, or why it cannot be read.
+pub(super) type FileBytes = Result<Box<[u8]>, Errno>;
+
 /// All facts of a run.
 #[derive(Default)]
 pub struct Corpus {
@@ -29,7 +32,7 @@ pub struct Corpus {
     pub(super) by_inode: FastMap<(u64, u64), FileId>,
     pub(super) places: FastMap<Box<[u8]>, Place>,
     pub(super) directories: FastMap<Box<[u8]>, bool>,
-    pub(super) bytes: FastMap<Box<[u8]>, Result<Box<[u8]>, Errno>>,
+    pub(super) bytes: FastMap<Box<[u8]>, FileBytes>,
     pub(super) interpreters: FastMap<FileId, Interpreter>,
     pub(super) relocations: FastMap<FileId, Relocations>,
 }

@@ -3,6 +3,7 @@
 //! The [`Corpus`] grows only in `audit`'s loop, through `collect`; every later stage reads it
 //! through a `&`. A stage that misses a fact answers with a [`Need`].
 
+mod answer;
 pub mod collect;
 mod corpus;
 pub mod providers;

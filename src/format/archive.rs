@@ -83,7 +83,9 @@ impl Member {
 
 fn member(file: &Handle, at: u64) -> Result<Option<Member>, ReadError> {
     let bytes = read_range(file, at, HEADER)?;
-    let Ok((header, _)) = object::pod::from_bytes::<archive::Header>(&bytes) else { return Ok(None) };
+    let Ok((header, _)) = object::pod::from_bytes::<archive::Header>(&bytes) else {
+        return Ok(None);
+    };
     let size = std::str::from_utf8(&header.size).ok().and_then(|text| text.trim().parse().ok());
     Ok(match size {
         Some(size) if header.terminator == archive::TERMINATOR => {
@@ -121,7 +123,8 @@ fn gnu_index(
         Some(raw.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
     };
     let count = number(0).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
-    let texts = count.checked_add(1).and_then(|n| n.checked_mul(width)).and_then(|at| bytes.get(at..));
+    let texts =
+        count.checked_add(1).and_then(|n| n.checked_mul(width)).and_then(|at| bytes.get(at..));
     let Some(texts) = texts else {
         let what = "ends before the number of symbols it claims";
         defects.push(Defect::new(Table::ArchiveIndex, index.data, what));
@@ -167,7 +170,11 @@ fn member_name(
 }
 
 /// An archive without a GNU index: every ELF member's own symbol table.
-fn scan(file: &Handle, names: &Names, defects: &mut Vec<Defect>) -> Result<Vec<Definition>, ReadError> {
+fn scan(
+    file: &Handle,
+    names: &Names,
+    defects: &mut Vec<Defect>,
+) -> Result<Vec<Definition>, ReadError> {
     let mut out = Vec::new();
     let mut at = 8;
     while at < file.stat().len {

@@ -169,29 +169,33 @@ impl Page<'_> {
         self.more(tried.len() - shown.len(), "paths")
     }
 
+    /// Files at hand, each once, with how many of the group's symbols it defines.
     fn candidates(&mut self, group: &[Judged]) -> io::Result<()> {
-        let mut lines: Vec<String> = Vec::new();
-        for judged in group {
-            for evidence in judged.finding.evidence_of(EvidenceKind::Candidate) {
-                let mut text = evidence.path.as_deref().map(show_path).unwrap_or_default();
-                if let Some(member) = &evidence.member {
-                    text = format!("{text}({})", show(member));
-                }
-                if group.len() > 1
-                    && let Some(symbol) = &evidence.symbol
-                {
-                    text = format!("{text} defines {}", demangle(symbol).unwrap_or_else(|| show(symbol)));
-                }
-                if !lines.contains(&text) {
-                    lines.push(text);
-                }
+        let mut files: Vec<(String, Vec<&[u8]>)> = Vec::new();
+        for evidence in group.iter().flat_map(|j| j.finding.evidence_of(EvidenceKind::Candidate)) {
+            let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
+            if let Some(member) = &evidence.member {
+                file = format!("{file}({})", show(member));
+            }
+            let symbol = evidence.symbol.as_deref().unwrap_or_default();
+            match files.iter_mut().find(|(known, _)| *known == file) {
+                Some((_, symbols)) => symbols.push(symbol),
+                None => files.push((file, vec![symbol])),
             }
         }
+        files.sort_by_key(|(_, symbols)| std::cmp::Reverse(symbols.len()));
         let most = if self.style.verbose { usize::MAX } else { MOST };
-        for line in lines.iter().take(most) {
-            self.line("at hand", line)?;
+        for (file, symbols) in files.iter().take(most) {
+            let what = match symbols.as_slice() {
+                _ if group.len() == 1 => String::new(),
+                [symbol] => {
+                    format!(" defines {}", demangle(symbol).unwrap_or_else(|| show(symbol)))
+                }
+                several => format!(" defines {} of them", several.len()),
+            };
+            self.line("at hand", &format!("{file}{what}"))?;
         }
-        self.more(lines.len().saturating_sub(most), "files")
+        self.more(files.len().saturating_sub(most), "files")
     }
 
     fn explained(&mut self, finding: &Finding) -> io::Result<()> {
@@ -230,18 +234,14 @@ impl Page<'_> {
     fn summary(&mut self, report: &Report<'_>) -> io::Result<()> {
         let findings = &report.verdict.findings;
         let count = |level: Level, input: bool| {
-            findings
-                .iter()
-                .filter(|f| f.level == level && f.rule.group.is_input == input)
-                .count()
+            findings.iter().filter(|f| f.level == level && f.rule.group.is_input == input).count()
         };
         let (errors, warnings) = (count(Level::Error, false), count(Level::Warning, false));
         let open = count(Level::Error, true) + count(Level::Warning, true);
         let totals = &report.audit.totals;
         let roots = report.audit.closures.roots.len();
-        let plural = |n: usize, one: &str, many: &str| {
-            format!("{n} {}", if n == 1 { one } else { many })
-        };
+        let plural =
+            |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
         let mut read = vec![plural(totals.elf + totals.partial, "ELF file", "ELF files")];
         if totals.archives > 0 {
             read.push(plural(totals.archives, "archive", "archives"));

@@ -60,7 +60,8 @@ struct Entry<'a> {
 impl Cache {
     /// Takes a cache file apart; `None` where the loader would ignore it as a whole.
     pub fn parse(bytes: Box<[u8]>, big: bool) -> Option<Self> {
-        let mut cache = Self { bytes, big, format: Format::Old { first: 0, count: 0 }, hwcaps: vec![] };
+        let mut cache =
+            Self { bytes, big, format: Format::Old { first: 0, count: 0 }, hwcaps: vec![] };
         if cache.bytes.starts_with(NEW_MAGIC) {
             cache.set_new(0)?;
         } else if cache.bytes.starts_with(OLD_MAGIC) {
@@ -93,7 +94,7 @@ impl Cache {
         }
         self.format = Format::New { base, count };
         let extension = self.u32(base + 32)? as usize;
-        if base == 0 && extension != 0 && extension % 4 == 0 {
+        if base == 0 && extension != 0 && extension.is_multiple_of(4) {
             self.hwcaps = self.read_hwcaps(extension).unwrap_or_default();
         }
         Some(())

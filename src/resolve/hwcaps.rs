@@ -58,13 +58,10 @@ fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
     names.push("tls");
     let mut out: Vec<Vec<u8>> = Vec::new();
     for set in (1..1_u32 << names.len()).rev() {
-        let dir: String = (0..names.len())
-            .rev()
-            .filter(|bit| set & (1 << bit) != 0)
-            .map(|bit| format!("{}/", names[bit]))
-            .collect();
-        if !out.contains(&dir.clone().into_bytes()) {
-            out.push(dir.into_bytes());
+        let parts = (0..names.len()).rev().filter(|bit| set & (1 << bit) != 0);
+        let dir: Vec<u8> = parts.flat_map(|bit| [names[bit].as_bytes(), b"/"].concat()).collect();
+        if !out.contains(&dir) {
+            out.push(dir);
         }
     }
     out
@@ -77,7 +74,7 @@ mod tests {
     use crate::plan::Cpu;
 
     fn of(release: (u16, u16), cpu: &Cpu) -> Vec<String> {
-        let target = Target { is_64: true, big: false, machine: 62, flags: 0 };
+        let target = Target { is_64: true, big: false, machine: 62, flags: 0, machine_first: false };
         let machine = crate::format::elf::machine::of(target).unwrap();
         subdirs(machine, cpu, release)
             .into_iter()

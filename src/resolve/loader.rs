@@ -5,7 +5,7 @@ use super::cache::{Asker, Cache};
 use super::{Machine, hwcaps};
 use crate::facts::{Need, Place, View};
 use crate::format::elf::{Object, Target, Verdict, machine};
-use crate::id::{FastMap, FileId, Id as _, IdVec, LoaderId, StrId, Strings};
+use crate::id::{FastMap, FileId, IdVec, LoaderId, StrId, Strings};
 use crate::plan::Plan;
 
 /// What is assumed of a glibc whose binary does not tell.
@@ -147,86 +147,10 @@ impl Loaders {
         if let Some(known) = self.by_path.get(&key) {
             return Ok(*known);
         }
-        let loader = self.read(view, plan, strings, path, target, machine)?;
+        let loader = read(view, plan, strings, path, target, machine)?;
         let answer = loader.map(|loader| self.list.push(loader));
         self.by_path.insert(key, answer);
         Ok(answer)
-    }
-
-    fn read(
-        &self,
-        view: View<'_>,
-        plan: &Plan,
-        strings: &mut Strings,
-        path: StrId,
-        target: Target,
-        machine: Machine,
-    ) -> Result<Result<Loader, NoLoader>, Need> {
-        let text = strings.text(path).to_vec();
-        let name = text.rsplit(|b| *b == b'/').next().unwrap_or_default();
-        if name.starts_with(b"ld-musl-") {
-            return Ok(Err(NoLoader::UnknownFamily));
-        }
-        let Some(file) = file_for(view, &text, target)? else {
-            return Ok(Err(NoLoader::NotHere));
-        };
-        let own = view.interpreter(file)?;
-        if own.cache.is_none() && own.release.is_none() {
-            return Ok(Err(NoLoader::UnknownFamily));
-        }
-        let release = own.release.unwrap_or(ASSUMED_RELEASE);
-        let cache = match &own.cache {
-            Some(path) => match view.bytes(path)? {
-                Ok(bytes) => Cache::parse(bytes.into(), target.big),
-                Err(_) => None,
-            },
-            None => None,
-        };
-        let preload = match &own.preload {
-            Some(path) => match view.bytes(path)? {
-                Ok(bytes) => without_comments(bytes),
-                Err(_) => Vec::new(),
-            },
-            None => Vec::new(),
-        };
-        let mut guessed = None;
-        let mut dirs = own.system_dirs.clone();
-        if dirs.is_empty() {
-            dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
-            guessed = Some("the loader's default directories are guessed");
-        }
-        Ok(Ok(Loader {
-            path,
-            file: Some(file),
-            target: Target { machine_first: own.debian, ..target },
-            machine,
-            release,
-            system_dirs: dirs.iter().map(|dir| strings.id(dir)).collect(),
-            lib: own.lib.clone().unwrap_or_else(|| b"lib".to_vec()),
-            platform: hwcaps::platform(machine, &plan.cpu),
-            subdirs: hwcaps::subdirs(machine, &plan.cpu, release)
-                .iter()
-                .map(|dir| strings.id(dir))
-                .collect(),
-            active: hwcaps::active(machine, &plan.cpu, release),
-            cache,
-            preload: preload
-                .split(|b| matches!(b, b':' | b' ' | b'\t' | b'\n'))
-                .filter(|entry| !entry.is_empty())
-                .map(|entry| strings.id(entry))
-                .collect(),
-            guessed,
-        }))
-    }
-
-    /// All loaders that were read.
-    pub fn iter(&self) -> impl Iterator<Item = &Loader> {
-        self.list.iter()
-    }
-
-    /// True if `id` is one of these loaders.
-    pub fn contains(&self, id: LoaderId) -> bool {
-        id.index() < self.list.len()
     }
 }
 
@@ -242,6 +166,72 @@ impl Loader {
             legacy_hwcap: 1 | 1 << 1 | u64::from(cpu.avx512_1) << 2,
         }
     }
+}
+
+/// Reads the loader at `path`.
+fn read(
+    view: View<'_>,
+    plan: &Plan,
+    strings: &mut Strings,
+    path: StrId,
+    target: Target,
+    machine: Machine,
+) -> Result<Result<Loader, NoLoader>, Need> {
+    let text = strings.text(path).to_vec();
+    let name = text.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    if name.starts_with(b"ld-musl-") {
+        return Ok(Err(NoLoader::UnknownFamily));
+    }
+    let Some(file) = file_for(view, &text, target)? else {
+        return Ok(Err(NoLoader::NotHere));
+    };
+    let own = view.interpreter(file)?;
+    if own.cache.is_none() && own.release.is_none() {
+        return Ok(Err(NoLoader::UnknownFamily));
+    }
+    let release = own.release.unwrap_or(ASSUMED_RELEASE);
+    let cache = match &own.cache {
+        Some(path) => match view.bytes(path)? {
+            Ok(bytes) => Cache::parse(bytes.into(), target.big),
+            Err(_) => None,
+        },
+        None => None,
+    };
+    let preload = match &own.preload {
+        Some(path) => match view.bytes(path)? {
+            Ok(bytes) => without_comments(bytes),
+            Err(_) => Vec::new(),
+        },
+        None => Vec::new(),
+    };
+    let mut guessed = None;
+    let mut dirs = own.system_dirs.clone();
+    if dirs.is_empty() {
+        dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
+        guessed = Some("the loader's default directories are guessed");
+    }
+    Ok(Ok(Loader {
+        path,
+        file: Some(file),
+        target: Target { machine_first: own.debian, ..target },
+        machine,
+        release,
+        system_dirs: dirs.iter().map(|dir| strings.id(dir)).collect(),
+        lib: own.lib.clone().unwrap_or_else(|| b"lib".to_vec()),
+        platform: hwcaps::platform(machine, &plan.cpu),
+        subdirs: hwcaps::subdirs(machine, &plan.cpu, release)
+            .iter()
+            .map(|dir| strings.id(dir))
+            .collect(),
+        active: hwcaps::active(machine, &plan.cpu, release),
+        cache,
+        preload: preload
+            .split(|b| matches!(b, b':' | b' ' | b'\t' | b'\n'))
+            .filter(|entry| !entry.is_empty())
+            .map(|entry| strings.id(entry))
+            .collect(),
+        guessed,
+    }))
 }
 
 /// The file at `path` if a loader for `target` would take it; all other places count as absent.

@@ -5,10 +5,13 @@
 //! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again.
 
 pub mod cache;
-pub mod closure;
+mod closure;
 pub mod hwcaps;
 pub mod loader;
+mod mapping;
 pub mod order;
+mod paths;
+pub mod resolver;
 pub mod roots;
 pub mod search;
 pub mod tokens;

@@ -39,18 +39,15 @@ fn visit(
         // The root's own dependencies are not yet known to the loader when it sorts.
         let needs = if *module == ROOT { &[] } else { closure.needs(*module) };
         let dep = needs.get(*next).map(|edge| edge.to);
-        match dep {
-            Some(dep) => {
-                *next += 1;
-                let skip = dep == ROOT || closure.module(dep).how == How::Missing;
-                if !skip && !std::mem::replace(&mut seen[dep as usize], true) {
-                    stack.push((dep, 0));
-                }
+        if let Some(dep) = dep {
+            *next += 1;
+            let skip = dep == ROOT || closure.module(dep).how == How::Missing;
+            if !skip && !std::mem::replace(&mut seen[dep as usize], true) {
+                stack.push((dep, 0));
             }
-            None => {
-                order.push(*module);
-                stack.pop();
-            }
+        } else {
+            order.push(*module);
+            stack.pop();
         }
     }
 }

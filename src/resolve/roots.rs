@@ -3,8 +3,8 @@
 //! A root is a program, a file that was given by name, or a shared object that no other root of
 //! what is audited loads. `audit` calls [`Resolving::step`] until no fact is missing.
 
-use super::closure::Resolver;
 use super::loader::{Choice, NoLoader};
+use super::resolver::Resolver;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
 use crate::format::elf::Role;
@@ -82,7 +82,9 @@ impl Resolving {
     /// Begins with what the walk found: `given` are started by the names that were typed, `walked`
     /// lie in given directories.
     pub fn new(view: View<'_>, plan: &Plan, given: Vec<Start>, walked: Vec<Start>) -> Self {
-        let dynamic = |start: &Start| view.object(start.file).is_some_and(|o| o.is_dynamic());
+        let dynamic = |start: &Start| {
+            view.object(start.file).is_some_and(super::super::format::elf::Object::is_dynamic)
+        };
         let candidate = |start| Candidate { start, outcome: None };
         let mut sure: Vec<Candidate> = given.into_iter().filter(dynamic).map(candidate).collect();
         let mut perhaps = Vec::new();
@@ -251,7 +253,7 @@ fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &
     let mut todo: Vec<Root> = Vec::new();
     let mut seen: FastSet<FileId> = out.roots.iter().map(|closure| closure.root.file).collect();
     seen.extend(out.lone.keys());
-    for closure in out.roots.iter() {
+    for closure in &out.roots {
         for (module, file) in closure.found().skip(1) {
             if seen.insert(file) {
                 let path = closure.module(module).path;

@@ -2,14 +2,14 @@
 //! steps in their order, the directories of each, and what every candidate makes the loader do.
 
 use super::loader::Loader;
-use super::tokens::{self, Tokens};
+use super::paths::{DirList, Memo, Probe};
+use super::tokens::Tokens;
 use super::{Fatal, How};
 use crate::facts::{Need, Place, View};
 use crate::format::elf::Verdict;
-use crate::id::{FastMap, FastSet, FileId, StrId, Strings};
+use crate::id::{FileId, StrId, Strings};
 use crate::plan::Plan;
 use crate::tree::Errno;
-use std::sync::OnceLock;
 use std::sync::Arc;
 
 /// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
@@ -58,38 +58,6 @@ pub enum Found {
     Stop(StrId, Option<FileId>, &'static str),
 }
 
-/// A list of search directories and, once it is known which of them exist, the places to try.
-pub struct DirList {
-    dirs: Vec<StrId>,
-    ready: OnceLock<Box<[Probe]>>,
-}
-
-/// One directory to try: a search directory with one of the loader's subdirectories.
-#[derive(Clone, Copy)]
-struct Probe {
-    /// With its slash at the end; empty for the current directory.
-    path: StrId,
-    /// Which of the search directories it belongs to.
-    dir: u32,
-    /// It is a subdirectory that not every processor makes the loader try.
-    by_cpu: bool,
-    /// It is a subdirectory.
-    subdir: bool,
-    /// It depends on the current directory.
-    relative: bool,
-}
-
-impl DirList {
-    fn new(dirs: Vec<StrId>) -> Self {
-        Self { dirs, ready: OnceLock::new() }
-    }
-
-    /// The search directories.
-    pub fn dirs(&self) -> &[StrId] {
-        &self.dirs
-    }
-}
-
 /// Who asks: the object whose need is searched for.
 pub struct Requester<'a> {
     /// DT_RPATH lists in the order in which they are walked: its own, its requester's and so on,
@@ -99,28 +67,6 @@ pub struct Requester<'a> {
     pub runpath: Option<Arc<DirList>>,
     /// DF_1_NODEFLIB
     pub nodeflib: bool,
-}
-
-/// Results that hold for every root of a run.
-#[derive(Default)]
-pub struct Memo {
-    /// What lies at (directory, name).
-    places: FastMap<(StrId, StrId), (Place, StrId)>,
-    /// Directory lists by (text, origin, loader path).
-    lists: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
-    /// Default directories by loader path.
-    system: FastMap<StrId, Arc<DirList>>,
-    /// Whole searches of objects without any path of their own, by (loader path, name).
-    plain: FastMap<(StrId, StrId), (Found, bool)>,
-    /// Such searches that wait for facts which somebody has asked for in this round.
-    asked: FastSet<(StrId, StrId)>,
-}
-
-impl Memo {
-    /// The facts that were missing have been read: searches may be tried again.
-    pub fn new_round(&mut self) {
-        self.asked.clear();
-    }
 }
 
 /// One search in one root.
@@ -156,48 +102,6 @@ enum ListEnd {
 }
 
 impl Search<'_, '_> {
-    /// The directories of a DT_RPATH or DT_RUNPATH text of an object whose `$ORIGIN` is `origin`.
-    pub fn dirs(&mut self, text: StrId, origin: StrId) -> Arc<DirList> {
-        let key = (text, origin, self.loader.path);
-        if let Some(list) = self.memo.lists.get(&key) {
-            return Arc::clone(list);
-        }
-        let raw = self.strings.text(text).to_vec();
-        let origin = self.strings.text(origin).to_vec();
-        let mut list: Vec<StrId> = Vec::new();
-        if !raw.is_empty() {
-            for element in raw.split(|b| *b == b':') {
-                if let Some(dir) = self.element(element, &origin)
-                    && !list.contains(&dir)
-                {
-                    list.push(dir);
-                }
-            }
-        }
-        let list = Arc::new(DirList::new(list));
-        self.memo.lists.insert(key, Arc::clone(&list));
-        list
-    }
-
-    /// One element of a path list: tokens replaced, slashes at the end made one. An empty element
-    /// is the current directory; one that becomes empty is dropped.
-    fn element(&mut self, element: &[u8], origin: &[u8]) -> Option<StrId> {
-        if element.is_empty() {
-            return Some(self.strings.id(b""));
-        }
-        let mut dir = tokens::expand(element, self.tokens(origin))?;
-        if dir.is_empty() {
-            return None;
-        }
-        while dir.len() > 1 && dir.ends_with(b"/") {
-            dir.pop();
-        }
-        if !dir.ends_with(b"/") {
-            dir.push(b'/');
-        }
-        Some(self.strings.id(&dir))
-    }
-
     /// What tokens stand for in an object with this origin.
     pub fn tokens<'t>(&'t self, origin: &'t [u8]) -> Tokens<'t> {
         Tokens { origin, lib: &self.loader.lib, platform: self.loader.platform.map(str::as_bytes) }
@@ -263,11 +167,6 @@ impl Search<'_, '_> {
         }
     }
 
-    fn system(&mut self) -> Arc<DirList> {
-        let new = || Arc::new(DirList::new(self.loader.system_dirs.clone()));
-        Arc::clone(self.memo.system.entry(self.loader.path).or_insert_with(new))
-    }
-
     /// A need with a slash: opened as it is, relative to the current directory.
     fn open(&mut self, path: StrId) -> Option<Found> {
         let text = self.strings.text(path).to_vec();
@@ -329,47 +228,6 @@ impl Search<'_, '_> {
         }
         self.needs.push(Need::First { paths: unknown, target: Some(self.loader.target) });
         ListEnd::Unknown
-    }
-
-    /// Finds out which directories of a list exist; false if that is not known yet. Relative ones
-    /// always count as existing.
-    fn prepare(&mut self, list: &DirList) -> bool {
-        let mut probes = Vec::new();
-        let mut known = true;
-        for (number, dir) in list.dirs.iter().enumerate() {
-            let relative = !self.strings.text(*dir).starts_with(b"/");
-            for subdir in &self.loader.subdirs {
-                let text = [self.strings.text(*dir), self.strings.text(*subdir)].concat();
-                let exists = relative || self.exists(&text).unwrap_or_else(|| {
-                    known = false;
-                    false
-                });
-                if exists {
-                    let subdir = self.strings.text(*subdir).to_vec();
-                    probes.push(Probe {
-                        by_cpu: !subdir.is_empty() && !subdir.starts_with(b"tls/"),
-                        path: self.strings.id(&text),
-                        dir: u32::try_from(number).unwrap_or(u32::MAX),
-                        subdir: !subdir.is_empty(),
-                        relative,
-                    });
-                }
-            }
-        }
-        // Somebody else may have been as quick; the value would be the same.
-        known && list.ready.set(probes.into()).is_ok()
-    }
-
-    /// Whether a directory exists, with a missing fact asked for. Below a directory that does not
-    /// exist nothing does.
-    fn exists(&mut self, dir: &[u8]) -> Option<bool> {
-        match self.view.is_directory(dir) {
-            Ok(is) => Some(is),
-            Err(need) => {
-                self.needs.push(need);
-                None
-            }
-        }
     }
 
     fn trace_absent(&mut self, list: &DirList, probes: &[Probe], name: StrId, how: How) {

@@ -116,7 +116,12 @@ fn check_object(
                 (true, false, true) => Complaint::WeakMissing,
                 (true, false, false) => Complaint::Missing,
             };
-            issues.push(VersionIssue { requester: index, provider, version: text.into(), complaint });
+            issues.push(VersionIssue {
+                requester: index,
+                provider,
+                version: text.into(),
+                complaint,
+            });
         }
     }
     None

@@ -46,18 +46,19 @@ maps segments, is not foreseen.
 
 fn check(context: &Context<'_>) -> Vec<Finding> {
     let stopped = context.audit.blame.stopped.iter().map(|stop| {
-            let mut finding =
-                Finding::new(RULE.id, context.locate(stop.file), stop.text.to_owned());
-            finding.detail = Some(stop.object.clone());
-            finding.root = context.first_root(&stop.roots);
-            finding.when = Some(When::Load);
-            finding.evidence = context.roots(&stop.roots, Some(stop.site));
-            finding.witness =
-                finding.root.as_ref().map(|_| format!("file {}", context.quoted(stop.file)));
-            if !show(&stop.object).ends_with(&show(context.path(stop.file).as_os_str().as_encoded_bytes())) {
-                finding.library = Some(stop.object.clone());
-            }
-            finding
+        let mut finding = Finding::new(RULE.id, context.locate(stop.file), stop.text.to_owned());
+        finding.detail = Some(stop.object.clone());
+        finding.root = context.first_root(&stop.roots);
+        finding.when = Some(When::Load);
+        finding.evidence = context.roots(&stop.roots, Some(stop.site));
+        finding.witness =
+            finding.root.as_ref().map(|_| format!("file {}", context.quoted(stop.file)));
+        if !show(&stop.object)
+            .ends_with(&show(context.path(stop.file).as_os_str().as_encoded_bytes()))
+        {
+            finding.library = Some(stop.object.clone());
+        }
+        finding
     });
     stopped.chain(refused(context)).collect()
 }

@@ -47,7 +47,8 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
             let name = defect.table.name();
             let message = format!("{name} at {:#x} {}", defect.offset, defect.what);
             let mut finding = Finding::new(RULE.id, context.locate(file), message);
-            finding.detail = Some(format!("{name} at {:#x}: {}", defect.offset, defect.what).into());
+            finding.detail =
+                Some(format!("{name} at {:#x}: {}", defect.offset, defect.what).into());
             out.push(finding);
         }
     }

@@ -52,13 +52,16 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
             );
             let mut finding = Finding::new(RULE.id, context.locate(missing.file), message);
             finding.version = Some(missing.version.clone());
-            finding.library = context.view().object(missing.provider).and_then(|object| {
-                object.soname().map(<[u8]>::to_vec)
-            });
+            finding.library = context
+                .view()
+                .object(missing.provider)
+                .and_then(|object| object.soname().map(<[u8]>::to_vec));
             finding.root = context.first_root(&missing.roots);
             finding.when = Some(When::Load);
             finding.evidence = context.roots(&missing.roots, Some(missing.site));
-            finding.evidence.push(Evidence::at(EvidenceKind::Provider, context.shared_path(missing.provider)));
+            finding
+                .evidence
+                .push(Evidence::at(EvidenceKind::Provider, context.shared_path(missing.provider)));
             finding.witness = Some(format!(
                 "readelf -V {} | grep -w {}",
                 context.quoted(missing.provider),

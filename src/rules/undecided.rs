@@ -55,11 +55,13 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
             }
             (NoLoader::UnknownFamily, None) => "its loader follows rules that are not known".into(),
             (NoLoader::UnknownMachine, _) => format!("loader rules of {machine} are not known"),
-            (NoLoader::NotHere | NoLoader::Refused(_), _) => format!("this system has no loader for {machine}"),
+            (NoLoader::NotHere | NoLoader::Refused(_), _) => {
+                format!("this system has no loader for {machine}")
+            }
         };
         out.push(Finding::new(RULE.id, context.locate(*file), message));
     }
-    for closure in context.audit.closures.roots.iter() {
+    for closure in &context.audit.closures.roots {
         let loader = context.audit.resolver.loaders.get(closure.root.loader);
         let cases = [
             (closure.by_cpu, "what it loads depends on the processor"),

@@ -90,7 +90,7 @@ impl Context<'_> {
             .filter(|facts| {
                 let soname = facts.object().and_then(|object| object.soname());
                 let named = |path: &Path| path.file_name().map(OsStr::as_bytes) == Some(base);
-                facts.object().is_some_and(|object| object.is_dynamic())
+                facts.object().is_some_and(super::super::format::elf::Object::is_dynamic)
                     && (soname == Some(base)
                         || named(&facts.path)
                         || facts.names.iter().any(|path| named(path)))

@@ -41,9 +41,8 @@ impl Tree for DiskTree {
     }
 
     fn is_link(&self, path: &Path) -> bool {
-        Far::reach(path).is_ok_and(|far| {
-            rustix::fs::readlinkat(far.dir(), far.name(), Vec::new()).is_ok()
-        })
+        Far::reach(path)
+            .is_ok_and(|far| rustix::fs::readlinkat(far.dir(), far.name(), Vec::new()).is_ok())
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]

@@ -99,8 +99,7 @@ impl Tree for MemTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
         match self.walk(path)?.1 {
             Entry::File(bytes, inode) => {
-                let stat =
-                    Stat { dev: 1, ino: *inode, len: bytes.len() as u64, ..Stat::default() };
+                let stat = Stat { dev: 1, ino: *inode, len: bytes.len() as u64, ..Stat::default() };
                 Ok(Opened::File(Handle::memory(bytes.clone(), stat)))
             }
             Entry::Directory | Entry::Link(_) => Ok(Opened::Directory),

@@ -7,6 +7,7 @@
 //! `facts::collect` asks it, and `walk` lists what is below the given paths.
 
 mod disk;
+mod list;
 mod mem;
 pub mod walk;
 

@@ -6,20 +6,17 @@
 //! waits. The result is sorted by path and does not depend on timing. `audit` calls it.
 
 use super::disk::{self, DiskTree};
+use super::list::{Job, Lister};
 use super::{Errno, Handle, Kind, Special, Stat, Tree};
 use crate::format::{SNIFF_LEN, Sniffed, sniff};
 use crate::id::FastSet;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-
-/// Entries handed from the lister to the workers at a time.
-const BATCH: usize = 128;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// A file that is worth reading: open, with its first bytes.
 pub struct Candidate {
@@ -140,13 +137,6 @@ pub fn describe(errno: Errno) -> String {
     }
 }
 
-struct Job {
-    path: PathBuf,
-    is_link: bool,
-    /// The path was given, not met in a directory.
-    given: bool,
-}
-
 /// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
 /// entries for a progress line.
 pub fn walk<T: Send>(
@@ -167,12 +157,10 @@ pub fn walk<T: Send>(
         let receiver = Mutex::new(receiver);
         let parts = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
-                .map(|_| {
-                    scope.spawn(|| Worker { consume, claimed: &claimed, seen }.run(&receiver))
-                })
+                .map(|_| scope.spawn(|| Worker { consume, claimed: &claimed, seen }.run(&receiver)))
                 .collect();
             lister.list(&round, sender, &mut out);
-            workers.into_iter().map(|w| w.join()).collect::<Vec<_>>()
+            workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
         });
         let mut linked = Vec::new();
         for part in parts {
@@ -188,9 +176,8 @@ pub fn walk<T: Send>(
         }
         round = lister.outside(linked).iter().map(look).collect();
     }
-    out.entries.sort_unstable_by(|a, b| {
-        a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes())
-    });
+    out.entries
+        .sort_unstable_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     out.entries.dedup_by(|b, a| {
         let same = a.path == b.path;
         if same && a.item.is_none() {
@@ -201,157 +188,6 @@ pub fn walk<T: Send>(
     out.problems.sort_unstable();
     out.problems.dedup();
     out
-}
-
-/// Finds names; runs on the calling thread.
-struct Lister {
-    /// Directories that are walked, with links resolved.
-    walked: Vec<PathBuf>,
-    /// Given files that were already handed out.
-    files: FastSet<PathBuf>,
-}
-
-impl Lister {
-    fn new(given: &[Given]) -> Self {
-        let walked = given
-            .iter()
-            .filter(|given| given.kind == Ok(Kind::Directory))
-            .filter_map(|given| DiskTree.real_path(&given.path).ok())
-            .collect();
-        Self { walked, files: FastSet::default() }
-    }
-
-    /// Of `linked` directories, those that lie outside everything walked so far, each once.
-    fn outside(&mut self, mut linked: Vec<PathBuf>) -> Vec<PathBuf> {
-        linked.sort_unstable();
-        linked.retain(|link| {
-            let Ok(real) = DiskTree.real_path(link) else { return false };
-            let new = !self.walked.iter().any(|dir| real.starts_with(dir));
-            if new {
-                self.walked.push(real);
-            }
-            new
-        });
-        linked
-    }
-
-    fn list<T>(&mut self, given: &[Given], sender: SyncSender<Vec<Job>>, out: &mut Walked<T>) {
-        let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
-        for Given { path, kind } in given {
-            match *kind {
-                Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
-                Ok(Kind::File) => {
-                    if self.files.insert(path.clone()) {
-                        batch.push(Job { path: path.clone(), is_link: false, given: true });
-                    }
-                }
-                Ok(Kind::Special(special)) => out.special(path, special),
-                Err(errno) => out.unreadable(path, errno),
-            }
-        }
-        batch.flush();
-    }
-
-    fn list_directory<T>(top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
-        for entry in walkdir::WalkDir::new(top).follow_root_links(true) {
-            match entry {
-                Ok(entry) => {
-                    let kind = entry.file_type();
-                    if kind.is_file() || kind.is_symlink() {
-                        if entry.depth() > 0 {
-                            let is_link = kind.is_symlink();
-                            batch.push(Job { path: entry.into_path(), is_link, given: false });
-                        }
-                    } else if let Some(special) = special(kind) {
-                        out.special(entry.path(), special);
-                    }
-                }
-                Err(error) => {
-                    let path = error.path().unwrap_or(top).to_path_buf();
-                    let errno = error.io_error().and_then(Errno::from_io_error);
-                    if errno == Some(Errno::NAMETOOLONG) {
-                        list_deep(path, batch, out);
-                    } else {
-                        out.unreadable(&path, errno.unwrap_or(Errno::IO));
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn special(kind: std::fs::FileType) -> Option<Special> {
-    if kind.is_fifo() {
-        Some(Special::Fifo)
-    } else if kind.is_socket() {
-        Some(Special::Socket)
-    } else if kind.is_char_device() || kind.is_block_device() {
-        Some(Special::Device)
-    } else {
-        None
-    }
-}
-
-/// Goes on below a directory whose path is too long for one system call.
-fn list_deep<T>(top: PathBuf, batch: &mut Batch, out: &mut Walked<T>) {
-    use rustix::fs::{FileType, Mode, OFlags};
-    let mut todo = vec![top];
-    while let Some(dir) = todo.pop() {
-        let listing = disk::Far::reach(&dir).and_then(|far| {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            rustix::fs::openat(far.dir(), far.name(), flags, Mode::empty())
-                .and_then(rustix::fs::Dir::new)
-        });
-        let listing = match listing {
-            Ok(listing) => listing,
-            Err(errno) => {
-                out.unreadable(&dir, errno);
-                continue;
-            }
-        };
-        for entry in listing {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(errno) => {
-                    out.unreadable(&dir, errno);
-                    break;
-                }
-            };
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            let path = dir.join(std::ffi::OsStr::from_bytes(name));
-            match entry.file_type() {
-                FileType::Directory => todo.push(path),
-                FileType::Symlink => batch.push(Job { path, is_link: true, given: false }),
-                kind => match disk::kind_of(kind) {
-                    Kind::Special(special) => out.special(&path, special),
-                    Kind::File | Kind::Directory => batch.push(Job { path, is_link: false, given: false }),
-                },
-            }
-        }
-    }
-}
-
-struct Batch {
-    jobs: Vec<Job>,
-    sender: SyncSender<Vec<Job>>,
-}
-
-impl Batch {
-    fn push(&mut self, job: Job) {
-        self.jobs.push(job);
-        if self.jobs.len() == BATCH {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        let jobs = std::mem::replace(&mut self.jobs, Vec::with_capacity(BATCH));
-        // A worker that panicked has closed the channel; its panic is raised when it is joined.
-        let _ = self.sender.send(jobs);
-    }
 }
 
 struct Worker<'a, F> {
@@ -431,12 +267,12 @@ impl<T> Walked<T> {
         self.problems.push(Problem { path: path.to_path_buf(), reason });
     }
 
-    fn unreadable(&mut self, path: &Path, errno: Errno) {
+    pub(super) fn unreadable(&mut self, path: &Path, errno: Errno) {
         self.totals.skip(errno);
         self.problem(path, describe(errno));
     }
 
-    fn special(&mut self, path: &Path, special: Special) {
+    pub(super) fn special(&mut self, path: &Path, special: Special) {
         self.totals.special += 1;
         self.problem(path, format!("it is {}, which is not read", special.describe()));
     }

@@ -89,21 +89,24 @@ impl Dynamic {
             elf::DT_FLAGS_1 => self.flags_1 = value,
             elf::DT_SYMBOLIC => self.symbolic_tag = true,
             elf::DT_BIND_NOW => self.bind_now_tag = true,
-            elf::DT_STRTAB => self.strtab = self.address(value),
-            elf::DT_SYMTAB => self.symtab = self.address(value),
-            elf::DT_HASH => self.hash = self.address(value),
-            elf::DT_GNU_HASH => self.gnu_hash = self.address(value),
-            elf::DT_VERSYM => self.versym = self.address(value),
-            elf::DT_VERNEED => self.verneed = self.address(value),
-            elf::DT_VERDEF => self.verdef = self.address(value),
-            elf::DT_RELA => self.rela = self.address(value),
-            elf::DT_REL => self.rel = self.address(value),
-            elf::DT_JMPREL => self.jmprel = self.address(value),
+            elf::DT_STRTAB => self.strtab = Some(self.address(value)),
+            elf::DT_SYMTAB => self.symtab = Some(self.address(value)),
+            elf::DT_HASH => self.hash = Some(self.address(value)),
+            elf::DT_GNU_HASH => self.gnu_hash = Some(self.address(value)),
+            elf::DT_VERSYM => self.versym = Some(self.address(value)),
+            elf::DT_VERNEED => self.verneed = Some(self.address(value)),
+            elf::DT_VERDEF => self.verdef = Some(self.address(value)),
+            elf::DT_RELA => self.rela = Some(self.address(value)),
+            elf::DT_REL => self.rel = Some(self.address(value)),
+            elf::DT_JMPREL => self.jmprel = Some(self.address(value)),
             elf::DT_RELR => {
                 self.relr = true;
                 self.address(value);
             }
-            elf::DT_INIT | elf::DT_FINI | elf::DT_INIT_ARRAY | elf::DT_FINI_ARRAY
+            elf::DT_INIT
+            | elf::DT_FINI
+            | elf::DT_INIT_ARRAY
+            | elf::DT_FINI_ARRAY
             | elf::DT_PLTGOT => {
                 self.address(value);
             }
@@ -111,22 +114,22 @@ impl Dynamic {
         }
     }
 
-    fn address(&mut self, value: u64) -> Option<u64> {
+    fn address(&mut self, value: u64) -> u64 {
         self.addresses.push(value);
-        Some(value)
+        value
     }
 
     pub(super) fn symbolic(&self) -> bool {
-        self.symbolic_tag || self.flags & u64::from(elf::DF_SYMBOLIC.0) != 0
+        self.symbolic_tag || self.flags & elf::DF_SYMBOLIC.0 != 0
     }
 
     pub(super) fn bind_now(&self) -> bool {
         self.bind_now_tag
-            || self.flags & u64::from(elf::DF_BIND_NOW.0) != 0
-            || self.flags_1 & u64::from(elf::DF_1_NOW.0) != 0
+            || self.flags & elf::DF_BIND_NOW.0 != 0
+            || self.flags_1 & elf::DF_1_NOW.0 != 0
     }
 
     pub(super) fn has_flag_1(&self, flag: elf::DynamicFlags1) -> bool {
-        self.flags_1 & u64::from(flag.0) != 0
+        self.flags_1 & flag.0 != 0
     }
 }

@@ -147,7 +147,7 @@ impl Header {
                 big,
                 kind: raw.e_type(e).0,
                 machine: raw.e_machine(e).0,
-                version: raw.e_version(e).into(),
+                version: raw.e_version(e),
                 flags: raw.e_flags(e).0,
                 phoff: raw.e_phoff(e).into(),
                 phentsize: raw.e_phentsize(e),

@@ -43,7 +43,7 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
             && text.len() < 4096
             && text.starts_with(b"/")
             && text.ends_with(b"/")
-            && text.iter().all(|b| b.is_ascii_graphic());
+            && text.iter().all(u8::is_ascii_graphic);
         if is_dir {
             run.push(text.to_vec());
         } else if out.system_dirs.is_empty() && !run.is_empty() {
@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn a_store_loader_has_its_own_places() {
-        let found = scan(b"/nix/store/abc-glibc-2.40/lib/\0\0/nix/store/abc-glibc-2.40/etc/ld.so.cache\0");
+        let found =
+            scan(b"/nix/store/abc-glibc-2.40/lib/\0\0/nix/store/abc-glibc-2.40/etc/ld.so.cache\0");
         assert_eq!(found.system_dirs, [b"/nix/store/abc-glibc-2.40/lib/".to_vec()]);
         assert_eq!(found.lib.as_deref(), Some(&b"lib"[..]));
         assert_eq!(found.release, None);

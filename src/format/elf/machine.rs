@@ -32,7 +32,7 @@ pub enum Effect {
 pub struct Machine {
     /// The name in reports, as `readelf` and package names have it.
     pub name: &'static str,
-    machine: elf::Machine,
+    number: elf::Machine,
     is_64: bool,
     /// Relocation type to effect.
     pub effect: fn(u32) -> Effect,
@@ -47,7 +47,7 @@ pub struct Machine {
 const MACHINES: &[Machine] = &[
     Machine {
         name: "x86_64",
-        machine: elf::EM_X86_64,
+        number: elf::EM_X86_64,
         is_64: true,
         effect: x86_64,
         cache_flags: &[0x0303],
@@ -56,7 +56,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "x32",
-        machine: elf::EM_X86_64,
+        number: elf::EM_X86_64,
         is_64: false,
         effect: x86_64,
         cache_flags: &[0x0803],
@@ -65,7 +65,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "i386",
-        machine: elf::EM_386,
+        number: elf::EM_386,
         is_64: false,
         effect: i386,
         cache_flags: &[0x0003, 1],
@@ -76,9 +76,7 @@ const MACHINES: &[Machine] = &[
 
 /// The row of the machine that `target` names, if its loader rules are known.
 pub fn of(target: Target) -> Option<&'static Machine> {
-    MACHINES.iter().find(|m| {
-        m.machine.0 == target.machine && m.is_64 == target.is_64 && !target.big
-    })
+    MACHINES.iter().find(|m| m.number.0 == target.machine && m.is_64 == target.is_64 && !target.big)
 }
 
 /// The name of a machine for reports: the row's, else its number.

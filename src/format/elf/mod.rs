@@ -6,9 +6,11 @@
 
 mod dynamic;
 pub mod hash;
+mod hash_table;
 mod header;
 pub mod interpreter;
 pub mod machine;
+mod pieces;
 mod read;
 pub mod relocs;
 mod segments;

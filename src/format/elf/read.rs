@@ -3,10 +3,12 @@
 //! moved a table away), then takes out what is kept.
 
 use super::dynamic::Dynamic;
+use super::hash_table::HashTable;
 use super::header::Header;
+use super::pieces::{Piece, pieces, read_pieces};
 use super::relocs::{Place, Places};
 use super::segments::Segments;
-use super::tables::{HashTable, Symbol, Tables};
+use super::tables::{Symbol, Tables};
 use super::{
     Ident, Need, Object, RefKind, Reference, Role, Str, TextBuilder, Versions, hash, machine,
     versions,
@@ -17,11 +19,6 @@ use crate::tree::Handle;
 use object::{Endianness, elf};
 use std::cell::Cell;
 use std::ops::Range;
-
-/// Tables that lie closer than this are read in one go.
-const GAP: u64 = 64 << 10;
-/// The most that is read of a table whose end nothing tells.
-const OPEN_END: u64 = 4 << 20;
 
 /// Reads the object in `file`, whose first bytes are `head`.
 pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadError> {
@@ -99,22 +96,10 @@ thread_local! {
     static SCRATCH: Cell<Scratch> = Cell::new(Scratch::default());
 }
 
-/// Where one table lies: in the file, and then in the buffer.
-#[derive(Clone)]
-struct Piece {
-    table: Table,
-    offset: u64,
-    len: u64,
-    at: Range<usize>,
-}
-
 impl Reader<'_> {
     fn read(&mut self, object: &mut Object) -> Result<(), ReadError> {
         let Some((offset, size)) = self.segments.dynamic else {
-            object.role = match self.segments.hollow_dynamic {
-                true => Role::Debug,
-                false => Role::Static,
-            };
+            object.role = if self.segments.hollow_dynamic { Role::Debug } else { Role::Static };
             object.refused = self.refusal(object, None);
             return Ok(());
         };
@@ -178,9 +163,9 @@ impl Reader<'_> {
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
         // Programs hold half of all table bytes and are hardly ever asked for a definition.
         let keep = self.wants.tables || dynamic.soname.is_some() || object.interp.is_none();
-        let mut pieces = self.pieces(dynamic, &mut object.defects);
+        let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
         let mut bytes = if keep { Vec::new() } else { std::mem::take(&mut self.scratch.tables) };
-        self.read_pieces(&mut bytes, &mut pieces, &mut object.defects)?;
+        read_pieces(self.file, &mut bytes, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
         let strings = place(Table::Strings).unwrap_or(0..0);
         self.take_strings(object, dynamic, &bytes[strings.clone()]);
@@ -195,7 +180,12 @@ impl Reader<'_> {
             count: 0,
             bytes,
         };
-        tables.set_hash(place(Table::GnuHash), place(Table::SysvHash), &pieces, &mut object.defects);
+        tables.set_hash(
+            place(Table::GnuHash),
+            place(Table::SysvHash),
+            &pieces,
+            &mut object.defects,
+        );
         object.may_copy = object.role == Role::Program
             && (object.header.kind == elf::ET_EXEC.0
                 || dynamic.has_flag_1(elf::DF_1_PIE)
@@ -205,90 +195,6 @@ impl Reader<'_> {
             object.tables = Some(tables);
         } else {
             self.scratch.tables = tables.bytes;
-        }
-        Ok(())
-    }
-
-    /// The tables with their places in the file, in file order, each ending at the latest where the
-    /// next one starts.
-    fn pieces(&self, dynamic: &Dynamic, defects: &mut Vec<Defect>) -> Vec<Piece> {
-        let mut starts: Vec<u64> = dynamic
-            .addresses
-            .iter()
-            .filter_map(|vaddr| self.segments.file_offset(*vaddr, Table::Dynamic).ok())
-            .map(|(offset, _)| offset)
-            .collect();
-        starts.sort_unstable();
-        let wanted = [
-            (Table::SysvHash, dynamic.hash.filter(|_| dynamic.gnu_hash.is_none())),
-            (Table::GnuHash, dynamic.gnu_hash),
-            (Table::Symbols, dynamic.symtab),
-            (Table::Strings, dynamic.strtab),
-            (Table::Versym, dynamic.versym),
-            (Table::Verneed, dynamic.verneed),
-            (Table::Verdef, dynamic.verdef),
-        ];
-        let mut pieces = Vec::new();
-        for (table, vaddr) in wanted {
-            let Some(vaddr) = vaddr else {
-                if matches!(table, Table::Symbols | Table::Strings) {
-                    defects.push(Defect::new(table, 0, "is not named by the dynamic section"));
-                }
-                continue;
-            };
-            match self.segments.file_offset(vaddr, table) {
-                Ok((offset, rest)) => {
-                    let len = match (table, dynamic.strsz) {
-                        (Table::Strings, Some(size)) => size,
-                        _ => starts
-                            .iter()
-                            .find(|start| **start > offset)
-                            .map_or(OPEN_END, |next| next - offset),
-                    };
-                    if table == Table::Strings && len > rest {
-                        let what = "is longer than the segment it lies in";
-                        defects.push(Defect::new(table, offset, what));
-                    }
-                    pieces.push(Piece { table, offset, len: len.min(rest), at: 0..0 });
-                }
-                Err(defect) => defects.push(defect),
-            }
-        }
-        pieces.sort_by_key(|piece| piece.offset);
-        pieces
-    }
-
-    /// Reads the pieces into one buffer and tells each where it lies there.
-    fn read_pieces(
-        &self,
-        buffer: &mut Vec<u8>,
-        pieces: &mut [Piece],
-        defects: &mut Vec<Defect>,
-    ) -> Result<(), ReadError> {
-        let file_len = self.file.stat().len;
-        let runs = runs(pieces, file_len);
-        let size: u64 = runs.iter().map(|run| run.len).sum();
-        // What a longer file left behind is read over or not looked at.
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        if buffer.len() < size {
-            buffer.reserve_exact(size - buffer.len());
-            buffer.resize(size, 0);
-        }
-        let mut base = 0;
-        for run in runs {
-            let len = usize::try_from(run.len).unwrap_or(0);
-            let n = self.file.read_at(&mut buffer[base..base + len], run.offset)?;
-            for piece in &mut pieces[run.pieces] {
-                let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
-                let room = (n - into) as u64;
-                if piece.len > room {
-                    let at = piece.offset + room;
-                    defects.push(Defect::new(piece.table, at, "ends beyond the end of the file"));
-                }
-                let start = base + into;
-                piece.at = start..start + usize::try_from(piece.len.min(room)).unwrap_or(0);
-            }
-            base += len;
         }
         Ok(())
     }
@@ -417,34 +323,13 @@ impl Reader<'_> {
     }
 }
 
-/// Pieces that one `pread` covers.
-struct Run {
-    offset: u64,
-    len: u64,
-    pieces: Range<usize>,
-}
-
-/// Groups pieces, which are sorted by offset, where at most [`GAP`] bytes lie between them.
-fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
-    for (i, piece) in pieces.iter().enumerate() {
-        let end = (piece.offset + piece.len).min(file_len);
-        match runs.last_mut() {
-            Some(run) if piece.offset <= run.offset + run.len + GAP => {
-                run.len = run.len.max(end.saturating_sub(run.offset));
-                run.pieces.end = i + 1;
-            }
-            _ => {
-                let len = end.saturating_sub(piece.offset);
-                runs.push(Run { offset: piece.offset, len, pieces: i..i + 1 });
-            }
-        }
-    }
-    runs
-}
-
 /// What kind of reference a symbol is, if it is one.
-fn ref_kind(object: &Object, symbol: &Symbol<'_>, unhashed: bool, tables: &Tables) -> Option<RefKind> {
+fn ref_kind(
+    object: &Object,
+    symbol: &Symbol<'_>,
+    unhashed: bool,
+    tables: &Tables,
+) -> Option<RefKind> {
     if super::tables::binds_local(symbol.visibility) {
         return None;
     }
@@ -511,134 +396,5 @@ impl Object {
         });
         object.defects.push(defect);
         object
-    }
-}
-
-impl Tables {
-    /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
-    fn unhashed_end(&self) -> u32 {
-        match &self.hash {
-            HashTable::Gnu { base, buckets, .. } if self.any_bucket(buckets) => {
-                (*base).min(self.count)
-            }
-            _ => self.count,
-        }
-    }
-
-    fn any_bucket(&self, buckets: &Range<usize>) -> bool {
-        self.bytes[buckets.clone()].iter().any(|b| *b != 0)
-    }
-
-    fn u32_at(&self, range: &Range<usize>, index: usize) -> Option<u32> {
-        let at = range.start.checked_add(index.checked_mul(4)?)?;
-        let raw = self.bytes.get(at..at + 4).filter(|_| at + 4 <= range.end)?.try_into().ok()?;
-        Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
-    }
-
-    /// Validates the hash table and counts the symbols.
-    fn set_hash(
-        &mut self,
-        gnu: Option<Range<usize>>,
-        sysv: Option<Range<usize>>,
-        pieces: &[Piece],
-        defects: &mut Vec<Defect>,
-    ) {
-        let symbol_size = if self.is_64 { 24 } else { 16 };
-        let present = u32::try_from(self.symbols.len() / symbol_size).unwrap_or(u32::MAX);
-        let offset = |table| pieces.iter().find(|p| p.table == table).map_or(0, |p| p.offset);
-        self.count = present;
-        if let Some(range) = gnu {
-            match self.gnu_table(&range) {
-                Ok(hash) => self.hash = hash,
-                Err(what) => {
-                    defects.push(Defect::new(Table::GnuHash, offset(Table::GnuHash), what));
-                }
-            }
-            if let Some(count) = self.gnu_count() {
-                if count > present {
-                    let what = "ends before the last symbol that its hash table lists";
-                    defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
-                }
-                self.count = count.min(present);
-            }
-        } else if let Some(range) = sysv {
-            match self.sysv_table(&range) {
-                Ok((hash, count)) => {
-                    if count > present {
-                        let what = "ends before the last symbol that its hash table lists";
-                        defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
-                    }
-                    self.hash = hash;
-                    self.count = count.min(present);
-                }
-                Err(what) => {
-                    defects.push(Defect::new(Table::SysvHash, offset(Table::SysvHash), what));
-                }
-            }
-        }
-    }
-
-    fn gnu_table(&self, range: &Range<usize>) -> Result<HashTable, &'static str> {
-        let short = "ends before its own header says";
-        let word = |index| self.u32_at(range, index).ok_or(short);
-        let (bucket_count, base, bloom_count, shift) = (word(0)?, word(1)?, word(2)?, word(3)?);
-        if bucket_count == 0 {
-            return Ok(HashTable::None);
-        }
-        // dl-setup_hash.c asserts a power of two.
-        if !bloom_count.is_power_of_two() {
-            return Err("has a Bloom filter whose size is not a power of two");
-        }
-        let bloom_size = (bloom_count as usize).checked_mul(if self.is_64 { 8 } else { 4 });
-        let bloom_end = bloom_size.and_then(|size| (range.start + 16).checked_add(size)).ok_or(short)?;
-        let buckets_end = (bucket_count as usize)
-            .checked_mul(4)
-            .and_then(|size| bloom_end.checked_add(size))
-            .filter(|end| *end <= range.end)
-            .ok_or(short)?;
-        Ok(HashTable::Gnu {
-            bloom: range.start + 16..bloom_end,
-            shift,
-            buckets: bloom_end..buckets_end,
-            chains: buckets_end..range.end,
-            base,
-        })
-    }
-
-    /// The number of symbols by the end of the last chain; nothing if no symbol is hashed.
-    fn gnu_count(&self) -> Option<u32> {
-        let HashTable::Gnu { buckets, chains, base, .. } = &self.hash else { return None };
-        let last = (0..buckets.len() / 4).filter_map(|i| self.u32_at(buckets, i)).max()?;
-        if last == 0 {
-            return None;
-        }
-        let mut symbol = last;
-        while self.u32_at(chains, symbol.checked_sub(*base)? as usize)? & 1 == 0 {
-            symbol = symbol.checked_add(1)?;
-        }
-        symbol.checked_add(1)
-    }
-
-    fn sysv_table(&self, range: &Range<usize>) -> Result<(HashTable, u32), &'static str> {
-        let short = "ends before its own header says";
-        let bucket_count = self.u32_at(range, 0).ok_or(short)?;
-        let chain_count = self.u32_at(range, 1).ok_or(short)?;
-        let end = |start: usize, count: u32| {
-            (count as usize)
-                .checked_mul(4)
-                .and_then(|size| start.checked_add(size))
-                .filter(|end| *end <= range.end)
-                .ok_or(short)
-        };
-        let buckets_end = end(range.start + 8, bucket_count)?;
-        let chains_end = end(buckets_end, chain_count)?;
-        if bucket_count == 0 {
-            return Ok((HashTable::None, chain_count));
-        }
-        let hash = HashTable::Sysv {
-            buckets: range.start + 8..buckets_end,
-            chains: buckets_end..chains_end,
-        };
-        Ok((hash, chain_count))
     }
 }

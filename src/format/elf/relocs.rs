@@ -77,11 +77,7 @@ pub struct Relocations {
 pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
     let mut out = Relocations::default();
     let places = &object.relocations;
-    let tables = [
-        (places.rel, false),
-        (places.rela, true),
-        (places.plt, places.plt_is_rela),
-    ];
+    let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
     for (place, addends) in tables {
         let Some(place) = place else { continue };
         let mut at = 0;

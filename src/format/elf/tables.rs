@@ -7,6 +7,7 @@
 
 use super::Object;
 use super::hash;
+use super::hash_table::HashTable;
 use crate::format::c_string;
 use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, elf};
@@ -29,25 +30,6 @@ pub struct Tables {
     pub(super) hash: HashTable,
     /// How many symbols there are, as far as the hash table or the place of the next table tell.
     pub(super) count: u32,
-}
-
-/// The hash table the loader uses: GNU if there is one, else SysV (`elf/dl-setup_hash.c`).
-#[derive(Debug, Clone)]
-pub(super) enum HashTable {
-    /// No table, or one without buckets: nothing is ever found.
-    None,
-    Gnu {
-        bloom: Range<usize>,
-        shift: u32,
-        buckets: Range<usize>,
-        /// From the word of symbol `base` on.
-        chains: Range<usize>,
-        base: u32,
-    },
-    Sysv {
-        buckets: Range<usize>,
-        chains: Range<usize>,
-    },
 }
 
 /// A question to one object: is there a definition of this name that this reference may have?
@@ -126,7 +108,10 @@ impl Symbol<'_> {
     pub fn is_export(&self) -> bool {
         self.section != elf::SHN_UNDEF.0
             && self.is_findable()
-            && matches!(elf::SymbolBind(self.bind), elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
+            && matches!(
+                elf::SymbolBind(self.bind),
+                elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE
+            )
             && !binds_local(self.visibility)
     }
 }
@@ -170,7 +155,7 @@ fn has_place(value: u64, section: u16, kind: u8) -> bool {
 }
 
 /// How the chain of one object goes on after one of its symbols was looked at.
-enum Step {
+pub(super) enum Step {
     Take(Candidate),
     Next,
 }
@@ -333,22 +318,11 @@ impl Tables {
         })
     }
 
-    /// Calls `visit` for every symbol that the GNU hash table lists, with its hash less the lowest
-    /// bit; answers false if the object has no such table.
-    pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
-        let HashTable::Gnu { chains, base, .. } = &self.hash else { return false };
-        for (place, word) in self.bytes[chains.clone()].chunks_exact(4).enumerate() {
-            let symbol = base.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
-            if symbol >= self.count {
-                break;
-            }
-            visit(self.to_u32(word) & !1, symbol);
-        }
-        true
-    }
-
     /// True for a definition that a lookup can find; a quick look at one entry.
-    pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> bool {
+    pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
+        &self,
+        index: u32,
+    ) -> bool {
         let e = endian(self.big);
         self.raw::<H>(index).is_some_and(|symbol| {
             let value: u64 = symbol.st_value(e).into();
@@ -380,81 +354,13 @@ impl Tables {
         Some(if self.big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) })
     }
 
-    fn to_u32(&self, word: &[u8]) -> u32 {
+    pub(super) fn to_u32(&self, word: &[u8]) -> u32 {
         let raw = word.try_into().unwrap_or([0; 4]);
         if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }
     }
 
-    fn word(&self, range: &Range<usize>, index: usize) -> Option<u32> {
+    pub(super) fn word(&self, range: &Range<usize>, index: usize) -> Option<u32> {
         let at = range.start.checked_add(index.checked_mul(4)?)?;
         (at + 4 <= range.end).then(|| self.to_u32(&self.bytes[at..at + 4]))
-    }
-
-    fn bloom_passes(&self, bloom: &Range<usize>, shift: u32, hash: u32, bits: u32) -> bool {
-        let size = bits as usize / 8;
-        let words = bloom.len() / size;
-        if words == 0 {
-            return false;
-        }
-        let at = bloom.start + ((hash / bits) as usize & (words - 1)) * size;
-        let raw = &self.bytes[at..at + size];
-        let word = if bits == 64 {
-            let raw = raw.try_into().unwrap_or([0; 8]);
-            if self.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }
-        } else {
-            u64::from(self.to_u32(raw))
-        };
-        let second = hash.checked_shr(shift).unwrap_or(0);
-        (word >> (hash % bits)) & (word >> (second % bits)) & 1 != 0
-    }
-
-    fn walk_gnu(
-        &self,
-        buckets: &Range<usize>,
-        chains: &Range<usize>,
-        base: u32,
-        hash: u32,
-        visit: &mut impl FnMut(u32) -> Step,
-    ) -> Option<Candidate> {
-        let count = buckets.len() / 4;
-        let first = self.word(buckets, hash as usize % count.max(1))?;
-        if first == 0 {
-            return None;
-        }
-        let mut symbol = first;
-        loop {
-            let word = self.word(chains, symbol.checked_sub(base)? as usize)?;
-            if (word ^ hash) >> 1 == 0
-                && let Step::Take(candidate) = visit(symbol)
-            {
-                return Some(candidate);
-            }
-            if word & 1 != 0 {
-                return None;
-            }
-            symbol = symbol.checked_add(1)?;
-        }
-    }
-
-    fn walk_sysv(
-        &self,
-        buckets: &Range<usize>,
-        chains: &Range<usize>,
-        hash: u32,
-        visit: &mut impl FnMut(u32) -> Step,
-    ) -> Option<Candidate> {
-        let count = buckets.len() / 4;
-        let mut symbol = self.word(buckets, hash as usize % count.max(1))?;
-        // A chain that is longer than the table runs in a circle.
-        for _ in 0..=chains.len() / 4 {
-            if symbol == 0 {
-                return None;
-            }
-            if let Step::Take(candidate) = visit(symbol) {
-                return Some(candidate);
-            }
-            symbol = self.word(chains, symbol as usize)?;
-        }
-        None
     }
 }

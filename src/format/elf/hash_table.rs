@@ -1,0 +1,244 @@
+//! The hash table of an object: which kind there is, whether it holds together, and the walk through
+//! one of its chains. What a symbol on a chain is worth is decided in `tables`.
+
+use super::pieces::Piece;
+use super::tables::{Candidate, Step, Tables};
+use crate::format::{Defect, Table};
+use std::ops::Range;
+
+/// The hash table the loader uses: GNU if there is one, else SysV (`elf/dl-setup_hash.c`).
+#[derive(Debug, Clone)]
+pub(super) enum HashTable {
+    /// No table, or one without buckets: nothing is ever found.
+    None,
+    Gnu {
+        bloom: Range<usize>,
+        shift: u32,
+        buckets: Range<usize>,
+        /// From the word of symbol `base` on.
+        chains: Range<usize>,
+        base: u32,
+    },
+    Sysv {
+        buckets: Range<usize>,
+        chains: Range<usize>,
+    },
+}
+
+impl Tables {
+    /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
+    pub(super) fn unhashed_end(&self) -> u32 {
+        match &self.hash {
+            HashTable::Gnu { base, buckets, .. } if self.any_bucket(buckets) => {
+                (*base).min(self.count)
+            }
+            _ => self.count,
+        }
+    }
+
+    fn any_bucket(&self, buckets: &Range<usize>) -> bool {
+        self.bytes[buckets.clone()].iter().any(|b| *b != 0)
+    }
+
+    fn u32_at(&self, range: &Range<usize>, index: usize) -> Option<u32> {
+        let at = range.start.checked_add(index.checked_mul(4)?)?;
+        let raw = self.bytes.get(at..at + 4).filter(|_| at + 4 <= range.end)?.try_into().ok()?;
+        Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
+    }
+
+    /// Validates the hash table and counts the symbols.
+    pub(super) fn set_hash(
+        &mut self,
+        gnu: Option<Range<usize>>,
+        sysv: Option<Range<usize>>,
+        pieces: &[Piece],
+        defects: &mut Vec<Defect>,
+    ) {
+        let symbol_size = if self.is_64 { 24 } else { 16 };
+        let present = u32::try_from(self.symbols.len() / symbol_size).unwrap_or(u32::MAX);
+        let offset = |table| pieces.iter().find(|p| p.table == table).map_or(0, |p| p.offset);
+        self.count = present;
+        if let Some(range) = gnu {
+            match self.gnu_table(&range) {
+                Ok(hash) => self.hash = hash,
+                Err(what) => {
+                    defects.push(Defect::new(Table::GnuHash, offset(Table::GnuHash), what));
+                }
+            }
+            if let Some(count) = self.gnu_count() {
+                if count > present {
+                    let what = "ends before the last symbol that its hash table lists";
+                    defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
+                }
+                self.count = count.min(present);
+            }
+        } else if let Some(range) = sysv {
+            match self.sysv_table(&range) {
+                Ok((hash, count)) => {
+                    if count > present {
+                        let what = "ends before the last symbol that its hash table lists";
+                        defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
+                    }
+                    self.hash = hash;
+                    self.count = count.min(present);
+                }
+                Err(what) => {
+                    defects.push(Defect::new(Table::SysvHash, offset(Table::SysvHash), what));
+                }
+            }
+        }
+    }
+
+    fn gnu_table(&self, range: &Range<usize>) -> Result<HashTable, &'static str> {
+        let short = "ends before its own header says";
+        let word = |index| self.u32_at(range, index).ok_or(short);
+        let (bucket_count, base, bloom_count, shift) = (word(0)?, word(1)?, word(2)?, word(3)?);
+        if bucket_count == 0 {
+            return Ok(HashTable::None);
+        }
+        // dl-setup_hash.c asserts a power of two.
+        if !bloom_count.is_power_of_two() {
+            return Err("has a Bloom filter whose size is not a power of two");
+        }
+        let bloom_size = (bloom_count as usize).checked_mul(if self.is_64 { 8 } else { 4 });
+        let bloom_end =
+            bloom_size.and_then(|size| (range.start + 16).checked_add(size)).ok_or(short)?;
+        let buckets_end = (bucket_count as usize)
+            .checked_mul(4)
+            .and_then(|size| bloom_end.checked_add(size))
+            .filter(|end| *end <= range.end)
+            .ok_or(short)?;
+        Ok(HashTable::Gnu {
+            bloom: range.start + 16..bloom_end,
+            shift,
+            buckets: bloom_end..buckets_end,
+            chains: buckets_end..range.end,
+            base,
+        })
+    }
+
+    /// The number of symbols by the end of the last chain; nothing if no symbol is hashed.
+    fn gnu_count(&self) -> Option<u32> {
+        let HashTable::Gnu { buckets, chains, base, .. } = &self.hash else { return None };
+        let last = (0..buckets.len() / 4).filter_map(|i| self.u32_at(buckets, i)).max()?;
+        if last == 0 {
+            return None;
+        }
+        let mut symbol = last;
+        while self.u32_at(chains, symbol.checked_sub(*base)? as usize)? & 1 == 0 {
+            symbol = symbol.checked_add(1)?;
+        }
+        symbol.checked_add(1)
+    }
+
+    fn sysv_table(&self, range: &Range<usize>) -> Result<(HashTable, u32), &'static str> {
+        let short = "ends before its own header says";
+        let bucket_count = self.u32_at(range, 0).ok_or(short)?;
+        let chain_count = self.u32_at(range, 1).ok_or(short)?;
+        let end = |start: usize, count: u32| {
+            (count as usize)
+                .checked_mul(4)
+                .and_then(|size| start.checked_add(size))
+                .filter(|end| *end <= range.end)
+                .ok_or(short)
+        };
+        let buckets_end = end(range.start + 8, bucket_count)?;
+        let chains_end = end(buckets_end, chain_count)?;
+        if bucket_count == 0 {
+            return Ok((HashTable::None, chain_count));
+        }
+        let hash = HashTable::Sysv {
+            buckets: range.start + 8..buckets_end,
+            chains: buckets_end..chains_end,
+        };
+        Ok((hash, chain_count))
+    }
+
+    /// Calls `visit` for every symbol that the GNU hash table lists, with its hash less the lowest
+    /// bit; answers false if the object has no such table.
+    pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
+        let HashTable::Gnu { chains, base, .. } = &self.hash else { return false };
+        for (place, word) in self.bytes[chains.clone()].chunks_exact(4).enumerate() {
+            let symbol = base.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
+            if symbol >= self.count {
+                break;
+            }
+            visit(self.to_u32(word) & !1, symbol);
+        }
+        true
+    }
+
+    pub(super) fn bloom_passes(
+        &self,
+        bloom: &Range<usize>,
+        shift: u32,
+        hash: u32,
+        bits: u32,
+    ) -> bool {
+        let size = bits as usize / 8;
+        let words = bloom.len() / size;
+        if words == 0 {
+            return false;
+        }
+        let at = bloom.start + ((hash / bits) as usize & (words - 1)) * size;
+        let raw = &self.bytes[at..at + size];
+        let word = if bits == 64 {
+            let raw = raw.try_into().unwrap_or([0; 8]);
+            if self.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }
+        } else {
+            u64::from(self.to_u32(raw))
+        };
+        let second = hash.checked_shr(shift).unwrap_or(0);
+        (word >> (hash % bits)) & (word >> (second % bits)) & 1 != 0
+    }
+
+    pub(super) fn walk_gnu(
+        &self,
+        buckets: &Range<usize>,
+        chains: &Range<usize>,
+        base: u32,
+        hash: u32,
+        visit: &mut impl FnMut(u32) -> Step,
+    ) -> Option<Candidate> {
+        let count = buckets.len() / 4;
+        let first = self.word(buckets, hash as usize % count.max(1))?;
+        if first == 0 {
+            return None;
+        }
+        let mut symbol = first;
+        loop {
+            let word = self.word(chains, symbol.checked_sub(base)? as usize)?;
+            if (word ^ hash) >> 1 == 0
+                && let Step::Take(candidate) = visit(symbol)
+            {
+                return Some(candidate);
+            }
+            if word & 1 != 0 {
+                return None;
+            }
+            symbol = symbol.checked_add(1)?;
+        }
+    }
+
+    pub(super) fn walk_sysv(
+        &self,
+        buckets: &Range<usize>,
+        chains: &Range<usize>,
+        hash: u32,
+        visit: &mut impl FnMut(u32) -> Step,
+    ) -> Option<Candidate> {
+        let count = buckets.len() / 4;
+        let mut symbol = self.word(buckets, hash as usize % count.max(1))?;
+        // A chain that is longer than the table runs in a circle.
+        for _ in 0..=chains.len() / 4 {
+            if symbol == 0 {
+                return None;
+            }
+            if let Step::Take(candidate) = visit(symbol) {
+                return Some(candidate);
+            }
+            symbol = self.word(chains, symbol as usize)?;
+        }
+        None
+    }
+}

@@ -1,0 +1,136 @@
+//! Where the dynamic tables lie in a file, and the covering reads that bring them into one buffer: one
+//! for most files, two where a tool such as patchelf has moved a table away.
+
+use super::dynamic::Dynamic;
+use super::segments::Segments;
+use crate::format::{Defect, ReadError, Table};
+use crate::tree::Handle;
+use std::ops::Range;
+
+/// Tables that lie closer than this are read in one go.
+const GAP: u64 = 64 << 10;
+/// The most that is read of a table whose end nothing tells.
+const OPEN_END: u64 = 4 << 20;
+
+/// Where one table lies: in the file, and then in the buffer.
+#[derive(Clone)]
+pub(super) struct Piece {
+    pub(super) table: Table,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) at: Range<usize>,
+}
+
+/// The tables with their places in the file, in file order, each ending at the latest where the
+/// next one starts.
+pub(super) fn pieces(
+    segments: &Segments,
+    dynamic: &Dynamic,
+    defects: &mut Vec<Defect>,
+) -> Vec<Piece> {
+    let mut starts: Vec<u64> = dynamic
+        .addresses
+        .iter()
+        .filter_map(|vaddr| segments.file_offset(*vaddr, Table::Dynamic).ok())
+        .map(|(offset, _)| offset)
+        .collect();
+    starts.sort_unstable();
+    let wanted = [
+        (Table::SysvHash, dynamic.hash.filter(|_| dynamic.gnu_hash.is_none())),
+        (Table::GnuHash, dynamic.gnu_hash),
+        (Table::Symbols, dynamic.symtab),
+        (Table::Strings, dynamic.strtab),
+        (Table::Versym, dynamic.versym),
+        (Table::Verneed, dynamic.verneed),
+        (Table::Verdef, dynamic.verdef),
+    ];
+    let mut pieces = Vec::new();
+    for (table, vaddr) in wanted {
+        let Some(vaddr) = vaddr else {
+            if matches!(table, Table::Symbols | Table::Strings) {
+                defects.push(Defect::new(table, 0, "is not named by the dynamic section"));
+            }
+            continue;
+        };
+        match segments.file_offset(vaddr, table) {
+            Ok((offset, rest)) => {
+                let len = match (table, dynamic.strsz) {
+                    (Table::Strings, Some(size)) => size,
+                    _ => starts
+                        .iter()
+                        .find(|start| **start > offset)
+                        .map_or(OPEN_END, |next| next - offset),
+                };
+                if table == Table::Strings && len > rest {
+                    let what = "is longer than the segment it lies in";
+                    defects.push(Defect::new(table, offset, what));
+                }
+                pieces.push(Piece { table, offset, len: len.min(rest), at: 0..0 });
+            }
+            Err(defect) => defects.push(defect),
+        }
+    }
+    pieces.sort_by_key(|piece| piece.offset);
+    pieces
+}
+
+/// Reads the pieces into one buffer and tells each where it lies there.
+pub(super) fn read_pieces(
+    file: &Handle,
+    buffer: &mut Vec<u8>,
+    pieces: &mut [Piece],
+    defects: &mut Vec<Defect>,
+) -> Result<(), ReadError> {
+    let file_len = file.stat().len;
+    let runs = runs(pieces, file_len);
+    let size: u64 = runs.iter().map(|run| run.len).sum();
+    // What a longer file left behind is read over or not looked at.
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    if buffer.len() < size {
+        buffer.reserve_exact(size - buffer.len());
+        buffer.resize(size, 0);
+    }
+    let mut base = 0;
+    for run in runs {
+        let len = usize::try_from(run.len).unwrap_or(0);
+        let n = file.read_at(&mut buffer[base..base + len], run.offset)?;
+        for piece in &mut pieces[run.pieces] {
+            let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
+            let room = (n - into) as u64;
+            if piece.len > room {
+                let at = piece.offset + room;
+                defects.push(Defect::new(piece.table, at, "ends beyond the end of the file"));
+            }
+            let start = base + into;
+            piece.at = start..start + usize::try_from(piece.len.min(room)).unwrap_or(0);
+        }
+        base += len;
+    }
+    Ok(())
+}
+
+/// Pieces that one `pread` covers.
+struct Run {
+    offset: u64,
+    len: u64,
+    pieces: Range<usize>,
+}
+
+/// Groups pieces, which are sorted by offset, where at most [`GAP`] bytes lie between them.
+fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (i, piece) in pieces.iter().enumerate() {
+        let end = (piece.offset + piece.len).min(file_len);
+        match runs.last_mut() {
+            Some(run) if piece.offset <= run.offset + run.len + GAP => {
+                run.len = run.len.max(end.saturating_sub(run.offset));
+                run.pieces.end = i + 1;
+            }
+            _ => {
+                let len = end.saturating_sub(piece.offset);
+                runs.push(Run { offset: piece.offset, len, pieces: i..i + 1 });
+            }
+        }
+    }
+    runs
+}

@@ -1,0 +1,159 @@
+//! The `files` of a JSON report: one ELF file that was read an entry, with its needs as the first root
+//! that loads it met them.
+
+use crate::facts::{Content, FileFacts};
+use crate::format::elf::{Object, machine};
+use crate::id::{FastMap, FileId, RootId};
+use crate::report::Report;
+use crate::text::Text;
+use serde::Serialize;
+use serde::ser::{SerializeSeq, SerializeStruct, Serializer};
+
+/// The first root that loads each file, and the file's needs under it.
+pub(super) struct Loaders {
+    root: FastMap<FileId, RootId>,
+    needs: FastMap<FileId, Vec<usize>>,
+}
+
+impl Loaders {
+    pub(super) fn new(report: &Report<'_>) -> Self {
+        let closures = &report.audit.closures;
+        let root = crate::blame::first_loader(closures);
+        let mut needs: FastMap<FileId, Vec<usize>> = FastMap::default();
+        for (id, closure) in closures.roots.entries() {
+            for (at, edge) in closure.edges.iter().enumerate() {
+                let Some(file) = closure.module(edge.from).file else { continue };
+                if root.get(&file) == Some(&id) {
+                    needs.entry(file).or_default().push(at);
+                }
+            }
+        }
+        Self { root, needs }
+    }
+}
+
+pub(super) struct Files<'a> {
+    pub(super) report: &'a Report<'a>,
+    pub(super) loaders: &'a Loaders,
+}
+
+impl Serialize for Files<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let corpus = &self.report.audit.corpus;
+        let mut files: Vec<FileId> = corpus
+            .files
+            .entries()
+            .filter(|(_, facts)| matches!(facts.content, Content::Elf(_)))
+            .map(|(file, _)| file)
+            .collect();
+        files.sort_by(|a, b| corpus.files[*a].path.cmp(&corpus.files[*b].path));
+        let mut list = serializer.serialize_seq(Some(files.len()))?;
+        for file in files {
+            let facts = &corpus.files[file];
+            if let Some(object) = facts.object() {
+                list.serialize_element(&self.file(file, facts, object))?;
+            }
+        }
+        list.end()
+    }
+}
+
+#[derive(Serialize)]
+struct FileOut<'a> {
+    path: Text<'a>,
+    soname: Option<Text<'a>>,
+    root: Option<Text<'a>>,
+    needed: Vec<NeedOut<'a>>,
+    rpath: Option<Text<'a>>,
+    runpath: Option<Text<'a>>,
+    interpreter: Option<Text<'a>>,
+    machine: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exports: Option<Vec<Export<'a>>>,
+}
+
+#[derive(Serialize)]
+struct NeedOut<'a> {
+    name: Text<'a>,
+    path: Option<Text<'a>>,
+    how: &'static str,
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Export<'a> {
+    name: &'a [u8],
+    version: Option<&'a [u8]>,
+}
+
+impl Serialize for Export<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_struct("Export", 2)?;
+        out.serialize_field("name", &Text(self.name))?;
+        out.serialize_field("version", &self.version.map(Text))?;
+        out.end()
+    }
+}
+
+impl<'a> Files<'a> {
+    fn file(&self, file: FileId, facts: &'a FileFacts, object: &'a Object) -> FileOut<'a> {
+        let string = |s: Option<crate::format::elf::Str>| s.map(|s| Text(object.str(s)));
+        let audit = self.report.audit;
+        let root = self.loaders.root.get(&file).copied();
+        FileOut {
+            path: Text::path(&facts.path),
+            soname: string(object.soname),
+            root: root.map(|root| Text::path(audit.root_path(root))),
+            needed: match root {
+                Some(root) => self.resolved(file, root),
+                None => declared(object),
+            },
+            rpath: string(object.rpath),
+            runpath: string(object.runpath),
+            interpreter: string(object.interp),
+            machine: machine::name(&object.header),
+            exports: self.report.plan.facts.then(|| exports(object)),
+        }
+    }
+
+    fn resolved(&self, file: FileId, root: RootId) -> Vec<NeedOut<'a>> {
+        let audit = self.report.audit;
+        let closure = &audit.closures.roots[root];
+        let needs = self.loaders.needs.get(&file).map_or(&[][..], Vec::as_slice);
+        needs
+            .iter()
+            .map(|at| {
+                let edge = closure.edges[*at];
+                let module = closure.module(edge.to);
+                NeedOut {
+                    name: Text(audit.text(edge.name)),
+                    path: module.file.map(|_| Text(audit.text(module.path))),
+                    how: edge.how.name(),
+                }
+            })
+            .collect()
+    }
+}
+
+/// Needs of a file that no root loads: names only.
+fn declared(object: &Object) -> Vec<NeedOut<'_>> {
+    object
+        .needs
+        .iter()
+        .map(|need| NeedOut { name: Text(object.str(need.name)), path: None, how: "missing" })
+        .collect()
+}
+
+fn exports(object: &Object) -> Vec<Export<'_>> {
+    let Some(tables) = &object.tables else { return Vec::new() };
+    let mut out: Vec<Export<'_>> = tables
+        .symbols()
+        .filter(crate::format::elf::tables::Symbol::is_export)
+        .map(|symbol| Export {
+            name: symbol.name,
+            version: object.versions.entry(symbol.versym & 0x7fff).map(|e| object.str(e.name)),
+        })
+        .collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}

@@ -1,0 +1,141 @@
+//! What holds for all roots of a run: strings, loaders, names of objects and results of searches.
+//! `roots` and `audit` ask it for closures; `closure` builds them.
+
+use super::closure::Builder;
+use super::loader::Loaders;
+use super::paths::Memo;
+use super::search::Tried;
+use super::{Closure, Edge, Root, tokens};
+use crate::facts::{Need, View};
+use crate::format::elf::{NeedKind, Object};
+use crate::id::{FileId, Id as _, StrId, Strings};
+use crate::plan::Plan;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+/// Names of one object as string ids, made once a run.
+pub(super) struct Names {
+    pub(super) needs: Vec<(NeedKind, StrId, bool)>,
+    pub(super) soname: Option<StrId>,
+    pub(super) rpath: Option<StrId>,
+    pub(super) runpath: Option<StrId>,
+}
+
+/// Resolves roots one after the other; what holds for all of them is remembered.
+#[derive(Default)]
+pub struct Resolver {
+    /// All strings of closures.
+    pub strings: Strings,
+    /// All loaders.
+    pub loaders: Loaders,
+    names: Vec<Option<Arc<Names>>>,
+    pub(super) memo: Memo,
+    pub(super) by_name: Stamped,
+    pub(super) by_file: Stamped,
+}
+
+/// A map from small numbers to modules that is emptied at no cost: entries of an earlier root carry
+/// an old stamp.
+#[derive(Default)]
+pub(super) struct Stamped {
+    stamp: u32,
+    entries: Vec<(u32, u32)>,
+}
+
+impl Stamped {
+    pub(super) fn clear(&mut self) {
+        self.stamp += 1;
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<u32> {
+        self.entries.get(index).filter(|(stamp, _)| *stamp == self.stamp).map(|(_, value)| *value)
+    }
+
+    /// Keeps the entry that is there.
+    pub(super) fn add(&mut self, index: usize, value: u32) {
+        if index >= self.entries.len() {
+            self.entries.resize((index + 1).next_power_of_two(), (0, 0));
+        }
+        if self.entries[index].0 != self.stamp {
+            self.entries[index] = (self.stamp, value);
+        }
+    }
+}
+
+impl Resolver {
+    /// The directories of an object's own RPATH or RUNPATH, as its loader's choice needs them:
+    /// before a loader is known, `$LIB` and `$PLATFORM` have no value.
+    pub fn own_dirs(&mut self, object: &Object, path: &[u8], plan: &Plan) -> Vec<StrId> {
+        let Some(list) = object.runpath.or(object.rpath) else { return Vec::new() };
+        let origin = tokens::origin(path, plan.cwd.as_os_str().as_bytes());
+        let values = tokens::Tokens { origin: &origin, lib: b"lib", platform: None };
+        object
+            .str(list)
+            .split(|b| *b == b':')
+            .filter_map(|element| tokens::expand(element, values))
+            .filter(|dir| !dir.is_empty())
+            .map(|mut dir| {
+                if !dir.ends_with(b"/") {
+                    dir.push(b'/');
+                }
+                self.strings.id(&dir)
+            })
+            .collect()
+    }
+
+    pub(super) fn names(&mut self, file: FileId, object: &Object) -> Arc<Names> {
+        if let Some(Some(names)) = self.names.get(file.index()) {
+            return Arc::clone(names);
+        }
+        let strings = &mut self.strings;
+        let names = Arc::new(Names {
+            needs: object
+                .needs
+                .iter()
+                .map(|need| {
+                    let text = object.str(need.name);
+                    (need.kind, strings.id(text), text.contains(&b'$'))
+                })
+                .collect(),
+            soname: object.soname().map(|text| strings.id(text)),
+            rpath: object.rpath.map(|text| strings.id(object.str(text))),
+            runpath: object.runpath.map(|text| strings.id(object.str(text))),
+        });
+        if file.index() >= self.names.len() {
+            self.names.resize(file.index() + 1, None);
+        }
+        self.names[file.index()] = Some(Arc::clone(&names));
+        names
+    }
+
+    /// Everything the loader maps for `root`, or the facts that are missing to say it.
+    pub fn closure(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        root: Root,
+    ) -> Result<Closure, Vec<Need>> {
+        let mut needs = Vec::new();
+        Builder::new(self, view, plan, root, &mut needs).run().ok_or(needs)
+    }
+
+    /// Facts that were missing have been read.
+    pub fn new_round(&mut self) {
+        self.memo.new_round();
+    }
+
+    /// What is tried for the need `name` of module `from`, for evidence. All facts are known.
+    pub fn tried(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        closure: &Closure,
+        edge: Edge,
+    ) -> Vec<Tried> {
+        let (mut needs, mut trace) = (Vec::new(), Vec::new());
+        let mut builder = Builder::new(self, view, plan, closure.root, &mut needs);
+        builder.modules.clone_from(&closure.modules);
+        builder.search(edge.name, edge.from, Some(&mut trace));
+        trace
+    }
+}

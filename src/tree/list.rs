@@ -1,0 +1,179 @@
+//! The lister of the walk: finds names below the given paths and hands them to the workers in batches.
+//! It looks at no file's content. `walk` runs it on the calling thread.
+
+use super::disk::{self, DiskTree};
+use super::walk::{Given, Walked};
+use super::{Errno, Kind, Special, Tree as _};
+use crate::id::FastSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::SyncSender;
+
+/// Entries handed from the lister to the workers at a time.
+const BATCH: usize = 128;
+
+pub(super) struct Job {
+    pub(super) path: PathBuf,
+    pub(super) is_link: bool,
+    /// The path was given, not met in a directory.
+    pub(super) given: bool,
+}
+
+/// Finds names; runs on the calling thread.
+pub(super) struct Lister {
+    /// Directories that are walked, with links resolved.
+    walked: Vec<PathBuf>,
+    /// Given files that were already handed out.
+    files: FastSet<PathBuf>,
+}
+
+impl Lister {
+    pub(super) fn new(given: &[Given]) -> Self {
+        let walked = given
+            .iter()
+            .filter(|given| given.kind == Ok(Kind::Directory))
+            .filter_map(|given| DiskTree.real_path(&given.path).ok())
+            .collect();
+        Self { walked, files: FastSet::default() }
+    }
+
+    /// Of `linked` directories, those that lie outside everything walked so far, each once.
+    pub(super) fn outside(&mut self, mut linked: Vec<PathBuf>) -> Vec<PathBuf> {
+        linked.sort_unstable();
+        linked.retain(|link| {
+            let Ok(real) = DiskTree.real_path(link) else { return false };
+            let new = !self.walked.iter().any(|dir| real.starts_with(dir));
+            if new {
+                self.walked.push(real);
+            }
+            new
+        });
+        linked
+    }
+
+    pub(super) fn list<T>(
+        &mut self,
+        given: &[Given],
+        sender: SyncSender<Vec<Job>>,
+        out: &mut Walked<T>,
+    ) {
+        let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
+        for Given { path, kind } in given {
+            match *kind {
+                Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
+                Ok(Kind::File) => {
+                    if self.files.insert(path.clone()) {
+                        batch.push(Job { path: path.clone(), is_link: false, given: true });
+                    }
+                }
+                Ok(Kind::Special(special)) => out.special(path, special),
+                Err(errno) => out.unreadable(path, errno),
+            }
+        }
+        batch.flush();
+    }
+
+    fn list_directory<T>(top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
+        for entry in walkdir::WalkDir::new(top).follow_root_links(true) {
+            match entry {
+                Ok(entry) => {
+                    let kind = entry.file_type();
+                    if kind.is_file() || kind.is_symlink() {
+                        if entry.depth() > 0 {
+                            let is_link = kind.is_symlink();
+                            batch.push(Job { path: entry.into_path(), is_link, given: false });
+                        }
+                    } else if let Some(special) = special(kind) {
+                        out.special(entry.path(), special);
+                    }
+                }
+                Err(error) => {
+                    let path = error.path().unwrap_or(top).to_path_buf();
+                    let errno = error.io_error().and_then(Errno::from_io_error);
+                    if errno == Some(Errno::NAMETOOLONG) {
+                        list_deep(path, batch, out);
+                    } else {
+                        out.unreadable(&path, errno.unwrap_or(Errno::IO));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn special(kind: std::fs::FileType) -> Option<Special> {
+    if kind.is_fifo() {
+        Some(Special::Fifo)
+    } else if kind.is_socket() {
+        Some(Special::Socket)
+    } else if kind.is_char_device() || kind.is_block_device() {
+        Some(Special::Device)
+    } else {
+        None
+    }
+}
+
+/// Goes on below a directory whose path is too long for one system call.
+fn list_deep<T>(top: PathBuf, batch: &mut Batch, out: &mut Walked<T>) {
+    use rustix::fs::{FileType, Mode, OFlags};
+    let mut todo = vec![top];
+    while let Some(dir) = todo.pop() {
+        let listing = disk::Far::reach(&dir).and_then(|far| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+            rustix::fs::openat(far.dir(), far.name(), flags, Mode::empty())
+                .and_then(rustix::fs::Dir::new)
+        });
+        let listing = match listing {
+            Ok(listing) => listing,
+            Err(errno) => {
+                out.unreadable(&dir, errno);
+                continue;
+            }
+        };
+        for entry in listing {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(errno) => {
+                    out.unreadable(&dir, errno);
+                    break;
+                }
+            };
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            let path = dir.join(std::ffi::OsStr::from_bytes(name));
+            match entry.file_type() {
+                FileType::Directory => todo.push(path),
+                FileType::Symlink => batch.push(Job { path, is_link: true, given: false }),
+                kind => match disk::kind_of(kind) {
+                    Kind::Special(special) => out.special(&path, special),
+                    Kind::File | Kind::Directory => {
+                        batch.push(Job { path, is_link: false, given: false });
+                    }
+                },
+            }
+        }
+    }
+}
+
+struct Batch {
+    jobs: Vec<Job>,
+    sender: SyncSender<Vec<Job>>,
+}
+
+impl Batch {
+    fn push(&mut self, job: Job) {
+        self.jobs.push(job);
+        if self.jobs.len() == BATCH {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let jobs = std::mem::replace(&mut self.jobs, Vec::with_capacity(BATCH));
+        // A worker that panicked has closed the channel; its panic is raised when it is joined.
+        let _ = self.sender.send(jobs);
+    }
+}
