@@ -5,7 +5,7 @@ use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared};
 use crate::bind::{OwnBindings, RootBinding};
 use crate::blame::{self, Blame, Source};
-use crate::facts::collect::{Collector, Read, read_candidate};
+use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
 use crate::facts::{Corpus, Need, View};
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
@@ -15,7 +15,7 @@ use crate::resolve::Closure;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{Closures, Resolving, Start};
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
-use crate::tree::{Kind, Tree};
+use crate::tree::{Kind, Opened, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -84,6 +84,21 @@ pub fn read_disk(plan: &Plan, seen: &AtomicUsize) -> Input {
         walk::walk(&plan.lib_paths, plan.threads, seen, &consume)
     };
     Input { audited, providers }
+}
+
+/// Reads the given files through `tree`, without a walk: for trees that cannot be listed.
+pub fn read_files(plan: &Plan, tree: &dyn Tree) -> Input {
+    let mut audited = Walked::default();
+    for path in plan.all_paths() {
+        audited.given.push(Given { path: path.clone(), kind: tree.kind(&path) });
+        if let Ok(Opened::File(handle)) = tree.open(&path) {
+            let (stat, given_link) = (handle.stat(), tree.is_link(&path));
+            let item = Some(read(&handle, plan.wants()));
+            audited.entries.push(Entry { path, is_link: false, given_link, stat, item });
+        }
+    }
+    audited.totals.elf = audited.entries.len();
+    Input { audited, providers: Walked::default() }
 }
 
 struct Clock {

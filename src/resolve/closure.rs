@@ -247,7 +247,7 @@ impl<'a, 'v> Builder<'a, 'v> {
                 Mapped::Fatal(fatal) => return Some(fatal),
                 Mapped::Unknown => {}
                 Mapped::Module(to, how) => {
-                    self.edges.push(Edge { from: module, name, kind: *kind, to, how });
+                    self.edges.push(Edge { from: module, raw: *raw, name, kind: *kind, to, how });
                     self.modules[module as usize].edges.1 += 1;
                     match kind {
                         NeedKind::Needed => self.append(to),

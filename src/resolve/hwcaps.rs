@@ -74,7 +74,8 @@ mod tests {
     use crate::plan::Cpu;
 
     fn of(release: (u16, u16), cpu: &Cpu) -> Vec<String> {
-        let target = Target { is_64: true, big: false, machine: 62, flags: 0, machine_first: false };
+        let target =
+            Target { is_64: true, big: false, machine: 62, flags: 0, machine_first: false };
         let machine = crate::format::elf::machine::of(target).unwrap();
         subdirs(machine, cpu, release)
             .into_iter()

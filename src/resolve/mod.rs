@@ -107,6 +107,8 @@ impl Module {
 pub struct Edge {
     /// The module that needs.
     pub from: u32,
+    /// The name as it stands in the file.
+    pub raw: StrId,
     /// The name after replacement of tokens.
     pub name: StrId,
     /// The tag.

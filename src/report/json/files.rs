@@ -125,7 +125,7 @@ impl<'a> Files<'a> {
                 let edge = closure.edges[*at];
                 let module = closure.module(edge.to);
                 NeedOut {
-                    name: Text(audit.text(edge.name)),
+                    name: Text(audit.text(edge.raw)),
                     path: module.file.map(|_| Text(audit.text(module.path))),
                     how: edge.how.name(),
                 }
