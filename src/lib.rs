@@ -25,5 +25,6 @@ pub mod plan;
 pub mod report;
 pub mod resolve;
 pub mod rules;
+pub mod sniff;
 pub mod text;
 pub mod tree;

@@ -4,9 +4,10 @@
 use super::answer::{Answer, Found, answer, as_path, read_definitions};
 use super::{Content, Corpus, FileFacts, Need, Place};
 use crate::format::archive::{Definition, Names};
-use crate::format::{Defect, ReadError, Sniffed, Table, archive, elf, sniff};
+use crate::format::{Defect, ReadError, Table, archive, elf};
 use crate::id::{FastMap, FileId};
 use crate::plan::Wants;
+use crate::sniff::{Sniffed, sniff};
 use crate::tree::walk::{Candidate, Entry};
 use crate::tree::{Handle, Stat, Tree};
 use rayon::prelude::*;

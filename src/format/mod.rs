@@ -9,33 +9,6 @@ pub mod elf;
 
 use crate::tree::Handle;
 
-/// What the first bytes of a file say it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sniffed {
-    /// `\x7fELF`
-    Elf,
-    /// `!<arch>\n` or `!<thin>\n`
-    Archive,
-    /// Anything else.
-    Other,
-}
-
-/// How many bytes [`sniff`] wants to see.
-pub const SNIFF_LEN: usize = 20;
-
-/// Recognises a format by its magic number.
-pub fn sniff(head: &[u8]) -> Sniffed {
-    if head.starts_with(&object::elf::ELFMAG) {
-        Sniffed::Elf
-    } else if head.starts_with(&object::archive::MAGIC)
-        || head.starts_with(&object::archive::THIN_MAGIC)
-    {
-        Sniffed::Archive
-    } else {
-        Sniffed::Other
-    }
-}
-
 /// The part of a file in which something is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Table {

@@ -8,8 +8,8 @@
 use super::disk::{self, DiskTree};
 use super::list::{Job, Lister};
 use super::{Errno, Handle, Kind, Special, Stat, Tree};
-use crate::format::{SNIFF_LEN, Sniffed, sniff};
 use crate::id::FastSet;
+use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;

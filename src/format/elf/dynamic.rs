@@ -3,7 +3,7 @@
 
 use super::NeedKind;
 use super::header::Header;
-use super::tables::endian;
+use super::header::endian;
 use object::elf;
 use object::read::elf::{Dyn, FileHeader};
 

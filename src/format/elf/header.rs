@@ -1,8 +1,7 @@
 //! The ELF header, and the checks that glibc makes of it before it maps a file
 //! (`elf/dl-load.c`, `open_verify`). It does not judge segments or tables.
 
-use super::machine;
-use object::elf;
+use object::{Endianness, elf};
 
 /// The first bytes of any file that a loader may be led to, kept to answer what it would say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +128,11 @@ impl Ident {
     }
 }
 
+/// The byte order that EI_DATA names.
+pub(super) fn endian(big: bool) -> Endianness {
+    if big { Endianness::Big } else { Endianness::Little }
+}
+
 /// `LIBC_ABI_MAX` of glibc 2.36 (`libc-abis`): default, unique, ifunc-IRELA, absolute.
 const LIBC_ABI_MAX: u8 = 4;
 
@@ -136,7 +140,6 @@ impl Header {
     /// Reads the header from the first bytes of a file; nothing if class or byte order are unknown
     /// or the file is shorter than a header.
     pub fn parse(head: &[u8]) -> Option<Self> {
-        use object::Endianness;
         use object::read::elf::FileHeader;
         fn convert<H: FileHeader<Endian = Endianness>>(head: &[u8], big: bool) -> Option<Header> {
             let e = if big { Endianness::Big } else { Endianness::Little };
@@ -187,7 +190,7 @@ impl Header {
         if self.version != u32::from(elf::EV_CURRENT.0) {
             return Verdict::Fatal("ELF file version does not match current one");
         }
-        if !machine::matches(self, target) {
+        if !self.machine_matches(target) {
             return Verdict::WrongMachine;
         }
         if self.kind != elf::ET_DYN.0 && self.kind != elf::ET_EXEC.0 {
@@ -200,6 +203,11 @@ impl Header {
             return Verdict::Fatal("cannot read file data");
         }
         Verdict::Accepted
+    }
+
+    /// `elf_machine_matches_host` of the loader for `target`.
+    fn machine_matches(&self, target: Target) -> bool {
+        self.machine == target.machine
     }
 
     /// Size of one program header of this class, in bytes.

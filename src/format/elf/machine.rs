@@ -103,11 +103,6 @@ pub fn is_device(machine: u16) -> bool {
     matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
 }
 
-/// `elf_machine_matches_host` of the loader for `target`.
-pub fn matches(header: &Header, target: Target) -> bool {
-    header.machine == target.machine
-}
-
 fn x86_64(kind: u32) -> Effect {
     use LookupClass::{Copy, Plain, Plt};
     match elf::RelocationType(kind) {

@@ -3,7 +3,7 @@
 //! `facts::collect` reads them on a need; `bind::eager` goes through them in the loader's order.
 
 use super::machine::{Effect, LookupClass};
-use super::{Object, tables::endian};
+use super::{Object, header::endian};
 use crate::format::{Defect, ReadError, Table, read_range};
 use crate::tree::Handle;
 use object::read::elf::{FileHeader, Rel, Rela};

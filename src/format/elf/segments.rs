@@ -1,7 +1,7 @@
 //! Program headers: which part of the file lies at which address. All offsets of dynamic tables go
 //! through [`Segments::file_offset`], so no table can lie outside the loaded part of the file.
 
-use super::header::Header;
+use super::header::{Header, endian};
 use crate::format::{Defect, Table};
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -39,7 +39,7 @@ impl Segments {
     }
 
     fn parse_as<H: FileHeader<Endian = object::Endianness>>(header: &Header, table: &[u8]) -> Self {
-        let e = super::tables::endian(header.big);
+        let e = endian(header.big);
         let count = table.len() / size_of::<H::ProgramHeader>();
         let Ok((headers, _)) = object::pod::slice_from_bytes::<H::ProgramHeader>(table, count)
         else {

@@ -8,15 +8,12 @@
 use super::Object;
 use super::hash;
 use super::hash_table::HashTable;
+use super::header::endian;
 use crate::format::c_string;
 use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, elf};
 use std::cell::Cell;
 use std::ops::Range;
-
-pub(super) fn endian(big: bool) -> Endianness {
-    if big { Endianness::Big } else { Endianness::Little }
-}
 
 /// One buffer with all tables, and where each lies in it.
 #[derive(Debug)]

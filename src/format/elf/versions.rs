@@ -2,7 +2,7 @@
 //! loader makes of them (`elf/dl-version.c`, `l_versions`).
 
 use super::header::Header;
-use super::tables::endian;
+use super::header::endian;
 use super::{Str, TextBuilder};
 use crate::format::{Defect, Table, c_string};
 use object::{Endianness, elf};
