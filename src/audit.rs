@@ -123,7 +123,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let Walked { given, entries, problems, mut totals } = input.audited;
     collector.add_entries(&mut corpus, entries, true);
     collector.add_entries(&mut corpus, input.providers.entries, false);
-    let prefixes = prefixes(&given, tree, &corpus);
+    let mut problems = problems;
+    problems.extend(input.providers.problems);
+    for problem in &mut problems {
+        problem.path = collector.absolute(&problem.path, &plan.cwd);
+    }
+    let prefixes = prefixes(&given, tree, &corpus, &problems);
     count_partial(&corpus, &mut totals);
     clock.lap("collect");
 
@@ -141,8 +146,6 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     clock.lap("blame");
 
     let listing = names.listing(&corpus, &resolver, &closures);
-    let mut problems = problems;
-    problems.extend(input.providers.problems);
     Audit {
         corpus,
         resolver,
@@ -167,7 +170,7 @@ fn source<'a>(
     Source { view: View::new(corpus), strings: &resolver.strings, closures, bindings }
 }
 
-fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus) -> Prefixes {
+fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {
     let mut prefixes = Prefixes::default();
     for Given { path, kind } in given {
         let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
@@ -176,8 +179,12 @@ fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus) -> Prefixes {
                 prefixes.add_dir(tree.real_path(path).unwrap_or_else(|_| path.clone()));
             }
             (_, Some(file)) => prefixes.add_dir_of(file),
-            (_, None) => prefixes.add_dir_of(path),
+            (_, None) => {}
         }
+    }
+    // What was given and cannot be looked at lies in its directory like any given file.
+    if given.iter().any(|given| given.kind.is_err()) {
+        problems.iter().for_each(|problem| prefixes.add_dir_of(&problem.path));
     }
     prefixes
 }

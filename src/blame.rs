@@ -79,6 +79,8 @@ pub struct Stopped {
     pub file: FileId,
     /// The path or name in the loader's message.
     pub object: Vec<u8>,
+    /// A file was opened, and `file` is it.
+    pub opened: bool,
     /// The text.
     pub text: &'static str,
     /// Where it was first met: the requester.
@@ -161,7 +163,7 @@ struct Maker<'a> {
     missing: BTreeMap<(FileId, StrId), MissingLibrary>,
     undefined: BTreeMap<SymbolKey, UndefinedSymbol>,
     versions: BTreeMap<(FileId, FileId, Vec<u8>), MissingVersion>,
-    stopped: BTreeMap<(FileId, StrId, &'static str), Stopped>,
+    stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
     explained: BTreeMap<SymbolKey, (FileId, StrId)>,
 }
 
@@ -209,7 +211,8 @@ impl Maker<'_> {
         let at = |module: u32| closure.module(module).file.unwrap_or(closure.root.file);
         if let Some(Fatal { object, file, requester, text }) = &closure.fatal {
             let site = Site { root, module: *requester };
-            self.stop(root, file.unwrap_or(at(*requester)), *object, text, site);
+            let (opened, file) = (file.is_some(), file.unwrap_or(at(*requester)));
+            return self.stop(root, (file, opened), *object, text, site);
         }
         let (module, text) = match (binding.checked.stop, binding.abort) {
             (Some(Stop::NoSuchName(module, _)), _) => (
@@ -225,14 +228,36 @@ impl Maker<'_> {
             // The missing libraries that cause it are findings of their own.
             (None, Some((_, Abort::NoVersionTable)) | None) => return,
         };
-        self.stop(root, at(module), closure.module(module).path, text, Site { root, module });
+        self.stop(
+            root,
+            (at(module), true),
+            closure.module(module).path,
+            text,
+            Site { root, module },
+        );
     }
 
-    fn stop(&mut self, root: RootId, file: FileId, object: StrId, text: &'static str, site: Site) {
+    fn stop(
+        &mut self,
+        root: RootId,
+        (file, opened): (FileId, bool),
+        object: StrId,
+        text: &'static str,
+        site: Site,
+    ) {
         let name = self.text(object);
+        // One file is one fact, by whatever names it was reached.
+        let key = if opened { (file, None, text) } else { (file, Some(object), text) };
         self.stopped
-            .entry((file, object, text))
-            .or_insert_with(|| Stopped { file, object: name, text, site, roots: Vec::new() })
+            .entry(key)
+            .or_insert_with(|| Stopped {
+                file,
+                object: name,
+                opened,
+                text,
+                site,
+                roots: Vec::new(),
+            })
             .roots
             .push(root);
     }
@@ -275,7 +300,8 @@ impl Maker<'_> {
                 let text = entry.map(|e| object.str(e.name).to_vec());
                 let key = (file, name.to_vec(), text.clone());
                 // A definition with a version would have left that version in the reference.
-                let at_hand = || self.providers.of(name, file).any(|p| !p.versioned);
+                let target = object.header.target();
+                let at_hand = || self.providers.of(name, file, target).any(|p| !p.versioned);
                 let explains = match library {
                     Some(library) => missing_as(closure, self.source.strings, library),
                     None => first_missing.filter(|_| !at_hand()),

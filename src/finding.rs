@@ -130,6 +130,12 @@ impl Finding {
 
     /// The order of a report: by place, rule, and what the fact is about.
     pub fn key(&self) -> impl Ord + use<'_> {
-        (&self.file, self.rule, (&self.library, &self.symbol, &self.version, &self.detail))
+        // Paths compare by bytes here; `Path` itself compares part by part.
+        (
+            self.file.prefix.as_deref().map(Path::as_os_str),
+            self.file.path.as_os_str(),
+            self.rule,
+            (&self.library, &self.symbol, &self.version, &self.detail),
+        )
     }
 }

@@ -1,7 +1,7 @@
 //! Judging: the level of every finding, the exit status, the fingerprint. Levels act here and
 //! nowhere before. Rules find, `judge` weighs, `report` writes.
 
-use crate::finding::Finding;
+use crate::finding::{EvidenceKind, Finding};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
 use crate::rules::{self, Level, Rule};
@@ -53,6 +53,9 @@ pub struct Verdict {
     pub findings: Vec<Judged>,
     /// No finding says that something could not be read or decided.
     pub complete: bool,
+    /// References without version that only an allowed missing library could satisfy: it is
+    /// assumed that it does.
+    pub assumed: usize,
 }
 
 /// Gives every finding its level and drops those that are allowed. `sonames` maps paths below
@@ -61,12 +64,29 @@ pub fn judge(findings: Vec<Finding>, levels: &Levels, sonames: &Sonames) -> Verd
     let judged = |finding: Finding| {
         let rule = rules::find(finding.rule)?;
         let level = levels.of(rule);
-        let fingerprint = fingerprint(&finding, sonames);
-        (level != Level::Allow).then_some(Judged { finding, rule, level, fingerprint })
+        let fingerprint = fingerprint(&finding, sonames, false);
+        Some(Judged { finding, rule, level, fingerprint })
     };
-    let findings: Vec<Judged> = findings.into_par_iter().filter_map(judged).collect();
+    let all: Vec<Judged> = findings.into_par_iter().filter_map(judged).collect();
+    let (mut findings, allowed): (Vec<Judged>, Vec<Judged>) =
+        all.into_iter().partition(|judged| judged.level != Level::Allow);
+    tell_apart(&mut findings, sonames);
     let complete = findings.iter().all(|judged| !judged.rule.group.is_input);
-    Verdict { findings, complete }
+    let explained = allowed.iter().flat_map(|j| j.finding.evidence_of(EvidenceKind::Explained));
+    let assumed = explained.filter(|evidence| evidence.version.is_none()).count();
+    Verdict { findings, complete, assumed }
+}
+
+/// Facts of one report whose fingerprints coincide, two versions of one package for example, get
+/// ones that hold the whole prefix.
+fn tell_apart(findings: &mut [Judged], sonames: &Sonames) {
+    let mut seen: FastMap<String, usize> = FastMap::default();
+    for judged in findings.iter() {
+        *seen.entry(judged.fingerprint.clone()).or_default() += 1;
+    }
+    for judged in findings.iter_mut().filter(|judged| seen[&judged.fingerprint] > 1) {
+        judged.fingerprint = fingerprint(&judged.finding, sonames, true);
+    }
 }
 
 /// DT_SONAME by the whole path of the file.
@@ -79,16 +99,16 @@ pub struct Sonames {
 
 impl Sonames {
     /// Remembers the soname of every file that has one.
-    pub fn new<'a>(files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>)>) -> Self {
+    pub fn new<'a>(files: impl Iterator<Item = (&'a Path, Option<Vec<u8>>)>) -> Self {
         let mut out = Self::default();
         let mut seen: FastSet<Vec<u8>> = FastSet::default();
         for (path, soname) in files {
-            let short = shortened(path.as_os_str().as_bytes(), soname);
+            let short = shortened(path.as_os_str().as_bytes(), soname.as_deref());
             if !seen.insert(short.clone()) {
                 out.shared.insert(short);
             }
             if let Some(soname) = soname {
-                out.by_path.insert(path.as_os_str().as_bytes().to_vec(), soname.to_vec());
+                out.by_path.insert(path.as_os_str().as_bytes().to_vec(), soname);
             }
         }
         out
@@ -116,7 +136,9 @@ fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
 
 /// Made of rule, package name, path and every key that says what the fact is about; store items in
 /// them count by package name only.
-fn fingerprint(finding: &Finding, sonames: &Sonames) -> String {
+/// With `whole` everything counts as it is.
+fn fingerprint(finding: &Finding, sonames: &Sonames, whole: bool) -> String {
+    let reduced = |text: &[u8]| if whole { text.to_vec() } else { without_hashes(text) };
     let package =
         finding.file.prefix.as_deref().map(Prefixes::package).map_or(String::new(), |p| p.name);
     let path = sonames.stable(&finding.full_path(), &finding.file.path);
@@ -128,7 +150,10 @@ fn fingerprint(finding: &Finding, sonames: &Sonames) -> String {
     };
     part("rule", finding.rule.as_bytes());
     part("package", package.as_bytes());
-    part("path", &without_hashes(&path));
+    part("path", &reduced(&path));
+    if whole {
+        part("prefix", finding.full_path().as_os_str().as_bytes());
+    }
     let keys = [
         ("symbol", &finding.symbol),
         ("version", &finding.version),
@@ -137,7 +162,7 @@ fn fingerprint(finding: &Finding, sonames: &Sonames) -> String {
     ];
     for (name, value) in keys {
         if let Some(value) = value {
-            part(name, &without_hashes(value));
+            part(name, &reduced(value));
         }
     }
     hasher.finalize().iter().take(16).fold(String::with_capacity(32), |mut text, byte| {

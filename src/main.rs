@@ -1,7 +1,6 @@
 //! The `linkaudit` program: parses the command line, runs the command, turns errors into one
 //! sentence on stderr and a status.
 
-use clap::Parser as _;
 use linkaudit::cli::exit::{Exit, INTERNAL};
 use linkaudit::cli::{Cli, run};
 use std::io::Write as _;
@@ -12,7 +11,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::from_process() {
         Ok(cli) => cli,
         Err(error) => {
             // Without a terminal to tell it to, the status alone must do.

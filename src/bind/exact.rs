@@ -233,11 +233,11 @@ fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
         name: object.reference_name(reference),
         hash: reference.hash,
         version: if object.versions.has_versym { reference.version } else { 0 },
-        weak: reference.kind == RefKind::Weak,
+        weak: matches!(reference.kind, RefKind::Weak | RefKind::Copy { weak: true, .. }),
         protected: false,
         canonical: reference.kind == RefKind::Canonical,
         size: match reference.kind {
-            RefKind::Copy { size } => u64::from(size),
+            RefKind::Copy { size, .. } => u64::from(size),
             _ => 0,
         },
     })

@@ -67,7 +67,7 @@ fn settled(
         return false;
     }
     match reference.kind {
-        RefKind::Copy { size } => {
+        RefKind::Copy { size, .. } => {
             winner.candidate.size == u64::from(size) && !winner.is_protected()
         }
         RefKind::Canonical => !winner.is_protected(),

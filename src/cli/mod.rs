@@ -7,7 +7,10 @@ mod plan;
 mod progress;
 pub mod run;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use crate::rules::Level;
+use clap::{
+    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+};
 use std::path::PathBuf;
 
 /// Audits the linkage of an install prefix the way the dynamic loader will see it.
@@ -30,6 +33,32 @@ pub struct Cli {
     /// Directories and files to audit
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+}
+
+impl Cli {
+    /// Parses the command line of this process.
+    pub fn from_process() -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches()?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        cli.shared.levels = levels(&matches);
+        Ok(cli)
+    }
+}
+
+/// Settings of levels in the order in which they were typed; lists are separated by commas.
+fn levels(matches: &ArgMatches) -> Vec<(String, Level)> {
+    let options = [("allow", Level::Allow), ("warn", Level::Warning), ("deny", Level::Error)];
+    let mut found: Vec<(usize, &String, Level)> = Vec::new();
+    for (id, level) in options {
+        let indices = matches.indices_of(id).into_iter().flatten();
+        let values = matches.get_many::<String>(id).into_iter().flatten();
+        found.extend(indices.zip(values).map(|(index, value)| (index, value, level)));
+    }
+    found.sort_unstable_by_key(|(index, ..)| *index);
+    let names = |(_, value, level): (usize, &String, Level)| {
+        value.split(',').map(move |name| (name.to_owned(), level)).collect::<Vec<_>>()
+    };
+    found.into_iter().flat_map(names).collect()
 }
 
 /// Commands.
@@ -88,6 +117,9 @@ pub struct Shared {
     /// Report findings of this rule or group as errors
     #[arg(short = 'D', long, global = true, value_name = "RULE|GROUP")]
     pub deny: Vec<String>,
+    /// The three lists in the order in which they were typed.
+    #[arg(skip)]
+    pub levels: Vec<(String, Level)>,
     /// Lowest level that makes the exit status 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
     pub fail_on: FailOn,

@@ -6,7 +6,6 @@ use super::{Shared, Switch};
 use crate::judge::Levels;
 use crate::plan::{Cpu, Plan};
 use crate::report::{self, Output, Style};
-use crate::rules::Level;
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
@@ -50,14 +49,12 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
         };
         files.push((output(name)?, PathBuf::from(file)));
     }
-    let outputs = || files.iter().map(|(output, _)| *output).chain([stdout]);
-    let every_file_is_root = shared.as_ldd || outputs().any(|output| output.every_file_is_root);
     let plan = Plan {
         paths,
         listed,
         lib_paths: shared.lib_path.clone(),
         as_ldd: shared.as_ldd,
-        every_file_is_root,
+        every_file_is_root: shared.as_ldd,
         facts: shared.facts,
         reuse: !shared.no_reuse,
         cwd: std::env::current_dir().context("the current directory cannot be read")?,
@@ -96,21 +93,12 @@ fn output(name: &str) -> Result<&'static Output> {
 }
 
 fn levels(shared: &Shared) -> Result<Levels> {
-    let mut settings = Vec::new();
-    let lists = [
-        (&shared.allow, Level::Allow),
-        (&shared.warn, Level::Warning),
-        (&shared.deny, Level::Error),
-    ];
-    for (names, level) in lists {
-        for name in names.iter().flat_map(|names| names.split(',')) {
-            if !Levels::knows(name) {
-                bail!("`{name}` is no rule and no group; `linkaudit explain` lists them");
-            }
-            settings.push((name.to_owned(), level));
+    for (name, _) in &shared.levels {
+        if !Levels::knows(name) {
+            bail!("`{name}` is no rule and no group; `linkaudit explain` lists them");
         }
     }
-    Ok(Levels { settings })
+    Ok(Levels { settings: shared.levels.clone() })
 }
 
 fn threads(shared: &Shared) -> usize {

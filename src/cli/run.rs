@@ -5,23 +5,61 @@ use super::plan::{Prepared, prepare};
 use super::progress::Progress;
 use super::{Cli, Command, Shared, out};
 use crate::audit::{self, Audit};
-use crate::judge::{Sonames, judge};
-use crate::report::Report;
+use crate::facts::FileFacts;
+use crate::judge::{Levels, Sonames, Verdict, judge};
+use crate::plan::Plan;
+use crate::report::{Output, Report, Style};
 use crate::rules::{self, RULES};
 use crate::tree::DiskTree;
 use anyhow::{Context as _, Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Runs the command that was typed.
 pub fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         None => check(&cli.shared, cli.paths),
         Some(Command::Check { paths }) => check(&cli.shared, paths),
-        Some(Command::Explain { rule: Some(rule) }) => explain(&rule),
-        Some(Command::Explain { rule: None }) => explain_all(),
+        Some(Command::Explain { rule }) => {
+            let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
+            if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
+                bail!("`explain` has no output `{name}`; there is human");
+            }
+            match rule {
+                Some(rule) => explain(&rule),
+                None => explain_all(),
+            }
+        }
+    }
+}
+
+/// One audit with its judged findings.
+struct Run {
+    plan: Plan,
+    audit: Audit,
+    verdict: Verdict,
+}
+
+impl Run {
+    fn new(plan: Plan, levels: &Levels, progress: &Progress) -> Self {
+        let start = Instant::now();
+        let input = audit::read_disk(&plan, progress.seen());
+        let walked = start.elapsed();
+        let mut audit = audit::audit(&plan, &DiskTree, input);
+        audit.timings.insert(0, ("walk and read", walked));
+        let judging = Instant::now();
+        let findings = rules::check(&mut audit, &plan);
+        let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
+        let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
+        let verdict = judge(findings, levels, &Sonames::new(files));
+        audit.timings.push(("rules", judging.elapsed()));
+        Self { plan, audit, verdict }
+    }
+
+    fn report(&self) -> Report<'_> {
+        Report { audit: &self.audit, verdict: &self.verdict, plan: &self.plan }
     }
 }
 
@@ -32,19 +70,17 @@ fn check(shared: &Shared, paths: Vec<PathBuf>) -> Result<Exit> {
     // A pool that exists already is as good; this only happens in tests.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build_global();
     let progress = Progress::new(prepared.progress);
-    let input = audit::read_disk(plan, progress.seen());
-    let walked = start.elapsed();
-    let mut audit = audit::audit(plan, &DiskTree, input);
-    let judging = Instant::now();
-    let findings = rules::check(&mut audit, plan);
-    let sonames = Sonames::new(
-        audit.corpus.files.iter().map(|f| (&*f.path, f.object().and_then(|o| o.soname()))),
-    );
-    let verdict = judge(findings, levels, &sonames);
-    audit.timings.push(("rules", judging.elapsed()));
+    // An output for which every file is a root must not change what the others say.
+    let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
+    let run = |every_file_is_root| {
+        Run::new(Plan { every_file_is_root, ..plan.clone() }, levels, &progress)
+    };
+    let mut main = run(every(prepared.stdout));
+    let other = prepared.files.iter().any(|(output, _)| every(output) != every(prepared.stdout));
+    let other = other.then(|| run(!every(prepared.stdout)));
     drop(progress);
 
-    let totals = &audit.totals;
+    let totals = &main.audit.totals;
     if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
         bail!(
             "there is nothing to audit: 0 ELF files and archives in {} entries",
@@ -52,35 +88,35 @@ fn check(shared: &Shared, paths: Vec<PathBuf>) -> Result<Exit> {
         );
     }
     let rendering = Instant::now();
-    let report = Report { audit: &audit, verdict: &verdict, plan };
     for (output, file) in &prepared.files {
         let shown = crate::text::show_path(file);
-        let plain = crate::report::Style { color: false, width: None, ..*style };
-        out::file(file, |w| (output.render)(&report, plain, w))
+        let plain = Style { color: false, width: None, ..*style };
+        let same = every(output) == every(prepared.stdout);
+        let run = if same { &main } else { other.as_ref().unwrap_or(&main) };
+        out::file(file, |w| (output.render)(&run.report(), plain, w))
             .with_context(|| format!("{shown} cannot be written"))?;
     }
-    out::stdout(|w| (prepared.stdout.render)(&report, *style, w))
+    out::stdout(|w| (prepared.stdout.render)(&main.report(), *style, w))
         .context("the report cannot be written")?;
-    audit.timings.push(("report", rendering.elapsed()));
+    main.audit.timings.push(("report", rendering.elapsed()));
     if shared.timings {
-        timings(&audit, walked, start);
+        timings(&main.audit, start);
     }
-    let status = exit::of(&verdict, shared.fail_on);
-    finish(audit);
+    let status = exit::of(&main.verdict, shared.fail_on);
+    finish((main, other));
     Ok(status)
 }
 
 /// The process ends: giving every fact back to the allocator would only take time.
-fn finish(audit: Audit) {
-    std::mem::forget(audit);
+fn finish(runs: (Run, Option<Run>)) {
+    std::mem::forget(runs);
 }
 
-fn timings(audit: &Audit, walked: Duration, start: Instant) {
-    let first = [("walk and read", walked)];
+fn timings(audit: &Audit, start: Instant) {
     let last = [("in all", start.elapsed())];
-    let lines: Vec<String> = first
+    let lines: Vec<String> = audit
+        .timings
         .iter()
-        .chain(&audit.timings)
         .chain(&last)
         .map(|(name, time)| format!("{:>9.1} ms  {name}\n", time.as_secs_f64() * 1e3))
         .collect();

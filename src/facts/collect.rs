@@ -206,6 +206,17 @@ impl<'t> Collector<'t> {
         Place::File(insert(corpus, facts(real, stat, read)))
     }
 
+    /// A path that could not be looked at, made absolute with what is there of it resolved.
+    pub fn absolute(&mut self, path: &Path, cwd: &Path) -> PathBuf {
+        match (path.parent(), path.file_name()) {
+            (Some(dir), Some(name)) => match self.real_dir(dir) {
+                Some(dir) => dir.join(name),
+                None => cwd.join(path),
+            },
+            _ => self.tree.real_path(path).unwrap_or_else(|_| cwd.join(path)),
+        }
+    }
+
     /// `path` with links resolved, asking for each directory once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> PathBuf {
         let real = match (path.parent(), path.file_name()) {

@@ -3,7 +3,7 @@
 
 use super::{Content, Corpus};
 use crate::format::archive::{Definition, Names};
-use crate::format::elf::Tables;
+use crate::format::elf::{Tables, Target};
 use crate::id::{FastMap, FileId};
 use rayon::prelude::*;
 
@@ -14,6 +14,8 @@ pub struct Provider {
     pub file: FileId,
     /// The member of an archive.
     pub member: Option<Box<[u8]>>,
+    /// The objects that can be linked with it; nothing if that is not known.
+    pub target: Option<Target>,
     /// The definition has a version, which a reference that was linked against it would have too.
     pub versioned: bool,
 }
@@ -25,9 +27,17 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Files other than `not` that define `name`.
-    pub fn of<'p>(&'p self, name: &[u8], not: FileId) -> impl Iterator<Item = &'p Provider> {
-        self.by_name.get(name).into_iter().flatten().filter(move |provider| provider.file != not)
+    /// Files other than `not` that define `name` for an object of `target`.
+    pub fn of<'p>(
+        &'p self,
+        name: &[u8],
+        not: FileId,
+        target: Target,
+    ) -> impl Iterator<Item = &'p Provider> {
+        let fits = move |provider: &&Provider| {
+            provider.file != not && provider.target.is_none_or(|other| other.links_with(target))
+        };
+        self.by_name.get(name).into_iter().flatten().filter(fits)
     }
 
     /// Looks for `names` in the tables of all files at hand, and adds what archives were found to
@@ -54,12 +64,18 @@ impl Providers {
             })
             .collect();
         for (name, file, versioned) in hits.into_iter().flatten() {
-            let provider = Provider { file, member: None, versioned };
+            let target = corpus.files[file].object().map(|object| object.header.target());
+            let provider = Provider { file, member: None, target, versioned };
             out.by_name.entry(name.into()).or_default().push(provider);
         }
         for (file, definitions) in archives {
             for found in definitions {
-                let provider = Provider { file, member: Some(found.member), versioned: false };
+                let provider = Provider {
+                    file,
+                    member: Some(found.member),
+                    target: found.target,
+                    versioned: false,
+                };
                 out.by_name.entry(found.symbol).or_default().push(provider);
             }
         }

@@ -2,7 +2,8 @@
 //! given names when a reference found no definition. Members are read for their symbols only where
 //! the archive has no index. Coverage of members is not answered here.
 
-use super::{Defect, ReadError, Table, elf::hash, read_range};
+use super::elf::{Header, Target, hash};
+use super::{Defect, ReadError, Table, read_range};
 use crate::id::FastSet;
 use crate::tree::Handle;
 use object::archive;
@@ -28,6 +29,8 @@ pub struct Definition {
     pub symbol: Box<[u8]>,
     /// The member's name; empty where it cannot be read.
     pub member: Box<[u8]>,
+    /// The objects it can be linked with, where the member is at hand and an ELF file.
+    pub target: Option<Target>,
 }
 
 /// The names somebody asks for.
@@ -125,48 +128,70 @@ fn gnu_index(
     let count = number(0).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     let texts =
         count.checked_add(1).and_then(|n| n.checked_mul(width)).and_then(|at| bytes.get(at..));
-    let Some(texts) = texts else {
+    let cut = (bytes.len() as u64) < index.size;
+    let Some(texts) = texts.filter(|_| !cut) else {
         let what = "ends before the number of symbols it claims";
         defects.push(Defect::new(Table::ArchiveIndex, index.data, what));
         return Ok(Vec::new());
     };
+    let mut long_names = LongNames::default();
     let mut out = Vec::new();
-    let mut long_names = None;
-    for (i, name) in texts.split(|b| *b == 0).take(count).enumerate() {
-        if names.contains(name) {
-            let at = number((i + 1) * width).unwrap_or(0);
-            let member = member_name(file, at, index, &mut long_names)?;
-            out.push(Definition { symbol: name.into(), member });
+    for (i, symbol) in texts.split(|b| *b == 0).take(count).enumerate() {
+        if !names.contains(symbol) {
+            continue;
         }
+        let at = number((i + 1) * width).unwrap_or(0);
+        let Some(found) = member(file, at)? else {
+            let what = "names a member that is not there";
+            defects.push(Defect::new(Table::ArchiveIndex, index.data, what));
+            continue;
+        };
+        out.push(Definition {
+            symbol: symbol.into(),
+            member: long_names.name(file, &found, index.data + index.size + (index.size & 1))?,
+            target: Header::parse(&read_range(file, found.data, 64)?).map(|h| h.target()),
+        });
     }
     Ok(out)
 }
 
-/// A member's name: `name/` in its header, or `/OFFSET` into the table of long names behind the index.
-fn member_name(
-    file: &Handle,
-    at: u64,
-    index: &Member,
-    long_names: &mut Option<Vec<u8>>,
-) -> Result<Box<[u8]>, ReadError> {
-    let Some(found) = member(file, at)? else { return Ok(Box::default()) };
-    let name = found.name();
-    let Some(offset) = name.strip_prefix(b"/") else {
-        return Ok(name.strip_suffix(b"/").unwrap_or(name).into());
-    };
-    if long_names.is_none() {
-        let next = index.data + index.size + (index.size & 1);
-        *long_names = Some(match member(file, next)? {
-            Some(table) if table.name() == b"//" => read_range(file, table.data, table.size)?,
-            _ => Vec::new(),
-        });
+/// The table of long names, read when the first is met.
+#[derive(Default)]
+struct LongNames {
+    table: Option<Vec<u8>>,
+}
+
+impl LongNames {
+    /// A member's name: `name/` in its header, `/OFFSET` into the table that lies at `table`, or
+    /// BSD's `#1/LENGTH` for a name before the data.
+    fn name(&mut self, file: &Handle, found: &Member, table: u64) -> Result<Box<[u8]>, ReadError> {
+        let name = found.name();
+        if let Some(len) = bsd_name(name) {
+            let text = read_range(file, found.data, len)?;
+            return Ok(text.split(|b| *b == 0).next().unwrap_or_default().into());
+        }
+        let Some(offset) = name.strip_prefix(b"/") else {
+            return Ok(name.strip_suffix(b"/").unwrap_or(name).into());
+        };
+        if self.table.is_none() {
+            self.table = Some(match member(file, table)? {
+                Some(table) if table.name() == b"//" => read_range(file, table.data, table.size)?,
+                _ => Vec::new(),
+            });
+        }
+        let table = self.table.as_deref().unwrap_or_default();
+        // A member of a nested thin archive is `/OFFSET:POSITION`.
+        let offset = offset.split(|b| *b == b':').next().unwrap_or_default();
+        let offset = std::str::from_utf8(offset).ok().and_then(|text| text.parse::<usize>().ok());
+        let rest = offset.and_then(|offset| table.get(offset..)).unwrap_or_default();
+        let name = rest.split(|b| *b == b'\n').next().unwrap_or_default();
+        Ok(name.strip_suffix(b"/").unwrap_or(name).into())
     }
-    let table = long_names.as_deref().unwrap_or_default();
-    let offset = offset.split(|b| *b == b':').next().unwrap_or_default();
-    let offset = std::str::from_utf8(offset).ok().and_then(|text| text.parse::<usize>().ok());
-    let rest = offset.and_then(|offset| table.get(offset..)).unwrap_or_default();
-    let name = rest.split(|b| *b == b'\n').next().unwrap_or_default();
-    Ok(name.strip_suffix(b"/").unwrap_or(name).into())
+}
+
+/// The length of a name that stands before the member's data.
+fn bsd_name(name: &[u8]) -> Option<u64> {
+    std::str::from_utf8(name.strip_prefix(b"#1/")?).ok()?.parse().ok()
 }
 
 /// An archive without a GNU index: every ELF member's own symbol table.
@@ -175,28 +200,35 @@ fn scan(
     names: &Names,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
+    if read_range(file, 0, 8)? == archive::THIN_MAGIC {
+        let what = "is missing; the members of a thin archive are not read for it";
+        defects.push(Defect::new(Table::ArchiveIndex, 8, what));
+        return Ok(Vec::new());
+    }
     let mut out = Vec::new();
+    let mut long_names = LongNames::default();
+    let mut table = 0;
     let mut at = 8;
     while at < file.stat().len {
         let Some(found) = member(file, at)? else {
             defects.push(Defect::new(Table::MemberHeader, at, "is not a member header"));
             break;
         };
-        let bytes = read_range(file, found.data, found.size.min(MOST_MEMBER))?;
-        let bytes = match found.name().strip_prefix(b"#1/") {
-            // BSD: the name stands before the data.
-            Some(len) => {
-                let len = std::str::from_utf8(len).ok().and_then(|text| text.parse().ok());
-                bytes.get(len.unwrap_or(0)..).unwrap_or_default()
-            }
-            None => &bytes,
-        };
-        let name = found.name();
-        let name = name.strip_suffix(b"/").unwrap_or(name);
-        for symbol in defined(bytes).into_iter().filter(|symbol| names.contains(symbol)) {
-            out.push(Definition { symbol: symbol.into(), member: name.into() });
+        if found.name() == b"//" {
+            table = at;
         }
-        let Some(next) = found.data.checked_add(found.size + (found.size & 1)) else { break };
+        let bytes = read_range(file, found.data, found.size.min(MOST_MEMBER))?;
+        let before = bsd_name(found.name()).and_then(|len| usize::try_from(len).ok()).unwrap_or(0);
+        let bytes = bytes.get(before..).unwrap_or_default();
+        for symbol in defined(bytes).into_iter().filter(|symbol| names.contains(symbol)) {
+            out.push(Definition {
+                symbol: symbol.into(),
+                member: long_names.name(file, &found, table)?,
+                target: Header::parse(bytes).map(|header| header.target()),
+            });
+        }
+        let next = found.size.checked_add(found.size & 1).and_then(|n| found.data.checked_add(n));
+        let Some(next) = next else { break };
         at = next;
     }
     Ok(out)

@@ -257,7 +257,12 @@ impl Page<'_> {
         };
         let code = if errors > 0 { "1;31" } else { "1;32" };
         writeln!(self.out, "{}: {}", self.style.paint(code, &verdict), read.join(", "))?;
-        let explained = report.audit.blame.explained;
+        let assumed = report.verdict.assumed;
+        if assumed > 0 {
+            let text = plural(assumed, "undefined reference is", "undefined references are");
+            writeln!(self.out, "{text} assumed to be defined by allowed missing libraries")?;
+        }
+        let explained = report.audit.blame.explained - assumed;
         if explained > 0 {
             let text = plural(explained, "undefined reference is", "undefined references are");
             writeln!(self.out, "{text} explained by missing libraries")?;

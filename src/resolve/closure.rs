@@ -29,6 +29,9 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) queued: Vec<bool>,
     /// A filter has moved objects: list order is not the order of loading any more.
     pub(super) moved: bool,
+    /// Filtees of the root. They stand before it in the loader's list, of which every walk begins at
+    /// the root: no later need finds them, and their versions are not looked at.
+    pub(super) hidden: Vec<u32>,
     pub(super) by_cpu: bool,
     pub(super) by_cwd: bool,
     /// The last search passed over a file of another class.
@@ -74,6 +77,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             queue: Vec::new(),
             queued: Vec::new(),
             moved: false,
+            hidden: Vec::new(),
             by_cpu: false,
             by_cwd: false,
             other_class: false,
@@ -115,6 +119,9 @@ impl<'a, 'v> Builder<'a, 'v> {
         let release = self.resolver.loaders.get(closure.root.loader).release;
         closure.order = order::relocation_order(&closure, release);
         if self.plan.as_ldd {
+            for module in &self.hidden {
+                closure.modules[*module as usize].version_limit = 0;
+            }
             versions::limit_tables(&mut closure, self.view, &self.resolver.strings);
         }
         Some(closure)
@@ -282,9 +289,9 @@ impl<'a, 'v> Builder<'a, 'v> {
         *here += 1;
         self.moved = true;
         self.list.retain(|entry| *entry != target);
-        // What comes before the root is behind the begin of the list that is shown and checked.
-        if let Some(before) = self.list.iter().position(|entry| *entry == filter) {
-            self.list.insert(before, target);
+        match self.list.iter().position(|entry| *entry == filter) {
+            Some(before) => self.list.insert(before, target),
+            None => self.hidden.push(target),
         }
     }
 

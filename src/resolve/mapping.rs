@@ -6,6 +6,7 @@ use super::paths::DirList;
 use super::resolver::Resolver;
 use super::search::{Found, Requester, Search, Tried, fatal};
 use super::{Fatal, How, LOADER, Module, ROOT, tokens};
+use crate::format::elf::Object;
 use crate::id::{FileId, Id as _, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
@@ -86,21 +87,31 @@ impl Builder<'_, '_> {
     fn known(&mut self, name: StrId) -> Option<u32> {
         let mut hit = self.resolver.by_name.get(name.index())?;
         if self.moved {
-            let answers = |index: u32| {
-                let m = &self.modules[index as usize];
-                m.how != How::Missing && m.answers(name)
-            };
-            hit = [ROOT, LOADER]
+            let found = [ROOT, LOADER]
                 .into_iter()
                 .chain(self.list.iter().copied())
-                .find(|index| answers(*index))
-                .unwrap_or(hit);
+                .find(|index| self.is_called(*index, name));
+            hit = match found {
+                Some(found) => found,
+                None if self.hidden.contains(&hit) => return None,
+                None => hit,
+            };
         }
         let module = &mut self.modules[hit as usize];
         if !module.answers(name) {
             module.aliases.push(name);
         }
         Some(hit)
+    }
+
+    /// True if an object that was found answers to `name` by a name or its DT_SONAME.
+    fn is_called(&self, index: u32, name: StrId) -> bool {
+        let module = &self.modules[index as usize];
+        let soname = || {
+            let object = module.file.and_then(|file| self.view.object(file));
+            object.and_then(Object::soname) == Some(self.resolver.strings.text(name))
+        };
+        module.how != How::Missing && (module.answers(name) || soname())
     }
 
     pub(super) fn search(
@@ -165,7 +176,8 @@ impl Builder<'_, '_> {
         requester: u32,
         how: How,
     ) -> Mapped {
-        if let Some(module) = self.resolver.by_file.get(file.index()) {
+        let known = self.resolver.by_file.get(file.index());
+        if let Some(module) = known.filter(|module| !self.hidden.contains(module)) {
             self.modules[module as usize].aliases.push(name);
             self.register(name, module);
             return Mapped::Module(module, how);
@@ -174,7 +186,7 @@ impl Builder<'_, '_> {
             return Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
         }
         let module = self.add_module(Some(file), name, path, requester, how);
-        self.resolver.by_file.add(file.index(), module);
+        self.resolver.by_file.set(file.index(), module);
         let soname = self.names(file).and_then(|names| names.soname);
         for name in [name, path].into_iter().chain(soname) {
             self.register(name, module);

@@ -51,6 +51,12 @@ impl Stamped {
         self.entries.get(index).filter(|(stamp, _)| *stamp == self.stamp).map(|(_, value)| *value)
     }
 
+    /// Replaces the entry that is there.
+    pub(super) fn set(&mut self, index: usize, value: u32) {
+        self.add(index, value);
+        self.entries[index].1 = value;
+    }
+
     /// Keeps the entry that is there.
     pub(super) fn add(&mut self, index: usize, value: u32) {
         if index >= self.entries.len() {

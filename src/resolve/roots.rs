@@ -10,6 +10,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::Role;
 use crate::id::{FastMap, FastSet, FileId, IdVec, RootId};
 use crate::plan::Plan;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// All closures of a run.
 #[derive(Default)]
@@ -149,7 +150,8 @@ impl Resolving {
                 out.lone.insert(closure.root.file, *closure);
             }
         }
-        roots.sort_by(|a, b| a.start.path.cmp(&b.start.path));
+        let real = |c: &Candidate| view.file(c.start.file).path.as_os_str().as_bytes();
+        roots.sort_by(|a, b| real(a).cmp(real(b)).then_with(|| a.start.path.cmp(&b.start.path)));
         for Candidate { start, outcome } in roots {
             if missing_interp.contains(&start.file) {
                 out.missing_interp.push(start.file);

@@ -2,7 +2,7 @@
 //! steps in their order, the directories of each, and what every candidate makes the loader do.
 
 use super::loader::Loader;
-use super::paths::{DirList, Memo, Probe};
+use super::paths::{DirList, Memo};
 use super::tokens::Tokens;
 use super::{Fatal, How};
 use crate::facts::{Need, Place, View};
@@ -10,6 +10,7 @@ use crate::format::elf::Verdict;
 use crate::id::{FileId, StrId, Strings};
 use crate::plan::Plan;
 use crate::tree::Errno;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
@@ -192,12 +193,12 @@ impl Search<'_, '_> {
             return ListEnd::Unknown;
         }
         let probes = list.ready.get().map_or(&[][..], |probes| &**probes);
-        if self.trace.is_some() {
-            self.trace_absent(list, probes, name, how);
-        }
         // Unknown candidates are asked for in one go, as far as the loader would go.
         let mut unknown: Vec<Vec<u8>> = Vec::new();
+        let mut told = 0;
         for (i, probe) in probes.iter().enumerate() {
+            self.trace_absent(list, told..probe.dir as usize, name, how);
+            told = probe.dir as usize + 1;
             self.by_cwd |= probe.relative;
             let mut error = Errno::NOENT;
             match self.candidate(probe.path, name) {
@@ -224,15 +225,17 @@ impl Search<'_, '_> {
             }
         }
         if unknown.is_empty() {
+            self.trace_absent(list, told..list.dirs.len(), name, how);
             return ListEnd::NextStep;
         }
         self.needs.push(Need::First { paths: unknown, target: Some(self.loader.target) });
         ListEnd::Unknown
     }
 
-    fn trace_absent(&mut self, list: &DirList, probes: &[Probe], name: StrId, how: How) {
-        for (number, dir) in list.dirs.iter().enumerate() {
-            if !probes.iter().any(|probe| probe.dir as usize == number) {
+    /// Tells of directories that do not exist, in their place among those that do.
+    fn trace_absent(&mut self, list: &DirList, places: Range<usize>, name: StrId, how: How) {
+        if self.trace.is_some() {
+            for dir in list.dirs.get(places).unwrap_or_default() {
                 let path = self.path(*dir, name);
                 self.push_trace(path, how, Outcome::NoDirectory, false);
             }

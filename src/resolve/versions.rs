@@ -151,6 +151,9 @@ pub fn limit_tables(closure: &mut Closure, view: View<'_>, strings: &Strings) {
         let Some(object) = closure.module(at).file.and_then(|file| view.object(file)) else {
             continue;
         };
+        if closure.module(at).version_limit == 0 {
+            continue;
+        }
         let found = object.versions.needs.iter().filter(|file| {
             strings
                 .find(object.str(file.file))

@@ -1,9 +1,11 @@
 //! `bad-library-file`: a file at which the loader stops.
 
 use super::{Context, LIBRARY, Rule};
-use crate::finding::{Finding, When};
+use crate::finding::{Evidence, EvidenceKind, Finding, When};
 use crate::resolve::loader::NoLoader;
-use crate::text::show;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 pub(super) static RULE: Rule = Rule {
     id: "bad-library-file",
@@ -46,18 +48,19 @@ maps segments, is not foreseen.
 
 fn check(context: &Context<'_>) -> Vec<Finding> {
     let stopped = context.audit.blame.stopped.iter().map(|stop| {
-        let mut finding = Finding::new(RULE.id, context.locate(stop.file), stop.text.to_owned());
-        finding.detail = Some(stop.object.clone());
+        let mut finding = context.about(RULE.id, stop.file, stop.text.to_owned());
+        // Where no file was opened (a directory in its place), the place itself is the fact.
+        let path = Path::new(OsStr::from_bytes(&stop.object));
+        let place = (!stop.opened).then(|| context.audit.prefixes.locate(path).path);
+        finding.detail = Some(match place {
+            Some(place) => [place.as_os_str().as_bytes(), b": ", stop.text.as_bytes()].concat(),
+            None => stop.text.as_bytes().to_vec(),
+        });
         finding.root = context.first_root(&stop.roots);
         finding.when = Some(When::Load);
-        finding.evidence = context.roots(&stop.roots, Some(stop.site));
-        finding.witness =
-            finding.root.as_ref().map(|_| format!("file {}", context.quoted(stop.file)));
-        if !show(&stop.object)
-            .ends_with(&show(context.path(stop.file).as_os_str().as_encoded_bytes()))
-        {
-            finding.library = Some(stop.object.clone());
-        }
+        finding.evidence.extend(context.roots(&stop.roots, Some(stop.site)));
+        finding.evidence.push(Evidence::at(EvidenceKind::Tried, path.into()));
+        finding.witness = context.quoted(stop.file).map(|file| format!("file {file}"));
         finding
     });
     stopped.chain(refused(context)).collect()
@@ -67,7 +70,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
 fn refused<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
     context.audit.closures.no_loader.iter().filter_map(|(file, why)| {
         let NoLoader::Refused(text) = why else { return None };
-        let mut finding = Finding::new(RULE.id, context.locate(*file), (*text).to_owned());
+        let mut finding = context.about(RULE.id, *file, (*text).to_owned());
         finding.when = Some(When::Load);
         finding.root = Some(context.shared_path(*file));
         Some(finding)

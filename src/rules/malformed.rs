@@ -46,7 +46,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
         for defect in defects {
             let name = defect.table.name();
             let message = format!("{name} at {:#x} {}", defect.offset, defect.what);
-            let mut finding = Finding::new(RULE.id, context.locate(file), message);
+            let mut finding = context.about(RULE.id, file, message);
             finding.detail =
                 Some(format!("{name} at {:#x}: {}", defect.offset, defect.what).into());
             out.push(finding);

@@ -74,20 +74,24 @@ pub(super) fn finding(
     } else {
         format!("needs {name}, and the loader passes over every file of that name")
     };
-    let mut finding = Finding::new(rule, context.locate(missing.file), message);
+    let mut finding = context.about(rule, missing.file, message);
     finding.library = Some(missing.name.clone());
     finding.root = context.first_root(&missing.roots);
     finding.when = Some(When::Load);
     let site = missing.roots.first().map(|root| Site { root: *root, module: missing.edge.from });
-    finding.evidence = context.roots(&missing.roots, site);
+    finding.evidence.extend(context.roots(&missing.roots, site));
     finding.evidence.extend(attempts.iter().map(tried));
-    finding.evidence.extend(context.library_candidates(&missing.name));
+    if let Some(object) = context.view().object(missing.file) {
+        let target = object.header.target();
+        finding.evidence.extend(context.library_candidates(&missing.name, target));
+    }
     finding.evidence.extend(missing.explained.iter().map(|(file, symbol, version)| Evidence {
         symbol: Some(symbol.clone()),
         version: version.clone(),
         ..Evidence::at(EvidenceKind::Explained, context.shared_path(*file))
     }));
-    finding.witness = Some(format!("readelf -d {} | grep NEEDED", context.quoted(missing.file)));
+    let file = context.quoted(missing.file);
+    finding.witness = file.map(|file| format!("readelf -d {file} | grep NEEDED"));
     finding
 }
 
@@ -98,12 +102,13 @@ fn interpreters(context: &Context<'_>) -> Vec<Finding> {
             continue;
         };
         let message = format!("has the interpreter {}, which is not there", show(interp));
-        let mut finding = Finding::new(RULE.id, context.locate(*file), message);
+        let mut finding = context.about(RULE.id, *file, message);
         finding.library = Some(interp.to_vec());
         finding.root = Some(context.shared_path(*file));
         finding.when = Some(When::Load);
         finding.detail = Some(b"PT_INTERP".to_vec());
-        finding.witness = Some(format!("readelf -l {} | grep interpreter", context.quoted(*file)));
+        let quoted = context.quoted(*file);
+        finding.witness = quoted.map(|file| format!("readelf -l {file} | grep interpreter"));
         out.push(finding);
     }
     out.dedup_by(|b, a| a.file == b.file);

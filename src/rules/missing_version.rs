@@ -1,8 +1,9 @@
 //! `missing-version`: a needed version that the library does not define.
 
+use super::words::typeable;
 use super::{Context, LIBRARY, Rule};
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
-use crate::text::{shell, show, show_path};
+use crate::text::{show, show_path};
 
 pub(super) static RULE: Rule = Rule {
     id: "missing-version",
@@ -50,7 +51,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
                 show(&missing.version),
                 show_path(provider)
             );
-            let mut finding = Finding::new(RULE.id, context.locate(missing.file), message);
+            let mut finding = context.about(RULE.id, missing.file, message);
             finding.version = Some(missing.version.clone());
             finding.library = context
                 .view()
@@ -58,15 +59,13 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
                 .and_then(|object| object.soname().map(<[u8]>::to_vec));
             finding.root = context.first_root(&missing.roots);
             finding.when = Some(When::Load);
-            finding.evidence = context.roots(&missing.roots, Some(missing.site));
+            finding.evidence.extend(context.roots(&missing.roots, Some(missing.site)));
             finding
                 .evidence
                 .push(Evidence::at(EvidenceKind::Provider, context.shared_path(missing.provider)));
-            finding.witness = Some(format!(
-                "readelf -V {} | grep -w {}",
-                context.quoted(missing.provider),
-                shell(&show(&missing.version))
-            ));
+            let words = context.quoted(missing.provider).zip(typeable(&missing.version));
+            finding.witness =
+                words.map(|(file, name)| format!("readelf -V {file} | grep -w {name}"));
             finding
         })
         .collect()

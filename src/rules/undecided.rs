@@ -59,7 +59,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
                 format!("this system has no loader for {machine}")
             }
         };
-        out.push(Finding::new(RULE.id, context.locate(*file), message));
+        out.push(context.about(RULE.id, *file, message));
     }
     for closure in &context.audit.closures.roots {
         let loader = context.audit.resolver.loaders.get(closure.root.loader);

@@ -1,8 +1,9 @@
 //! `undefined-symbol`: a reference that nothing in the process defines.
 
+use super::words::typeable;
 use super::{Context, Rule, SYMBOL};
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
-use crate::text::{shell, show};
+use crate::text::show;
 use rayon::prelude::*;
 
 pub(super) static RULE: Rule = Rule {
@@ -62,13 +63,13 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
                 When::Call => "it fails at the first call",
             };
             let message = format!("nothing defines {named}: {fails}");
-            let mut finding = Finding::new(RULE.id, context.locate(undefined.file), message);
+            let mut finding = context.about(RULE.id, undefined.file, message);
             finding.symbol = Some(undefined.symbol.clone());
             finding.version.clone_from(&undefined.version);
             finding.library.clone_from(&undefined.library);
             finding.root = context.first_root(&undefined.roots);
             finding.when = Some(when);
-            finding.evidence = context.roots(&undefined.roots, Some(undefined.site));
+            finding.evidence.extend(context.roots(&undefined.roots, Some(undefined.site)));
             if let Some(library) = &undefined.library {
                 finding.evidence.push(Evidence {
                     name: Some(library.clone()),
@@ -77,11 +78,9 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
             }
             let candidates = context.symbol_candidates(&undefined.symbol, undefined.file);
             finding.evidence.extend(candidates);
-            finding.witness = Some(format!(
-                "readelf -W --dyn-syms {} | grep -w {}",
-                context.quoted(undefined.file),
-                shell(&symbol)
-            ));
+            let words = context.quoted(undefined.file).zip(typeable(&undefined.symbol));
+            finding.witness =
+                words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));
             finding
         })
         .collect()

@@ -43,7 +43,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
     });
     let refused = context.audit.corpus.files.entries().filter_map(|(file, facts)| {
         let reason = facts.unreadable.clone()?;
-        Some(Finding::new(RULE.id, context.locate(file), reason))
+        Some(context.about(RULE.id, file, reason))
     });
     walked.chain(refused).collect()
 }

@@ -3,7 +3,8 @@
 use super::Context;
 use crate::blame::{self, Site};
 use crate::facts::providers::Provider;
-use crate::finding::{Evidence, EvidenceKind};
+use crate::finding::{Evidence, EvidenceKind, Finding};
+use crate::format::elf::{Object, Target};
 use crate::id::{FileId, Id as _, RootId};
 use crate::package::Located;
 use crate::resolve::search::{Outcome, Tried};
@@ -38,9 +39,23 @@ impl Context<'_> {
         self.shared_path(self.audit.closures.roots[root].root.file)
     }
 
-    /// A file's path for a command line.
-    pub(super) fn quoted(&self, file: FileId) -> String {
-        shell(&show(self.path(file).as_os_str().as_bytes()))
+    /// A file's path for a command line; nothing if it cannot be typed.
+    pub(super) fn quoted(&self, file: FileId) -> Option<String> {
+        typeable(self.path(file).as_os_str().as_bytes())
+    }
+
+    /// Other names of a file: hard links and links to it that the walk met.
+    fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
+        let facts = &self.audit.corpus.files[file];
+        let others = facts.names.iter().skip(1);
+        others.map(|name| Evidence::at(EvidenceKind::Reference, name.as_path().into()))
+    }
+
+    /// A finding about a file, with the file's other names as evidence.
+    pub(super) fn about(&self, rule: &'static str, file: FileId, message: String) -> Finding {
+        let mut finding = Finding::new(rule, self.locate(file), message);
+        finding.evidence.extend(self.other_names(file));
+        finding
     }
 
     /// The roots of a fact, and the chain of needs that leads from the first to its module.
@@ -76,11 +91,16 @@ impl Context<'_> {
             member: provider.member.as_deref().map(<[u8]>::to_vec),
             ..Evidence::at(EvidenceKind::Candidate, self.shared_path(provider.file))
         };
-        self.audit.providers.of(name, not).take(MOST_CANDIDATES).map(evidence).collect()
+        let Some(object) = self.view().object(not) else { return Vec::new() };
+        let found = self.audit.providers.of(name, not, object.header.target());
+        found.take(MOST_CANDIDATES).map(evidence).collect()
     }
 
-    /// Files at hand that answer to a library's name by soname or file name.
-    pub(super) fn library_candidates(&self, name: &[u8]) -> Vec<Evidence> {
+    /// Files at hand that answer to a library's name by soname or file name, and that an object of
+    /// `target` can load.
+    pub(super) fn library_candidates(&self, name: &[u8], target: Target) -> Vec<Evidence> {
+        let fits =
+            |object: &Object| object.is_dynamic() && object.header.target().links_with(target);
         let base = name.rsplit(|b| *b == b'/').next().unwrap_or(name);
         self.audit
             .corpus
@@ -90,7 +110,7 @@ impl Context<'_> {
             .filter(|facts| {
                 let soname = facts.object().and_then(|object| object.soname());
                 let named = |path: &Path| path.file_name().map(OsStr::as_bytes) == Some(base);
-                facts.object().is_some_and(super::super::format::elf::Object::is_dynamic)
+                facts.object().is_some_and(fits)
                     && (soname == Some(base)
                         || named(&facts.path)
                         || facts.names.iter().any(|path| named(path)))
@@ -99,6 +119,12 @@ impl Context<'_> {
             .map(|facts| Evidence::at(EvidenceKind::Candidate, Arc::clone(&facts.path)))
             .collect()
     }
+}
+
+/// `bytes` as a word of a command line; nothing if showing them would change them.
+pub(super) fn typeable(bytes: &[u8]) -> Option<String> {
+    let text = show(bytes);
+    (text.as_bytes() == bytes).then(|| shell(&text))
 }
 
 /// One tried path as evidence.

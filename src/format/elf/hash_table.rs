@@ -188,7 +188,8 @@ impl Tables {
         } else {
             u64::from(self.to_u32(raw))
         };
-        let second = hash.checked_shr(shift).unwrap_or(0);
+        // The processor shifts by the lowest five bits.
+        let second = hash.wrapping_shr(shift);
         (word >> (hash % bits)) & (word >> (second % bits)) & 1 != 0
     }
 

@@ -67,6 +67,13 @@ pub enum Verdict {
     Fatal(&'static str),
 }
 
+impl Target {
+    /// True if objects of both targets can be in one process.
+    pub fn links_with(self, other: Self) -> bool {
+        (self.is_64, self.big, self.machine) == (other.is_64, other.big, other.machine)
+    }
+}
+
 impl Ident {
     /// What is kept of the first bytes of a file.
     pub fn new(head: &[u8]) -> Self {

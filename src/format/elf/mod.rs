@@ -148,6 +148,8 @@ pub enum RefKind {
     Copy {
         /// `st_size`, to be held against the library's.
         size: u32,
+        /// STB_WEAK: a library may lack it.
+        weak: bool,
     },
     /// Defined, but not to be found through the object's own hash table.
     Unhashed,

@@ -347,7 +347,8 @@ fn ref_kind(
         });
     }
     if object.may_copy && symbol.kind == elf::STT_OBJECT.0 && symbol.size > 0 {
-        return Some(RefKind::Copy { size: u32::try_from(symbol.size).unwrap_or(u32::MAX) });
+        let size = u32::try_from(symbol.size).unwrap_or(u32::MAX);
+        return Some(RefKind::Copy { size, weak });
     }
     let sysv = matches!(tables.hash, HashTable::Sysv { .. });
     let lost = (unhashed && !sysv) || !symbol.is_findable();

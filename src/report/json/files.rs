@@ -46,7 +46,9 @@ impl Serialize for Files<'_> {
             .filter(|(_, facts)| matches!(facts.content, Content::Elf(_)))
             .map(|(file, _)| file)
             .collect();
-        files.sort_by(|a, b| corpus.files[*a].path.cmp(&corpus.files[*b].path));
+        files.sort_by(|a, b| {
+            corpus.files[*a].path.as_os_str().cmp(corpus.files[*b].path.as_os_str())
+        });
         let mut list = serializer.serialize_seq(Some(files.len()))?;
         for file in files {
             let facts = &corpus.files[file];

@@ -124,8 +124,8 @@ impl<'a> Totals<'a> {
             skipped: &totals.skipped,
             roots: report.audit.closures.roots.len(),
             code_objects: 0,
-            explained: report.audit.blame.explained,
-            assumed: 0,
+            explained: report.audit.blame.explained - report.verdict.assumed,
+            assumed: report.verdict.assumed,
         }
     }
 }
