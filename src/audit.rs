@@ -13,11 +13,11 @@ use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::{Closures, Resolving, Start};
+use crate::resolve::roots::{Closures, Resolving};
+use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
 use crate::tree::{Kind, Opened, Tree};
 use rayon::prelude::*;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -121,10 +121,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let mut collector = Collector::new(tree, plan.wants());
     let names = Names::new(&input.audited);
     let Walked { given, entries, problems, mut totals } = input.audited;
-    collector.add_entries(&mut corpus, entries, true);
-    collector.add_entries(&mut corpus, input.providers.entries, false);
+    collector.add_entries(&mut corpus, &given, entries, true);
+    let Walked { given: places, entries, problems: lib_problems, .. } = input.providers;
+    collector.add_entries(&mut corpus, &places, entries, false);
     let mut problems = problems;
-    problems.extend(input.providers.problems);
+    problems.extend(lib_problems);
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
@@ -184,7 +185,9 @@ fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Probl
     }
     // What was given and cannot be looked at lies in its directory like any given file.
     if given.iter().any(|given| given.kind.is_err()) {
-        problems.iter().for_each(|problem| prefixes.add_dir_of(&problem.path));
+        for problem in problems {
+            prefixes.add_dir_of(&problem.path);
+        }
     }
     prefixes
 }
@@ -204,75 +207,6 @@ fn count_partial(corpus: &Corpus, totals: &mut Totals) {
             }
         }
     }
-}
-
-/// The names under which files are started, in the order in which they were given.
-struct Names {
-    /// Every name, with the directory it was found in or none for a given file.
-    names: Vec<(PathBuf, bool)>,
-}
-
-impl Names {
-    fn new(walked: &Walked<Read>) -> Self {
-        let mut names = Vec::new();
-        for Given { path, kind } in &walked.given {
-            if *kind == Ok(Kind::Directory) {
-                // Entries are sorted by bytes; those below a directory need not stand together.
-                let below = |entry: &&Entry<Read>| !entry.is_link && entry.path.starts_with(path);
-                names.extend(walked.entries.iter().filter(below).map(|e| (e.path.clone(), true)));
-            } else {
-                names.push((path.clone(), false));
-            }
-        }
-        Self { names }
-    }
-
-    /// What is started by which name. One name a file is enough unless every name is asked for.
-    fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
-        let (mut given, mut walked) = (Vec::new(), Vec::new());
-        let mut seen = FastSet::default();
-        for (path, below) in &self.names {
-            let Some(file) = corpus.file_at(path) else { continue };
-            let start = Start { file, path: typed(path) };
-            let new = seen.insert(file);
-            if !below {
-                given.push(start);
-            } else if plan.every_file_is_root || new {
-                walked.push(start);
-            }
-        }
-        // Links to files outside are audited under the link's path.
-        for (file, facts) in corpus.files.entries() {
-            if facts.audited && !seen.contains(&file) && !plan.every_file_is_root {
-                walked.push(Start { file, path: typed(facts.shown()) });
-            }
-        }
-        (given, walked)
-    }
-
-    fn listing(
-        &self,
-        corpus: &Corpus,
-        resolver: &Resolver,
-        closures: &Closures,
-    ) -> Vec<(PathBuf, Option<RootId>)> {
-        let mut roots: FastMap<(FileId, &[u8]), RootId> = FastMap::default();
-        for (root, closure) in closures.roots.entries() {
-            let path = resolver.strings.text(closure.root.path);
-            roots.insert((closure.root.file, path), root);
-        }
-        let root = |path: &Path| {
-            let file = corpus.file_at(path)?;
-            roots.get(&(file, &*typed(path))).copied()
-        };
-        self.names.iter().map(|(path, _)| (path.clone(), root(path))).collect()
-    }
-}
-
-/// A name as the loader gets it: one without a slash is started from the current directory.
-fn typed(path: &Path) -> Vec<u8> {
-    let bytes = path.as_os_str().as_bytes();
-    if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() }
 }
 
 fn resolve(
@@ -312,6 +246,7 @@ fn bind(
             own: &own,
             lone: &lone,
             bindings: plan.facts,
+            started: !plan.as_ldd,
         };
         let todo: Vec<RootId> =
             closures.roots.ids().filter(|root| done[root.index()].is_none()).collect();

@@ -26,5 +26,6 @@ pub mod report;
 pub mod resolve;
 pub mod rules;
 pub mod sniff;
+mod starts;
 pub mod text;
 pub mod tree;

@@ -23,6 +23,12 @@ mod kit;
 #[path = "loader_cases/patch.rs"]
 mod patch;
 
+#[path = "loader_cases/releases.rs"]
+mod releases;
+
+/// Every case is asked again under the releases with recorded answers.
+const OTHER_RELEASES: Option<kit::Compare> = Some(releases::compare);
+
 #[path = "loader_cases/aborts.rs"]
 mod aborts;
 #[path = "loader_cases/bad_files.rs"]

@@ -131,7 +131,9 @@ fn ar_reads_the_same_index() {
         read += 1;
         symbols += expected.len();
         let mut names = Names::default();
-        expected.iter().for_each(|name| names.insert(name));
+        for name in &expected {
+            names.insert(name);
+        }
         let Ok(Opened::File(handle)) = DiskTree.open(path) else {
             panic!("{} is gone", path.display())
         };

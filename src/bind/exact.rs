@@ -7,7 +7,7 @@ use super::lookup::{Route, Scope, Winner, wanted};
 use super::{Abort, Binding, Report};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::tables::{Query, binds_local};
+use crate::format::elf::tables::{Query, Wanted, binds_local};
 use crate::format::elf::{Object, RefKind, hash};
 use crate::id::{FastMap, FastSet, Strings};
 use crate::resolve::{Closure, ROOT};
@@ -20,6 +20,18 @@ pub const EXACT_FIRST: (u16, u16) = (2, 42);
 const PROTECTED_CHECK: (u16, u16) = (2, 36);
 /// Below this release a provider without versions makes the loader assert (bdaf500353).
 const NO_ASSERT: (u16, u16) = (2, 41);
+
+/// The glibc release whose loader takes over the program's allocator.
+const ALLOCATOR: (u16, u16) = (2, 31);
+
+/// The first version of libc's allocator on a machine (`shlib-versions`).
+pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
+    match object.map(|object| (elf::Machine(object.header.machine), object.header.is_64)) {
+        Some((elf::EM_X86_64, true)) => b"GLIBC_2.2.5",
+        Some((elf::EM_X86_64, false)) => b"GLIBC_2.16",
+        _ => b"GLIBC_2.0",
+    }
+}
 
 /// One root as relocation sees it.
 pub struct Exact<'a, 'v> {
@@ -95,6 +107,23 @@ impl<'v> Exact<'_, 'v> {
             }
         }
         (reports, None)
+    }
+
+    /// The functions with which the loader allocates once the program runs, and the modules they come
+    /// from (`elf/rtld-malloc.h`, `__rtld_malloc_init_real`; since glibc 2.31).
+    pub fn allocator(&mut self) -> Vec<(&'static str, u32)> {
+        if self.release < ALLOCATOR {
+            return Vec::new();
+        }
+        let version = allocator_version(self.scope.object(ROOT));
+        let wanted = Wanted { hash: hash::sysv(version), name: version, hidden: false };
+        let names = ["calloc", "free", "malloc", "realloc"];
+        let find = |name: &'static str| {
+            let mut query = Query::new(name.as_bytes(), hash::gnu(name.as_bytes()), Some(wanted));
+            query.plt = false;
+            Some((name, self.scope.lookup(&query, Route::default())?.module))
+        };
+        names.into_iter().filter_map(find).collect()
     }
 
     fn undefined(

@@ -26,6 +26,9 @@ pub struct RootBinding {
     pub abort: Option<(u32, Abort)>,
     /// All bindings, if they are wanted.
     pub bindings: Vec<Binding>,
+    /// Modules whose functions the loader of a running program allocates with, by name; if bindings
+    /// are wanted.
+    pub allocator: Vec<(&'static str, u32)>,
 }
 
 /// One message of relocation.

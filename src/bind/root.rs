@@ -25,6 +25,8 @@ pub struct Shared<'a> {
     pub lone: &'a FastMap<FileId, &'a Closure>,
     /// All bindings are wanted.
     pub bindings: bool,
+    /// Programs are started, not traced as `ldd` does.
+    pub started: bool,
 }
 
 /// Binds one root, or names what is missing to do so.
@@ -55,7 +57,11 @@ pub fn bind(
         release,
         unique: FastMap::default(),
     };
-    for module in closure.order.iter().copied().filter(|module| *module != LOADER) {
+    // Once a program is started its loader is relocated again, and uses the program's allocator.
+    let program = shared.view.object(closure.root.file).is_some_and(|o| o.interp.is_some());
+    let started = shared.bindings && shared.started && program && closure.scope.contains(&LOADER);
+    let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
+    for module in modules.chain(started.then_some(LOADER)) {
         let Some(file) = closure.module(module).file else { continue };
         let only = open.get(&module);
         if only.is_none() && !shared.bindings {
@@ -86,6 +92,9 @@ pub fn bind(
             out.abort = Some((module, abort));
             break;
         }
+    }
+    if started && out.abort.is_none() {
+        out.allocator = exact.allocator();
     }
     out.bindings.sort_unstable();
     out.bindings.dedup();

@@ -2,14 +2,14 @@
 //! formats, and the only place where the corpus grows; `audit` runs it.
 
 use super::answer::{Answer, Found, answer, as_path, read_definitions};
-use super::{Content, Corpus, FileFacts, Need, Place};
+use super::{Content, Corpus, FileFacts, Name, Need, Place};
 use crate::format::archive::{Definition, Names};
 use crate::format::{Defect, ReadError, Table, archive, elf};
 use crate::id::{FastMap, FileId};
 use crate::plan::Wants;
 use crate::sniff::{Sniffed, sniff};
-use crate::tree::walk::{Candidate, Entry};
-use crate::tree::{Handle, Stat, Tree};
+use crate::tree::walk::{Candidate, Entry, Given};
+use crate::tree::{Handle, Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -82,7 +82,13 @@ impl<'t> Collector<'t> {
 
     /// Takes the names a walk found, in order of their paths. `audited` says whether they were
     /// given to audit or only as providers.
-    pub fn add_entries(&mut self, corpus: &mut Corpus, entries: Vec<Entry<Read>>, audited: bool) {
+    pub fn add_entries(
+        &mut self,
+        corpus: &mut Corpus,
+        given: &[Given],
+        entries: Vec<Entry<Read>>,
+        audited: bool,
+    ) {
         let mut reads: FastMap<(u64, u64), Read> = FastMap::default();
         let mut names = entries;
         for entry in &mut names {
@@ -94,22 +100,24 @@ impl<'t> Collector<'t> {
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
+        let roots = self.roots(given);
         for Entry { is_link, given_link, path, stat, .. } in names {
             let key = (stat.dev, stat.ino);
+            let place = match below(&roots, &path) {
+                Some(place) => place,
+                None => self.real_path(&path, given_link),
+            };
             let file = match (corpus.by_inode.get(&key), reads.remove(&key)) {
                 (Some(file), _) => {
-                    corpus.files[*file].names.push(path.clone());
+                    if *corpus.files[*file].path != *place {
+                        corpus.files[*file].names.push(Name { path: place, is_link });
+                    }
                     *file
                 }
                 (None, Some(read)) => {
-                    let real =
-                        if is_link { path.clone() } else { self.real_path(&path, given_link) };
-                    let facts = facts(real, stat, read);
-                    let file = insert(corpus, facts);
-                    if *corpus.files[file].path != *path {
-                        corpus.files[file].names.push(path.clone());
-                    }
-                    file
+                    let mut facts = facts(place, stat, read);
+                    facts.typed.clone_from(&path);
+                    insert(corpus, facts)
                 }
                 (None, None) => continue,
             };
@@ -118,6 +126,13 @@ impl<'t> Collector<'t> {
             let bytes = path.as_os_str().as_bytes();
             corpus.places.insert(bytes.into(), Place::File(file));
         }
+    }
+
+    /// Given directories with what they really are.
+    fn roots(&self, given: &[Given]) -> Vec<(PathBuf, PathBuf)> {
+        let dirs = given.iter().filter(|given| given.kind == Ok(Kind::Directory));
+        dirs.filter_map(|dir| Some((dir.path.clone(), self.tree.real_path(&dir.path).ok()?)))
+            .collect()
     }
 
     /// Reads what `needs` names. Parallel site 2: the reads; the corpus grows in the order of the
@@ -227,36 +242,46 @@ impl<'t> Collector<'t> {
     }
 
     /// `dir` with links resolved. Each directory is asked for once: one that is no link lies in
-    /// what its parent really is.
+    /// what its parent really is. The way up and down again is no recursion: trees may be deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
-        if let Some(known) = self.real_dirs.get(dir) {
-            return known.clone();
-        }
-        let plain = !matches!(
-            dir.components().next_back(),
-            None | Some(Component::CurDir | Component::ParentDir)
-        );
-        let real = match (dir.parent(), dir.file_name()) {
-            (Some(above), Some(name)) if plain && !above.as_os_str().is_empty() => {
-                if self.tree.is_link(dir) {
-                    self.tree.real_path(dir).ok()
-                } else {
-                    self.real_dir(above).map(|above| above.join(name))
+        let mut todo: Vec<&Path> = Vec::new();
+        let mut here = dir;
+        let mut real = loop {
+            if let Some(known) = self.real_dirs.get(here) {
+                break known.clone();
+            }
+            let named = matches!(here.components().next_back(), Some(Component::Normal(_)));
+            match here.parent().filter(|above| named && !above.as_os_str().is_empty()) {
+                Some(above) if !self.tree.is_link(here) => {
+                    todo.push(here);
+                    here = above;
+                }
+                _ => {
+                    let asked = if here.as_os_str().is_empty() { Path::new(".") } else { here };
+                    let real = self.tree.real_path(asked).ok();
+                    self.real_dirs.insert(here.to_path_buf(), real.clone());
+                    break real;
                 }
             }
-            _ => {
-                let here = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-                self.tree.real_path(here).ok()
-            }
         };
-        self.real_dirs.insert(dir.to_path_buf(), real.clone());
+        for dir in todo.into_iter().rev() {
+            real = real.and_then(|above| Some(above.join(dir.file_name()?)));
+            self.real_dirs.insert(dir.to_path_buf(), real.clone());
+        }
         real
     }
+}
+
+/// The place of what was met below a given directory: a walk follows no links inside it.
+fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
+    let (dir, real) = roots.iter().find(|(dir, _)| path.starts_with(dir))?;
+    Some(real.join(path.strip_prefix(dir).ok()?))
 }
 
 fn facts(path: PathBuf, stat: Stat, read: Read) -> FileFacts {
     let Read { content, defects, unreadable } = read;
     FileFacts {
+        typed: path.clone(),
         path: path.into(),
         names: Vec::new(),
         stat,

@@ -23,10 +23,13 @@ use std::sync::Arc;
 /// All that is known of one file.
 #[derive(Debug)]
 pub struct FileFacts {
-    /// The file's name with links resolved; of hard links the first in byte order.
+    /// The file's name with links resolved, of hard links the first in byte order; what a link in an
+    /// audited directory leads to outside of it has the link's name.
     pub path: Arc<Path>,
+    /// The name by which it is started: as the walk met it first, or the path of a dependency.
+    pub typed: PathBuf,
     /// Other names under which the walk met it.
-    pub names: Vec<PathBuf>,
+    pub names: Vec<Name>,
     /// Identity, size and times.
     pub stat: Stat,
     /// It lies in what was given to audit.
@@ -39,6 +42,15 @@ pub struct FileFacts {
     pub defects: Vec<Defect>,
     /// The kernel refused to read it: the words for the error.
     pub unreadable: Option<String>,
+}
+
+/// A further name of a file.
+#[derive(Debug)]
+pub struct Name {
+    /// The name, as `FileFacts::path` is one.
+    pub path: PathBuf,
+    /// It is a symbolic link to the file, not a hard link.
+    pub is_link: bool,
 }
 
 /// What a file holds.
@@ -59,11 +71,6 @@ impl FileFacts {
             Content::Elf(object) => Some(object),
             Content::Archive(_) | Content::Other(_) => None,
         }
-    }
-
-    /// The name by which the walk met the file first, or the path of a dependency.
-    pub fn shown(&self) -> &Path {
-        self.names.first().map_or(&self.path, PathBuf::as_path)
     }
 
     /// All defects with the file's own first.

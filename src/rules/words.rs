@@ -44,11 +44,11 @@ impl Context<'_> {
         typeable(self.path(file).as_os_str().as_bytes())
     }
 
-    /// Other names of a file: hard links and links to it that the walk met.
+    /// Other names of a file: hard links that the walk met.
     fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
         let facts = &self.audit.corpus.files[file];
-        let others = facts.names.iter().skip(1);
-        others.map(|name| Evidence::at(EvidenceKind::Reference, name.as_path().into()))
+        let others = facts.names.iter().filter(|name| !name.is_link);
+        others.map(|name| Evidence::at(EvidenceKind::Reference, name.path.as_path().into()))
     }
 
     /// A finding about a file, with the file's other names as evidence.
@@ -113,7 +113,7 @@ impl Context<'_> {
                 facts.object().is_some_and(fits)
                     && (soname == Some(base)
                         || named(&facts.path)
-                        || facts.names.iter().any(|path| named(path)))
+                        || facts.names.iter().any(|name| named(&name.path)))
             })
             .take(MOST_CANDIDATES)
             .map(|facts| Evidence::at(EvidenceKind::Candidate, Arc::clone(&facts.path)))

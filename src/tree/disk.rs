@@ -3,10 +3,12 @@
 
 use super::{Errno, Handle, Kind, Opened, Special, Stat, Tree};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// Longest path that one system call takes, with its NUL (`linux/limits.h`).
 const PATH_MAX: usize = 4096;
@@ -56,38 +58,54 @@ impl Tree for DiskTree {
     }
 }
 
+thread_local! {
+    /// The last directory that was reached piece by piece on this thread, and the way to it.
+    static ANCHOR: Cell<Option<(Vec<u8>, Rc<OwnedFd>)>> = const { Cell::new(None) };
+}
+
+/// True if `way` is a directory above `path`, near enough to go on from it.
+fn is_way_to(way: &[u8], path: &[u8]) -> bool {
+    path.len() > way.len() + 1 && path[way.len()] == b'/' && path.starts_with(way)
+}
+
 /// A directory near enough to `path` that its last part can be named in one system call.
 pub(super) struct Far<'p> {
-    dir: Option<OwnedFd>,
+    dir: Option<Rc<OwnedFd>>,
     name: &'p Path,
 }
 
 impl<'p> Far<'p> {
-    /// Opens the way to `path` piece by piece where it is too long for one call.
+    /// Opens the way to `path` piece by piece where it is too long for one call. The last way is
+    /// remembered: a deep tree is gone through from one neighbour to the next.
     pub(super) fn reach(path: &'p Path) -> Result<Self, Errno> {
         if path.as_os_str().len() < PATH_MAX {
             return Ok(Self { dir: None, name: path });
         }
         let bytes = path.as_os_str().as_bytes();
-        let mut dir: Option<OwnedFd> = None;
-        let mut rest = bytes;
-        while rest.len() >= PATH_MAX {
-            let cut = rest[..PATH_MAX - 1]
+        let (mut done, mut dir) = match ANCHOR.take() {
+            Some((way, dir)) if is_way_to(&way, bytes) => (way.len() + 1, Some(dir)),
+            _ => (0, None),
+        };
+        while bytes.len() - done >= PATH_MAX {
+            let cut = bytes[done..done + PATH_MAX - 1]
                 .iter()
                 .rposition(|b| *b == b'/')
                 .filter(|cut| *cut > 0)
                 .ok_or(Errno::NAMETOOLONG)?;
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let here = dir.as_ref().map_or(CWD, AsFd::as_fd);
-            let next = rustix::fs::openat(here, as_path(&rest[..cut]), flags, Mode::empty())?;
-            dir = Some(next);
-            rest = &rest[cut + 1..];
+            let here = dir.as_deref().map_or(CWD, AsFd::as_fd);
+            let part = as_path(&bytes[done..done + cut]);
+            dir = Some(Rc::new(rustix::fs::openat(here, part, flags, Mode::empty())?));
+            done += cut + 1;
         }
-        Ok(Self { dir, name: as_path(rest) })
+        if let Some(dir) = &dir {
+            ANCHOR.set(Some((bytes[..done - 1].to_vec(), Rc::clone(dir))));
+        }
+        Ok(Self { dir, name: as_path(&bytes[done..]) })
     }
 
     pub(super) fn dir(&self) -> BorrowedFd<'_> {
-        self.dir.as_ref().map_or(CWD, AsFd::as_fd)
+        self.dir.as_deref().map_or(CWD, AsFd::as_fd)
     }
 
     pub(super) fn name(&self) -> &Path {

@@ -12,6 +12,9 @@ use crate::support::{self, Lab, Tally};
 pub(crate) type Targets = Vec<Target>;
 pub(crate) type Case = (&'static str, fn(&Lab) -> Targets);
 
+/// Compares a target once more under other glibc releases; answers the differences.
+pub(crate) type Compare = fn(&str, &Lab, &str, &str) -> Vec<String>;
+
 /// A table of cases, each under the name of its function.
 macro_rules! cases {
     ($($case:ident),+ $(,)?) => { &[$((stringify!($case), $case as fn(&$crate::support::Lab) -> $crate::kit::Targets)),+] };
@@ -35,6 +38,7 @@ pub(crate) fn see(file: &str, shows: &[&'static str]) -> Target {
 pub(crate) fn run(theme: &str, cases: &[Case]) {
     let mut tally = Tally::default();
     let mut broken = Vec::new();
+    let mut other_releases = Vec::new();
     for (name, build) in cases {
         let lab = Lab::new();
         let targets = build(&lab);
@@ -42,12 +46,19 @@ pub(crate) fn run(theme: &str, cases: &[Case]) {
         for target in targets {
             let theirs = lab.ldd_r(&target.file);
             broken.extend(guard(name, &target, &lab, &theirs));
-            tally.compare(&format!("{name}: {}", target.file), &ours(&lab, &target.file), &theirs);
+            let case = format!("{name}: {}", target.file);
+            tally.compare(&case, &ours(&lab, &target.file), &theirs);
+            let case = format!("{theme}: {case}");
+            if let Some(compare) = crate::OTHER_RELEASES {
+                other_releases.extend(compare(&case, &lab, &target.file, &theirs));
+            }
         }
     }
     assert!(broken.is_empty(), "{theme}: cases that miss their rule\n{}", broken.join("\n"));
     println!("loader cases: {theme}: {} builds", cases.len());
     tally.finish(&format!("loader cases: {theme}"));
+    println!("loader cases: {theme}: {} differences under other releases", other_releases.len());
+    assert!(other_releases.is_empty(), "{}", other_releases.join("\n"));
 }
 
 /// What linkaudit prints for `file`, asked from inside the laboratory.

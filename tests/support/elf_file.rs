@@ -180,13 +180,13 @@ impl ElfFile {
         found
     }
 
-    /// Indices of the versions that the file defines.
-    pub fn defined_versions(&self) -> Vec<u64> {
+    /// File offsets of the records of the versions that the file defines.
+    pub fn defined_versions(&self) -> Vec<usize> {
         let mut found = Vec::new();
         let mut next = self.table(DT_VERDEF);
         for _ in 0..self.value(DT_VERDEFNUM).unwrap_or(0).min(64) {
             let Some(at) = next else { break };
-            found.extend(self.get(at + 4, 2));
+            found.push(at);
             next = self.position(at + 16, 4).map(|step| at + step);
         }
         found

@@ -12,6 +12,7 @@ pub mod interpreter;
 pub mod machine;
 mod pieces;
 mod read;
+mod references;
 pub mod relocs;
 mod segments;
 pub mod tables;

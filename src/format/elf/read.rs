@@ -8,15 +8,12 @@ use super::header::Header;
 use super::pieces::{Piece, pieces, read_pieces};
 use super::relocs::{Place, Places};
 use super::segments::Segments;
-use super::tables::{Symbol, Tables};
-use super::{
-    Ident, Need, Object, RefKind, Reference, Role, Str, TextBuilder, Versions, hash, machine,
-    versions,
-};
+use super::tables::Tables;
+use super::{Ident, Need, Object, Reference, Role, Str, TextBuilder, Versions, machine, versions};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::plan::Wants;
 use crate::tree::Handle;
-use object::{Endianness, elf};
+use object::elf;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -74,22 +71,22 @@ fn slice_or_read(file: &Handle, head: &[u8], offset: u64, len: u64) -> Result<Ve
     }
 }
 
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     file: &'a Handle,
     head: &'a [u8],
     wants: Wants,
     segments: Segments,
-    text: TextBuilder,
-    scratch: Scratch,
+    pub(super) text: TextBuilder,
+    pub(super) scratch: Scratch,
 }
 
 /// Buffers that one thread uses for file after file: pages that were touched once cost nothing the
 /// next time.
 #[derive(Default)]
-struct Scratch {
+pub(super) struct Scratch {
     text: Vec<u8>,
     tables: Vec<u8>,
-    references: Vec<Reference>,
+    pub(super) references: Vec<Reference>,
 }
 
 thread_local! {
@@ -252,43 +249,6 @@ impl Reader<'_> {
         object.versions = out;
     }
 
-    fn take_references(&mut self, object: &Object, tables: &Tables) -> Box<[Reference]> {
-        if object.header.is_64 {
-            self.take_references_as::<elf::FileHeader64<Endianness>>(object, tables)
-        } else {
-            self.take_references_as::<elf::FileHeader32<Endianness>>(object, tables)
-        }
-    }
-
-    fn take_references_as<H: object::read::elf::FileHeader<Endian = Endianness>>(
-        &mut self,
-        object: &Object,
-        tables: &Tables,
-    ) -> Box<[Reference]> {
-        let unhashed_end = tables.unhashed_end();
-        let mut list = std::mem::take(&mut self.scratch.references);
-        for index in 1..tables.count {
-            // Nearly all symbols behind a GNU table's base are plain definitions.
-            if index >= unhashed_end && !object.may_copy && tables.is_plain_definition::<H>(index) {
-                continue;
-            }
-            let Some(symbol) = tables.symbol_as::<H>(index) else { break };
-            let unhashed = index < unhashed_end || !symbol.is_findable();
-            let Some(kind) = ref_kind(object, &symbol, unhashed, tables) else { continue };
-            list.push(Reference {
-                name: self.text.add(symbol.name).start,
-                hash: hash::gnu(symbol.name),
-                symbol: index,
-                version: symbol.versym & 0x7fff,
-                kind,
-            });
-        }
-        let kept = list.as_slice().into();
-        list.clear();
-        self.scratch.references = list;
-        kept
-    }
-
     fn relocation_places(&self, dynamic: &Dynamic, defects: &mut Vec<Defect>) -> Places {
         let mut place = |vaddr: Option<u64>, size: u64, relative: u64| {
             let vaddr = vaddr.filter(|_| size > 0)?;
@@ -321,38 +281,6 @@ impl Reader<'_> {
         }
         places
     }
-}
-
-/// What kind of reference a symbol is, if it is one.
-fn ref_kind(
-    object: &Object,
-    symbol: &Symbol<'_>,
-    unhashed: bool,
-    tables: &Tables,
-) -> Option<RefKind> {
-    if super::tables::binds_local(symbol.visibility) {
-        return None;
-    }
-    let weak = match elf::SymbolBind(symbol.bind) {
-        elf::STB_LOCAL => return None,
-        elf::STB_WEAK => true,
-        _ => false,
-    };
-    if symbol.section == elf::SHN_UNDEF.0 {
-        let canonical = symbol.value != 0 && symbol.kind == elf::STT_FUNC.0 && !weak;
-        return Some(match (canonical, weak) {
-            (true, _) => RefKind::Canonical,
-            (_, true) => RefKind::Weak,
-            (_, false) => RefKind::Strong,
-        });
-    }
-    if object.may_copy && symbol.kind == elf::STT_OBJECT.0 && symbol.size > 0 {
-        let size = u32::try_from(symbol.size).unwrap_or(u32::MAX);
-        return Some(RefKind::Copy { size, weak });
-    }
-    let sysv = matches!(tables.hash, HashTable::Sysv { .. });
-    let lost = (unhashed && !sysv) || !symbol.is_findable();
-    (lost && !weak).then_some(RefKind::Unhashed)
 }
 
 impl Object {

@@ -1,7 +1,9 @@
 //! The `bindings` of a JSON report: what LD_DEBUG=bindings prints when everything is bound at load.
 
+use crate::bind::exact::allocator_version;
 use crate::id::{Id as _, RootId};
 use crate::report::Report;
+use crate::resolve::ROOT;
 use crate::text::Text;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, SerializeTuple, Serializer};
@@ -61,6 +63,12 @@ impl<'a> Bindings<'a> {
                 ))
             })
             .collect();
+        let root_object = audit.corpus.files[closure.root.file].object();
+        let version = allocator_version(root_object);
+        let allocator = audit.bindings[root.index()].allocator.iter();
+        bound.extend(allocator.map(|(name, provider)| {
+            Bound(path(ROOT), name.as_bytes(), Some(version), path(*provider))
+        }));
         bound.sort_unstable();
         bound.dedup();
         RootBindings { root: Text::path(audit.root_path(root)), bound }

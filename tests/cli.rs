@@ -1,0 +1,55 @@
+//! The command line from outside: exit status, levels, messages, outputs, and what findings hold.
+//!
+//! One module is one theme; `kit` runs the program and picks things out of its reports. What a
+//! loader does is not stated here: `loader_cases` compares that with the real one.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::doc_markdown,
+    clippy::format_collect,
+    unreachable_pub,
+    reason = "tests build, run and report; what they read is what they made"
+)]
+
+mod rule_fixtures;
+mod support;
+
+#[path = "cli/kit.rs"]
+mod kit;
+
+#[path = "cli/archives.rs"]
+mod archives;
+#[path = "cli/bad_files.rs"]
+mod bad_files;
+#[path = "cli/color.rs"]
+mod color;
+#[path = "cli/commands.rs"]
+mod commands;
+#[path = "cli/exits.rs"]
+mod exits;
+#[path = "cli/explained.rs"]
+mod explained;
+#[path = "cli/fingerprints.rs"]
+mod fingerprints;
+#[path = "cli/help.rs"]
+mod help;
+#[path = "cli/ldd_text.rs"]
+mod ldd_text;
+#[path = "cli/levels.rs"]
+mod levels;
+#[path = "cli/libraries.rs"]
+mod libraries;
+#[path = "cli/lists.rs"]
+mod lists;
+#[path = "cli/names.rs"]
+mod names;
+#[path = "cli/outputs.rs"]
+mod outputs;
+#[path = "cli/roots.rs"]
+mod roots;
+#[path = "cli/streams.rs"]
+mod streams;
+#[path = "cli/symbols.rs"]
+mod symbols;

@@ -1,0 +1,73 @@
+//! `bad-library-file`: the loader stops, and nothing more is said of that root.
+
+use crate::kit::{CALLS_FOO, FOO, at, each, only, report, summary};
+use crate::support::Lab;
+
+/// `bin/app` is led to `lib/libfoo.so`; what that is the test decides.
+fn led_to(flags: &[&str]) -> Lab {
+    let lab = Lab::new();
+    lab.write("versions", "FOO_1 { global: foo; };\n");
+    lab.so("good/libfoo.so", FOO, flags);
+    let flags = ["-Wl,--no-as-needed", "-Lgood", "-lfoo", "-Wl,-rpath,$ORIGIN/../lib"];
+    lab.exe(
+        "p/bin/app",
+        &format!("void gone(void); {CALLS_FOO} void f(void) {{ gone(); }}"),
+        &flags,
+    );
+    lab
+}
+
+#[test]
+fn nothing_more_is_said_of_a_root_that_stops() {
+    let lab = led_to(&[]);
+    for text in ["INPUT ( -lreal )\n", ""] {
+        lab.write("p/lib/libfoo.so", text);
+        let report = report(&lab, &["p"]);
+        let finding = only(&report, "bad-library-file");
+        assert_eq!(finding["path"], "lib/libfoo.so");
+        assert_eq!(finding["root"], at(&lab, "p/bin/app"));
+        assert_eq!(finding["when"], "load");
+        assert_eq!(each(finding, "root", "path"), [at(&lab, "p/bin/app")]);
+    }
+}
+
+#[test]
+fn not_even_of_versions_that_could_not_be_compared() {
+    let lab = led_to(&["-Wl,--version-script=$PWD/versions"]);
+    lab.write("p/lib/libfoo.so", "INPUT ( -lreal )\n");
+    assert_eq!(summary(&report(&lab, &["p"])), ["bad-library-file lib/libfoo.so"]);
+}
+
+#[test]
+fn other_roots_are_not_touched() {
+    let lab = led_to(&[]);
+    lab.write("p/lib/libfoo.so", "INPUT ( -lreal )\n");
+    lab.so("p/lib/libplugin.so", crate::kit::BROKEN, &[]);
+    let expected = ["bad-library-file lib/libfoo.so", "undefined-symbol lib/libplugin.so"];
+    assert_eq!(summary(&report(&lab, &["p"])), expected);
+}
+
+#[test]
+fn two_programs_that_stop_at_one_file_are_one_finding() {
+    let lab = led_to(&[]);
+    lab.write("p/lib/libfoo.so", "INPUT ( -lreal )\n");
+    std::fs::copy(lab.path("p/bin/app"), lab.path("p/bin/another")).expect("a copy");
+    let report = report(&lab, &["p"]);
+    let finding = only(&report, "bad-library-file");
+    assert_eq!(finding["root"], at(&lab, "p/bin/another"));
+    assert_eq!(each(finding, "root", "path"), [at(&lab, "p/bin/another"), at(&lab, "p/bin/app")]);
+}
+
+#[test]
+fn a_good_file_behind_a_bad_one_does_not_help() {
+    let lab = Lab::new();
+    lab.so("p/good/libfoo.so", FOO, &[]);
+    let flags = ["-Wl,--no-as-needed", "-Lp/good", "-lfoo"];
+    let path = "-Wl,-rpath,$ORIGIN/../bad:$ORIGIN/../good";
+    lab.exe("p/bin/app", CALLS_FOO, &[&flags[..], &[path]].concat());
+    lab.write("p/bad/libfoo.so", "INPUT ( -lreal )\n");
+    assert_eq!(summary(&report(&lab, &["p"])), ["bad-library-file bad/libfoo.so"]);
+    lab.write("p/bad/libfoo.so.1", "INPUT ( -lreal )\n");
+    std::fs::remove_file(lab.path("p/bad/libfoo.so")).expect("the bad file");
+    assert_eq!(summary(&report(&lab, &["p"])), [""; 0]);
+}

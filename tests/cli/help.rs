@@ -1,0 +1,160 @@
+//! `--help`, `--version`, `explain`: they list what works, and nothing that does not.
+
+use crate::kit::{run, three_trees};
+use crate::support::Lab;
+use linkaudit::rules::{HEADINGS, RULES};
+use std::collections::BTreeMap;
+
+/// A value for each option, so that every option that the help lists is tried out.
+const OPTIONS: &[(&str, &[&str])] = &[
+    ("as-ldd", &[]),
+    ("lib-path", &["fine"]),
+    ("allow", &["symbol"]),
+    ("warn", &["symbol"]),
+    ("deny", &["symbol"]),
+    ("fail-on", &["never"]),
+    ("format", &["json"]),
+    ("output", &["json=report.json"]),
+    ("files-from", &["list"]),
+    ("null", &["--files-from", "list"]),
+    ("require-elf", &[]),
+    ("facts", &[]),
+    ("jobs", &["1"]),
+    ("quiet", &[]),
+    ("verbose", &[]),
+    ("color", &["never"]),
+    ("progress", &["never"]),
+    ("timings", &[]),
+];
+
+/// Long options of a help text, with their short names.
+fn listed(help: &str) -> BTreeMap<String, Option<String>> {
+    let mut out = BTreeMap::new();
+    for line in help.lines().map(str::trim_start).filter(|line| line.starts_with('-')) {
+        let mut short = None;
+        for word in
+            line.split([' ', ',']).take_while(|word| word.is_empty() || word.starts_with('-'))
+        {
+            if let Some(long) = word.strip_prefix("--") {
+                out.insert(long.to_owned(), short.take());
+            } else if word.starts_with('-') {
+                short = Some(word.to_owned());
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn every_option_of_the_help_works() {
+    let lab = three_trees();
+    // Good for both kinds of lists.
+    lab.write("list", "fine");
+    let help = run(&lab, &["check", "--help"]);
+    assert_eq!((help.status, help.err.as_str()), (0, ""));
+    let mut listed = listed(&help.out);
+    listed.remove("help");
+    let tried: BTreeMap<&str, &[&str]> = OPTIONS.iter().copied().collect();
+    for (long, short) in &listed {
+        let Some(value) = tried.get(long.as_str()) else {
+            panic!("--{long}: say in this test how it is tried out");
+        };
+        for name in short.iter().cloned().chain([format!("--{long}")]) {
+            let args = [&["fine", name.as_str()], *value].concat();
+            let run = run(&lab, &args);
+            assert_eq!(run.status, 0, "{args:?}: {}", run.err);
+        }
+    }
+    for long in tried.keys() {
+        assert!(listed.contains_key(*long), "--{long} is not in the help any more");
+    }
+}
+
+#[test]
+fn every_command_of_the_help_works() {
+    let lab = Lab::new();
+    let help = run(&lab, &["--help"]).out;
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(commands, ["check", "explain", "help"]);
+    for command in commands {
+        let page = run(&lab, &["help", command]);
+        assert_eq!(page.status, 0, "{command}: {}", page.err);
+        assert!(!page.out.is_empty());
+    }
+}
+
+#[test]
+fn every_output_of_the_help_works() {
+    let lab = three_trees();
+    let help = run(&lab, &["--help"]).out;
+    let outputs = help.lines().find_map(|line| line.trim().strip_prefix("Output on stdout: "));
+    let outputs: Vec<&str> = outputs.expect("the outputs").split(", ").collect();
+    let known: Vec<&str> = linkaudit::report::OUTPUTS.iter().map(|output| output.name).collect();
+    assert_eq!(outputs, known);
+    for output in outputs {
+        assert_eq!(run(&lab, &["fine", "--format", output]).status, 0, "{output}");
+    }
+}
+
+#[test]
+fn the_help_says_the_exit_status() {
+    let lab = Lab::new();
+    let help = run(&lab, &["--help"]).out;
+    for part in ["Exit status: 0", "1 findings", "2 usage", "3 the audit is incomplete", "70"] {
+        assert!(help.contains(part), "{part}");
+    }
+    let short = run(&lab, &["-h"]);
+    assert_eq!(short.status, 0);
+    assert!(short.out.lines().count() <= help.lines().count());
+}
+
+#[test]
+fn the_version() {
+    let lab = Lab::new();
+    for option in ["--version", "-V"] {
+        let run = run(&lab, &[option]);
+        assert_eq!((run.status, run.err.as_str()), (0, ""));
+        assert_eq!(run.out, format!("linkaudit {}\n", env!("CARGO_PKG_VERSION")));
+    }
+}
+
+#[test]
+fn explain_one_rule() {
+    let lab = Lab::new();
+    for rule in RULES {
+        let run = run(&lab, &["explain", rule.id]);
+        assert_eq!((run.status, run.err.as_str()), (0, ""), "{}", rule.id);
+        let headings: Vec<&str> =
+            run.out.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert_eq!(headings, HEADINGS, "{}", rule.id);
+        assert!(run.out.contains(&format!("Group: {}", rule.group.name)), "{}", rule.id);
+    }
+}
+
+#[test]
+fn explain_all_rules() {
+    let run = run(&Lab::new(), &["explain"]);
+    assert_eq!((run.status, run.err.as_str()), (0, ""));
+    for rule in RULES {
+        let line = run.out.lines().find(|line| line.split_whitespace().next() == Some(rule.id));
+        let line = line.unwrap_or_else(|| panic!("{} is not listed", rule.id));
+        assert!(line.contains(rule.group.name) && line.contains(rule.summary), "{line}");
+    }
+}
+
+#[test]
+fn a_report_ends_with_the_next_command_and_that_works() {
+    let lab = three_trees();
+    let text = run(&lab, &["broken"]).out;
+    let next = text.lines().last().and_then(|line| line.strip_prefix("next: linkaudit "));
+    let next: Vec<&str> = next.expect("the next command").split(' ').collect();
+    assert_eq!(next, ["explain", "undefined-symbol"]);
+    assert_eq!(run(&lab, &next).status, 0);
+    assert!(!run(&lab, &["fine"]).out.contains("next:"));
+}

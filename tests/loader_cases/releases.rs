@@ -1,0 +1,204 @@
+//! Other glibc releases than this machine's: the same cases, asked of linkaudit with a loader binary
+//! that calls itself another release, against answers recorded from the real loaders.
+//!
+//! `testdata/loader/glibc-2.N.txt` holds only the answers that differ from those of 2.36, each under
+//! `=== THEME: CASE: TARGET`; all others must be as this machine's loader gives them, if it is a 2.36.
+//! To record: `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2 cargo test --test loader_cases`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use linkaudit::audit;
+use linkaudit::judge::{Levels, Sonames, judge};
+use linkaudit::plan::{Cpu, Plan};
+use linkaudit::report::{self, Report, Style};
+use linkaudit::tree::{DiskTree, Errno, Kind, MemTree, Opened, Stat, Tree};
+
+use crate::support::{Lab, clean, difference, normalise};
+
+/// Releases with recorded answers.
+pub(crate) const RECORDED: &[u32] = &[41, 43];
+const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+/// The release that the answers are recorded as differences from.
+const BASE: u32 = 36;
+
+/// The disk below a laboratory, with another file at the loader's path.
+struct Overlay {
+    cwd: PathBuf,
+    loader: MemTree,
+}
+
+impl Overlay {
+    /// The loader of this machine, calling itself glibc 2.`minor`.
+    fn new(cwd: &Path, minor: u32) -> Self {
+        static OWN: OnceLock<Vec<u8>> = OnceLock::new();
+        let own = OWN.get_or_init(|| std::fs::read(LOADER).expect("a loader"));
+        let mark = b"release version 2.";
+        let at = own.windows(mark.len()).position(|w| w == mark).expect("a release") + mark.len();
+        let mut bytes = own.clone();
+        bytes[at..at + 2].copy_from_slice(minor.to_string().as_bytes());
+        let mut loader = MemTree::new();
+        loader.file(LOADER, bytes);
+        Self { cwd: cwd.to_owned(), loader }
+    }
+
+    fn is_loader(path: &Path) -> bool {
+        let dirs = ["/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu"];
+        dirs.iter().any(|dir| path == Path::new(dir).join("ld-linux-x86-64.so.2"))
+    }
+}
+
+impl Tree for Overlay {
+    fn open(&self, path: &Path) -> Result<Opened, Errno> {
+        if Self::is_loader(path) {
+            return self.loader.open(Path::new(LOADER));
+        }
+        DiskTree.open(&self.cwd.join(path))
+    }
+
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+        if Self::is_loader(path) {
+            return self.loader.look(Path::new(LOADER));
+        }
+        DiskTree.look(&self.cwd.join(path))
+    }
+
+    fn is_link(&self, path: &Path) -> bool {
+        !Self::is_loader(path) && DiskTree.is_link(&self.cwd.join(path))
+    }
+
+    fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
+        if Self::is_loader(path) {
+            return Ok(LOADER.into());
+        }
+        DiskTree.real_path(&self.cwd.join(path))
+    }
+}
+
+/// What linkaudit answers where the system's loader is of glibc 2.`minor`.
+fn ours(lab: &Lab, file: &str, minor: u32) -> String {
+    let tree = Overlay::new(&lab.root(), minor);
+    let plan = Plan {
+        paths: vec![file.into()],
+        listed: Vec::new(),
+        lib_paths: Vec::new(),
+        as_ldd: true,
+        every_file_is_root: true,
+        facts: false,
+        reuse: true,
+        cwd: lab.root(),
+        cpu: Cpu::host(false),
+        threads: 1,
+    };
+    let audit = audit::audit(&plan, &tree, audit::read_files(&plan, &tree));
+    let sonames = Sonames::new(std::iter::empty());
+    let verdict = judge(Vec::new(), &Levels::default(), &sonames);
+    let report = Report { audit: &audit, verdict: &verdict, plan: &plan };
+    let style = Style { color: false, verbose: false, quiet: false, width: None };
+    let mut out = Vec::new();
+    let ldd = report::find("ldd").expect("an output");
+    (ldd.render)(&report, style, &mut out).expect("a vector takes all");
+    String::from_utf8(out).expect("reports are UTF-8")
+}
+
+/// What `ldd -r` does; the variables must not reach the shell itself.
+const TRACE: &str =
+    "export LD_TRACE_LOADED_OBJECTS=1 LD_WARN=yes LD_BIND_NOW=yes; exec \"$0\" \"$1\" 2>&1";
+
+/// The answer of another real loader, as `ldd -r` run by it would print it.
+fn real(lab: &Lab, file: &str, loader: &str) -> String {
+    let typed = if file.contains('/') { file.to_owned() } else { format!("./{file}") };
+    let verify = clean(loader).current_dir(lab.root()).args(["--verify", &typed]).output();
+    if !verify.is_ok_and(|out| matches!(out.status.code(), Some(0 | 2))) {
+        return "\tnot a dynamic executable\n".to_owned();
+    }
+    let trace = clean("sh")
+        .current_dir(lab.root())
+        .args(["-c", TRACE, loader, &typed])
+        .output()
+        .expect("a shell");
+    // This machine's libc misses symbols of another release's loader; that is not the case's matter.
+    let text: String = normalise(&String::from_utf8_lossy(&trace.stdout))
+        .replace(loader, LOADER)
+        .lines()
+        .filter(|line| !line.ends_with("libc.so.6)") || line.starts_with('\t'))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    text.replace(&format!("\t{LOADER} => {LOADER}\n"), &format!("\t{LOADER}\n"))
+}
+
+fn placeholders(lab: &Lab, text: &str) -> String {
+    text.replace(lab.root().to_str().expect("UTF-8"), "$PWD")
+}
+
+fn record_file(minor: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/loader/glibc-2.{minor}.txt"))
+}
+
+/// The recorded answers of one release by case.
+fn recorded(minor: u32) -> BTreeMap<String, String> {
+    let text = std::fs::read_to_string(record_file(minor)).unwrap_or_default();
+    let sections = text.split("=== ").skip(1);
+    sections
+        .filter_map(|section| section.split_once('\n'))
+        .map(|(name, answer)| (name.to_owned(), answer.to_owned()))
+        .collect()
+}
+
+/// Cases whose recorded answer would be of the recording, with the reason.
+const EXEMPT: &[(&str, &str)] = &[
+    ("loader_under_its_path: lib.so", "the recorded loader lies at another path than the need's"),
+    (
+        "library_of_the_version_is_missing",
+        "the loader reads behind its version table, into its heap",
+    ),
+];
+
+/// Where the loader crashes or a 32-bit loader answers there is nothing to record.
+fn comparable(lab: &Lab, file: &str, theirs: &str) -> bool {
+    let head = std::fs::read(lab.path(file)).unwrap_or_default();
+    head.get(4) != Some(&1) && !theirs.starts_with("Inconsistency") && !theirs.is_empty()
+}
+
+/// Compares one target under every recorded release; answers the differences.
+pub(crate) fn compare(name: &str, lab: &Lab, file: &str, theirs: &str) -> Vec<String> {
+    if !comparable(lab, file, theirs) || EXEMPT.iter().any(|(case, _)| name.contains(case)) {
+        return Vec::new();
+    }
+    if let Some(request) = std::env::var_os("LINKAUDIT_RECORD") {
+        record(name, lab, file, theirs, &request.to_string_lossy());
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    for minor in RECORDED {
+        let answers = recorded(*minor);
+        let expected = match answers.get(name) {
+            Some(answer) => answer.clone(),
+            None if crate::kit::glibc_minor() == BASE => placeholders(lab, theirs),
+            None => continue,
+        };
+        let ours = placeholders(lab, &ours(lab, file, *minor));
+        if let Some(text) = difference(&ours, &expected) {
+            out.push(format!("=== glibc 2.{minor}: {name}\n{text}"));
+        }
+    }
+    out
+}
+
+fn record(name: &str, lab: &Lab, file: &str, theirs: &str, request: &str) {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _guard = LOCK.lock();
+    let (release, loader) = request.split_once('=').expect("2.N=LOADER");
+    let minor = release.trim_start_matches("2.").parse().expect("a release");
+    let real = placeholders(lab, &real(lab, file, loader));
+    let mut answers = recorded(minor);
+    answers.remove(name);
+    if difference(&real, &placeholders(lab, theirs)).is_some() {
+        answers.insert(name.to_owned(), real);
+    }
+    let sections = answers.iter().map(|(name, answer)| format!("=== {name}\n{answer}"));
+    let text: Vec<String> = sections.collect();
+    std::fs::create_dir_all(record_file(minor).parent().expect("a folder")).expect("a folder");
+    std::fs::write(record_file(minor), text.concat()).expect("a record");
+}

@@ -1,0 +1,119 @@
+//! A JSON report of a run, as tests ask it: findings by rule, totals, names as bytes.
+//!
+//! Whatever is read through here is checked once more: the totals of every report must balance.
+#![allow(dead_code, reason = "every test binary uses its own part of this module")]
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use base64::Engine as _;
+use serde_json::Value;
+
+pub struct Report {
+    /// The exit status.
+    pub status: i32,
+    /// The report as written.
+    pub bytes: Vec<u8>,
+    pub value: Value,
+}
+
+impl Report {
+    /// Runs `command`, to which `--format json` is added.
+    pub fn of(command: &mut Command) -> Self {
+        let output = command.args(["--format", "json"]).output().expect("linkaudit runs");
+        Self::from(output)
+    }
+
+    pub fn from(output: Output) -> Self {
+        let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+            panic!("no report ({error}): {}", String::from_utf8_lossy(&output.stderr))
+        });
+        let status = output.status.code().expect("linkaudit was not ended by a signal");
+        let report = Self { status, bytes: output.stdout, value };
+        report.balances();
+        report
+    }
+
+    /// Every entry was counted as exactly one thing.
+    fn balances(&self) {
+        let kinds = ["elf", "archives", "other", "links", "special", "partial"];
+        let counted: u64 = kinds.iter().map(|kind| self.total(kind)).sum();
+        let skipped = self.value["totals"]["skipped"].as_object().expect("skipped by reason");
+        let skipped: u64 = skipped.values().map(|n| n.as_u64().expect("a count")).sum();
+        assert_eq!(self.total("entries"), counted + skipped, "{}", self.value["totals"]);
+    }
+
+    pub fn total(&self, name: &str) -> u64 {
+        let totals = &self.value["totals"];
+        totals[name].as_u64().unwrap_or_else(|| panic!("no total {name:?} in {totals}"))
+    }
+
+    /// How many entries were left out for `reason`.
+    pub fn skipped(&self, reason: &str) -> u64 {
+        self.value["totals"]["skipped"][reason].as_u64().unwrap_or(0)
+    }
+
+    pub fn complete(&self) -> bool {
+        self.value["complete"].as_bool().expect("complete is true or false")
+    }
+
+    pub fn findings(&self) -> impl Iterator<Item = &Value> {
+        list(&self.value["findings"])
+    }
+
+    pub fn of_rule<'a>(&'a self, rule: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.findings().filter(move |finding| finding["rule"] == rule)
+    }
+
+    /// Rules that found something.
+    pub fn rules(&self) -> BTreeSet<&str> {
+        self.findings().map(|finding| text(&finding["rule"])).collect()
+    }
+
+    /// Findings in short, for messages.
+    pub fn outline(&self) -> String {
+        let mut out = format!("exit {}\n", self.status);
+        for finding in self.findings() {
+            let name = ["symbol", "library", "version", "detail"].map(|key| &finding[key]);
+            out += &format!("{} {} {name:?}\n", finding["rule"], finding["path"]);
+        }
+        out
+    }
+}
+
+/// The whole path of a finding's file.
+pub fn whole_path(finding: &Value) -> PathBuf {
+    let path = path(&finding["path"]);
+    if finding["prefix"].is_null() { path } else { self::path(&finding["prefix"]).join(path) }
+}
+
+/// Evidence of one kind.
+pub fn evidence<'a>(finding: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    list(&finding["evidence"]).filter(move |evidence| evidence["kind"] == kind)
+}
+
+pub fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().unwrap_or_else(|| panic!("not a list: {value}")).iter()
+}
+
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("not a text: {value}"))
+}
+
+/// The bytes of a name, which is a string or, where it is no UTF-8, `{"bytes": BASE64}`.
+pub fn bytes(value: &Value) -> Vec<u8> {
+    if let Some(text) = value.as_str() {
+        return text.as_bytes().to_vec();
+    }
+    let object = value.as_object().filter(|object| object.len() == 1);
+    let encoded = object.and_then(|object| object.get("bytes")).unwrap_or(&Value::Null);
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text(encoded)).expect("base64");
+    assert!(std::str::from_utf8(&bytes).is_err(), "bytes that are UTF-8 are written as a string");
+    bytes
+}
+
+pub fn path(value: &Value) -> PathBuf {
+    std::ffi::OsString::from_vec(bytes(value)).into()
+}

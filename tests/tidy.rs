@@ -1,0 +1,148 @@
+//! Properties of the source tree that no compiler checks: sizes of files, what modules open with,
+//! what is never written, and that tables and disk are in step.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::doc_markdown,
+    unreachable_pub,
+    reason = "tests read what lies in the repository"
+)]
+
+#[path = "tidy/source.rs"]
+mod source;
+
+use linkaudit::{report, rules};
+use source::{Source, sources};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Longest file under `src`, in lines: what one can still read at one sitting.
+const MOST_LINES: usize = 400;
+
+/// Fails with one line for each offender.
+fn none(what: &str, offenders: &[String]) {
+    assert!(offenders.is_empty(), "{what}:\n{}", offenders.join("\n"));
+}
+
+#[test]
+fn files_are_short() {
+    let lines = |source: &Source| source.text.lines().count();
+    let long: Vec<String> = sources("src")
+        .iter()
+        .filter(|source| lines(source) > MOST_LINES)
+        .map(|source| format!("{}: {} lines", source.path, lines(source)))
+        .collect();
+    none("files of more than 400 lines", &long);
+}
+
+#[test]
+fn tests_are_short_too() {
+    let lines = |source: &Source| source.text.lines().count();
+    let long: Vec<String> = sources("tests")
+        .iter()
+        .filter(|source| lines(source) > MOST_LINES)
+        .map(|source| format!("{}: {} lines", source.path, lines(source)))
+        .collect();
+    none("files of more than 400 lines", &long);
+}
+
+#[test]
+fn modules_say_what_they_are() {
+    let mute: Vec<String> = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| sources(folder))
+        .filter(|source| !source.text.starts_with("//! "))
+        .map(|source| source.path)
+        .collect();
+    none("files that do not open with `//!`", &mute);
+}
+
+/// Places where one of `words` stands as a word of code, not in a comment or a string.
+fn uses(words: &[&str], code: impl Fn(&Source) -> String) -> Vec<String> {
+    let mut out = Vec::new();
+    for source in sources("src") {
+        for (number, line) in code(&source).lines().enumerate() {
+            for word in words.iter().filter(|word| source::has_word(line, word)) {
+                out.push(format!("{}:{}: {word}", source.path, number + 1));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn nothing_is_unsafe() {
+    none("unsafe code", &uses(&["unsafe"], Source::code));
+}
+
+#[test]
+fn nothing_is_left_to_do() {
+    let words = ["todo!", "unimplemented!", "dbg!"];
+    none("unfinished code", &uses(&words, Source::code));
+}
+
+#[test]
+fn nothing_is_unwrapped_outside_of_tests() {
+    let words = ["unwrap", "unwrap_unchecked"];
+    none("what panics where it should answer", &uses(&words, Source::code_without_tests));
+}
+
+#[test]
+fn every_folder_is_in_the_architecture() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md");
+    // Until the page is written it can leave nothing out.
+    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let folders: BTreeSet<String> = sources("src")
+        .iter()
+        .filter_map(|source| Some(source.path.rsplit_once('/')?.0.to_owned()))
+        .filter(|folder| folder != "src")
+        .collect();
+    // A folder in a folder may be named in the row of that one.
+    let names = |folder: &str| {
+        let last = folder.rsplit('/').next().unwrap_or(folder);
+        text.contains(&format!("`{folder}/`")) || text.contains(&format!("`{last}/`"))
+    };
+    let absent: Vec<String> = folders.into_iter().filter(|folder| !names(folder)).collect();
+    none("folders that ARCHITECTURE.md does not name", &absent);
+}
+
+/// Stems of the files of a folder whose code has `mark`.
+fn stems(folder: &str, mark: &str) -> BTreeSet<String> {
+    sources(folder)
+        .iter()
+        .filter(|source| source.code().contains(mark))
+        .filter_map(|source| {
+            let name = source.path.strip_prefix(&format!("{folder}/"))?;
+            // A rule or an output that needs a folder has its row in `mod.rs` there.
+            let name = name.strip_suffix("/mod.rs").or_else(|| name.strip_suffix(".rs"))?;
+            (!name.contains('/') && name != "mod").then(|| name.to_owned())
+        })
+        .collect()
+}
+
+#[test]
+fn every_rule_file_is_in_the_table() {
+    let table: BTreeSet<String> =
+        rules::RULES.iter().map(|rule| rule.id.replace('-', "_")).collect();
+    assert_eq!(stems("src/rules", "static RULE: Rule"), table);
+}
+
+#[test]
+fn every_output_file_is_in_the_table() {
+    let table: BTreeSet<String> =
+        report::OUTPUTS.iter().map(|output| output.name.replace('-', "_")).collect();
+    assert_eq!(stems("src/report", "pub(super) fn render("), table);
+}
+
+#[test]
+fn the_program_names_no_path_of_a_builder() {
+    let home = env!("CARGO_MANIFEST_DIR");
+    let known: Vec<String> = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| sources(folder))
+        .filter(|source| source.text.contains(home))
+        .map(|source| source.path)
+        .collect();
+    none("files that name the directory of this checkout", &known);
+}
