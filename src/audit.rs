@@ -42,7 +42,8 @@ pub struct Audit {
     pub problems: Vec<Problem>,
     /// Counts of the walk.
     pub totals: Totals,
-    /// Every file in the order in which `ldd` would be asked, with its root if it has one.
+    /// Every file in the order in which `ldd` would be asked, with its root if it has one; empty
+    /// unless every file is a root.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
     /// How long each stage took.
     pub timings: Vec<(&'static str, Duration)>,
@@ -146,7 +147,10 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
     clock.lap("blame");
 
-    let listing = names.listing(&corpus, &resolver, &closures);
+    let listing = match plan.every_file_is_root {
+        true => names.listing(&corpus, &resolver, &closures),
+        false => Vec::new(),
+    };
     Audit {
         corpus,
         resolver,

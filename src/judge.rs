@@ -80,12 +80,18 @@ pub fn judge(findings: Vec<Finding>, levels: &Levels, sonames: &Sonames) -> Verd
 /// Facts of one report whose fingerprints coincide, two versions of one package for example, get
 /// ones that hold the whole prefix.
 fn tell_apart(findings: &mut [Judged], sonames: &Sonames) {
-    let mut seen: FastMap<String, usize> = FastMap::default();
-    for judged in findings.iter() {
-        *seen.entry(judged.fingerprint.clone()).or_default() += 1;
-    }
-    for judged in findings.iter_mut().filter(|judged| seen[&judged.fingerprint] > 1) {
-        judged.fingerprint = fingerprint(&judged.finding, sonames, true);
+    let mut order: Vec<u32> = (0..u32::try_from(findings.len()).unwrap_or(u32::MAX)).collect();
+    order.par_sort_unstable_by(|a, b| {
+        findings[*a as usize].fingerprint.cmp(&findings[*b as usize].fingerprint)
+    });
+    let same = |pair: &&[u32]| {
+        findings[pair[0] as usize].fingerprint == findings[pair[1] as usize].fingerprint
+    };
+    let twins: FastSet<u32> = order.windows(2).filter(same).flatten().copied().collect();
+    for (at, judged) in findings.iter_mut().enumerate() {
+        if u32::try_from(at).is_ok_and(|at| twins.contains(&at)) {
+            judged.fingerprint = fingerprint(&judged.finding, sonames, true);
+        }
     }
 }
 

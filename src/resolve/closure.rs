@@ -12,6 +12,9 @@ use crate::id::{FileId, Id as _, StrId};
 use crate::plan::Plan;
 use std::sync::Arc;
 
+/// Room for the modules of most programs.
+const FEW: usize = 10;
+
 /// The state of one breadth-first run.
 pub(super) struct Builder<'a, 'v> {
     pub(super) resolver: &'a mut Resolver,
@@ -70,12 +73,12 @@ impl<'a, 'v> Builder<'a, 'v> {
             plan,
             root,
             needs,
-            modules: Vec::new(),
-            origins: Vec::new(),
-            edges: Vec::new(),
-            list: Vec::new(),
-            queue: Vec::new(),
-            queued: Vec::new(),
+            modules: Vec::with_capacity(FEW),
+            origins: Vec::with_capacity(FEW),
+            edges: Vec::with_capacity(2 * FEW),
+            list: Vec::with_capacity(FEW),
+            queue: Vec::with_capacity(FEW),
+            queued: Vec::with_capacity(FEW),
             moved: false,
             hidden: Vec::new(),
             by_cpu: false,
