@@ -147,9 +147,10 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
     clock.lap("blame");
 
-    let listing = match plan.every_file_is_root {
-        true => names.listing(&corpus, &resolver, &closures),
-        false => Vec::new(),
+    let listing = if plan.every_file_is_root {
+        names.listing(&corpus, &resolver, &closures)
+    } else {
+        Vec::new()
     };
     Audit {
         corpus,

@@ -69,7 +69,7 @@ fn ref_kind(
             (_, false) => RefKind::Strong,
         });
     }
-    if object.may_copy && symbol.kind == elf::STT_OBJECT.0 && symbol.size > 0 {
+    if object.may_copy && symbol.kind == elf::STT_OBJECT.0 {
         let size = u32::try_from(symbol.size).unwrap_or(u32::MAX);
         return Some(RefKind::Copy { size, weak });
     }
