@@ -32,6 +32,9 @@ pub(super) struct Dynamic {
     pub(super) pltrelsz: u64,
     /// DT_PLTREL is DT_RELA.
     pub(super) plt_is_rela: bool,
+    /// Entry sizes, or DT_PLTREL, have values at which the loader aborts
+    /// (the assertions of `elf/get-dynamic-info.h`).
+    pub(super) absurd: bool,
     pub(super) relr: bool,
     pub(super) flags: u64,
     pub(super) flags_1: u64,
@@ -41,6 +44,13 @@ pub(super) struct Dynamic {
     pub(super) addresses: Vec<u64>,
     /// DT_NULL was there.
     pub(super) terminated: bool,
+}
+
+/// Sizes of table entries of one class, in bytes.
+struct Sizes {
+    rela: u64,
+    rel: u64,
+    symbol: u64,
 }
 
 impl Dynamic {
@@ -56,6 +66,11 @@ impl Dynamic {
         let e = endian(header.big);
         let count = bytes.len() / size_of::<H::Dyn>();
         let mut out = Self::default();
+        let sizes = Sizes {
+            rela: size_of::<H::Rela>() as u64,
+            rel: size_of::<H::Rel>() as u64,
+            symbol: size_of::<H::Sym>() as u64,
+        };
         let Ok((entries, _)) = object::pod::slice_from_bytes::<H::Dyn>(bytes, count) else {
             return out;
         };
@@ -65,12 +80,12 @@ impl Dynamic {
                 out.terminated = true;
                 break;
             }
-            out.take(tag, value);
+            out.take(tag, value, &sizes);
         }
         out
     }
 
-    fn take(&mut self, tag: elf::DynamicTag, value: u64) {
+    fn take(&mut self, tag: elf::DynamicTag, value: u64, sizes: &Sizes) {
         match tag {
             elf::DT_NEEDED => self.needs.push((NeedKind::Needed, value)),
             elf::DT_AUXILIARY => self.needs.push((NeedKind::Auxiliary, value)),
@@ -84,7 +99,13 @@ impl Dynamic {
             elf::DT_RELACOUNT => self.relacount = value,
             elf::DT_RELCOUNT => self.relcount = value,
             elf::DT_PLTRELSZ => self.pltrelsz = value,
-            elf::DT_PLTREL => self.plt_is_rela = value == elf::DT_RELA.0 as u64,
+            elf::DT_PLTREL => {
+                self.plt_is_rela = value == elf::DT_RELA.0 as u64;
+                self.absurd |= !self.plt_is_rela && value != elf::DT_REL.0 as u64;
+            }
+            elf::DT_RELAENT => self.absurd |= value != sizes.rela,
+            elf::DT_RELENT => self.absurd |= value != sizes.rel,
+            elf::DT_SYMENT => self.absurd |= value != sizes.symbol,
             elf::DT_FLAGS => self.flags = value,
             elf::DT_FLAGS_1 => self.flags_1 = value,
             elf::DT_SYMBOLIC => self.symbolic_tag = true,

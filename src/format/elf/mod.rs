@@ -195,11 +195,20 @@ impl Object {
 #[derive(Default)]
 struct TextBuilder {
     text: Vec<u8>,
+    /// More than this is not collected: names may share bytes of a string table, and a hostile file
+    /// makes them all share a long one.
+    most: usize,
+    /// Something was left out.
+    overrun: bool,
 }
 
 impl TextBuilder {
     fn add(&mut self, bytes: &[u8]) -> Str {
         let start = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        if self.text.len() + bytes.len() >= self.most.min(u32::MAX as usize) {
+            self.overrun = true;
+            return Str { start: 0, len: 0 };
+        }
         self.text.extend_from_slice(bytes);
         self.text.push(0);
         Str { start, len: u32::try_from(bytes.len()).unwrap_or(0) }

@@ -120,9 +120,9 @@ struct Run {
 fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {
-        let end = (piece.offset + piece.len).min(file_len);
+        let end = piece.offset.saturating_add(piece.len).min(file_len);
         match runs.last_mut() {
-            Some(run) if piece.offset <= run.offset + run.len + GAP => {
+            Some(run) if piece.offset <= run.offset.saturating_add(run.len + GAP) => {
                 run.len = run.len.max(end.saturating_sub(run.offset));
                 run.pieces.end = i + 1;
             }

@@ -17,6 +17,9 @@ use object::elf;
 use std::cell::Cell;
 use std::ops::Range;
 
+/// Room for names besides what the string table accounts for, in bytes.
+const ROOM: usize = 64 << 10;
+
 /// Reads the object in `file`, whose first bytes are `head`.
 pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadError> {
     let Some(mut header) = Header::parse(head) else {
@@ -42,8 +45,11 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
         return Ok(object);
     }
     let mut scratch = SCRATCH.take();
-    let text = TextBuilder { text: std::mem::take(&mut scratch.text) };
-    let segments = Segments::parse(&header, &phdrs);
+    let mut text =
+        TextBuilder { text: std::mem::take(&mut scratch.text), most: ROOM, overrun: false };
+    // An empty name is one that was left out.
+    text.text.push(0);
+    let segments = Segments::parse(&header, &phdrs, file.stat().len);
     let mut reader = Reader { file, head, wants, segments, text, scratch };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();
@@ -98,8 +104,12 @@ impl Reader<'_> {
         let Some((offset, size)) = self.segments.dynamic else {
             object.role = if self.segments.hollow_dynamic { Role::Debug } else { Role::Static };
             object.refused = self.refusal(object, None);
+            if object.role == Role::Static {
+                self.take_load_defects(object);
+            }
             return Ok(());
         };
+        self.take_load_defects(object);
         self.read_interp(object)?;
         let bytes = slice_or_read(self.file, self.head, offset, size)?;
         let dynamic = Dynamic::parse(&object.header, &bytes);
@@ -108,6 +118,10 @@ impl Reader<'_> {
             object.defects.push(Defect::new(Table::Dynamic, at, "ends beyond the end of the file"));
         } else if !dynamic.terminated {
             object.defects.push(Defect::new(Table::Dynamic, offset + size, "has no DT_NULL"));
+        }
+        if dynamic.absurd {
+            let what = "has an entry size or DT_PLTREL at which the loader aborts";
+            object.defects.push(Defect::new(Table::Dynamic, offset, what));
         }
         if object.interp.is_some() {
             object.role = Role::Program;
@@ -121,6 +135,15 @@ impl Reader<'_> {
         self.read_tables(object, &dynamic)?;
         object.relocations = self.relocation_places(&dynamic, &mut object.defects);
         Ok(())
+    }
+
+    /// What is wrong with PT_LOAD headers. A debug companion keeps those of the file it is of.
+    fn take_load_defects(&mut self, object: &mut Object) {
+        object.defects.append(&mut self.segments.defects);
+        if !self.segments.has_loads() {
+            let what = "hold no PT_LOAD: nothing can be loaded";
+            object.defects.push(Defect::new(Table::ProgramHeaders, object.header.phoff, what));
+        }
     }
 
     fn read_interp(&mut self, object: &mut Object) -> Result<(), ReadError> {
@@ -165,6 +188,7 @@ impl Reader<'_> {
         read_pieces(self.file, &mut bytes, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
         let strings = place(Table::Strings).unwrap_or(0..0);
+        self.text.most = self.text.text.len() + ROOM + 4 * strings.len();
         self.take_strings(object, dynamic, &bytes[strings.clone()]);
         self.take_versions(object, dynamic, &bytes, &strings, &pieces);
         let mut tables = Tables {
@@ -188,6 +212,10 @@ impl Reader<'_> {
                 || dynamic.has_flag_1(elf::DF_1_PIE)
                 || object.soname.is_none());
         object.references = self.take_references(object, &tables);
+        if self.text.overrun {
+            let what = "is shared by so many names that not all are read";
+            object.defects.push(Defect::new(Table::Strings, 0, what));
+        }
         if keep {
             object.tables = Some(tables);
         } else {

@@ -80,11 +80,18 @@ pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
     let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
     for (place, addends) in tables {
         let Some(place) = place else { continue };
+        let entry = entry_size(object, addends);
+        // The loader goes on while an entry begins inside the table.
+        let size = place.size.next_multiple_of(entry);
+        if size != place.size {
+            let what = "have a size that is no multiple of an entry's";
+            out.defects.push(Defect::new(Table::Relocations, place.offset, what));
+        }
         let mut at = 0;
-        while at < place.size {
-            let want = CHUNK.min(place.size - at);
+        while at < size {
+            let want = CHUNK.min(size - at);
             let bytes = read_range(file, place.offset + at, want)?;
-            let skip = place.relative.saturating_sub(at / entry_size(object, addends));
+            let skip = place.relative.saturating_sub(at / entry);
             if object.header.is_64 {
                 decode::<elf::FileHeader64<Endianness>>(object, &bytes, addends, skip, &mut out);
             } else {

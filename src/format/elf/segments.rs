@@ -27,18 +27,24 @@ pub(super) struct Segments {
     pub(super) interp: Option<(u64, u64)>,
     /// The alignment error with which the loader stops, in the order of its checks.
     pub(super) refused: Option<&'static str>,
+    /// What is wrong with PT_LOAD headers.
+    pub(super) defects: Vec<Defect>,
 }
 
 impl Segments {
-    pub(super) fn parse(header: &Header, table: &[u8]) -> Self {
+    pub(super) fn parse(header: &Header, table: &[u8], file_len: u64) -> Self {
         if header.is_64 {
-            Self::parse_as::<elf::FileHeader64<object::Endianness>>(header, table)
+            Self::parse_as::<elf::FileHeader64<object::Endianness>>(header, table, file_len)
         } else {
-            Self::parse_as::<elf::FileHeader32<object::Endianness>>(header, table)
+            Self::parse_as::<elf::FileHeader32<object::Endianness>>(header, table, file_len)
         }
     }
 
-    fn parse_as<H: FileHeader<Endian = object::Endianness>>(header: &Header, table: &[u8]) -> Self {
+    fn parse_as<H: FileHeader<Endian = object::Endianness>>(
+        header: &Header,
+        table: &[u8],
+        file_len: u64,
+    ) -> Self {
         let e = endian(header.big);
         let count = table.len() / size_of::<H::ProgramHeader>();
         let Ok((headers, _)) = object::pod::slice_from_bytes::<H::ProgramHeader>(table, count)
@@ -52,7 +58,10 @@ impl Segments {
                 elf::PT_LOAD => {
                     let vaddr = ph.p_vaddr(e).into();
                     out.check_alignment(vaddr, range.0);
-                    out.loads.push(Load { vaddr, offset: range.0, filesz: range.1 });
+                    out.check_extent(range, ph.p_memsz(e).into(), file_len);
+                    // No table can reach beyond what an offset can say.
+                    let filesz = range.1.min(u64::MAX - range.0);
+                    out.loads.push(Load { vaddr, offset: range.0, filesz });
                 }
                 // Of several the last one counts, one without content is passed over (dl-load.c).
                 elf::PT_DYNAMIC if range.1 == 0 => out.hollow_dynamic = true,
@@ -62,6 +71,18 @@ impl Segments {
             }
         }
         out
+    }
+
+    /// A segment that the file does not hold makes the loader fail, or die when it is touched.
+    fn check_extent(&mut self, (offset, filesz): (u64, u64), memsz: u64, file_len: u64) {
+        let what = if filesz > memsz {
+            "hold a PT_LOAD that is larger in the file than in memory"
+        } else if filesz > 0 && offset.checked_add(filesz).is_none_or(|end| end > file_len) {
+            "hold a PT_LOAD that ends beyond the end of the file"
+        } else {
+            return;
+        };
+        self.defects.push(Defect::new(Table::ProgramHeaders, offset, what));
     }
 
     /// `_dl_map_object_from_fd`: every PT_LOAD must lie alike in memory and file.
