@@ -13,7 +13,7 @@ use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::{Closures, Resolving};
+use crate::resolve::roots::{BadInterps, Closures, Resolving};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
 use crate::tree::{Kind, Opened, Tree};
@@ -223,11 +223,11 @@ fn resolve(
 ) -> Closures {
     let (given, walked) = names.starts(plan, corpus);
     let mut resolving = Resolving::new(View::new(corpus), plan, given, walked);
-    let mut missing_interp = FastSet::default();
+    let mut bad_interps = BadInterps::default();
     loop {
-        let needs = resolving.step(resolver, View::new(corpus), plan, &mut missing_interp);
+        let needs = resolving.step(resolver, View::new(corpus), plan, &mut bad_interps);
         if needs.is_empty() {
-            return resolving.finish(resolver, View::new(corpus), plan, &missing_interp);
+            return resolving.finish(resolver, View::new(corpus), plan, &bad_interps);
         }
         collector.answer(corpus, needs);
     }

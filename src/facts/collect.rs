@@ -117,6 +117,9 @@ impl<'t> Collector<'t> {
                 (None, Some(read)) => {
                     let mut facts = facts(place, stat, read);
                     facts.typed.clone_from(&path);
+                    if is_link && let Ok(real) = self.tree.real_path(&path) {
+                        facts.real = real.into();
+                    }
                     insert(corpus, facts)
                 }
                 (None, None) => continue,
@@ -282,6 +285,7 @@ fn facts(path: PathBuf, stat: Stat, read: Read) -> FileFacts {
     let Read { content, defects, unreadable } = read;
     FileFacts {
         typed: path.clone(),
+        real: path.as_path().into(),
         path: path.into(),
         names: Vec::new(),
         stat,

@@ -26,6 +26,8 @@ pub struct FileFacts {
     /// The file's name with links resolved, of hard links the first in byte order; what a link in an
     /// audited directory leads to outside of it has the link's name.
     pub path: Arc<Path>,
+    /// `path`, or where the link at `path` leads: the directory of a started program.
+    pub real: Arc<Path>,
     /// The name by which it is started: as the walk met it first, or the path of a dependency.
     pub typed: PathBuf,
     /// Other names under which the walk met it.

@@ -3,6 +3,7 @@
 
 use super::{Report, Style};
 use crate::demangle::demangle;
+use crate::facts::FileFacts;
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
 use crate::judge::Judged;
 use crate::rules::Level;
@@ -127,7 +128,8 @@ impl Page<'_> {
         if hidden == 0 {
             return Ok(());
         }
-        let text = format!("    … and {hidden} more {what} (-v shows all)");
+        let plural = if hidden == 1 { "" } else { "s" };
+        let text = format!("    … and {hidden} more {what}{plural} (-v shows all)");
         writeln!(self.out, "{}", self.style.dim(&text))
     }
 
@@ -150,7 +152,7 @@ impl Page<'_> {
                 self.line("", &show(raw))?;
             }
         }
-        self.more(group.len().saturating_sub(most), "symbols")
+        self.more(group.len().saturating_sub(most), "symbol")
     }
 
     fn tried(&mut self, finding: &Finding) -> io::Result<()> {
@@ -159,14 +161,17 @@ impl Page<'_> {
         let plain = tried.iter().filter(|evidence| !evidence.minor).count();
         let wanted = |evidence: &&&Evidence| self.style.verbose || plain == 0 || !evidence.minor;
         let most = if self.style.verbose { usize::MAX } else { MOST_TRIED };
-        let shown: Vec<&Evidence> = tried.iter().filter(wanted).take(most).copied().collect();
+        let mut shown: Vec<&Evidence> = tried.iter().filter(wanted).copied().collect();
+        // Default directories are the same for all; what the objects name themselves comes first.
+        shown.sort_by_key(|evidence| !self.style.verbose && evidence.how == Some("default"));
+        shown.truncate(most);
         for evidence in &shown {
             let path = evidence.path.as_deref().map(show_path).unwrap_or_default();
-            let how = evidence.how.unwrap_or_default();
-            let reason = evidence.reason.as_deref().unwrap_or_default();
-            self.line("tried", &format!("{path} ({how}): {reason}"))?;
+            let how = evidence.how.map(|how| format!(" ({how})")).unwrap_or_default();
+            let reason = evidence.reason.as_deref().map(|text| format!(": {text}"));
+            self.line("tried", &format!("{path}{how}{}", reason.unwrap_or_default()))?;
         }
-        self.more(tried.len() - shown.len(), "paths")
+        self.more(tried.len() - shown.len(), "path")
     }
 
     /// Files at hand, each once, with how many of the group's symbols it defines.
@@ -195,7 +200,7 @@ impl Page<'_> {
             };
             self.line("at hand", &format!("{file}{what}"))?;
         }
-        self.more(files.len().saturating_sub(most), "files")
+        self.more(files.len().saturating_sub(most), "file")
     }
 
     fn explained(&mut self, finding: &Finding) -> io::Result<()> {
@@ -242,12 +247,16 @@ impl Page<'_> {
         let roots = report.audit.closures.roots.len();
         let plural =
             |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
-        let mut read = vec![plural(totals.elf + totals.partial, "ELF file", "ELF files")];
+        // Files that only links lead to were read too.
+        let is_elf = |facts: &&FileFacts| facts.audited && facts.object().is_some();
+        let elf = report.audit.corpus.files.iter().filter(is_elf).count();
+        let mut read = vec![plural(elf, "ELF file", "ELF files")];
         if totals.archives > 0 {
             read.push(plural(totals.archives, "archive", "archives"));
         }
         read.push(plural(roots, "root", "roots"));
         let verdict = match (errors, warnings) {
+            (0, 0) if open > 0 => "nothing wrong in what could be decided".to_owned(),
             (0, 0) => "nothing wrong".to_owned(),
             _ => format!(
                 "{}, {}",
@@ -255,7 +264,11 @@ impl Page<'_> {
                 plural(warnings, "warning", "warnings")
             ),
         };
-        let code = if errors > 0 { "1;31" } else { "1;32" };
+        let code = match (errors, open) {
+            (0, 0) => "1;32",
+            (0, _) => "1;35",
+            _ => "1;31",
+        };
         writeln!(self.out, "{}: {}", self.style.paint(code, &verdict), read.join(", "))?;
         let assumed = report.verdict.assumed;
         if assumed > 0 {

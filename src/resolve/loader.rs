@@ -54,13 +54,24 @@ pub enum NoLoader {
     Refused(&'static str),
 }
 
+/// Why a program's interpreter is not its loader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterpFault {
+    /// Nothing lies there, or it cannot be opened.
+    Absent,
+    /// It is for another class or machine.
+    WrongArchitecture,
+    /// It is no file that could be a loader.
+    NoLoader(&'static str),
+}
+
 /// The loader for a root, or why there is none; and PT_INTERP if nothing lies there.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     /// The loader.
     pub loader: Result<LoaderId, NoLoader>,
-    /// The program's PT_INTERP leads nowhere.
-    pub missing_interp: bool,
+    /// What is wrong with the program's PT_INTERP; the system's loader is taken instead.
+    pub interp: Option<InterpFault>,
 }
 
 /// All loaders of a run, each read once.
@@ -87,7 +98,7 @@ impl Loaders {
         run_path: &[StrId],
     ) -> Result<Choice, Need> {
         let target = object.header.target();
-        let found = |loader| Choice { loader, missing_interp: false };
+        let found = |loader| Choice { loader, interp: None };
         // A program that the kernel maps is not judged again by its loader.
         if (plan.as_ldd || object.interp.is_none())
             && let Some(text) = object.refused_as_main()
@@ -106,7 +117,10 @@ impl Loaders {
                 return Ok(found(self.at(view, plan, strings, path, target, machine)?));
             }
             let loader = self.system(view, plan, strings, target, machine)?;
-            return Ok(Choice { loader, missing_interp: true });
+            return Ok(Choice { loader, interp: Some(interp_fault(view, interp, target)) });
+        }
+        if needs_musl(object) {
+            return Ok(found(Err(NoLoader::UnknownFamily)));
         }
         for dir in run_path {
             if let Some(path) = beside_libc(view, strings, *dir, target, machine)? {
@@ -243,6 +257,29 @@ fn file_for(view: View<'_>, path: &[u8], target: Target) -> Result<Option<FileId
             Ok(taken.then_some(file))
         }
         Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
+    }
+}
+
+/// True for a library that was linked against musl: its libc is `libc.so`, or Alpine's
+/// `libc.musl-ARCH.so.1`.
+fn needs_musl(object: &Object) -> bool {
+    object.needs.iter().any(|need| {
+        let name = object.str(need.name);
+        name == b"libc.so" || name.starts_with(b"libc.musl-")
+    })
+}
+
+/// What lies at a PT_INTERP that no loader for `target` lies at.
+fn interp_fault(view: View<'_>, path: &[u8], target: Target) -> InterpFault {
+    match view.place(path) {
+        Some(Place::File(file)) => match view.file(file).content.verdict(target) {
+            Verdict::WrongClass | Verdict::WrongMachine => InterpFault::WrongArchitecture,
+            Verdict::Fatal(text) => InterpFault::NoLoader(text),
+            Verdict::Accepted => InterpFault::Absent,
+        },
+        Some(Place::Directory) => InterpFault::NoLoader("is a directory"),
+        Some(Place::Special(special)) => InterpFault::NoLoader(special.describe()),
+        Some(Place::Failed(_)) | None => InterpFault::Absent,
     }
 }
 

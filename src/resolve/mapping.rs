@@ -46,7 +46,7 @@ impl Builder<'_, '_> {
             && if self.plan.as_ldd { self.loader().release >= (2, 42) } else { program };
         let cwd = self.plan.cwd.as_os_str().as_bytes();
         let text = if real {
-            let path = self.view.file(self.root.file).path.as_os_str().as_bytes();
+            let path = self.view.file(self.root.file).real.as_os_str().as_bytes();
             tokens::origin(path, cwd)
         } else {
             tokens::origin(self.resolver.strings.text(m.path), cwd)

@@ -3,7 +3,7 @@
 //! A root is a program, a file that was given by name, or a shared object that no other root of
 //! what is audited loads. `audit` calls [`Resolving::step`] until no fact is missing.
 
-use super::loader::{Choice, NoLoader};
+use super::loader::{Choice, InterpFault, NoLoader};
 use super::resolver::Resolver;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
@@ -21,8 +21,8 @@ pub struct Closures {
     pub lone: FastMap<FileId, Closure>,
     /// Files that no loader rules are known for.
     pub no_loader: Vec<(FileId, NoLoader)>,
-    /// Programs whose PT_INTERP leads nowhere.
-    pub missing_interp: Vec<FileId>,
+    /// Programs whose PT_INTERP leads to no loader.
+    pub bad_interps: Vec<(FileId, InterpFault)>,
 }
 
 impl Closures {
@@ -33,6 +33,9 @@ impl Closures {
         list
     }
 }
+
+/// Programs whose PT_INTERP leads to no loader, between rounds.
+pub type BadInterps = FastMap<FileId, InterpFault>;
 
 /// One file with the name it is started by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,12 +108,12 @@ impl Resolving {
         resolver: &mut Resolver,
         view: View<'_>,
         plan: &Plan,
-        missing_interp: &mut FastSet<FileId>,
+        bad_interps: &mut BadInterps,
     ) -> Vec<Need> {
         let mut needs = Vec::new();
         resolver.new_round();
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
-            resolve(resolver, view, plan, candidate, missing_interp, &mut needs);
+            resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
         }
         if !needs.is_empty() {
             return needs;
@@ -118,7 +121,7 @@ impl Resolving {
         let loaded = self.loaded();
         let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(&c.start.file);
         for candidate in self.perhaps.iter_mut().filter(open) {
-            resolve(resolver, view, plan, candidate, missing_interp, &mut needs);
+            resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
         }
         needs
     }
@@ -138,7 +141,7 @@ impl Resolving {
         resolver: &mut Resolver,
         view: View<'_>,
         plan: &Plan,
-        missing_interp: &FastSet<FileId>,
+        bad_interps: &BadInterps,
     ) -> Closures {
         let mut out = Closures::default();
         let more: FastSet<usize> = self.unloaded().into_iter().collect();
@@ -153,8 +156,8 @@ impl Resolving {
         let real = |c: &Candidate| view.file(c.start.file).path.as_os_str().as_bytes();
         roots.sort_by(|a, b| real(a).cmp(real(b)).then_with(|| a.start.path.cmp(&b.start.path)));
         for Candidate { start, outcome } in roots {
-            if missing_interp.contains(&start.file) {
-                out.missing_interp.push(start.file);
+            if let Some(fault) = bad_interps.get(&start.file) {
+                out.bad_interps.push((start.file, *fault));
             }
             match outcome {
                 Some(Outcome::Closure(closure)) => {
@@ -211,16 +214,16 @@ fn resolve(
     view: View<'_>,
     plan: &Plan,
     candidate: &mut Candidate,
-    missing_interp: &mut FastSet<FileId>,
+    bad_interps: &mut BadInterps,
     needs: &mut Vec<Need>,
 ) {
     let Start { file, path } = &candidate.start;
     let outcome = match choose(resolver, view, plan, *file, path) {
         Err(need) => return needs.push(need),
         Ok(Choice { loader: Err(why), .. }) => Outcome::NoLoader(why),
-        Ok(Choice { loader: Ok(loader), missing_interp: missing }) => {
-            if missing {
-                missing_interp.insert(*file);
+        Ok(Choice { loader: Ok(loader), interp }) => {
+            if let Some(fault) = interp {
+                bad_interps.insert(*file, fault);
             }
             let path = resolver.strings.id(path);
             match resolver.closure(view, plan, Root { file: *file, path, loader }) {
@@ -240,7 +243,7 @@ fn choose(
     path: &[u8],
 ) -> Result<Choice, Need> {
     let Some(object) = view.object(file) else {
-        return Ok(Choice { loader: Err(NoLoader::UnknownMachine), missing_interp: false });
+        return Ok(Choice { loader: Err(NoLoader::UnknownMachine), interp: None });
     };
     let dirs = match object.interp {
         None if !plan.as_ldd => resolver.own_dirs(object, path, plan),
@@ -249,6 +252,10 @@ fn choose(
     let Resolver { loaders, strings, .. } = resolver;
     loaders.choose(view, plan, strings, object, &dirs)
 }
+
+/// Modules and needs of all such closures together; in a long chain their number is quadratic, and
+/// without an answer of its own an object is only bound once for each root.
+const MOST_LONE: usize = 500_000;
 
 /// Closures of libraries that are no roots, as far as no new file must be looked at for them.
 fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &Plan) {
@@ -263,8 +270,13 @@ fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &
             }
         }
     }
+    let mut room = MOST_LONE;
     for root in todo {
+        if room == 0 {
+            break;
+        }
         if let Ok(closure) = resolver.closure(view, plan, root) {
+            room = room.saturating_sub(closure.modules.len() + closure.edges.len());
             out.lone.insert(root.file, closure);
         }
     }

@@ -1,8 +1,8 @@
 //! `bad-library-file`: a file at which the loader stops.
 
-use super::{Context, LIBRARY, Rule};
+use super::{Context, LIBRARY, Rule, missing_library};
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
-use crate::resolve::loader::NoLoader;
+use crate::resolve::loader::{InterpFault, NoLoader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -63,7 +63,11 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
         finding.witness = context.quoted(stop.file).map(|file| format!("file {file}"));
         finding
     });
-    stopped.chain(refused(context)).collect()
+    let interpreters = missing_library::interpreters_with(context, RULE.id, |fault| match fault {
+        InterpFault::NoLoader(text) => Some(format!("is no loader: {text}")),
+        InterpFault::Absent | InterpFault::WrongArchitecture => None,
+    });
+    stopped.chain(refused(context)).chain(interpreters).collect()
 }
 
 /// Roots that a loader would not start from.

@@ -4,8 +4,12 @@ use super::words::{passed_over, tried};
 use super::{Context, LIBRARY, Rule};
 use crate::blame::{MissingLibrary, Site};
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::resolve::loader::InterpFault;
 use crate::resolve::search::Tried;
 use crate::text::show;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 pub(super) static RULE: Rule = Rule {
     id: "missing-library",
@@ -96,17 +100,32 @@ pub(super) fn finding(
 }
 
 fn interpreters(context: &Context<'_>) -> Vec<Finding> {
-    let mut out = Vec::new();
-    for file in &context.audit.closures.missing_interp {
-        let Some(interp) = context.view().object(*file).and_then(|object| object.interp()) else {
-            continue;
-        };
-        let message = format!("has the interpreter {}, which is not there", show(interp));
-        let mut finding = context.about(RULE.id, *file, message);
+    interpreters_with(context, RULE.id, |fault| {
+        (fault == InterpFault::Absent).then(|| "is not there".to_owned())
+    })
+}
+
+/// Findings about interpreters whose fault `word` has words for; used by the rules of the group.
+pub(super) fn interpreters_with(
+    context: &Context<'_>,
+    rule: &'static str,
+    word: impl Fn(InterpFault) -> Option<String>,
+) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    for (file, fault) in &context.audit.closures.bad_interps {
+        let interp = context.view().object(*file).and_then(|object| object.interp());
+        let (Some(interp), Some(words)) = (interp, word(*fault)) else { continue };
+        let message = format!("has the interpreter {}, which {words}", show(interp));
+        let mut finding = context.about(rule, *file, message);
         finding.library = Some(interp.to_vec());
         finding.root = Some(context.shared_path(*file));
         finding.when = Some(When::Load);
         finding.detail = Some(b"PT_INTERP".to_vec());
+        finding.evidence.push(Evidence::at(EvidenceKind::Root, context.shared_path(*file)));
+        finding.evidence.push(Evidence {
+            reason: Some(words),
+            ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(interp)).into())
+        });
         let quoted = context.quoted(*file);
         finding.witness = quoted.map(|file| format!("readelf -l {file} | grep interpreter"));
         out.push(finding);

@@ -3,6 +3,7 @@
 use super::words::passed_over;
 use super::{Context, LIBRARY, Rule, missing_library};
 use crate::finding::Finding;
+use crate::resolve::loader::InterpFault;
 
 pub(super) static RULE: Rule = Rule {
     id: "wrong-architecture",
@@ -43,8 +44,13 @@ library are not told apart.
 
 fn check(context: &Context<'_>) -> Vec<Finding> {
     let missing = context.audit.blame.missing.iter().zip(context.tried);
-    missing
+    let mut out: Vec<Finding> = missing
         .filter(|(_, tried)| passed_over(tried))
         .map(|(missing, tried)| missing_library::finding(context, RULE.id, missing, tried))
-        .collect()
+        .collect();
+    out.extend(missing_library::interpreters_with(context, RULE.id, |fault| {
+        (fault == InterpFault::WrongArchitecture)
+            .then(|| "is for another class or machine".to_owned())
+    }));
+    out
 }

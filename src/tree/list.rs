@@ -59,8 +59,10 @@ impl Lister {
         out: &mut Walked<T>,
     ) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
-        for Given { path, kind } in given {
+        for (at, Given { path, kind }) in given.iter().enumerate() {
             match *kind {
+                // What lies below another given directory is listed with that.
+                Ok(Kind::Directory) if is_below(path, at, given) => {}
                 Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
                 Ok(Kind::File) => {
                     if self.files.insert(path.clone()) {
@@ -100,6 +102,14 @@ impl Lister {
             }
         }
     }
+}
+
+/// True if an earlier directory of `given` is the same, or any other lies above this one.
+fn is_below(path: &Path, at: usize, given: &[Given]) -> bool {
+    given.iter().enumerate().any(|(other_at, other)| {
+        let other_dir = other.kind == Ok(Kind::Directory) && other_at != at;
+        other_dir && path.starts_with(&other.path) && (path != other.path || other_at < at)
+    })
 }
 
 fn special(kind: std::fs::FileType) -> Option<Special> {
