@@ -117,7 +117,8 @@ pub struct Source<'a> {
     pub bindings: &'a [RootBinding],
 }
 
-type SymbolKey = (FileId, Vec<u8>, Option<Vec<u8>>);
+/// An object and the index of a symbol in it.
+type SymbolKey = (FileId, u32);
 
 /// All symbols that stay without definition somewhere, to be looked for among files at hand.
 pub fn unbound_names(source: Source<'_>) -> Names {
@@ -164,7 +165,8 @@ struct Maker<'a> {
     undefined: BTreeMap<SymbolKey, UndefinedSymbol>,
     versions: BTreeMap<(FileId, FileId, Vec<u8>), MissingVersion>,
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
-    explained: BTreeMap<SymbolKey, (FileId, StrId)>,
+    /// By symbol: the missing library and the version index of the reference.
+    explained: BTreeMap<SymbolKey, ((FileId, StrId), u16)>,
 }
 
 fn object_of<'v>(view: View<'v>, closure: &Closure, module: u32) -> Option<&'v Object> {
@@ -297,8 +299,7 @@ impl Maker<'_> {
                 let entry = object.versions.entry(version);
                 let library = entry.and_then(|e| e.file).map(|s| object.str(s));
                 let name = symbol_name(object, symbol);
-                let text = entry.map(|e| object.str(e.name).to_vec());
-                let key = (file, name.to_vec(), text.clone());
+                let key = (file, symbol);
                 // A definition with a version would have left that version in the reference.
                 let target = object.header.target();
                 let at_hand = || self.providers.of(name, file, target).any(|p| !p.versioned);
@@ -307,13 +308,13 @@ impl Maker<'_> {
                     None => first_missing.filter(|_| !at_hand()),
                 };
                 if let Some(edge) = explains {
-                    self.explained.entry(key).or_insert(edge);
+                    self.explained.entry(key).or_insert((edge, version));
                     continue;
                 }
                 let undefined = self.undefined.entry(key).or_insert_with(|| UndefinedSymbol {
                     file,
                     symbol: name.to_vec(),
-                    version: text,
+                    version: entry.map(|e| object.str(e.name).to_vec()),
                     library: library.map(<[u8]>::to_vec),
                     at_load,
                     site: Site { root, module: *module },
@@ -327,15 +328,17 @@ impl Maker<'_> {
 
     fn finish(mut self) -> Blame {
         let mut explained = 0;
-        for (key, missing) in self.explained {
+        for (key, (missing, missing_version)) in &self.explained {
             // What is undefined under one root for its own sake is a finding, whatever explains it
             // under another.
-            if self.undefined.contains_key(&key) {
-                continue;
-            }
-            if let Some(missing) = self.missing.get_mut(&missing) {
-                missing.explained.insert(key);
-                explained += 1;
+            let (file, symbol) = *key;
+            let object =
+                self.source.view.object(file).filter(|_| !self.undefined.contains_key(key));
+            if let (Some(object), Some(missing)) = (object, self.missing.get_mut(missing)) {
+                let version = object.versions.entry(*missing_version);
+                let name = symbol_name(object, symbol).to_vec();
+                let version = version.map(|entry| object.str(entry.name).to_vec());
+                explained += usize::from(missing.explained.insert((file, name, version)));
             }
         }
         Blame {

@@ -7,8 +7,10 @@ use crate::package::{Prefixes, without_hashes};
 use crate::rules::{self, Level, Rule};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Levels of rules for one run.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +39,7 @@ impl Levels {
 #[derive(Debug)]
 pub struct Judged {
     /// The finding.
-    pub finding: Finding,
+    pub finding: Box<Finding>,
     /// Its rule.
     pub rule: &'static Rule,
     /// Warning or error.
@@ -60,14 +62,21 @@ pub struct Verdict {
 
 /// Gives every finding its level and drops those that are allowed. `sonames` maps paths below
 /// prefixes to DT_SONAME.
-pub fn judge(findings: Vec<Finding>, levels: &Levels, sonames: &Sonames) -> Verdict {
-    let judged = |finding: Finding| {
-        let rule = rules::find(finding.rule)?;
-        let level = levels.of(rule);
-        let fingerprint = fingerprint(&finding, sonames, false);
-        Some(Judged { finding, rule, level, fingerprint })
+pub fn judge(findings: Vec<Box<Finding>>, levels: &Levels, sonames: &Sonames) -> Verdict {
+    let ranks: FastMap<&str, (&'static Rule, Level)> =
+        rules::RULES.iter().map(|rule| (rule.id, (*rule, levels.of(rule)))).collect();
+    // Findings about one file share its place.
+    let mut places: FastMap<usize, Place> = FastMap::default();
+    for finding in &findings {
+        let place = || Place::new(finding, sonames, false);
+        places.entry(Arc::as_ptr(&finding.file).addr()).or_insert_with(place);
+    }
+    let judged = |finding: Box<Finding>| {
+        let (rule, level) = ranks[finding.rule];
+        let fingerprint = places[&Arc::as_ptr(&finding.file).addr()].fingerprint(&finding, false);
+        Judged { finding, rule, level, fingerprint }
     };
-    let all: Vec<Judged> = findings.into_par_iter().filter_map(judged).collect();
+    let all: Vec<Judged> = findings.into_par_iter().map(judged).collect();
     let (mut findings, allowed): (Vec<Judged>, Vec<Judged>) =
         all.into_iter().partition(|judged| judged.level != Level::Allow);
     tell_apart(&mut findings, sonames);
@@ -90,7 +99,8 @@ fn tell_apart(findings: &mut [Judged], sonames: &Sonames) {
     let twins: FastSet<u32> = order.windows(2).filter(same).flatten().copied().collect();
     for (at, judged) in findings.iter_mut().enumerate() {
         if u32::try_from(at).is_ok_and(|at| twins.contains(&at)) {
-            judged.fingerprint = fingerprint(&judged.finding, sonames, true);
+            let place = Place::new(&judged.finding, sonames, true);
+            judged.fingerprint = place.fingerprint(&judged.finding, true);
         }
     }
 }
@@ -140,40 +150,55 @@ fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// Made of rule, package name, path and every key that says what the fact is about; store items in
-/// them count by package name only.
-/// With `whole` everything counts as it is.
-fn fingerprint(finding: &Finding, sonames: &Sonames, whole: bool) -> String {
-    let reduced = |text: &[u8]| if whole { text.to_vec() } else { without_hashes(text) };
-    let package =
-        finding.file.prefix.as_deref().map(Prefixes::package).map_or(String::new(), |p| p.name);
-    let path = sonames.stable(&finding.full_path(), &finding.file.path);
-    let mut hasher = Sha256::new();
-    let mut part = |name: &str, value: &[u8]| {
-        hasher.update(name.as_bytes());
-        hasher.update((value.len() as u64).to_le_bytes());
-        hasher.update(value);
-    };
-    part("rule", finding.rule.as_bytes());
-    part("package", package.as_bytes());
-    part("path", &reduced(&path));
-    if whole {
-        part("prefix", finding.full_path().as_os_str().as_bytes());
-    }
-    let keys = [
-        ("symbol", &finding.symbol),
-        ("version", &finding.version),
-        ("library", &finding.library),
-        ("detail", &finding.detail),
-    ];
-    for (name, value) in keys {
-        if let Some(value) = value {
-            part(name, &reduced(value));
+/// The parts of a fingerprint that all facts about one file share: package name and path.
+#[derive(Clone)]
+struct Place(Sha256);
+
+fn part(hasher: &mut Sha256, name: &str, value: &[u8]) {
+    hasher.update(name.as_bytes());
+    hasher.update((value.len() as u64).to_le_bytes());
+    hasher.update(value);
+}
+
+fn reduced(text: &[u8], whole: bool) -> Cow<'_, [u8]> {
+    if whole { Cow::Borrowed(text) } else { without_hashes(text) }
+}
+
+impl Place {
+    /// The place a finding is about. With `whole` it counts as it is, else a store item counts by its
+    /// package's name only.
+    fn new(finding: &Finding, sonames: &Sonames, whole: bool) -> Self {
+        let full = finding.full_path();
+        let package = finding.file.prefix.as_deref().map(Prefixes::package);
+        let path = sonames.stable(&full, &finding.file.path);
+        let mut hasher = Sha256::new();
+        part(&mut hasher, "package", package.map_or(String::new(), |p| p.name).as_bytes());
+        part(&mut hasher, "path", &reduced(&path, whole));
+        if whole {
+            part(&mut hasher, "prefix", full.as_os_str().as_bytes());
         }
+        Self(hasher)
     }
-    hasher.finalize().iter().take(16).fold(String::with_capacity(32), |mut text, byte| {
-        use std::fmt::Write as _;
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+
+    /// The fingerprint of a finding at this place: the rule and every key that says what the fact is
+    /// about are added.
+    fn fingerprint(&self, finding: &Finding, whole: bool) -> String {
+        let mut hasher = self.0.clone();
+        part(&mut hasher, "rule", finding.rule.as_bytes());
+        let keys = [
+            ("symbol", &finding.symbol),
+            ("version", &finding.version),
+            ("library", &finding.library),
+            ("detail", &finding.detail),
+        ];
+        for (name, value) in keys {
+            if let Some(value) = value {
+                part(&mut hasher, name, &reduced(value, whole));
+            }
+        }
+        let digits = |byte: &u8| {
+            [byte >> 4, byte & 15].map(|d| char::from(b"0123456789abcdef"[usize::from(d)]))
+        };
+        hasher.finalize().iter().take(16).flat_map(digits).collect()
+    }
 }

@@ -23,7 +23,7 @@ pub struct Provider {
 /// Providers by name.
 #[derive(Default)]
 pub struct Providers {
-    by_name: FastMap<Box<[u8]>, Vec<Provider>>,
+    by_name: FastMap<Vec<u8>, Vec<Provider>>,
 }
 
 impl Providers {
@@ -66,7 +66,7 @@ impl Providers {
         for (name, file, versioned) in hits.into_iter().flatten() {
             let target = corpus.files[file].object().map(|object| object.header.target());
             let provider = Provider { file, member: None, target, versioned };
-            out.by_name.entry(name.into()).or_default().push(provider);
+            out.by_name.entry_ref(name).or_default().push(provider);
         }
         for (file, definitions) in archives {
             for found in definitions {
@@ -76,7 +76,7 @@ impl Providers {
                     target: found.target,
                     versioned: false,
                 };
-                out.by_name.entry(found.symbol).or_default().push(provider);
+                out.by_name.entry(found.symbol.into_vec()).or_default().push(provider);
             }
         }
         out

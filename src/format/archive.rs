@@ -43,8 +43,10 @@ pub struct Names {
 impl Names {
     /// Adds a name.
     pub fn insert(&mut self, name: &[u8]) {
-        self.hashes.insert(hash::gnu(name) & !1);
-        self.names.insert(name.into());
+        if !self.names.contains(name) {
+            self.hashes.insert(hash::gnu(name) & !1);
+            self.names.insert(name.into());
+        }
     }
 
     /// True if the name is among those asked for.

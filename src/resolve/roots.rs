@@ -114,6 +114,10 @@ impl Resolving {
         resolver.new_round();
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
             resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
+            // Nearly all wait for the same loader: there is no use in asking each.
+            if needs.last().is_some_and(is_of_loader) {
+                return needs;
+            }
         }
         if !needs.is_empty() {
             return needs;
@@ -207,6 +211,11 @@ impl Resolving {
         }
         roots
     }
+}
+
+/// True for a fact that only the choice of a loader asks for.
+fn is_of_loader(need: &Need) -> bool {
+    matches!(need, Need::Interpreter(_) | Need::Bytes(_) | Need::First { target: None, .. })
 }
 
 fn resolve(

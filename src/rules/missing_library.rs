@@ -7,6 +7,7 @@ use crate::finding::{Evidence, EvidenceKind, Finding, When};
 use crate::resolve::loader::InterpFault;
 use crate::resolve::search::Tried;
 use crate::text::show;
+use rayon::prelude::*;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -56,7 +57,7 @@ satisfy are counted with it as `explained` and are no findings of their own.
 ";
 
 fn check(context: &Context<'_>) -> Vec<Finding> {
-    let missing = context.audit.blame.missing.iter().zip(context.tried);
+    let missing = context.audit.blame.missing.par_iter().zip(context.tried);
     let mut out: Vec<Finding> = missing
         .filter(|(_, tried)| !passed_over(tried))
         .map(|(missing, tried)| finding(context, RULE.id, missing, tried))

@@ -127,11 +127,13 @@ pub const HEADINGS: [&str; 5] =
     ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
 
 /// Runs every rule and sorts what they found.
-pub fn check(audit: &mut Audit, plan: &Plan) -> Vec<Finding> {
+pub fn check(audit: &mut Audit, plan: &Plan) -> Vec<Box<Finding>> {
     let tried = tried(audit, plan);
     let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
     let context = Context { audit, plan, tried: &tried, located };
-    let mut findings: Vec<Finding> = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
+    let found = RULES.iter().flat_map(|rule| (rule.check)(&context));
+    // They are moved often from here on.
+    let mut findings: Vec<Box<Finding>> = found.map(Box::new).collect();
     findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings
 }

@@ -10,6 +10,7 @@ use super::list::{Job, Lister};
 use super::{Errno, Handle, Kind, Special, Stat, Tree};
 use crate::id::FastSet;
 use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
@@ -148,7 +149,7 @@ pub fn walk<T: Send>(
     let mut out = Walked::default();
     let look = |path: &PathBuf| Given { path: path.clone(), kind: DiskTree.kind(path) };
     // A linked directory outside is found by a worker and walked in the next round.
-    let mut round: Vec<Given> = given.iter().map(look).collect();
+    let mut round: Vec<Given> = given.par_iter().map(look).collect();
     let mut lister = Lister::new(&round);
     out.given.clone_from(&round);
     let claimed = Mutex::new(FastSet::default());

@@ -168,29 +168,28 @@ impl Tables {
         true
     }
 
-    pub(super) fn bloom_passes(
-        &self,
-        bloom: &Range<usize>,
-        shift: u32,
-        hash: u32,
-        bits: u32,
-    ) -> bool {
-        let size = bits as usize / 8;
-        let words = bloom.len() / size;
-        if words == 0 {
-            return false;
-        }
-        let at = bloom.start + ((hash / bits) as usize & (words - 1)) * size;
-        let raw = &self.bytes[at..at + size];
-        let word = if bits == 64 {
-            let raw = raw.try_into().unwrap_or([0; 8]);
-            if self.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) }
-        } else {
-            u64::from(self.to_u32(raw))
+    /// False if the Bloom filter says that no symbol has this GNU hash. Three of four lookups end
+    /// here, so this comes before everything else.
+    #[inline]
+    pub fn may_hold(&self, hash: u32) -> bool {
+        let HashTable::Gnu { bloom, shift, .. } = &self.hash else {
+            return !matches!(self.hash, HashTable::None);
         };
         // The processor shifts by the lowest five bits.
-        let second = hash.wrapping_shr(shift);
-        (word >> (hash % bits)) & (word >> (second % bits)) & 1 != 0
+        let second = hash.wrapping_shr(*shift);
+        let filter = &self.bytes[bloom.clone()];
+        // The number of words is a power of two.
+        if self.is_64 {
+            let at = ((hash / 64) as usize & (filter.len() / 8).wrapping_sub(1)) * 8;
+            let Some(Ok(raw)) = filter.get(at..at + 8).map(TryInto::try_into) else { return false };
+            let word = if self.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) };
+            (word >> (hash % 64)) & (word >> (second % 64)) & 1 != 0
+        } else {
+            let at = ((hash / 32) as usize & (filter.len() / 4).wrapping_sub(1)) * 4;
+            let Some(Ok(raw)) = filter.get(at..at + 4).map(TryInto::try_into) else { return false };
+            let word = if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
+            (word >> (hash % 32)) & (word >> (second % 32)) & 1 != 0
+        }
     }
 
     pub(super) fn walk_gnu(

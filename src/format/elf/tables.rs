@@ -171,8 +171,9 @@ impl Object {
     /// Asks this object as `do_lookup_x` asks one map. `limit` is the highest version index the
     /// loader knows of the object: below [`super::Versions::highest_index`] when needed files are
     /// missing.
+    #[inline]
     pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
-        let tables = self.tables.as_ref()?;
+        let tables = self.tables.as_ref().filter(|tables| tables.may_hold(query.hash))?;
         if tables.is_64 {
             self.find_as::<elf::FileHeader64<Endianness>>(tables, query, limit)
         } else {
@@ -190,11 +191,7 @@ impl Object {
         let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
         let taken = match &tables.hash {
             HashTable::None => None,
-            HashTable::Gnu { bloom, shift, buckets, chains, base } => {
-                let word_bits = if tables.is_64 { 64 } else { 32 };
-                if !tables.bloom_passes(bloom, *shift, query.hash, word_bits) {
-                    return None;
-                }
+            HashTable::Gnu { buckets, chains, base, .. } => {
                 tables.walk_gnu(buckets, chains, *base, query.hash, &mut visit)
             }
             HashTable::Sysv { buckets, chains } => {
