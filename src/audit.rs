@@ -91,9 +91,10 @@ pub fn read_disk(plan: &Plan, seen: &AtomicUsize) -> Input {
 pub fn read_files(plan: &Plan, tree: &dyn Tree) -> Input {
     let mut audited = Walked::default();
     for path in plan.all_paths() {
-        audited.given.push(Given { path: path.clone(), kind: tree.kind(&path) });
+        let (kind, is_link) = (tree.kind(&path), tree.is_link(&path));
+        audited.given.push(Given { path: path.clone(), kind, is_link });
         if let Ok(Opened::File(handle)) = tree.open(&path) {
-            let (stat, given_link) = (handle.stat(), tree.is_link(&path));
+            let (stat, given_link) = (handle.stat(), is_link);
             let item = Some(read(&handle, plan.wants()));
             audited.entries.push(Entry { path, is_link: false, given_link, stat, item });
         }
@@ -178,7 +179,7 @@ fn source<'a>(
 
 fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {
     let mut prefixes = Prefixes::default();
-    for Given { path, kind } in given {
+    for Given { path, kind, .. } in given {
         let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
         match (kind, known) {
             (Ok(Kind::Directory), _) => {

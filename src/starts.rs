@@ -21,7 +21,7 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(walked: &Walked<Read>) -> Self {
         let mut names = Vec::new();
-        for Given { path, kind } in &walked.given {
+        for Given { path, kind, .. } in &walked.given {
             if *kind == Ok(Kind::Directory) {
                 // Entries are sorted by bytes; those below a directory need not stand together.
                 let below = |entry: &&Entry<Read>| !entry.is_link && entry.path.starts_with(path);

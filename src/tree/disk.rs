@@ -117,6 +117,17 @@ fn as_path(bytes: &[u8]) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
+/// The kind of a path with links followed, and whether it is a link itself: one call for most.
+pub(super) fn kind_and_link(path: &Path) -> (Result<Kind, Errno>, bool) {
+    let own = Far::reach(path)
+        .and_then(|far| rustix::fs::statat(far.dir(), far.name(), AtFlags::SYMLINK_NOFOLLOW));
+    match own.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+        Ok(FileType::Symlink) => (DiskTree.kind(path), true),
+        Ok(kind) => (Ok(kind_of(kind)), false),
+        Err(errno) => (Err(errno), false),
+    }
+}
+
 /// Opens what is known to be a regular file. O_NONBLOCK and the second look keep a file that was
 /// replaced by a FIFO or device in between from blocking or being read.
 pub(super) fn open_at(dir: BorrowedFd<'_>, name: &Path) -> Result<Opened, Errno> {

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
 /// Entries handed from the lister to the workers at a time.
-const BATCH: usize = 128;
+const BATCH: usize = 32;
 
 pub(super) struct Job {
     pub(super) path: PathBuf,
     pub(super) is_link: bool,
-    /// The path was given, not met in a directory.
-    pub(super) given: bool,
+    /// The path was given and is a symbolic link.
+    pub(super) given_link: bool,
 }
 
 /// Finds names; runs on the calling thread.
@@ -59,14 +59,18 @@ impl Lister {
         out: &mut Walked<T>,
     ) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
-        for (at, Given { path, kind }) in given.iter().enumerate() {
+        for (at, Given { path, kind, is_link }) in given.iter().enumerate() {
             match *kind {
                 // What lies below another given directory is listed with that.
                 Ok(Kind::Directory) if is_below(path, at, given) => {}
                 Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
                 Ok(Kind::File) => {
                     if self.files.insert(path.clone()) {
-                        batch.push(Job { path: path.clone(), is_link: false, given: true });
+                        batch.push(Job {
+                            path: path.clone(),
+                            is_link: false,
+                            given_link: *is_link,
+                        });
                     }
                 }
                 Ok(Kind::Special(special)) => out.special(path, special),
@@ -84,7 +88,7 @@ impl Lister {
                     if kind.is_file() || kind.is_symlink() {
                         if entry.depth() > 0 {
                             let is_link = kind.is_symlink();
-                            batch.push(Job { path: entry.into_path(), is_link, given: false });
+                            batch.push(Job { path: entry.into_path(), is_link, given_link: false });
                         }
                     } else if let Some(special) = special(kind) {
                         out.special(entry.path(), special);
@@ -156,11 +160,11 @@ fn list_deep<T>(top: PathBuf, batch: &mut Batch, out: &mut Walked<T>) {
             let path = dir.join(std::ffi::OsStr::from_bytes(name));
             match entry.file_type() {
                 FileType::Directory => todo.push(path),
-                FileType::Symlink => batch.push(Job { path, is_link: true, given: false }),
+                FileType::Symlink => batch.push(Job { path, is_link: true, given_link: false }),
                 kind => match disk::kind_of(kind) {
                     Kind::Special(special) => out.special(&path, special),
                     Kind::File | Kind::Directory => {
-                        batch.push(Job { path, is_link: false, given: false });
+                        batch.push(Job { path, is_link: false, given_link: false });
                     }
                 },
             }

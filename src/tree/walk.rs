@@ -101,6 +101,8 @@ pub struct Given {
     pub path: PathBuf,
     /// Its kind, links followed.
     pub kind: Result<Kind, Errno>,
+    /// It is itself a symbolic link.
+    pub is_link: bool,
 }
 
 /// What a walk found, sorted by path.
@@ -147,7 +149,10 @@ pub fn walk<T: Send>(
     consume: &(impl Fn(Candidate) -> T + Sync),
 ) -> Walked<T> {
     let mut out = Walked::default();
-    let look = |path: &PathBuf| Given { path: path.clone(), kind: DiskTree.kind(path) };
+    let look = |path: &PathBuf| {
+        let (kind, is_link) = disk::kind_and_link(path);
+        Given { path: path.clone(), kind, is_link }
+    };
     // A linked directory outside is found by a worker and walked in the next round.
     let mut round: Vec<Given> = given.par_iter().map(look).collect();
     let mut lister = Lister::new(&round);
@@ -258,8 +263,8 @@ impl<F> Worker<'_, F> {
         let first = self.claimed.lock().is_ok_and(|mut set| set.insert((stat.dev, stat.ino)));
         let path = job.path.clone();
         let item = first.then(|| (self.consume)(Candidate { path, handle, sniffed }));
-        let given_link = job.given && DiskTree.is_link(&job.path);
-        out.entries.push(Entry { path: job.path, is_link: job.is_link, given_link, stat, item });
+        let Job { path, is_link, given_link } = job;
+        out.entries.push(Entry { path, is_link, given_link, stat, item });
     }
 }
 

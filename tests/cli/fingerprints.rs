@@ -139,6 +139,7 @@ fn store_items_count_by_their_packages() {
 fn judged(findings: Vec<Finding>) -> Vec<String> {
     let files: Vec<PathBuf> = findings.iter().map(Finding::full_path).collect();
     let sonames = Sonames::new(files.iter().map(|path| (path.as_path(), None)));
+    let findings = findings.into_iter().map(Box::new).collect();
     let verdict = judge(findings, &Levels::default(), &sonames);
     verdict.findings.into_iter().map(|judged| judged.fingerprint).collect()
 }
