@@ -46,7 +46,7 @@ impl Store {
     /// Nothing where no item can be built here.
     fn open() -> Option<Self> {
         if !support::has("nix-build") {
-            skip("nix_store", "there is no nix-build");
+            skip("nix_store_without_nix", "there is no nix-build");
             return None;
         }
         let lab = Lab::new();

@@ -1,4 +1,5 @@
-//! `bad-library-file`: the loader stops, and nothing more is said of that root.
+//! `bad-library-file`: the loader stops, and nothing more is said of that root; and a file that was
+//! cut off, of which only that is said.
 
 use crate::kit::{CALLS_FOO, FOO, at, each, only, report, summary};
 use crate::support::Lab;
@@ -70,4 +71,22 @@ fn a_good_file_behind_a_bad_one_does_not_help() {
     lab.write("p/bad/libfoo.so.1", "INPUT ( -lreal )\n");
     std::fs::remove_file(lab.path("p/bad/libfoo.so")).expect("the bad file");
     assert_eq!(summary(&report(&lab, &["p"])), [""; 0]);
+}
+
+#[test]
+fn a_cut_file_is_not_blamed_for_what_the_missing_part_names() {
+    let lab = Lab::new();
+    let whole = std::fs::read(lab.so("whole.so", FOO, &[])).expect("a library");
+    // The headers are there; the dynamic section of a linker's library lies near its end.
+    lab.write("p/cut.so", &whole[..0x1000]);
+    let report = report(&lab, &["p"]);
+    let messages: Vec<&str> = report["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|finding| finding["message"].as_str())
+        .collect();
+    let cut = |m: &&str| m.starts_with("dynamic section") && m.ends_with("the end of the file");
+    assert_eq!(messages.iter().copied().filter(|m| cut(m)).count(), 1, "{messages:?}");
+    assert!(!messages.iter().any(|m| m.contains("is not named")), "{messages:?}");
 }

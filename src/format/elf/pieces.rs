@@ -47,7 +47,8 @@ pub(super) fn pieces(
     let mut pieces = Vec::new();
     for (table, vaddr) in wanted {
         let Some(vaddr) = vaddr else {
-            if matches!(table, Table::Symbols | Table::Strings) {
+            // What a dynamic section that was cut off names is not known; that it is cut off is said.
+            if dynamic.terminated && matches!(table, Table::Symbols | Table::Strings) {
                 defects.push(Defect::new(table, 0, "is not named by the dynamic section"));
             }
             continue;
