@@ -2,7 +2,7 @@
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
 use crate::bind::own::{self, Own, Rules};
-use crate::bind::root::{self, Shared};
+use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{OwnBindings, RootBinding};
 use crate::blame::{self, Blame, Source};
 use crate::facts::collect::{Collector, Read, read, read_candidate};
@@ -258,9 +258,9 @@ fn bind(
             closures.roots.ids().filter(|root| done[root.index()].is_none()).collect();
         let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
             .par_iter()
-            .map(|root| {
+            .map_init(Worker::default, |worker, root| {
                 let closure = &closures.roots[*root];
-                root::bind(closure, shared, release(closure))
+                root::bind(closure, shared, release(closure), worker)
             })
             .collect();
         let mut needs = Vec::new();

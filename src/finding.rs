@@ -70,6 +70,9 @@ impl Evidence {
     }
 }
 
+/// Findings on their way from rules to reports: each is large, and they are sorted.
+pub type Findings = Vec<Box<Finding>>;
+
 /// One fact that a rule states.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -98,9 +101,9 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding of `rule` about `file` with nothing else set.
-    pub fn new(rule: &'static str, file: Arc<Located>, message: String) -> Self {
-        Self {
+    /// A finding of `rule` about `file` with nothing else set. It is large and moved often.
+    pub fn new(rule: &'static str, file: Arc<Located>, message: String) -> Box<Self> {
+        Box::new(Self {
             rule,
             file,
             root: None,
@@ -112,7 +115,7 @@ impl Finding {
             message,
             evidence: Vec::new(),
             witness: None,
-        }
+        })
     }
 
     /// Evidence of one kind.

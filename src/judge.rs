@@ -1,7 +1,7 @@
 //! Judging: the level of every finding, the exit status, the fingerprint. Levels act here and
 //! nowhere before. Rules find, `judge` weighs, `report` writes.
 
-use crate::finding::{EvidenceKind, Finding};
+use crate::finding::{EvidenceKind, Finding, Findings};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
 use crate::rules::{self, Level, Rule};
@@ -62,7 +62,7 @@ pub struct Verdict {
 
 /// Gives every finding its level and drops those that are allowed. `sonames` maps paths below
 /// prefixes to DT_SONAME.
-pub fn judge(findings: Vec<Box<Finding>>, levels: &Levels, sonames: &Sonames) -> Verdict {
+pub fn judge(findings: Findings, levels: &Levels, sonames: &Sonames) -> Verdict {
     let ranks: FastMap<&str, (&'static Rule, Level)> =
         rules::RULES.iter().map(|rule| (rule.id, (*rule, levels.of(rule)))).collect();
     // Findings about one file share its place.

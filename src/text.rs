@@ -15,6 +15,12 @@ fn is_deceptive(c: char) -> bool {
 
 /// `bytes` for a terminal or a log: whatever could act on either is escaped.
 pub fn show(bytes: &[u8]) -> String {
+    // Nearly every name is plain.
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && text.bytes().all(|b| matches!(b, b' '..=b'~'))
+    {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -62,8 +68,8 @@ impl<'a> Text<'a> {
 
 /// `text` for a POSIX shell, quoted where it must be.
 pub fn shell(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) && !text.starts_with('-') {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(&b);
+    if !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', "'\\''"))

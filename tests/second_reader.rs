@@ -132,7 +132,7 @@ fn ar_reads_the_same_index() {
         symbols += expected.len();
         let mut names = Names::default();
         for name in &expected {
-            names.insert(name);
+            names.insert(name, linkaudit::format::elf::hash::gnu(name));
         }
         let Ok(Opened::File(handle)) = DiskTree.open(path) else {
             panic!("{} is gone", path.display())

@@ -3,7 +3,7 @@
 
 use crate::facts::{Need, View};
 use crate::format::elf::Object;
-use crate::format::elf::tables::{Candidate, Query, Wanted, binds_local};
+use crate::format::elf::tables::{Bloom, Candidate, Query, Tables, Wanted, binds_local};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
 
@@ -16,6 +16,7 @@ pub struct Scope<'v> {
 struct Entry<'v> {
     module: u32,
     object: &'v Object,
+    bloom: Bloom<'v>,
     limit: u16,
 }
 
@@ -44,6 +45,18 @@ pub struct Route {
     pub skip_root: bool,
 }
 
+impl Entry<'_> {
+    fn ask(&self, query: &Query<'_>, route: Route) -> Option<Winner> {
+        if route.skip_root && self.module == ROOT {
+            return None;
+        }
+        let candidate = self.object.find(query, self.limit)?;
+        // A hidden definition hides nothing: the search goes on behind this object.
+        (!binds_local(candidate.visibility) && is_global(candidate.bind))
+            .then_some(Winner { module: self.module, candidate })
+    }
+}
+
 impl<'v> Scope<'v> {
     /// The scope of `closure`. Objects other than the root must have been read with their tables;
     /// those that were not are needs.
@@ -56,7 +69,8 @@ impl<'v> Scope<'v> {
                 needs.push(Need::Tables(file));
             }
             let limit = closure.module(module).version_limit;
-            entries.push(Entry { module, object, limit });
+            let bloom = object.tables.as_ref().map_or(Bloom::Never, Tables::bloom);
+            entries.push(Entry { module, object, bloom, limit });
         }
         if needs.is_empty() { Ok(Self { entries }) } else { Err(needs) }
     }
@@ -64,15 +78,11 @@ impl<'v> Scope<'v> {
     /// The definition that `query` gets.
     pub fn lookup(&self, query: &Query<'_>, route: Route) -> Option<Winner> {
         let first = route.first.and_then(|module| self.entry(module));
-        first.into_iter().chain(&self.entries).find_map(|entry| {
-            if route.skip_root && entry.module == ROOT {
-                return None;
-            }
-            let candidate = entry.object.find(query, entry.limit)?;
-            // A hidden definition hides nothing: the search goes on behind this object.
-            (!binds_local(candidate.visibility) && is_global(candidate.bind))
-                .then_some(Winner { module: entry.module, candidate })
-        })
+        if let Some(winner) = first.and_then(|entry| entry.ask(query, route)) {
+            return Some(winner);
+        }
+        let mut let_through = self.entries.iter().filter(|entry| entry.bloom.may_hold(query.hash));
+        let_through.find_map(|entry| entry.ask(query, route))
     }
 
     /// The object of a module.

@@ -9,8 +9,9 @@ use super::own::{self, Own, Rules};
 use super::{OwnBindings, RootBinding};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
-use crate::id::{FastMap, FastSet, FileId, Strings};
-use crate::resolve::{Closure, LOADER, ROOT, versions};
+use crate::id::{FastMap, FastSet, FileId, Id as _, Strings};
+use crate::resolve::versions::{self, CleanNeeds};
+use crate::resolve::{Closure, LOADER, ROOT};
 
 /// What all roots share.
 #[derive(Clone, Copy)]
@@ -29,20 +30,53 @@ pub struct Shared<'a> {
     pub started: bool,
 }
 
+/// What one worker keeps from root to root.
+#[derive(Default)]
+pub struct Worker {
+    clean: CleanNeeds,
+    here: FileSet,
+}
+
+/// A set of files that is emptied at no cost: members of an earlier set carry an old stamp.
+#[derive(Default)]
+struct FileSet {
+    stamp: u32,
+    stamps: Vec<u32>,
+}
+
+impl FileSet {
+    fn fill(&mut self, files: impl Iterator<Item = FileId>) {
+        self.stamp += 1;
+        for file in files {
+            if file.index() >= self.stamps.len() {
+                self.stamps.resize((file.index() + 1).next_power_of_two(), 0);
+            }
+            self.stamps[file.index()] = self.stamp;
+        }
+    }
+
+    fn contains(&self, file: FileId) -> bool {
+        self.stamps.get(file.index()).is_some_and(|stamp| *stamp == self.stamp)
+    }
+}
+
 /// Binds one root, or names what is missing to do so.
 pub fn bind(
     closure: &Closure,
     shared: Shared<'_>,
     release: (u16, u16),
+    worker: &mut Worker,
 ) -> Result<RootBinding, Vec<Need>> {
+    let Worker { clean, here } = worker;
     let mut out = RootBinding {
-        checked: versions::check(closure, shared.view, shared.strings, release),
+        checked: versions::check(closure, shared.view, shared.strings, release, clean),
         ..RootBinding::default()
     };
     if closure.fatal.is_some() || out.checked.stop.is_some() {
         return Ok(out);
     }
-    let open = open_modules(closure, shared, release)?;
+    here.fill(closure.found().map(|(_, file)| file));
+    let open = open_modules(closure, shared, release, here)?;
     if open.is_empty() && !shared.bindings {
         return Ok(out);
     }
@@ -116,8 +150,8 @@ fn open_modules(
     closure: &Closure,
     shared: Shared<'_>,
     release: (u16, u16),
+    here: &FileSet,
 ) -> Result<FastMap<u32, Open>, Vec<Need>> {
-    let here: FastSet<FileId> = closure.found().map(|(_, file)| file).collect();
     let mut scope: Option<Scope<'_>> = None;
     let mut out = FastMap::default();
     for (module, file) in closure.found().filter(|(module, _)| *module != LOADER) {
@@ -127,7 +161,7 @@ fn open_modules(
             out.insert(module, Open::All);
             continue;
         }
-        let settled = settled(closure, shared, module, file, &here);
+        let settled = settled(closure, shared, module, file, here);
         if settled.is_some_and(|own| own.open.is_empty()) {
             continue;
         }
@@ -164,12 +198,12 @@ fn settled<'a>(
     shared: Shared<'a>,
     module: u32,
     file: FileId,
-    here: &FastSet<FileId>,
+    here: &FileSet,
 ) -> Option<&'a Own> {
     let own = shared.own.get(&file)?;
     let lone = shared.lone.get(&file)?;
     // The same versions must be known, and everything the own closure found must be found here.
     let same = closure.module(module).version_limit == lone.module(ROOT).version_limit
-        && lone.found().all(|(_, file)| here.contains(&file));
+        && lone.found().all(|(_, file)| here.contains(file));
     same.then_some(own)
 }

@@ -2,7 +2,7 @@
 //! given names when a reference found no definition. Members are read for their symbols only where
 //! the archive has no index. Coverage of members is not answered here.
 
-use super::elf::{Header, Target, hash};
+use super::elf::{Header, Target};
 use super::{Defect, ReadError, Table, read_range};
 use crate::id::FastSet;
 use crate::tree::Handle;
@@ -37,31 +37,46 @@ pub struct Definition {
 #[derive(Default)]
 pub struct Names {
     hashes: FastSet<u32>,
-    names: FastSet<Box<[u8]>>,
+    /// A bit for each value of the hashes' middle bits: a table of a hundred thousand words is mostly
+    /// passed over by this alone.
+    seen: Vec<u64>,
+    texts: FastSet<Box<[u8]>>,
+}
+
+/// Words of [`Names::seen`].
+const SEEN: usize = 1 << 12;
+
+/// Word and bit of a hash in [`Names::seen`].
+fn seen(hash: u32) -> (usize, u64) {
+    ((hash >> 7) as usize % SEEN, 1 << ((hash >> 1) % 64))
 }
 
 impl Names {
-    /// Adds a name.
-    pub fn insert(&mut self, name: &[u8]) {
-        if !self.names.contains(name) {
-            self.hashes.insert(hash::gnu(name) & !1);
-            self.names.insert(name.into());
+    /// Adds a name, whose GNU hash is `hash`.
+    pub fn insert(&mut self, name: &[u8], hash: u32) {
+        if !self.texts.contains(name) {
+            let (word, bit) = seen(hash);
+            self.seen.resize(SEEN, 0);
+            self.seen[word] |= bit;
+            self.hashes.insert(hash & !1);
+            self.texts.insert(name.into());
         }
     }
 
     /// True if the name is among those asked for.
     pub fn contains(&self, name: &[u8]) -> bool {
-        self.names.contains(name)
+        self.texts.contains(name)
     }
 
     /// True if a name with this GNU hash (without its lowest bit) may be among them.
     pub fn may_contain(&self, hash: u32) -> bool {
-        self.hashes.contains(&hash)
+        let (word, bit) = seen(hash);
+        self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)
     }
 
     /// True if nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.texts.is_empty()
     }
 }
 

@@ -3,9 +3,7 @@
 
 use super::loader::Loader;
 use super::resolver::{Names, Resolver};
-use super::{
-    Closure, Edge, Fatal, How, LOADER, Module, PreloadFailure, ROOT, Root, order, versions,
-};
+use super::{Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FileId, Id as _, StrId};
@@ -92,7 +90,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.resolver.loaders.get(self.root.loader)
     }
 
-    pub(super) fn run(mut self) -> Option<Closure> {
+    pub(super) fn run(mut self) -> Option<Links> {
         self.add_root();
         self.add_loader();
         let mut preload_failures = Vec::new();
@@ -107,8 +105,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             .filter(|module| self.modules[*module as usize].how != How::Missing)
             .collect();
         self.place_loader(&scope);
-        let mut closure = Closure {
-            root: self.root,
+        let mut links = Links {
             order: Vec::new(),
             modules: self.modules,
             edges: self.edges,
@@ -119,15 +116,15 @@ impl<'a, 'v> Builder<'a, 'v> {
             by_cpu: self.by_cpu,
             by_cwd: self.by_cwd,
         };
-        let release = self.resolver.loaders.get(closure.root.loader).release;
-        closure.order = order::relocation_order(&closure, release);
+        let release = self.resolver.loaders.get(self.root.loader).release;
+        links.order = order::relocation_order(&links, release);
         if self.plan.as_ldd {
             for module in &self.hidden {
-                closure.modules[*module as usize].version_limit = 0;
+                links.modules[*module as usize].version_limit = 0;
             }
-            versions::limit_tables(&mut closure, self.view, &self.resolver.strings);
+            versions::limit_tables(&mut links, self.view, &self.resolver.strings);
         }
-        Some(closure)
+        Some(links)
     }
 
     fn add_root(&mut self) {

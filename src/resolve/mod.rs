@@ -19,6 +19,8 @@ pub mod versions;
 
 use crate::format::elf::{NeedKind, machine};
 use crate::id::{FileId, LoaderId, StrId};
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// What a load starts from.
 #[derive(Clone, Copy, Debug)]
@@ -146,8 +148,18 @@ pub struct PreloadFailure {
 pub struct Closure {
     /// What it starts from.
     pub root: Root,
-    /// Modules by the order in which they were mapped; the root is 0, the loader itself 1.
-    pub modules: Vec<Module>,
+    /// The root's own module.
+    main: Module,
+    /// All else: shared by roots with the same needs and no search path of their own.
+    links: Arc<Links>,
+}
+
+/// A link map: what the loader maps, in which order, and how the objects need each other.
+#[derive(Clone, Debug)]
+pub struct Links {
+    /// Modules by the order in which they were mapped; the root, of whichever root this was built
+    /// for, is 0, the loader itself 1.
+    modules: Vec<Module>,
     /// Needs in the order in which they were met.
     pub edges: Vec<Edge>,
     /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
@@ -166,31 +178,39 @@ pub struct Closure {
     pub by_cwd: bool,
 }
 
-/// The index of the root in [`Closure::modules`].
+/// The index of the root among the modules of a closure.
 pub const ROOT: u32 = 0;
-/// The index of the loader in [`Closure::modules`].
+/// The index of the loader among the modules of a closure.
 pub const LOADER: u32 = 1;
 
-impl Closure {
+impl Deref for Closure {
+    type Target = Links;
+
+    fn deref(&self) -> &Links {
+        &self.links
+    }
+}
+
+impl Links {
+    /// The module at `index`; the root's is that of the root this was built for.
+    fn module(&self, index: u32) -> &Module {
+        &self.modules[index as usize]
+    }
+
     /// Needs of the module at `index`.
     pub fn needs(&self, index: u32) -> &[Edge] {
         let (first, end) = self.module(index).edges;
         &self.edges[first as usize..end as usize]
     }
 
-    /// The module at `index`.
-    pub fn module(&self, index: u32) -> &Module {
-        &self.modules[index as usize]
-    }
-
-    /// Modules with a file, in scope order.
-    pub fn found(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
-        self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
-    }
-
     /// True if a need of some module was not found.
     pub fn lacks_any(&self) -> bool {
         self.modules.iter().any(|module| module.how == How::Missing)
+    }
+
+    /// How many modules there are.
+    pub fn module_count(&self) -> usize {
+        self.modules.len()
     }
 
     /// The needs that lead from the root to a module, root first.
@@ -206,6 +226,30 @@ impl Closure {
         }
         chain.reverse();
         chain
+    }
+}
+
+impl Closure {
+    /// The closure of `root` over links that were built for it, or for another root that loads the
+    /// same.
+    fn new(root: Root, links: Arc<Links>) -> Self {
+        let main = Module { file: Some(root.file), path: root.path, ..links.module(ROOT).clone() };
+        Self { root, main, links }
+    }
+
+    /// The module at `index`.
+    pub fn module(&self, index: u32) -> &Module {
+        if index == ROOT { &self.main } else { self.links.module(index) }
+    }
+
+    /// All modules, by the order in which they were mapped.
+    pub fn modules(&self) -> impl Iterator<Item = &Module> {
+        std::iter::once(&self.main).chain(self.links.modules.iter().skip(1))
+    }
+
+    /// Modules with a file, in scope order.
+    pub fn found(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+        self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
     }
 }
 

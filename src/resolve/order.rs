@@ -1,18 +1,18 @@
 //! The order of relocation: a topological sort, dependencies first (`elf/dl-sort-maps.c`). It
 //! decides in which order undefined symbols are met and which unique definition is first.
 
-use super::{Closure, How, ROOT};
+use super::{How, Links, ROOT};
 
 /// The glibc release in which the root always comes last (1e903124ce).
 const ROOT_LAST: (u16, u16) = (2, 37);
 
 /// Modules in the order in which they are relocated.
-pub fn relocation_order(closure: &Closure, release: (u16, u16)) -> Vec<u32> {
-    let mut seen = vec![false; closure.modules.len()];
-    let mut order = Vec::with_capacity(closure.scope.len());
+pub fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<u32> {
+    let mut seen = vec![false; links.modules.len()];
+    let mut order = Vec::with_capacity(links.scope.len());
     let mut stack = Vec::new();
-    for start in closure.scope.iter().rev() {
-        visit(closure, *start, &mut seen, &mut stack, &mut order);
+    for start in links.scope.iter().rev() {
+        visit(links, *start, &mut seen, &mut stack, &mut order);
     }
     if release >= ROOT_LAST
         && let Some(place) = order.iter().position(|module| *module == ROOT)
@@ -25,7 +25,7 @@ pub fn relocation_order(closure: &Closure, release: (u16, u16)) -> Vec<u32> {
 
 /// Depth first with a stack of its own: a chain of thousands of libraries is no deep recursion.
 fn visit(
-    closure: &Closure,
+    links: &Links,
     start: u32,
     seen: &mut [bool],
     stack: &mut Vec<(u32, usize)>,
@@ -37,11 +37,11 @@ fn visit(
     stack.push((start, 0));
     while let Some((module, next)) = stack.last_mut() {
         // The root's own dependencies are not yet known to the loader when it sorts.
-        let needs = if *module == ROOT { &[] } else { closure.needs(*module) };
+        let needs = if *module == ROOT { &[] } else { links.needs(*module) };
         let dep = needs.get(*next).map(|edge| edge.to);
         if let Some(dep) = dep {
             *next += 1;
-            let skip = dep == ROOT || closure.module(dep).how == How::Missing;
+            let skip = dep == ROOT || links.module(dep).how == How::Missing;
             if !skip && !std::mem::replace(&mut seen[dep as usize], true) {
                 stack.push((dep, 0));
             }

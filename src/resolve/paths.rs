@@ -5,12 +5,15 @@ use super::search::{Found, Search};
 use super::tokens;
 use crate::facts::Place;
 use crate::id::{FastMap, FastSet, StrId};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// A list of search directories and, once it is known which of them exist, the places to try.
 pub struct DirList {
     pub(super) dirs: Vec<StrId>,
     pub(super) ready: OnceLock<Box<[Probe]>>,
+    /// The round in which somebody has asked for what is missing; 0 for none.
+    asked: AtomicU32,
 }
 
 /// One directory to try: a search directory with one of the loader's subdirectories.
@@ -30,7 +33,7 @@ pub(super) struct Probe {
 
 impl DirList {
     fn new(dirs: Vec<StrId>) -> Self {
-        Self { dirs, ready: OnceLock::new() }
+        Self { dirs, ready: OnceLock::new(), asked: AtomicU32::new(0) }
     }
 }
 
@@ -47,12 +50,14 @@ pub struct Memo {
     pub(super) plain: FastMap<(StrId, StrId), (Found, bool)>,
     /// Such searches that wait for facts which somebody has asked for in this round.
     pub(super) asked: FastSet<(StrId, StrId)>,
+    round: u32,
 }
 
 impl Memo {
     /// The facts that were missing have been read: searches may be tried again.
     pub fn new_round(&mut self) {
         self.asked.clear();
+        self.round += 1;
     }
 }
 
@@ -107,6 +112,9 @@ impl Search<'_, '_> {
     /// Finds out which directories of a list exist; false if that is not known yet. Relative ones
     /// always count as existing.
     pub(super) fn prepare(&mut self, list: &DirList) -> bool {
+        if list.asked.swap(self.memo.round, Relaxed) == self.memo.round && self.memo.round > 0 {
+            return false;
+        }
         let mut probes = Vec::new();
         let mut known = true;
         for (number, dir) in list.dirs.iter().enumerate() {

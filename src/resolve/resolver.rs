@@ -5,16 +5,22 @@ use super::closure::Builder;
 use super::loader::Loaders;
 use super::paths::Memo;
 use super::search::Tried;
-use super::{Closure, Edge, Root, tokens};
+use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{Need, View};
-use crate::format::elf::{NeedKind, Object};
-use crate::id::{FileId, Id as _, StrId, Strings};
+use crate::format::elf::{NeedKind, Object, Str};
+use crate::id::{FastMap, FileId, Id as _, LoaderId, StrId, Strings};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
+/// What decides about the links of a root without any search path or token of its own: its loader,
+/// PT_INTERP, DT_SONAME and needs.
+type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
+
 /// Names of one object as string ids, made once a run.
 pub(super) struct Names {
+    /// The number of its signature, if it has one.
+    signature: Option<u32>,
     pub(super) needs: Vec<(NeedKind, StrId, bool)>,
     pub(super) soname: Option<StrId>,
     pub(super) rpath: Option<StrId>,
@@ -29,6 +35,9 @@ pub struct Resolver {
     /// All loaders.
     pub loaders: Loaders,
     names: Vec<Option<Arc<Names>>>,
+    signatures: FastMap<Signature, u32>,
+    /// Links that roots with one signature share.
+    shared: FastMap<(LoaderId, u32), Arc<Links>>,
     pub(super) memo: Memo,
     pub(super) by_name: Stamped,
     pub(super) by_file: Stamped,
@@ -94,19 +103,24 @@ impl Resolver {
             return Arc::clone(names);
         }
         let strings = &mut self.strings;
-        let names = Arc::new(Names {
-            needs: object
-                .needs
-                .iter()
-                .map(|need| {
-                    let text = object.str(need.name);
-                    (need.kind, strings.id(text), text.contains(&b'$'))
-                })
-                .collect(),
-            soname: object.soname().map(|text| strings.id(text)),
-            rpath: object.rpath.map(|text| strings.id(object.str(text))),
-            runpath: object.runpath.map(|text| strings.id(object.str(text))),
+        let needs: Vec<(NeedKind, StrId, bool)> = object
+            .needs
+            .iter()
+            .map(|need| {
+                let text = object.str(need.name);
+                (need.kind, strings.id(text), text.contains(&b'$'))
+            })
+            .collect();
+        let mut id = |s: Option<Str>| s.map(|s| strings.id(object.str(s)));
+        let (soname, rpath, runpath) = (id(object.soname), id(object.rpath), id(object.runpath));
+        let interp = id(object.interp);
+        let plain = rpath.is_none() && runpath.is_none() && !object.nodeflib;
+        let signature = (plain && needs.iter().all(|(.., token)| !token)).then(|| {
+            let next = u32::try_from(self.signatures.len()).unwrap_or(u32::MAX);
+            let needs = needs.iter().map(|(kind, name, _)| (*kind, *name)).collect();
+            *self.signatures.entry((interp, soname, needs)).or_insert(next)
         });
+        let names = Arc::new(Names { signature, needs, soname, rpath, runpath });
         if file.index() >= self.names.len() {
             self.names.resize(file.index() + 1, None);
         }
@@ -121,8 +135,20 @@ impl Resolver {
         plan: &Plan,
         root: Root,
     ) -> Result<Closure, Vec<Need>> {
+        let names = view.object(root.file).map(|object| self.names(root.file, object));
+        let signature = names.and_then(|names| names.signature).filter(|_| plan.reuse);
+        let key = signature.map(|number| (root.loader, number));
+        if let Some(links) = key.and_then(|key| self.shared.get(&key)) {
+            return Ok(Closure::new(root, Arc::clone(links)));
+        }
         let mut needs = Vec::new();
-        Builder::new(self, view, plan, root, &mut needs).run().ok_or(needs)
+        let links = Builder::new(self, view, plan, root, &mut needs).run().ok_or(needs)?;
+        let links = Arc::new(links);
+        // With something missing, which versions the loader knows depends on the root.
+        if let Some(key) = key.filter(|_| !links.lacks_any()) {
+            self.shared.insert(key, Arc::clone(&links));
+        }
+        Ok(Closure::new(root, links))
     }
 
     /// Facts that were missing have been read.
@@ -140,7 +166,7 @@ impl Resolver {
     ) -> Vec<Tried> {
         let (mut needs, mut trace) = (Vec::new(), Vec::new());
         let mut builder = Builder::new(self, view, plan, closure.root, &mut needs);
-        builder.modules.clone_from(&closure.modules);
+        builder.modules = closure.modules().cloned().collect();
         builder.search(edge.name, edge.from, Some(&mut trace));
         trace
     }

@@ -8,7 +8,7 @@ use super::resolver::Resolver;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
 use crate::format::elf::Role;
-use crate::id::{FastMap, FastSet, FileId, IdVec, RootId};
+use crate::id::{FastMap, FastSet, FileId, IdVec, LoaderId, RootId};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -57,6 +57,8 @@ pub struct Resolving {
 /// What may become a root, and what resolving it came to.
 struct Candidate {
     start: Start,
+    /// The loader, once it is chosen.
+    loader: Option<LoaderId>,
     outcome: Option<Outcome>,
 }
 
@@ -89,7 +91,7 @@ impl Resolving {
         let dynamic = |start: &Start| {
             view.object(start.file).is_some_and(super::super::format::elf::Object::is_dynamic)
         };
-        let candidate = |start| Candidate { start, outcome: None };
+        let candidate = |start| Candidate { start, loader: None, outcome: None };
         let mut sure: Vec<Candidate> = given.into_iter().filter(dynamic).map(candidate).collect();
         let mut perhaps = Vec::new();
         for start in walked.into_iter().filter(dynamic) {
@@ -112,10 +114,11 @@ impl Resolving {
     ) -> Vec<Need> {
         let mut needs = Vec::new();
         resolver.new_round();
+        // What the first waits for, the loader and its directories, nearly all wait for.
+        let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
             resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
-            // Nearly all wait for the same loader: there is no use in asking each.
-            if needs.last().is_some_and(is_of_loader) {
+            if first && !needs.is_empty() {
                 return needs;
             }
         }
@@ -159,7 +162,7 @@ impl Resolving {
         }
         let real = |c: &Candidate| view.file(c.start.file).path.as_os_str().as_bytes();
         roots.sort_by(|a, b| real(a).cmp(real(b)).then_with(|| a.start.path.cmp(&b.start.path)));
-        for Candidate { start, outcome } in roots {
+        for Candidate { start, outcome, .. } in roots {
             if let Some(fault) = bad_interps.get(&start.file) {
                 out.bad_interps.push((start.file, *fault));
             }
@@ -213,11 +216,6 @@ impl Resolving {
     }
 }
 
-/// True for a fact that only the choice of a loader asks for.
-fn is_of_loader(need: &Need) -> bool {
-    matches!(need, Need::Interpreter(_) | Need::Bytes(_) | Need::First { target: None, .. })
-}
-
 fn resolve(
     resolver: &mut Resolver,
     view: View<'_>,
@@ -227,21 +225,27 @@ fn resolve(
     needs: &mut Vec<Need>,
 ) {
     let Start { file, path } = &candidate.start;
-    let outcome = match choose(resolver, view, plan, *file, path) {
-        Err(need) => return needs.push(need),
-        Ok(Choice { loader: Err(why), .. }) => Outcome::NoLoader(why),
-        Ok(Choice { loader: Ok(loader), interp }) => {
-            if let Some(fault) = interp {
-                bad_interps.insert(*file, fault);
+    let loader = match candidate.loader {
+        Some(loader) => loader,
+        None => match choose(resolver, view, plan, *file, path) {
+            Err(need) => return needs.push(need),
+            Ok(Choice { loader: Err(why), .. }) => {
+                candidate.outcome = Some(Outcome::NoLoader(why));
+                return;
             }
-            let path = resolver.strings.id(path);
-            match resolver.closure(view, plan, Root { file: *file, path, loader }) {
-                Ok(closure) => Outcome::Closure(Box::new(closure)),
-                Err(missing) => return needs.extend(missing),
+            Ok(Choice { loader: Ok(loader), interp }) => {
+                if let Some(fault) = interp {
+                    bad_interps.insert(*file, fault);
+                }
+                *candidate.loader.insert(loader)
             }
-        }
+        },
     };
-    candidate.outcome = Some(outcome);
+    let path = resolver.strings.id(path);
+    match resolver.closure(view, plan, Root { file: *file, path, loader }) {
+        Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
+        Err(missing) => needs.extend(missing),
+    }
 }
 
 fn choose(
@@ -285,7 +289,7 @@ fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &
             break;
         }
         if let Ok(closure) = resolver.closure(view, plan, root) {
-            room = room.saturating_sub(closure.modules.len() + closure.edges.len());
+            room = room.saturating_sub(closure.module_count() + closure.edges.len());
             out.lone.insert(root.file, closure);
         }
     }

@@ -1,10 +1,10 @@
 //! The check of needed versions at load (`elf/dl-version.c`): every version that an object needs of
 //! a file must be defined by the object that answers to the file's name.
 
-use super::{Closure, How, LOADER, ROOT};
+use super::{Closure, How, LOADER, Links, ROOT};
 use crate::facts::View;
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FileId, StrId, Strings};
+use crate::id::{FastSet, FileId, StrId, Strings};
 
 /// What the loader says of one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,20 +63,31 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ 
 
 /// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
 /// where a need has already matched them.
-fn find_needed(closure: &Closure, name: StrId) -> Option<u32> {
-    let answers = |index: &u32| closure.module(*index).answers(name);
+fn find_needed(links: &Links, name: StrId) -> Option<u32> {
+    let answers = |index: &u32| links.module(*index).answers(name);
     std::iter::once(ROOT)
-        .chain(closure.list.iter().copied())
+        .chain(links.list.iter().copied())
         .find(answers)
         .or_else(|| Some(LOADER).filter(answers))
 }
 
+/// Needed files with all their versions in order, each as requester, provider and place among the
+/// requester's needs: true under every root, and so looked at once.
+pub type CleanNeeds = FastSet<(FileId, FileId, usize)>;
+
 /// Checks all objects of a root.
-pub fn check(closure: &Closure, view: View<'_>, strings: &Strings, release: (u16, u16)) -> Checked {
+pub fn check(
+    closure: &Closure,
+    view: View<'_>,
+    strings: &Strings,
+    release: (u16, u16),
+    clean: &mut CleanNeeds,
+) -> Checked {
     let mut out = Checked::default();
     for (index, file) in checked_order(closure) {
         let Some(object) = view.object(file) else { continue };
-        out.stop = check_object(closure, view, strings, index, object, &mut out.issues);
+        let requester = (index, file, object);
+        out.stop = check_object(closure, view, strings, requester, clean, &mut out.issues);
         if out.stop.is_none() && release >= RELR_CHECK && relr_unmarked(object) {
             out.stop = Some(Stop::Relr(index));
         }
@@ -91,18 +102,21 @@ fn check_object(
     closure: &Closure,
     view: View<'_>,
     strings: &Strings,
-    index: u32,
-    object: &Object,
+    (index, requester, object): (u32, FileId, &Object),
+    clean: &mut CleanNeeds,
     issues: &mut Vec<VersionIssue>,
 ) -> Option<Stop> {
-    for file in &object.versions.needs {
+    for (place, file) in object.versions.needs.iter().enumerate() {
         let name = strings.find(object.str(file.file));
         let Some(provider) = name.and_then(|name| find_needed(closure, name)) else {
             return Some(Stop::NoSuchName(index, name.unwrap_or(closure.module(index).path)));
         };
-        let Some(definer) = closure.module(provider).file.and_then(|file| view.object(file)) else {
+        let Some(found) = closure.module(provider).file else { continue };
+        let Some(definer) = view.object(found) else { continue };
+        if clean.contains(&(requester, found, place)) {
             continue;
-        };
+        }
+        let before = issues.len();
         for need in &file.versions {
             let text = object.str(need.name);
             let defined = definer
@@ -123,6 +137,9 @@ fn check_object(
                 complaint,
             });
         }
+        if issues.len() == before {
+            clean.insert((requester, found, place));
+        }
     }
     None
 }
@@ -142,23 +159,23 @@ fn relr_unmarked(object: &Object) -> bool {
 
 /// With needed files missing the loader makes its version tables only as large as the highest
 /// index it met in files that were found, and none at all if there was no such index.
-pub fn limit_tables(closure: &mut Closure, view: View<'_>, strings: &Strings) {
-    if !closure.lacks_any() {
+pub fn limit_tables(links: &mut Links, view: View<'_>, strings: &Strings) {
+    if !links.lacks_any() {
         return;
     }
-    for index in 0..closure.modules.len() {
+    for index in 0..links.modules.len() {
         let at = u32::try_from(index).unwrap_or(u32::MAX);
-        let Some(object) = closure.module(at).file.and_then(|file| view.object(file)) else {
+        let Some(object) = links.module(at).file.and_then(|file| view.object(file)) else {
             continue;
         };
-        if closure.module(at).version_limit == 0 {
+        if links.module(at).version_limit == 0 {
             continue;
         }
         let found = object.versions.needs.iter().filter(|file| {
             strings
                 .find(object.str(file.file))
-                .and_then(|name| find_needed(closure, name))
-                .is_some_and(|module| closure.module(module).how != How::Missing)
+                .and_then(|name| find_needed(links, name))
+                .is_some_and(|module| links.module(module).how != How::Missing)
         });
         let highest = found
             .flat_map(|file| &*file.versions)
@@ -169,6 +186,6 @@ pub fn limit_tables(closure: &mut Closure, view: View<'_>, strings: &Strings) {
         let whole = highest >= object.versions.highest_index();
         let limit = if whole && highest > 0 { u16::MAX } else { highest };
         let none_needed = object.versions.highest_index() == 0;
-        closure.modules[index].version_limit = if none_needed { u16::MAX } else { limit };
+        links.modules[index].version_limit = if none_needed { u16::MAX } else { limit };
     }
 }

@@ -1,7 +1,7 @@
 //! `bad-library-file`: a file at which the loader stops.
 
 use super::{Context, LIBRARY, Rule, missing_library};
-use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::resolve::loader::{InterpFault, NoLoader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -46,7 +46,7 @@ The loader's text is that of an untranslated glibc. What the kernel would refuse
 maps segments, is not foreseen.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let stopped = context.audit.blame.stopped.iter().map(|stop| {
         let mut finding = context.about(RULE.id, stop.file, stop.text.to_owned());
         // Where no file was opened (a directory in its place), the place itself is the fact.
@@ -71,7 +71,7 @@ fn check(context: &Context<'_>) -> Vec<Finding> {
 }
 
 /// Roots that a loader would not start from.
-fn refused<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Finding> + 'a {
+fn refused<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Box<Finding>> + 'a {
     context.audit.closures.no_loader.iter().filter_map(|(file, why)| {
         let NoLoader::Refused(text) = why else { return None };
         let mut finding = context.about(RULE.id, *file, (*text).to_owned());

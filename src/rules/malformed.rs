@@ -1,7 +1,7 @@
 //! `malformed`: damage that was met while reading.
 
 use super::{Context, INPUT, Rule};
-use crate::finding::Finding;
+use crate::finding::Findings;
 
 pub(super) static RULE: Rule = Rule {
     id: "malformed",
@@ -37,7 +37,7 @@ Build or copy the file again. If a good file is reported, that is a fault of lin
 Damage outside the tables that are read is not seen: linkaudit is no checker of files.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let mut out = Vec::new();
     for (file, facts) in context.audit.corpus.files.entries() {
         let mut defects: Vec<_> = facts.all_defects().collect();

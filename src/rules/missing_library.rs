@@ -3,7 +3,7 @@
 use super::words::{passed_over, tried};
 use super::{Context, LIBRARY, Rule};
 use crate::blame::{MissingLibrary, Site};
-use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::resolve::loader::InterpFault;
 use crate::resolve::search::Tried;
 use crate::text::show;
@@ -56,9 +56,9 @@ the machine that will run the program is not known. References that only a missi
 satisfy are counted with it as `explained` and are no findings of their own.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let missing = context.audit.blame.missing.par_iter().zip(context.tried);
-    let mut out: Vec<Finding> = missing
+    let mut out: Findings = missing
         .filter(|(_, tried)| !passed_over(tried))
         .map(|(missing, tried)| finding(context, RULE.id, missing, tried))
         .collect();
@@ -72,7 +72,7 @@ pub(super) fn finding(
     rule: &'static str,
     missing: &MissingLibrary,
     attempts: &[Tried],
-) -> Finding {
+) -> Box<Finding> {
     let name = show(&missing.name);
     let message = if rule == RULE.id {
         format!("needs {name}, which the loader does not find")
@@ -100,7 +100,7 @@ pub(super) fn finding(
     finding
 }
 
-fn interpreters(context: &Context<'_>) -> Vec<Finding> {
+fn interpreters(context: &Context<'_>) -> Findings {
     interpreters_with(context, RULE.id, |fault| {
         (fault == InterpFault::Absent).then(|| "is not there".to_owned())
     })
@@ -111,8 +111,8 @@ pub(super) fn interpreters_with(
     context: &Context<'_>,
     rule: &'static str,
     word: impl Fn(InterpFault) -> Option<String>,
-) -> Vec<Finding> {
-    let mut out: Vec<Finding> = Vec::new();
+) -> Findings {
+    let mut out: Findings = Vec::new();
     for (file, fault) in &context.audit.closures.bad_interps {
         let interp = context.view().object(*file).and_then(|object| object.interp());
         let (Some(interp), Some(words)) = (interp, word(*fault)) else { continue };

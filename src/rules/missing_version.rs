@@ -2,7 +2,7 @@
 
 use super::words::typeable;
 use super::{Context, LIBRARY, Rule};
-use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::finding::{Evidence, EvidenceKind, Findings, When};
 use crate::text::{show, show_path};
 
 pub(super) static RULE: Rule = Rule {
@@ -40,7 +40,7 @@ Weak needs and libraries without any versions only make the loader print a messa
 reported.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let versions = &context.audit.blame.versions;
     versions
         .iter()

@@ -16,7 +16,7 @@ mod wrong_architecture;
 
 use crate::audit::Audit;
 use crate::facts::View;
-use crate::finding::Finding;
+use crate::finding::Findings;
 use crate::package::Located;
 use crate::plan::Plan;
 use crate::resolve::search::Tried;
@@ -77,7 +77,7 @@ pub struct Rule {
     /// The page, in Markdown, with the five headings.
     pub docs: &'static str,
     /// Finds its findings.
-    pub check: fn(&Context<'_>) -> Vec<Finding>,
+    pub check: fn(&Context<'_>) -> Findings,
 }
 
 impl std::fmt::Debug for Rule {
@@ -127,13 +127,11 @@ pub const HEADINGS: [&str; 5] =
     ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
 
 /// Runs every rule and sorts what they found.
-pub fn check(audit: &mut Audit, plan: &Plan) -> Vec<Box<Finding>> {
+pub fn check(audit: &mut Audit, plan: &Plan) -> Findings {
     let tried = tried(audit, plan);
     let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
     let context = Context { audit, plan, tried: &tried, located };
-    let found = RULES.iter().flat_map(|rule| (rule.check)(&context));
-    // They are moved often from here on.
-    let mut findings: Vec<Box<Finding>> = found.map(Box::new).collect();
+    let mut findings: Findings = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
     findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings
 }

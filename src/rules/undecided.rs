@@ -1,7 +1,7 @@
 //! `undecided`: questions that were met and have no answer here.
 
 use super::{Context, INPUT, Rule};
-use crate::finding::Finding;
+use crate::finding::{Finding, Findings};
 use crate::resolve::loader::NoLoader;
 use crate::text::show;
 
@@ -40,7 +40,7 @@ entries out of search paths.
 A result that depends on the processor is reported only if a processor-specific directory decided.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let mut out = Vec::new();
     for (file, why) in &context.audit.closures.no_loader {
         let Some(object) = context.view().object(*file) else { continue };

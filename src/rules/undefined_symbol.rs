@@ -2,7 +2,7 @@
 
 use super::words::typeable;
 use super::{Context, Rule, SYMBOL};
-use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::finding::{Evidence, EvidenceKind, Findings, When};
 use crate::text::show;
 use rayon::prelude::*;
 
@@ -46,7 +46,7 @@ A plugin audited alone is told about every symbol its host would provide. Symbol
 with dlsym are not seen. Weak references may stay undefined and are not reported.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let undefined = &context.audit.blame.undefined;
     undefined
         .par_iter()

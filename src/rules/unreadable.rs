@@ -1,7 +1,7 @@
 //! `unreadable`: what could not be opened or read.
 
 use super::{Context, INPUT, Rule};
-use crate::finding::Finding;
+use crate::finding::{Finding, Findings};
 
 pub(super) static RULE: Rule = Rule {
     id: "unreadable",
@@ -36,7 +36,7 @@ Run with the rights to read the tree, or leave the path out. `--allow unreadable
 Links that lead nowhere are not unreadable; they are counted as links.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let walked = context.audit.problems.iter().map(|problem| {
         let located = context.audit.prefixes.locate(&problem.path).into();
         Finding::new(RULE.id, located, problem.reason.clone())

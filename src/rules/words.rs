@@ -52,7 +52,7 @@ impl Context<'_> {
     }
 
     /// A finding about a file, with the file's other names as evidence.
-    pub(super) fn about(&self, rule: &'static str, file: FileId, message: String) -> Finding {
+    pub(super) fn about(&self, rule: &'static str, file: FileId, message: String) -> Box<Finding> {
         let mut finding = Finding::new(rule, self.locate(file), message);
         finding.evidence.extend(self.other_names(file));
         finding
@@ -109,7 +109,10 @@ impl Context<'_> {
             .filter(|facts| facts.audited || facts.provider)
             .filter(|facts| {
                 let soname = facts.object().and_then(|object| object.soname());
-                let named = |path: &Path| path.file_name().map(OsStr::as_bytes) == Some(base);
+                let named = |path: &Path| {
+                    let rest = path.as_os_str().as_bytes().strip_suffix(base);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
+                };
                 facts.object().is_some_and(fits)
                     && (soname == Some(base)
                         || named(&facts.path)

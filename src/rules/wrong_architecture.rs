@@ -2,7 +2,7 @@
 
 use super::words::passed_over;
 use super::{Context, LIBRARY, Rule, missing_library};
-use crate::finding::Finding;
+use crate::finding::Findings;
 use crate::resolve::loader::InterpFault;
 
 pub(super) static RULE: Rule = Rule {
@@ -42,9 +42,9 @@ Class and machine are compared as the loader compares them: a soft-float and a h
 library are not told apart.
 ";
 
-fn check(context: &Context<'_>) -> Vec<Finding> {
+fn check(context: &Context<'_>) -> Findings {
     let missing = context.audit.blame.missing.iter().zip(context.tried);
-    let mut out: Vec<Finding> = missing
+    let mut out: Findings = missing
         .filter(|(_, tried)| passed_over(tried))
         .map(|(missing, tried)| missing_library::finding(context, RULE.id, missing, tried))
         .collect();

@@ -145,6 +145,29 @@ impl Handle {
         }
     }
 
+    /// Fills an empty buffer of `len` bytes from `offset` as far as the file reaches. Its memory is
+    /// touched once only, by the kernel.
+    pub fn read_new(&self, len: usize, offset: u64) -> std::io::Result<Vec<u8>> {
+        let mut buffer = Vec::with_capacity(len);
+        match &self.source {
+            Source::Disk(file) => {
+                while buffer.len() < buffer.capacity() {
+                    let at = offset + buffer.len() as u64;
+                    match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut buffer), at) {
+                        Ok(0) => break,
+                        Ok(_) | Err(Errno::INTR) => {}
+                        Err(e) => return Err(e.into()),
+                    }
+                }
+            }
+            Source::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                buffer.extend_from_slice(&bytes[start..start + len.min(bytes.len() - start)]);
+            }
+        }
+        Ok(buffer)
+    }
+
     /// True if size or times are no longer those of the moment of opening: what was read may mix
     /// two versions of the file.
     pub fn changed(&self) -> bool {

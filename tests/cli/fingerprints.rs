@@ -4,7 +4,7 @@
 use crate::kit::{BROKEN, at, report, run, text};
 use crate::rule_fixtures::Fixture;
 use crate::support::Lab;
-use linkaudit::finding::Finding;
+use linkaudit::finding::{Finding, Findings};
 use linkaudit::judge::{Levels, Sonames, judge};
 use linkaudit::package::Located;
 use serde_json::Value;
@@ -136,15 +136,14 @@ fn store_items_count_by_their_packages() {
 }
 
 /// The fingerprints of findings that no file is needed for.
-fn judged(findings: Vec<Finding>) -> Vec<String> {
-    let files: Vec<PathBuf> = findings.iter().map(Finding::full_path).collect();
+fn judged(findings: Findings) -> Vec<String> {
+    let files: Vec<PathBuf> = findings.iter().map(|finding| finding.full_path()).collect();
     let sonames = Sonames::new(files.iter().map(|path| (path.as_path(), None)));
-    let findings = findings.into_iter().map(Box::new).collect();
     let verdict = judge(findings, &Levels::default(), &sonames);
     verdict.findings.into_iter().map(|judged| judged.fingerprint).collect()
 }
 
-fn in_package(package: &str) -> Finding {
+fn in_package(package: &str) -> Box<Finding> {
     let file = Located { prefix: Some(PathBuf::from(package)), path: PathBuf::from("lib/liba.so") };
     let mut finding =
         Finding::new("undefined-symbol", file.into(), "nothing defines it".to_owned());

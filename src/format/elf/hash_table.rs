@@ -25,6 +25,63 @@ pub(super) enum HashTable {
     },
 }
 
+/// The Bloom filter of a GNU hash table, or what stands for it in an object without one. A scope
+/// holds one for each of its objects: three of four lookups in an object end here.
+#[derive(Clone, Copy, Debug)]
+pub enum Bloom<'t> {
+    /// Nothing is ever found.
+    Never,
+    /// There is no filter.
+    Always,
+    /// Words of 64 bits; their number is a power of two.
+    Words64(Filter<'t>),
+    /// Words of 32 bits; their number is a power of two.
+    Words32(Filter<'t>),
+}
+
+/// The words of a Bloom filter and how they are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Filter<'t> {
+    words: &'t [u8],
+    shift: u32,
+    big: bool,
+}
+
+impl Filter<'_> {
+    /// The word for `hash` among `N` bytes wide ones.
+    #[inline]
+    fn word<const N: usize>(self, hash: u32) -> Option<[u8; N]> {
+        let index = (hash as usize / (8 * N)) & (self.words.len() / N).wrapping_sub(1);
+        self.words.get(index * N..(index + 1) * N)?.try_into().ok()
+    }
+
+    /// The second bit that counts; the processor shifts by the lowest five bits.
+    fn second(self, hash: u32) -> u32 {
+        hash.wrapping_shr(self.shift)
+    }
+}
+
+impl Bloom<'_> {
+    /// False if no symbol has this GNU hash.
+    #[inline]
+    pub fn may_hold(self, hash: u32) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Always => true,
+            Self::Words64(filter) => filter.word(hash).is_some_and(|raw| {
+                let word =
+                    if filter.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) };
+                (word >> (hash % 64)) & (word >> (filter.second(hash) % 64)) & 1 != 0
+            }),
+            Self::Words32(filter) => filter.word(hash).is_some_and(|raw| {
+                let word =
+                    if filter.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
+                (word >> (hash % 32)) & (word >> (filter.second(hash) % 32)) & 1 != 0
+            }),
+        }
+    }
+}
+
 impl Tables {
     /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
     pub(super) fn unhashed_end(&self) -> u32 {
@@ -120,7 +177,7 @@ impl Tables {
     /// The number of symbols by the end of the last chain; nothing if no symbol is hashed.
     fn gnu_count(&self) -> Option<u32> {
         let HashTable::Gnu { buckets, chains, base, .. } = &self.hash else { return None };
-        let last = (0..buckets.len() / 4).filter_map(|i| self.u32_at(buckets, i)).max()?;
+        let last = self.bytes[buckets.clone()].chunks_exact(4).map(|w| self.to_u32(w)).max()?;
         if last == 0 {
             return None;
         }
@@ -168,27 +225,16 @@ impl Tables {
         true
     }
 
-    /// False if the Bloom filter says that no symbol has this GNU hash. Three of four lookups end
-    /// here, so this comes before everything else.
-    #[inline]
-    pub fn may_hold(&self, hash: u32) -> bool {
-        let HashTable::Gnu { bloom, shift, .. } = &self.hash else {
-            return !matches!(self.hash, HashTable::None);
-        };
-        // The processor shifts by the lowest five bits.
-        let second = hash.wrapping_shr(*shift);
-        let filter = &self.bytes[bloom.clone()];
-        // The number of words is a power of two.
-        if self.is_64 {
-            let at = ((hash / 64) as usize & (filter.len() / 8).wrapping_sub(1)) * 8;
-            let Some(Ok(raw)) = filter.get(at..at + 8).map(TryInto::try_into) else { return false };
-            let word = if self.big { u64::from_be_bytes(raw) } else { u64::from_le_bytes(raw) };
-            (word >> (hash % 64)) & (word >> (second % 64)) & 1 != 0
-        } else {
-            let at = ((hash / 32) as usize & (filter.len() / 4).wrapping_sub(1)) * 4;
-            let Some(Ok(raw)) = filter.get(at..at + 4).map(TryInto::try_into) else { return false };
-            let word = if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) };
-            (word >> (hash % 32)) & (word >> (second % 32)) & 1 != 0
+    /// The filter that answers for most names that the object does not define them.
+    pub fn bloom(&self) -> Bloom<'_> {
+        match &self.hash {
+            HashTable::None => Bloom::Never,
+            HashTable::Sysv { .. } => Bloom::Always,
+            HashTable::Gnu { bloom, shift, .. } => {
+                let words = &self.bytes[bloom.clone()];
+                let filter = Filter { words, shift: *shift, big: self.big };
+                if self.is_64 { Bloom::Words64(filter) } else { Bloom::Words32(filter) }
+            }
         }
     }
 

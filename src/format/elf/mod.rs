@@ -100,7 +100,7 @@ pub enum Role {
 }
 
 /// How a need is treated when it is found or missing (`elf/dl-deps.c`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NeedKind {
     /// DT_NEEDED
     Needed,
@@ -125,6 +125,8 @@ pub struct Need {
 pub struct Reference {
     /// Offset of the name in [`Object::text`].
     name: u32,
+    /// Its length, or [`u16::MAX`] for as long as its string is.
+    len: u16,
     /// GNU hash of the name.
     pub hash: u32,
     /// Index in the dynamic symbol table.
@@ -164,7 +166,11 @@ impl Object {
 
     /// The name of a reference.
     pub fn reference_name(&self, reference: &Reference) -> &[u8] {
-        super::c_string(&self.text, reference.name as usize).unwrap_or_default()
+        let start = reference.name as usize;
+        match reference.len {
+            u16::MAX => super::c_string(&self.text, start).unwrap_or_default(),
+            len => self.text.get(start..start + usize::from(len)).unwrap_or_default(),
+        }
     }
 
     /// DT_SONAME's bytes.

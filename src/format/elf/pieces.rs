@@ -75,10 +75,20 @@ pub(super) fn pieces(
     pieces
 }
 
+/// What becomes of the buffer when the file has been read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It is kept, and so no larger than needed.
+    Kept,
+    /// The next file is read into it.
+    Scratch,
+}
+
 /// Reads the pieces into one buffer and tells each where it lies there.
 pub(super) fn read_pieces(
     file: &Handle,
     buffer: &mut Vec<u8>,
+    buffer_use: Use,
     pieces: &mut [Piece],
     defects: &mut Vec<Defect>,
 ) -> Result<(), ReadError> {
@@ -87,14 +97,24 @@ pub(super) fn read_pieces(
     let size: u64 = runs.iter().map(|run| run.len).sum();
     // What a longer file left behind is read over or not looked at.
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    if buffer.len() < size {
-        buffer.reserve_exact(size - buffer.len());
-        buffer.resize(size, 0);
+    let mut whole = None;
+    match (&*runs, buffer_use) {
+        ([run], Use::Kept) => {
+            *buffer = file.read_new(size, run.offset)?;
+            whole = Some(buffer.len());
+        }
+        (_, Use::Kept) => *buffer = vec![0; size],
+        // Room for larger ones too; pages that are not read into are never touched.
+        (_, Use::Scratch) if buffer.len() < size => *buffer = vec![0; size.next_power_of_two()],
+        (_, Use::Scratch) => {}
     }
     let mut base = 0;
     for run in runs {
         let len = usize::try_from(run.len).unwrap_or(0);
-        let n = file.read_at(&mut buffer[base..base + len], run.offset)?;
+        let n = match whole {
+            Some(n) => n,
+            None => file.read_at(&mut buffer[base..base + len], run.offset)?,
+        };
         for piece in &mut pieces[run.pieces] {
             let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
             let room = (n - into) as u64;

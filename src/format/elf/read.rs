@@ -5,7 +5,7 @@
 use super::dynamic::Dynamic;
 use super::hash_table::HashTable;
 use super::header::Header;
-use super::pieces::{Piece, pieces, read_pieces};
+use super::pieces::{Piece, Use, pieces, read_pieces};
 use super::relocs::{Place, Places};
 use super::segments::Segments;
 use super::tables::Tables;
@@ -19,6 +19,9 @@ use std::ops::Range;
 
 /// Room for names besides what the string table accounts for, in bytes.
 const ROOM: usize = 64 << 10;
+
+/// The largest buffer for tables that a thread holds on to, in bytes; few programs have more.
+const SCRATCH_TABLES: usize = 4 << 20;
 
 /// Reads the object in `file`, whose first bytes are `head`.
 pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadError> {
@@ -184,8 +187,12 @@ impl Reader<'_> {
         // Programs hold half of all table bytes and are hardly ever asked for a definition.
         let keep = self.wants.tables || dynamic.soname.is_some() || object.interp.is_none();
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
-        let mut bytes = if keep { Vec::new() } else { std::mem::take(&mut self.scratch.tables) };
-        read_pieces(self.file, &mut bytes, &mut pieces, &mut object.defects)?;
+        let (mut bytes, buffer_use) = if keep {
+            (Vec::new(), Use::Kept)
+        } else {
+            (std::mem::take(&mut self.scratch.tables), Use::Scratch)
+        };
+        read_pieces(self.file, &mut bytes, buffer_use, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
         let strings = place(Table::Strings).unwrap_or(0..0);
         self.text.most = self.text.text.len() + ROOM + 4 * strings.len();
@@ -218,7 +225,7 @@ impl Reader<'_> {
         }
         if keep {
             object.tables = Some(tables);
-        } else {
+        } else if tables.bytes.len() <= SCRATCH_TABLES {
             self.scratch.tables = tables.bytes;
         }
         Ok(())

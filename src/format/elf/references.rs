@@ -25,14 +25,16 @@ impl Reader<'_> {
         let mut list = std::mem::take(&mut self.scratch.references);
         for index in 1..tables.count {
             // Nearly all symbols behind a GNU table's base are plain definitions.
-            if index >= unhashed_end && !object.may_copy && tables.is_plain_definition::<H>(index) {
+            if index >= unhashed_end && tables.is_plain_definition::<H>(index, object.may_copy) {
                 continue;
             }
             let Some(symbol) = tables.symbol_as::<H>(index) else { break };
             let unhashed = index < unhashed_end || !symbol.is_findable();
             let Some(kind) = ref_kind(object, &symbol, unhashed, tables) else { continue };
+            let name = self.text.add(symbol.name);
             list.push(Reference {
-                name: self.text.add(symbol.name).start,
+                name: name.start,
+                len: u16::try_from(name.len).unwrap_or(u16::MAX),
                 hash: hash::gnu(symbol.name),
                 symbol: index,
                 version: symbol.versym & 0x7fff,

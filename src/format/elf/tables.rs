@@ -7,6 +7,7 @@
 
 use super::Object;
 use super::hash;
+pub use super::hash_table::Bloom;
 use super::hash_table::HashTable;
 use super::header::endian;
 use crate::format::c_string;
@@ -168,12 +169,12 @@ struct Walk {
 }
 
 impl Object {
-    /// Asks this object as `do_lookup_x` asks one map. `limit` is the highest version index the
+    /// Asks this object, whose filter has let the name through, as `do_lookup_x` asks one map. `limit` is the highest version index the
     /// loader knows of the object: below [`super::Versions::highest_index`] when needed files are
     /// missing.
     #[inline]
     pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
-        let tables = self.tables.as_ref().filter(|tables| tables.may_hold(query.hash))?;
+        let tables = self.tables.as_ref()?;
         if tables.is_64 {
             self.find_as::<elf::FileHeader64<Endianness>>(tables, query, limit)
         } else {
@@ -312,15 +313,21 @@ impl Tables {
         })
     }
 
-    /// True for a definition that a lookup can find; a quick look at one entry.
+    /// True for a definition that a lookup can find, and that is no data where data `may_copy`; a
+    /// quick look at one entry.
     pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
         &self,
         index: u32,
+        may_copy: bool,
     ) -> bool {
         let e = endian(self.big);
         self.raw::<H>(index).is_some_and(|symbol| {
             let value: u64 = symbol.st_value(e).into();
-            value != 0 && symbol.st_shndx(e) != elf::SHN_UNDEF && allowed(symbol.st_type().0)
+            let kind = symbol.st_type();
+            value != 0
+                && symbol.st_shndx(e) != elf::SHN_UNDEF
+                && allowed(kind.0)
+                && !(may_copy && kind == elf::STT_OBJECT)
         })
     }
 

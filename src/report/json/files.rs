@@ -1,22 +1,22 @@
 //! The `files` of a JSON report: one ELF file that was read an entry, with its needs as the first root
 //! that loads it met them.
 
-use crate::facts::{Content, FileFacts};
+use crate::facts::FileFacts;
 use crate::format::elf::{Object, machine};
 use crate::id::{FastMap, FileId, RootId};
 use crate::report::Report;
 use crate::text::Text;
 use serde::Serialize;
-use serde::ser::{SerializeSeq, SerializeStruct, Serializer};
+use serde::ser::{SerializeStruct, Serializer};
 
 /// The first root that loads each file, and the file's needs under it.
-pub(super) struct Loaders {
+struct Loaders {
     root: FastMap<FileId, RootId>,
     needs: FastMap<FileId, Vec<usize>>,
 }
 
 impl Loaders {
-    pub(super) fn new(report: &Report<'_>) -> Self {
+    fn new(report: &Report<'_>) -> Self {
         let closures = &report.audit.closures;
         let root = crate::blame::first_loader(closures);
         let mut needs: FastMap<FileId, Vec<usize>> = FastMap::default();
@@ -32,36 +32,14 @@ impl Loaders {
     }
 }
 
+/// What makes the entries.
 pub(super) struct Files<'a> {
-    pub(super) report: &'a Report<'a>,
-    pub(super) loaders: &'a Loaders,
-}
-
-impl Serialize for Files<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let corpus = &self.report.audit.corpus;
-        let mut files: Vec<FileId> = corpus
-            .files
-            .entries()
-            .filter(|(_, facts)| matches!(facts.content, Content::Elf(_)))
-            .map(|(file, _)| file)
-            .collect();
-        files.sort_by(|a, b| {
-            corpus.files[*a].path.as_os_str().cmp(corpus.files[*b].path.as_os_str())
-        });
-        let mut list = serializer.serialize_seq(Some(files.len()))?;
-        for file in files {
-            let facts = &corpus.files[file];
-            if let Some(object) = facts.object() {
-                list.serialize_element(&self.file(file, facts, object))?;
-            }
-        }
-        list.end()
-    }
+    report: &'a Report<'a>,
+    loaders: Loaders,
 }
 
 #[derive(Serialize)]
-struct FileOut<'a> {
+pub(super) struct FileOut<'a> {
     path: Text<'a>,
     soname: Option<Text<'a>>,
     root: Option<Text<'a>>,
@@ -97,7 +75,24 @@ impl Serialize for Export<'_> {
 }
 
 impl<'a> Files<'a> {
-    fn file(&self, file: FileId, facts: &'a FileFacts, object: &'a Object) -> FileOut<'a> {
+    pub(super) fn new(report: &'a Report<'a>) -> Self {
+        Self { report, loaders: Loaders::new(report) }
+    }
+
+    /// All ELF files in the order of their paths.
+    pub(super) fn objects(&self) -> Vec<(FileId, &'a FileFacts, &'a Object)> {
+        let files = self.report.audit.corpus.files.entries();
+        let mut out: Vec<_> =
+            files.filter_map(|(file, facts)| Some((file, facts, facts.object()?))).collect();
+        out.sort_by(|(_, a, _), (_, b, _)| a.path.as_os_str().cmp(b.path.as_os_str()));
+        out
+    }
+
+    /// The entry of one file.
+    pub(super) fn file(
+        &self,
+        (file, facts, object): (FileId, &'a FileFacts, &'a Object),
+    ) -> FileOut<'a> {
         let string = |s: Option<crate::format::elf::Str>| s.map(|s| Text(object.str(s)));
         let audit = self.report.audit;
         let root = self.loaders.root.get(&file).copied();

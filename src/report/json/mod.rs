@@ -9,7 +9,7 @@ use crate::finding::{Evidence, EvidenceKind, When};
 use crate::judge::Judged;
 use crate::text::Text;
 use bindings::Bindings;
-use files::{Files, Loaders};
+use files::Files;
 use rayon::prelude::*;
 use serde::Serialize;
 use serde::ser::Serializer;
@@ -20,9 +20,11 @@ use std::path::Path;
 /// The name of the schema.
 pub const SCHEMA: &str = "linkaudit.report/1";
 
-/// Findings that are rendered at a time, and those that one thread renders of them.
-const WAVE: usize = 4096;
-const SHARE: usize = 256;
+/// Items that one thread renders at a time, and room for them in bytes.
+const SHARE: usize = 128;
+const ROOM: usize = 128 << 10;
+/// Shares for each thread between two writes: more would only fill memory.
+const SHARES: usize = 4;
 
 pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::Result<()> {
     let head = Head {
@@ -35,29 +37,28 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     let head = serde_json::to_vec(&head)?;
     out.write_all(head.strip_suffix(b"}").unwrap_or(&head))?;
     out.write_all(b",\"findings\":[")?;
-    findings(report, out)?;
+    list(&report.verdict.findings, Finding::new, out)?;
+    out.write_all(b"],\"waived\":[],\"files\":[")?;
+    let files = Files::new(report);
+    list(&files.objects(), |object| files.file(*object), out)?;
     out.write_all(b"],")?;
-    let loaders = Loaders::new(report);
-    let tail = Tail {
-        waived: [],
-        files: Files { report, loaders: &loaders },
-        archives: [],
-        bindings: report.plan.facts.then_some(Bindings { report }),
-    };
+    let tail = Tail { archives: [], bindings: report.plan.facts.then_some(Bindings { report }) };
     let tail = serde_json::to_vec(&tail)?;
     out.write_all(tail.strip_prefix(b"{").unwrap_or(&tail))?;
     out.write_all(b"\n")
 }
 
-/// The findings, separated by commas. A large report is mostly this, so threads share it; the order
-/// is that of the findings.
-fn findings(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+/// Items separated by commas. A large report is mostly findings and files, so threads share them;
+/// the order is that of `items`.
+fn list<'a, T: Sync, U: Serialize>(
+    items: &'a [T],
+    make: impl Fn(&'a T) -> U + Sync,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut separator: &[u8] = b"";
-    for wave in report.verdict.findings.chunks(WAVE) {
-        let shares: Vec<_> = wave
-            .par_chunks(SHARE)
-            .map(|share| serde_json::to_vec(&Each(share, Finding::new)))
-            .collect();
+    for wave in items.chunks(SHARE * SHARES * rayon::current_num_threads()) {
+        let shares: Vec<_> =
+            wave.par_chunks(SHARE).map(|share| to_vec(&Each(share, &make))).collect();
         for share in shares {
             let share = share?;
             out.write_all(separator)?;
@@ -66,6 +67,13 @@ fn findings(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Renders into a buffer that need not grow for most shares.
+fn to_vec(items: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(ROOM);
+    serde_json::to_writer(&mut out, items)?;
+    Ok(out)
 }
 
 /// What stands before the findings.
@@ -78,11 +86,9 @@ struct Head<'a> {
     totals: Totals<'a>,
 }
 
-/// What stands behind the findings.
+/// What stands behind the files.
 #[derive(Serialize)]
 struct Tail<'a> {
-    waived: [(); 0],
-    files: Files<'a>,
     archives: [(); 0],
     #[serde(skip_serializing_if = "Option::is_none")]
     bindings: Option<Bindings<'a>>,
@@ -131,11 +137,11 @@ impl<'a> Totals<'a> {
 }
 
 /// A list whose items are made while it is written.
-struct Each<'a, T, U>(&'a [T], fn(&'a T) -> U);
+struct Each<'a, T, F>(&'a [T], F);
 
-impl<T, U: Serialize> Serialize for Each<'_, T, U> {
+impl<'a, T, U: Serialize, F: Fn(&'a T) -> U> Serialize for Each<'a, T, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(self.1))
+        serializer.collect_seq(self.0.iter().map(&self.1))
     }
 }
 
@@ -154,7 +160,7 @@ struct Finding<'a> {
     detail: Option<Text<'a>>,
     when: Option<When>,
     message: &'a str,
-    evidence: Each<'a, Evidence, EvidenceOut<'a>>,
+    evidence: Each<'a, Evidence, fn(&'a Evidence) -> EvidenceOut<'a>>,
     fix: [(); 0],
     witness: Option<&'a str>,
     fingerprint: &'a str,

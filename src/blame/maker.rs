@@ -1,141 +1,17 @@
-//! Whose fault, once: what resolving and binding found under all roots, made into facts about
-//! objects. A missing library explains the references that only it could satisfy.
-//!
-//! It stands between `bind` and the rules, which only word what is here. It opens nothing; names
-//! that files at hand define come from [`crate::facts::providers`].
+//! Goes through what resolving and binding found under each root and makes one fact of what is one
+//! fact, whatever roots it was met under. Only [`super::blame`] is for others.
 
+use super::{
+    Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey, UndefinedSymbol,
+    object_of, symbol_name,
+};
 use crate::bind::{Abort, Report, RootBinding};
-use crate::facts::View;
 use crate::facts::providers::Providers;
-use crate::format::archive::Names;
-use crate::format::elf::{NeedKind, Object};
+use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FileId, Id as _, RootId, StrId, Strings};
 use crate::resolve::versions::{Complaint, Stop};
-use crate::resolve::{Closure, Edge, Fatal, How, ROOT};
+use crate::resolve::{Closure, Fatal, How};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where a fact was first met: the root and the module under it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// The root.
-    pub root: RootId,
-    /// The module in the root's closure.
-    pub module: u32,
-}
-
-/// A need that leads nowhere.
-#[derive(Debug)]
-pub struct MissingLibrary {
-    /// Who needs it.
-    pub file: FileId,
-    /// The name.
-    pub name: Vec<u8>,
-    /// The need under the first root.
-    pub edge: Edge,
-    /// All roots, the first first.
-    pub roots: Vec<RootId>,
-    /// References that only this library could satisfy: file, symbol, version.
-    pub explained: BTreeSet<(FileId, Vec<u8>, Option<Vec<u8>>)>,
-}
-
-/// A strong reference without definition.
-#[derive(Debug)]
-pub struct UndefinedSymbol {
-    /// Who refers.
-    pub file: FileId,
-    /// The symbol.
-    pub symbol: Vec<u8>,
-    /// Its version.
-    pub version: Option<Vec<u8>>,
-    /// The file the version was linked against.
-    pub library: Option<Vec<u8>>,
-    /// It fails at load; else at the first call.
-    pub at_load: bool,
-    /// Where it was first met.
-    pub site: Site,
-    /// All roots, the first first.
-    pub roots: Vec<RootId>,
-}
-
-/// A needed version that its file does not define.
-#[derive(Debug)]
-pub struct MissingVersion {
-    /// Who needs it.
-    pub file: FileId,
-    /// Who should define it.
-    pub provider: FileId,
-    /// The version.
-    pub version: Vec<u8>,
-    /// Where it was first met.
-    pub site: Site,
-    /// All roots, the first first.
-    pub roots: Vec<RootId>,
-}
-
-/// Something at which the loader stops.
-#[derive(Debug)]
-pub struct Stopped {
-    /// The file at fault, or the requester where no file was opened.
-    pub file: FileId,
-    /// The path or name in the loader's message.
-    pub object: Vec<u8>,
-    /// A file was opened, and `file` is it.
-    pub opened: bool,
-    /// The text.
-    pub text: &'static str,
-    /// Where it was first met: the requester.
-    pub site: Site,
-    /// All roots, the first first.
-    pub roots: Vec<RootId>,
-}
-
-/// All facts about objects.
-#[derive(Debug, Default)]
-pub struct Blame {
-    /// Needs that lead nowhere.
-    pub missing: Vec<MissingLibrary>,
-    /// References without definition that no missing library explains.
-    pub undefined: Vec<UndefinedSymbol>,
-    /// Versions that are not defined.
-    pub versions: Vec<MissingVersion>,
-    /// Where the loader stops.
-    pub stopped: Vec<Stopped>,
-    /// How many references missing libraries explain.
-    pub explained: usize,
-}
-
-/// What blame is made of.
-#[derive(Clone, Copy)]
-pub struct Source<'a> {
-    /// The facts.
-    pub view: View<'a>,
-    /// Names of closures.
-    pub strings: &'a Strings,
-    /// Closures of all roots.
-    pub closures: &'a crate::resolve::roots::Closures,
-    /// Bindings of all roots, in the same order.
-    pub bindings: &'a [RootBinding],
-}
-
-/// An object and the index of a symbol in it.
-type SymbolKey = (FileId, u32);
-
-/// All symbols that stay without definition somewhere, to be looked for among files at hand.
-pub fn unbound_names(source: Source<'_>) -> Names {
-    let mut names = Names::default();
-    for (closure, binding) in source.closures.roots.iter().zip(source.bindings) {
-        for (module, report) in
-            binding.reports.iter().flat_map(|(m, r)| r.iter().map(move |r| (m, r)))
-        {
-            if let (Some(object), Report::Undefined { symbol, .. }) =
-                (object_of(source.view, closure, *module), report)
-            {
-                names.insert(symbol_name(object, *symbol));
-            }
-        }
-    }
-    names
-}
 
 /// Makes the facts.
 pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
@@ -143,7 +19,8 @@ pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
         source,
         providers,
         missing: BTreeMap::new(),
-        undefined: BTreeMap::new(),
+        undefined: Vec::new(),
+        undefined_at: FastMap::default(),
         versions: BTreeMap::new(),
         stopped: BTreeMap::new(),
         explained: BTreeMap::new(),
@@ -162,23 +39,13 @@ struct Maker<'a> {
     source: Source<'a>,
     providers: &'a Providers,
     missing: BTreeMap<(FileId, StrId), MissingLibrary>,
-    undefined: BTreeMap<SymbolKey, UndefinedSymbol>,
+    undefined: Vec<(SymbolKey, UndefinedSymbol)>,
+    /// Places in `undefined`.
+    undefined_at: FastMap<SymbolKey, usize>,
     versions: BTreeMap<(FileId, FileId, Vec<u8>), MissingVersion>,
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
     /// By symbol: the missing library and the version index of the reference.
     explained: BTreeMap<SymbolKey, ((FileId, StrId), u16)>,
-}
-
-fn object_of<'v>(view: View<'v>, closure: &Closure, module: u32) -> Option<&'v Object> {
-    view.object(closure.module(module).file?)
-}
-
-/// The name of a symbol of an object that may have been read without tables.
-pub fn symbol_name(object: &Object, symbol: u32) -> &[u8] {
-    if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
-        return object.reference_name(&object.references[at]);
-    }
-    object.tables.as_ref().and_then(|t| t.symbol(symbol)).map_or(&[], |s| s.name)
 }
 
 impl Maker<'_> {
@@ -311,7 +178,7 @@ impl Maker<'_> {
                     self.explained.entry(key).or_insert((edge, version));
                     continue;
                 }
-                let undefined = self.undefined.entry(key).or_insert_with(|| UndefinedSymbol {
+                let new = || UndefinedSymbol {
                     file,
                     symbol: name.to_vec(),
                     version: entry.map(|e| object.str(e.name).to_vec()),
@@ -319,7 +186,12 @@ impl Maker<'_> {
                     at_load,
                     site: Site { root, module: *module },
                     roots: Vec::new(),
+                };
+                let at = *self.undefined_at.entry(key).or_insert_with(|| {
+                    self.undefined.push((key, new()));
+                    self.undefined.len() - 1
                 });
+                let (_, undefined) = &mut self.undefined[at];
                 undefined.at_load |= at_load;
                 undefined.roots.push(root);
             }
@@ -333,7 +205,7 @@ impl Maker<'_> {
             // under another.
             let (file, symbol) = *key;
             let object =
-                self.source.view.object(file).filter(|_| !self.undefined.contains_key(key));
+                self.source.view.object(file).filter(|_| !self.undefined_at.contains_key(key));
             if let (Some(object), Some(missing)) = (object, self.missing.get_mut(missing)) {
                 let version = object.versions.entry(*missing_version);
                 let name = symbol_name(object, symbol).to_vec();
@@ -341,9 +213,10 @@ impl Maker<'_> {
                 explained += usize::from(missing.explained.insert((file, name, version)));
             }
         }
+        self.undefined.sort_unstable_by_key(|(key, _)| *key);
         Blame {
             missing: self.missing.into_values().collect(),
-            undefined: self.undefined.into_values().collect(),
+            undefined: self.undefined.into_iter().map(|(_, undefined)| undefined).collect(),
             versions: self.versions.into_values().collect(),
             stopped: self.stopped.into_values().collect(),
             explained,
@@ -369,23 +242,4 @@ fn missing_as(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<(F
         .iter()
         .find(|edge| edge.name == name && closure.module(edge.to).how == How::Missing)
         .and_then(|edge| Some((closure.module(edge.from).file?, edge.name)))
-}
-
-/// Modules from the root of `site` to its module, root first, with how each was found.
-pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<u32> {
-    let chain = closures.roots[site.root].chain(site.module);
-    if chain == [ROOT] { Vec::new() } else { chain }
-}
-
-/// Roots by file, for quick answers about who loads what.
-pub fn first_loader(closures: &crate::resolve::roots::Closures) -> FastMap<FileId, RootId> {
-    let mut out = FastMap::default();
-    for (root, closure) in closures.roots.entries() {
-        for module in &closure.modules {
-            if let Some(file) = module.file {
-                out.entry(file).or_insert(root);
-            }
-        }
-    }
-    out
 }

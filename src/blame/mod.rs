@@ -1,0 +1,179 @@
+//! Whose fault, once: what resolving and binding found under all roots, made into facts about
+//! objects. A missing library explains the references that only it could satisfy.
+//!
+//! It stands between `bind` and the rules, which only word what is here. It opens nothing; names
+//! that files at hand define come from [`crate::facts::providers`].
+
+mod maker;
+
+pub use maker::blame;
+
+use crate::bind::{Report, RootBinding};
+use crate::facts::View;
+use crate::format::archive::Names;
+use crate::format::elf::{Object, hash};
+use crate::id::{FastMap, FileId, RootId, Strings};
+use crate::resolve::{Closure, Edge, ROOT};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// Where a fact was first met: the root and the module under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The root.
+    pub root: RootId,
+    /// The module in the root's closure.
+    pub module: u32,
+}
+
+/// A need that leads nowhere.
+#[derive(Debug)]
+pub struct MissingLibrary {
+    /// Who needs it.
+    pub file: FileId,
+    /// The name.
+    pub name: Vec<u8>,
+    /// The need under the first root.
+    pub edge: Edge,
+    /// All roots, the first first.
+    pub roots: Vec<RootId>,
+    /// References that only this library could satisfy: file, symbol, version.
+    pub explained: BTreeSet<(FileId, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+/// A strong reference without definition.
+#[derive(Debug)]
+pub struct UndefinedSymbol {
+    /// Who refers.
+    pub file: FileId,
+    /// The symbol.
+    pub symbol: Vec<u8>,
+    /// Its version.
+    pub version: Option<Vec<u8>>,
+    /// The file the version was linked against.
+    pub library: Option<Vec<u8>>,
+    /// It fails at load; else at the first call.
+    pub at_load: bool,
+    /// Where it was first met.
+    pub site: Site,
+    /// All roots, the first first.
+    pub roots: Vec<RootId>,
+}
+
+/// A needed version that its file does not define.
+#[derive(Debug)]
+pub struct MissingVersion {
+    /// Who needs it.
+    pub file: FileId,
+    /// Who should define it.
+    pub provider: FileId,
+    /// The version.
+    pub version: Vec<u8>,
+    /// Where it was first met.
+    pub site: Site,
+    /// All roots, the first first.
+    pub roots: Vec<RootId>,
+}
+
+/// Something at which the loader stops.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The file at fault, or the requester where no file was opened.
+    pub file: FileId,
+    /// The path or name in the loader's message.
+    pub object: Vec<u8>,
+    /// A file was opened, and `file` is it.
+    pub opened: bool,
+    /// The text.
+    pub text: &'static str,
+    /// Where it was first met: the requester.
+    pub site: Site,
+    /// All roots, the first first.
+    pub roots: Vec<RootId>,
+}
+
+/// All facts about objects.
+#[derive(Debug, Default)]
+pub struct Blame {
+    /// Needs that lead nowhere.
+    pub missing: Vec<MissingLibrary>,
+    /// References without definition that no missing library explains.
+    pub undefined: Vec<UndefinedSymbol>,
+    /// Versions that are not defined.
+    pub versions: Vec<MissingVersion>,
+    /// Where the loader stops.
+    pub stopped: Vec<Stopped>,
+    /// How many references missing libraries explain.
+    pub explained: usize,
+}
+
+/// What blame is made of.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The facts.
+    pub view: View<'a>,
+    /// Names of closures.
+    pub strings: &'a Strings,
+    /// Closures of all roots.
+    pub closures: &'a crate::resolve::roots::Closures,
+    /// Bindings of all roots, in the same order.
+    pub bindings: &'a [RootBinding],
+}
+
+/// An object and the index of a symbol in it.
+type SymbolKey = (FileId, u32);
+
+/// All symbols that stay without definition somewhere, to be looked for among files at hand.
+pub fn unbound_names(source: Source<'_>) -> Names {
+    let mut symbols: Vec<SymbolKey> = Vec::new();
+    for (closure, binding) in source.closures.roots.iter().zip(source.bindings) {
+        for (module, reports) in &binding.reports {
+            let Some(file) = closure.module(*module).file else { continue };
+            symbols.extend(reports.iter().filter_map(|report| match report {
+                Report::Undefined { symbol, .. } => Some((file, *symbol)),
+                Report::Size { .. } | Report::Protected { .. } => None,
+            }));
+        }
+    }
+    let name = |(file, symbol): &SymbolKey| {
+        let name = symbol_name(source.view.object(*file)?, *symbol);
+        Some((name, hash::gnu(name)))
+    };
+    let hashed: Vec<(&[u8], u32)> = symbols.par_iter().filter_map(name).collect();
+    let mut names = Names::default();
+    for (name, hash) in hashed {
+        names.insert(name, hash);
+    }
+    names
+}
+
+fn object_of<'v>(view: View<'v>, closure: &Closure, module: u32) -> Option<&'v Object> {
+    view.object(closure.module(module).file?)
+}
+
+/// The name of a symbol of an object that may have been read without tables.
+pub fn symbol_name(object: &Object, symbol: u32) -> &[u8] {
+    if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
+        return object.reference_name(&object.references[at]);
+    }
+    object.tables.as_ref().and_then(|t| t.symbol(symbol)).map_or(&[], |s| s.name)
+}
+
+/// Modules from the root of `site` to its module, root first, with how each was found.
+pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<u32> {
+    let chain = closures.roots[site.root].chain(site.module);
+    if chain == [ROOT] { Vec::new() } else { chain }
+}
+
+/// Roots by file, for quick answers about who loads what.
+pub fn first_loader(closures: &crate::resolve::roots::Closures) -> FastMap<FileId, RootId> {
+    let mut out = FastMap::default();
+    for (root, closure) in closures.roots.entries() {
+        for module in closure.modules() {
+            if let Some(file) = module.file {
+                out.entry(file).or_insert(root);
+            }
+        }
+    }
+    out
+}
