@@ -27,10 +27,18 @@ pub struct Plan {
     pub facts: bool,
     /// Results of one root are used for another where the loader could not tell them apart.
     pub reuse: bool,
+    /// LD_LIBRARY_PATH as it will be at run time; empty for none.
+    pub ld_library_path: Vec<u8>,
+    /// LD_PRELOAD as it will be at run time; empty for none.
+    pub ld_preload: Vec<u8>,
     /// The current directory, which empty and relative search entries mean.
     pub cwd: PathBuf,
+    /// The directory was named, so that what depends on it is decided.
+    pub cwd_stated: bool,
     /// The processor the audited files will run on.
     pub cpu: Cpu,
+    /// The processor was named, so that what depends on it is decided.
+    pub cpu_stated: bool,
     /// How many threads work.
     pub threads: usize,
 }
@@ -39,6 +47,12 @@ impl Plan {
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
         Wants { tables: self.facts }
+    }
+
+    /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold
+    /// `$ORIGIN`.
+    pub fn environment_varies(&self) -> bool {
+        self.ld_library_path.contains(&b'$') || self.ld_preload.contains(&b'$')
     }
 
     /// All files and directories to audit.
@@ -56,11 +70,13 @@ pub struct Cpu {
     pub platform: Option<&'static str>,
     /// HWCAP_X86_AVX512_1, set on Intel processors with AVX512 CD, BW, DQ and VL.
     pub avx512_1: bool,
+    /// The `glibc-hwcaps` directory of a machine that is not x86, such as `power10`.
+    pub named: Option<&'static str>,
 }
 
 impl Cpu {
     /// A processor without any extension.
-    pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false };
+    pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false, named: None };
 
     /// The processor of this machine.
     #[cfg(target_arch = "x86_64")]
@@ -91,6 +107,7 @@ impl Cpu {
             x86_level: 1 + u8::from(v2) + u8::from(v3) + u8::from(v4),
             platform: (intel && v3).then_some("haswell"),
             avx512_1: intel && v4,
+            named: None,
         }
     }
 

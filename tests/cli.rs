@@ -27,6 +27,8 @@ mod bad_files;
 mod color;
 #[path = "cli/commands.rs"]
 mod commands;
+#[path = "cli/environment.rs"]
+mod environment;
 #[path = "cli/exits.rs"]
 mod exits;
 #[path = "cli/explained.rs"]

@@ -45,6 +45,8 @@ mod dedupe;
 mod definitions;
 #[path = "loader_cases/directories.rs"]
 mod directories;
+#[path = "loader_cases/environment.rs"]
+mod environment;
 #[path = "loader_cases/filters.rs"]
 mod filters;
 #[path = "loader_cases/interpreter.rs"]

@@ -11,6 +11,7 @@ use crate::rules::Level;
 use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Audits the linkage of an install prefix the way the dynamic loader will see it.
@@ -105,6 +106,18 @@ pub struct Shared {
     /// Resolve as `ldd` run by the system's loader would, not as each program's own PT_INTERP
     #[arg(long, global = true)]
     pub as_ldd: bool,
+    /// The processor that will run the files: x86-64-v3, power10, z15, ..., or baseline
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub cpu: Option<String>,
+    /// The directory in which programs will be started
+    #[arg(long, global = true, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+    /// What LD_LIBRARY_PATH will be at run time; the environment is never read
+    #[arg(long, global = true, value_name = "DIRS")]
+    pub ld_library_path: Option<OsString>,
+    /// What LD_PRELOAD will be at run time; the environment is never read
+    #[arg(long, global = true, value_name = "FILES")]
+    pub ld_preload: Option<OsString>,
     /// Look for providers here too when a fix is proposed; never changes resolution
     #[arg(long, global = true, value_name = "DIR")]
     pub lib_path: Vec<PathBuf>,

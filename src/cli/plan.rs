@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::{Shared, Switch};
+use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, Plan};
 use crate::report::{self, Output, Style};
@@ -57,8 +58,12 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
         every_file_is_root: shared.as_ldd,
         facts: shared.facts,
         reuse: !shared.no_reuse,
-        cwd: std::env::current_dir().context("the current directory cannot be read")?,
-        cpu: Cpu::host(is_intel()),
+        ld_library_path: bytes(shared.ld_library_path.as_deref()),
+        ld_preload: bytes(shared.ld_preload.as_deref()),
+        cwd: cwd(shared.cwd.as_deref())?,
+        cwd_stated: shared.cwd.is_some(),
+        cpu: shared.cpu.as_deref().map_or_else(|| Ok(Cpu::host(is_intel())), cpu)?,
+        cpu_stated: shared.cpu.is_some(),
         threads: threads(shared),
     };
     let on_terminal = std::io::stdout().is_terminal();
@@ -83,6 +88,42 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
     Ok(Prepared { plan, levels: levels(shared)?, style, progress, stdout, files })
+}
+
+fn bytes(text: Option<&OsStr>) -> Vec<u8> {
+    text.map_or(Vec::new(), |text| text.as_bytes().to_vec())
+}
+
+fn cwd(stated: Option<&Path>) -> Result<PathBuf> {
+    match stated {
+        Some(dir) if dir.is_absolute() => Ok(dir.to_path_buf()),
+        Some(dir) => {
+            let shown = crate::text::show_path(dir);
+            bail!("--cwd {shown}: write an absolute path, as in --cwd /srv")
+        }
+        None => std::env::current_dir().context("the current directory cannot be read"),
+    }
+}
+
+/// The processor that `--cpu` names by a `glibc-hwcaps` directory.
+fn cpu(name: &str) -> Result<Cpu> {
+    if matches!(name, "baseline" | "x86-64") {
+        return Ok(Cpu::BASELINE);
+    }
+    if let Some(level) = name.strip_prefix("x86-64-v").and_then(|level| level.parse().ok())
+        && (1..=4).contains(&level)
+    {
+        return Ok(Cpu { x86_level: level, ..Cpu::BASELINE });
+    }
+    let mut known: Vec<&str> = machine::hwcaps().collect();
+    match known.iter().find(|known| **known == name) {
+        Some(named) => Ok(Cpu { named: Some(*named), ..Cpu::BASELINE }),
+        None => {
+            known.sort_unstable();
+            known.dedup();
+            bail!("--cpu {name} is not known; there are baseline, {}", known.join(", "))
+        }
+    }
 }
 
 fn output(name: &str) -> Result<&'static Output> {

@@ -64,10 +64,11 @@ impl<'a> Page<'a> {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let program = &self.program;
         for failure in &self.closure.preload_failures {
-            let (name, text) = (self.name(failure.name), failure.text);
+            let name = self.name(failure.name);
+            let (source, text) = (failure.source, failure.text);
             writeln!(
                 out,
-                "ERROR: ld.so: object '{name}' from /etc/ld.so.preload cannot be preloaded ({text}): ignored."
+                "ERROR: ld.so: object '{name}' from {source} cannot be preloaded ({text}): ignored."
             )?;
         }
         if let Some(fatal) = &self.closure.fatal {

@@ -190,10 +190,21 @@ impl<'a, 'v> Builder<'a, 'v> {
         Some(self.resolver.names(file, object))
     }
 
-    /// Entries of ld.so.preload, with the root as requester (`elf/rtld.c`, `do_preload`).
+    /// Entries of LD_PRELOAD and then of ld.so.preload, with the root as requester (`elf/rtld.c`,
+    /// `handle_preload_list` and `do_preload`). Tokens count in paths only.
     fn preload(&mut self, failures: &mut Vec<PreloadFailure>) -> Option<Fatal> {
-        for name in self.loader().preload.clone() {
-            match self.map(name, ROOT, How::Preload) {
+        let plan = self.plan;
+        let typed = plan.ld_preload.split(|b| matches!(b, b':' | b' '));
+        let typed = typed.filter(|entry| !entry.is_empty());
+        let mut list: Vec<(StrId, &str)> =
+            typed.map(|entry| (self.resolver.strings.id(entry), "LD_PRELOAD")).collect();
+        list.extend(self.loader().preload.iter().map(|name| (*name, "/etc/ld.so.preload")));
+        for (name, source) in list {
+            let text = self.resolver.strings.text(name);
+            let has_token = text.contains(&b'/') && text.contains(&b'$');
+            let expanded = self.expand_need(name, has_token, ROOT).unwrap_or(name);
+            let new = self.modules.len();
+            match self.map(expanded, ROOT, How::Preload) {
                 Mapped::Module(module, _) => {
                     if self.modules[module as usize].how == How::Missing {
                         let text = match (self.other_class, self.loader().target.is_64) {
@@ -202,12 +213,21 @@ impl<'a, 'v> Builder<'a, 'v> {
                             (true, false) => "wrong ELF class: ELFCLASS64",
                         };
                         self.drop_stub(module);
-                        failures.push(PreloadFailure { name, text });
+                        failures.push(PreloadFailure { name, source, text });
                     } else {
+                        if module as usize == new {
+                            // It is known by what was typed.
+                            self.modules[new].name = name;
+                            self.register(name, module);
+                        }
                         self.append(module);
                     }
                 }
-                Mapped::Fatal(fatal) => failures.push(PreloadFailure { name, text: fatal.text }),
+                Mapped::Fatal(Fatal { text, .. }) => {
+                    // `do_preload` leaves the error number out.
+                    let text = text.strip_suffix(": Error 21").unwrap_or(text);
+                    failures.push(PreloadFailure { name, source, text });
+                }
                 Mapped::Unknown => {}
             }
         }

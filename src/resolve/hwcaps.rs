@@ -15,9 +15,15 @@ pub fn active(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<&'static 
     if release < SUBDIRS {
         return Vec::new();
     }
-    // x86-64-v4 comes first; level 1 activates none.
-    let skip = machine.hwcaps.len().saturating_sub(usize::from(cpu.x86_level).saturating_sub(1));
-    machine.hwcaps[skip..].to_vec()
+    let first = match machine.name {
+        // x86-64-v4 comes first; level 1 activates none.
+        "x86_64" | "x32" => {
+            let levels = usize::from(cpu.x86_level).saturating_sub(1);
+            Some(machine.hwcaps.len().saturating_sub(levels))
+        }
+        _ => machine.hwcaps.iter().position(|name| Some(*name) == cpu.named),
+    };
+    first.map_or(Vec::new(), |first| machine.hwcaps[first..].to_vec())
 }
 
 /// `$PLATFORM` and the last part of legacy subdirectories.

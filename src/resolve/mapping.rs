@@ -138,6 +138,7 @@ impl Builder<'_, '_> {
             }
         }
         let runpath = runpath.map(|text| (text, self.origin(requester)));
+        let library_path = self.library_path();
         let nodeflib = self.modules[requester as usize]
             .file
             .and_then(|file| self.view.object(file))
@@ -160,11 +161,26 @@ impl Builder<'_, '_> {
             .map(|(module, text, origin)| (module, search.dirs(text, origin)))
             .collect();
         let runpath = runpath.map(|(text, origin)| search.dirs(text, origin));
-        let found = search.find(name, &Requester { rpaths: &rpaths, runpath, nodeflib });
+        let library_path = library_path.map(|(text, origin)| search.dirs(text, origin));
+        let requester = Requester { rpaths: &rpaths, library_path, runpath, nodeflib };
+        let found = search.find(name, &requester);
         self.by_cpu |= search.by_cpu;
         self.by_cwd |= search.by_cwd;
         self.other_class = search.other_class;
         found
+    }
+
+    /// LD_LIBRARY_PATH with the root's `$ORIGIN` (`_dl_init_paths`), a semicolon made a colon.
+    fn library_path(&mut self) -> Option<(StrId, StrId)> {
+        let text = &self.plan.ld_library_path;
+        if text.is_empty() {
+            return None;
+        }
+        let text: Vec<u8> = text.iter().map(|b| if *b == b';' { b':' } else { *b }).collect();
+        let varies = text.contains(&b'$');
+        let text = self.resolver.strings.id(&text);
+        let origin = if varies { self.origin(ROOT) } else { text };
+        Some((text, origin))
     }
 
     /// `_dl_map_object_from_fd`: the same inode is the same object, else the file is mapped.

@@ -44,13 +44,15 @@ pub enum How {
     Path,
     /// DT_RPATH of the module with this index.
     Rpath(u32),
+    /// LD_LIBRARY_PATH
+    LdLibraryPath,
     /// DT_RUNPATH of the requester.
     Runpath,
     /// ld.so.cache
     Cache,
     /// A default directory of the loader.
     Default,
-    /// ld.so.preload names it.
+    /// LD_PRELOAD or ld.so.preload names it.
     Preload,
     /// Nothing was found.
     Missing,
@@ -64,6 +66,7 @@ impl How {
             Self::Loaded => "loaded",
             Self::Path => "path",
             Self::Rpath(_) => "rpath",
+            Self::LdLibraryPath => "ld-library-path",
             Self::Runpath => "runpath",
             Self::Cache => "cache",
             Self::Default => "default",
@@ -134,11 +137,13 @@ pub struct Fatal {
     pub text: &'static str,
 }
 
-/// An entry of ld.so.preload that could not be loaded.
+/// A library to preload that could not be loaded.
 #[derive(Clone, Debug)]
 pub struct PreloadFailure {
     /// The entry.
     pub name: StrId,
+    /// What names it, as the loader's message has it.
+    pub source: &'static str,
     /// The loader's reason.
     pub text: &'static str,
 }
@@ -170,7 +175,7 @@ pub struct Links {
     pub order: Vec<u32>,
     /// Set if the loader stops; then list, scope and order are as far as it came.
     pub fatal: Option<Fatal>,
-    /// Entries of ld.so.preload that were passed over.
+    /// Libraries to preload that were passed over.
     pub preload_failures: Vec<PreloadFailure>,
     /// The result depends on the processor: a hwcaps directory decided.
     pub by_cpu: bool,

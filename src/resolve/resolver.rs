@@ -136,7 +136,9 @@ impl Resolver {
         root: Root,
     ) -> Result<Closure, Vec<Need>> {
         let names = view.object(root.file).map(|object| self.names(root.file, object));
-        let signature = names.and_then(|names| names.signature).filter(|_| plan.reuse);
+        let signature = names
+            .and_then(|names| names.signature)
+            .filter(|_| plan.reuse && !plan.environment_varies());
         let key = signature.map(|number| (root.loader, number));
         if let Some(links) = key.and_then(|key| self.shared.get(&key)) {
             return Ok(Closure::new(root, Arc::clone(links)));

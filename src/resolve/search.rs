@@ -64,6 +64,8 @@ pub struct Requester<'a> {
     /// DT_RPATH lists in the order in which they are walked: its own, its requester's and so on,
     /// each with the module it belongs to. Empty if the object has DT_RUNPATH.
     pub rpaths: &'a [(u32, Arc<DirList>)],
+    /// LD_LIBRARY_PATH's list.
+    pub library_path: Option<Arc<DirList>>,
     /// DT_RUNPATH's list.
     pub runpath: Option<Arc<DirList>>,
     /// DF_1_NODEFLIB
@@ -116,6 +118,7 @@ impl Search<'_, '_> {
         let plain = requester.rpaths.is_empty()
             && requester.runpath.is_none()
             && !requester.nodeflib
+            && !self.plan.environment_varies()
             && self.trace.is_none();
         if !plain {
             return self.steps(name, requester);
@@ -144,8 +147,9 @@ impl Search<'_, '_> {
 
     fn steps(&mut self, name: StrId, requester: &Requester<'_>) -> Option<Found> {
         let own = requester.rpaths.iter().map(|(module, list)| (list, How::Rpath(*module)));
+        let named = requester.library_path.iter().map(|list| (list, How::LdLibraryPath));
         let run = requester.runpath.iter().map(|list| (list, How::Runpath));
-        for (list, how) in own.chain(run) {
+        for (list, how) in own.chain(named).chain(run) {
             match self.list(list, name, how) {
                 ListEnd::Found(found) => return Some(found),
                 ListEnd::NextStep => {}

@@ -4,10 +4,12 @@ use super::words::{passed_over, tried};
 use super::{Context, LIBRARY, Rule};
 use crate::blame::{MissingLibrary, Site};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
+use crate::id::RootId;
 use crate::resolve::loader::InterpFault;
 use crate::resolve::search::Tried;
 use crate::text::show;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -24,9 +26,9 @@ const DOCS: &str = "\
 ## What it does
 
 Follows every DT_NEEDED (and DT_FILTER) of every root in the order of the loader: objects that are
-already loaded, RPATH or RUNPATH, ld.so.cache, default directories. Reports each name for which
-nothing is found, and each program whose PT_INTERP leads nowhere (not under `--as-ldd`, because
-`ldd` does not look at it).
+already loaded, RPATH, `--ld-library-path`, RUNPATH, ld.so.cache, default directories. Reports each
+name for which nothing is found, each library to preload that cannot be, and each program whose
+PT_INTERP leads nowhere (not under `--as-ldd`, because `ldd` does not look at it).
 
 ## Why it matters
 
@@ -51,9 +53,9 @@ audited prefix or of `--lib-path` that answer to the name.
 
 ## Limits
 
-Libraries that a program loads with dlopen are not needs and are not looked for. LD_LIBRARY_PATH of
-the machine that will run the program is not known. References that only a missing library could
-satisfy are counted with it as `explained` and are no findings of their own.
+Libraries that a program loads with dlopen are not needs and are not looked for. The environment is
+never read: what LD_LIBRARY_PATH and LD_PRELOAD will be is said with options. References that only a
+missing library could satisfy are counted with it as `explained` and are no findings of their own.
 ";
 
 fn check(context: &Context<'_>) -> Findings {
@@ -63,7 +65,31 @@ fn check(context: &Context<'_>) -> Findings {
         .map(|(missing, tried)| finding(context, RULE.id, missing, tried))
         .collect();
     out.extend(interpreters(context));
+    out.extend(preloads(context));
     out
+}
+
+/// What LD_PRELOAD or ld.so.preload names in vain: the loader says so and goes on.
+fn preloads(context: &Context<'_>) -> Findings {
+    let mut failures: BTreeMap<(&[u8], &str, &str), Vec<RootId>> = BTreeMap::new();
+    for (root, closure) in context.audit.closures.roots.entries() {
+        for failure in &closure.preload_failures {
+            let name = context.audit.text(failure.name);
+            failures.entry((name, failure.source, failure.text)).or_default().push(root);
+        }
+    }
+    let finding = |((name, source, text), roots): ((&[u8], &'static str, &str), Vec<RootId>)| {
+        let first = context.audit.closures.roots[*roots.first()?].root.file;
+        let message =
+            format!("{source} names {}, which the loader passes over: {text}", show(name));
+        let mut finding = context.about(RULE.id, first, message);
+        finding.library = Some(name.to_vec());
+        finding.detail = Some(source.as_bytes().to_vec());
+        finding.root = context.first_root(&roots);
+        finding.evidence.extend(context.roots(&roots, None));
+        Some(finding)
+    };
+    failures.into_iter().filter_map(finding).collect()
 }
 
 /// The finding for one missing library; `wrong-architecture` words its own with it.

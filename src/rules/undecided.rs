@@ -33,7 +33,7 @@ incomplete[undecided] bin/app: its interpreter /lib/ld-musl-x86_64.so.1 follows 
 ## How to fix
 
 Audit the file on, or under the root of, a system that has its loader. Take relative and empty
-entries out of search paths.
+entries out of search paths, or say with `--cwd` and `--cpu` where the program will run.
 
 ## Limits
 
@@ -64,8 +64,14 @@ fn check(context: &Context<'_>) -> Findings {
     for closure in &context.audit.closures.roots {
         let loader = context.audit.resolver.loaders.get(closure.root.loader);
         let cases = [
-            (closure.by_cpu, "what it loads depends on the processor"),
-            (closure.by_cwd, "what it loads depends on the current directory"),
+            (
+                closure.by_cpu && !context.plan.cpu_stated,
+                "what it loads depends on the processor; --cpu names one",
+            ),
+            (
+                closure.by_cwd && !context.plan.cwd_stated,
+                "what it loads depends on the current directory; --cwd names one",
+            ),
             (loader.guessed.is_some(), loader.guessed.unwrap_or_default()),
         ];
         for (_, message) in cases.iter().filter(|(holds, _)| *holds) {

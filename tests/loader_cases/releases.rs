@@ -87,8 +87,12 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
         every_file_is_root: true,
         facts: false,
         reuse: true,
+        ld_library_path: Vec::new(),
+        ld_preload: Vec::new(),
         cwd: lab.root(),
+        cwd_stated: false,
         cpu: Cpu::host(false),
+        cpu_stated: false,
         threads: 1,
     };
     let audit = audit::audit(&plan, &tree, audit::read_files(&plan, &tree));

@@ -79,6 +79,11 @@ pub fn of(target: Target) -> Option<&'static Machine> {
     MACHINES.iter().find(|m| m.number.0 == target.machine && m.is_64 == target.is_64 && !target.big)
 }
 
+/// Names of `glibc-hwcaps` directories of all machines.
+pub fn hwcaps() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().flat_map(|machine| machine.hwcaps.iter().copied())
+}
+
 /// The name of a machine for reports: the row's, else its number.
 pub fn name(header: &Header) -> String {
     match (of(header.target()), elf::Machine(header.machine)) {
