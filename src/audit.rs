@@ -16,7 +16,7 @@ use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
-use crate::tree::{Kind, Opened, Tree};
+use crate::tree::{DiskTree, Kind, Opened, Tree};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -74,15 +74,15 @@ pub struct Input {
     pub providers: Walked<Read>,
 }
 
-/// Walks and reads the machine's own file system. `seen` counts entries for a progress line.
-pub fn read_disk(plan: &Plan, seen: &AtomicUsize) -> Input {
+/// Walks and reads a file system on disk. `seen` counts entries for a progress line.
+pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
     let consume = |candidate: walk::Candidate| read_candidate(&candidate, wants);
-    let audited = walk::walk(&plan.all_paths(), plan.threads, seen, &consume);
+    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &consume);
     let providers = if plan.lib_paths.is_empty() {
         Walked::default()
     } else {
-        walk::walk(&plan.lib_paths, plan.threads, seen, &consume)
+        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &consume)
     };
     Input { audited, providers }
 }

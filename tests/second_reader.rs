@@ -134,7 +134,7 @@ fn ar_reads_the_same_index() {
         for name in &expected {
             names.insert(name, linkaudit::format::elf::hash::gnu(name));
         }
-        let Ok(Opened::File(handle)) = DiskTree.open(path) else {
+        let Ok(Opened::File(handle)) = DiskTree::new().open(path) else {
             panic!("{} is gone", path.display())
         };
         let mut defects = Vec::new();

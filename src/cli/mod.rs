@@ -3,6 +3,7 @@
 
 pub mod exit;
 mod out;
+mod place;
 mod plan;
 mod progress;
 pub mod run;
@@ -106,6 +107,9 @@ pub struct Shared {
     /// Resolve as `ldd` run by the system's loader would, not as each program's own PT_INTERP
     #[arg(long, global = true)]
     pub as_ldd: bool,
+    /// DIR is the root of another system: paths, links and caches are taken inside it
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<PathBuf>,
     /// The processor that will run the files: x86-64-v3, power10, z15, ..., or baseline
     #[arg(long, global = true, value_name = "LEVEL")]
     pub cpu: Option<String>,

@@ -2,6 +2,7 @@
 //! directory, and the files that options name.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
+use super::place::Place;
 use super::{Shared, Switch};
 use crate::format::elf::machine;
 use crate::judge::Levels;
@@ -20,6 +21,7 @@ const MOST_THREADS: usize = 64;
 /// What a `check` needs besides the plan.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
+    pub(super) tree: DiskTree,
     pub(super) levels: Levels,
     pub(super) style: Style,
     pub(super) progress: bool,
@@ -28,7 +30,9 @@ pub(super) struct Prepared {
 }
 
 /// Makes the plan of a `check`; every mistake in what was typed is found before anything runs.
-pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> {
+pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
+    let here = std::env::current_dir().context("the current directory cannot be read")?;
+    let place = Place::new(shared, &here)?;
     let listed = match &shared.files_from {
         Some(file) => read_list(file, shared.null)?,
         None => Vec::new(),
@@ -36,12 +40,17 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
     if paths.is_empty() && shared.files_from.is_none() {
         bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
     }
-    for path in paths.iter().chain(&shared.lib_path) {
-        if let Err(errno) = DiskTree.kind(path) {
+    let tree = place.tree()?;
+    let named = |path: &PathBuf| -> Result<PathBuf> {
+        let named = place.named(path)?;
+        if let Err(errno) = tree.kind(&named) {
             let reason = crate::tree::walk::describe(errno);
             bail!("{}: {reason}", crate::text::show_path(path));
         }
-    }
+        Ok(named)
+    };
+    let paths = paths.iter().map(named).collect::<Result<_>>()?;
+    let lib_paths = shared.lib_path.iter().map(named).collect::<Result<_>>()?;
     let stdout = output(&shared.format)?;
     let mut files = Vec::new();
     for pair in &shared.output {
@@ -52,17 +61,17 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
     }
     let plan = Plan {
         paths,
-        listed,
-        lib_paths: shared.lib_path.clone(),
+        listed: listed.into_iter().map(|path| place.listed(path)).collect(),
+        lib_paths,
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
         facts: shared.facts,
         reuse: !shared.no_reuse,
         ld_library_path: bytes(shared.ld_library_path.as_deref()),
         ld_preload: bytes(shared.ld_preload.as_deref()),
-        cwd: cwd(shared.cwd.as_deref())?,
+        cwd: place.cwd.clone(),
         cwd_stated: shared.cwd.is_some(),
-        cpu: shared.cpu.as_deref().map_or_else(|| Ok(Cpu::host(is_intel())), cpu)?,
+        cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
         threads: threads(shared),
     };
@@ -87,22 +96,11 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    Ok(Prepared { plan, levels: levels(shared)?, style, progress, stdout, files })
+    Ok(Prepared { plan, tree, levels: levels(shared)?, style, progress, stdout, files })
 }
 
 fn bytes(text: Option<&OsStr>) -> Vec<u8> {
     text.map_or(Vec::new(), |text| text.as_bytes().to_vec())
-}
-
-fn cwd(stated: Option<&Path>) -> Result<PathBuf> {
-    match stated {
-        Some(dir) if dir.is_absolute() => Ok(dir.to_path_buf()),
-        Some(dir) => {
-            let shown = crate::text::show_path(dir);
-            bail!("--cwd {shown}: write an absolute path, as in --cwd /srv")
-        }
-        None => std::env::current_dir().context("the current directory cannot be read"),
-    }
 }
 
 /// The processor that `--cpu` names by a `glibc-hwcaps` directory.
@@ -116,14 +114,12 @@ fn cpu(name: &str) -> Result<Cpu> {
         return Ok(Cpu { x86_level: level, ..Cpu::BASELINE });
     }
     let mut known: Vec<&str> = machine::hwcaps().collect();
-    match known.iter().find(|known| **known == name) {
-        Some(named) => Ok(Cpu { named: Some(*named), ..Cpu::BASELINE }),
-        None => {
-            known.sort_unstable();
-            known.dedup();
-            bail!("--cpu {name} is not known; there are baseline, {}", known.join(", "))
-        }
+    if let Some(named) = known.iter().find(|known| **known == name) {
+        return Ok(Cpu { named: Some(*named), ..Cpu::BASELINE });
     }
+    known.sort_unstable();
+    known.dedup();
+    bail!("--cpu {name} is not known; there are baseline, {}", known.join(", "))
 }
 
 fn output(name: &str) -> Result<&'static Output> {
@@ -145,11 +141,6 @@ fn levels(shared: &Shared) -> Result<Levels> {
 fn threads(shared: &Shared) -> usize {
     let present = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     shared.jobs.map_or_else(present, std::num::NonZero::get).min(MOST_THREADS)
-}
-
-fn is_intel() -> bool {
-    // glibc looks at the CPUID vendor; the kernel shows the same string.
-    std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("GenuineIntel"))
 }
 
 fn columns() -> Option<usize> {

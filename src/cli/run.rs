@@ -43,11 +43,11 @@ struct Run {
 }
 
 impl Run {
-    fn new(plan: Plan, levels: &Levels, progress: &Progress) -> Self {
+    fn new(plan: Plan, tree: &DiskTree, levels: &Levels, progress: &Progress) -> Self {
         let start = Instant::now();
-        let input = audit::read_disk(&plan, progress.seen());
+        let input = audit::read_disk(&plan, tree, progress.seen());
         let walked = start.elapsed();
-        let mut audit = audit::audit(&plan, &DiskTree, input);
+        let mut audit = audit::audit(&plan, tree, input);
         audit.timings.insert(0, ("walk and read", walked));
         let judging = Instant::now();
         let findings = rules::check(&mut audit, &plan);
@@ -65,15 +65,19 @@ impl Run {
 
 fn check(shared: &Shared, paths: Vec<PathBuf>) -> Result<Exit> {
     let start = Instant::now();
-    let prepared = prepare(shared, paths)?;
-    let Prepared { plan, levels, style, .. } = &prepared;
+    let prepared = prepare(shared, &paths)?;
+    let Prepared { plan, tree, levels, style, .. } = &prepared;
+    if tree.is_merged() && !shared.quiet {
+        let note = "linkaudit: the root has usr/lib and no lib: it is read as merged-usr";
+        let _ = writeln!(std::io::stderr(), "{note}");
+    }
     // A pool that exists already is as good; this only happens in tests.
     let _ = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build_global();
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
     let run = |every_file_is_root| {
-        Run::new(Plan { every_file_is_root, ..plan.clone() }, levels, &progress)
+        Run::new(Plan { every_file_is_root, ..plan.clone() }, tree, levels, &progress)
     };
     let mut main = run(every(prepared.stdout));
     let other = prepared.files.iter().any(|(output, _)| every(output) != every(prepared.stdout));

@@ -4,7 +4,7 @@
 use super::cache::{Asker, Cache};
 use super::{Machine, hwcaps};
 use crate::facts::{Need, Place, View};
-use crate::format::elf::{Object, Target, Verdict, machine};
+use crate::format::elf::{Object, Target, Verdict, interpreter, machine};
 use crate::id::{FastMap, FileId, IdVec, LoaderId, StrId, Strings};
 use crate::plan::Plan;
 
@@ -203,7 +203,16 @@ fn read(
     if own.cache.is_none() && own.release.is_none() {
         return Ok(Err(NoLoader::UnknownFamily));
     }
-    let release = own.release.unwrap_or(ASSUMED_RELEASE);
+    let mut guessed = None;
+    let mut dirs = own.system_dirs.clone();
+    if dirs.is_empty() {
+        dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
+        guessed = Some("the loader's default directories are guessed");
+    }
+    let (release, debian) = match own.release {
+        Some(release) => (release, own.debian),
+        None => told_by_libc(view, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
+    };
     let cache = match &own.cache {
         Some(path) => match view.bytes(path)? {
             Ok(bytes) => Cache::parse(bytes.into(), target.big),
@@ -218,16 +227,10 @@ fn read(
         },
         None => Vec::new(),
     };
-    let mut guessed = None;
-    let mut dirs = own.system_dirs.clone();
-    if dirs.is_empty() {
-        dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
-        guessed = Some("the loader's default directories are guessed");
-    }
     Ok(Ok(Loader {
         path,
         file: Some(file),
-        target: Target { machine_first: own.debian, ..target },
+        target: Target { machine_first: debian, ..target },
         machine,
         release,
         system_dirs: dirs.iter().map(|dir| strings.id(dir)).collect(),
@@ -258,6 +261,27 @@ fn file_for(view: View<'_>, path: &[u8], target: Target) -> Result<Option<FileId
         }
         Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
     }
+}
+
+/// A glibc release, and whether Debian's patches are in it.
+type Told = ((u16, u16), bool);
+
+/// Release and vendor of a loader that does not tell them (before 2.33): those that the libc in its
+/// directories says of itself, or the highest version it defines.
+fn told_by_libc(view: View<'_>, dirs: &[Vec<u8>], target: Target) -> Result<Option<Told>, Need> {
+    for dir in dirs {
+        let Some(file) = file_for(view, &[&dir[..], b"libc.so.6"].concat(), target)? else {
+            continue;
+        };
+        let libc = view.interpreter(file)?;
+        let defined = || {
+            let object = view.object(file)?;
+            let versions = object.versions.defs.iter().map(|def| object.str(def.name));
+            versions.filter_map(|name| interpreter::numbers(name.strip_prefix(b"GLIBC_")?)).max()
+        };
+        return Ok(libc.release.or_else(defined).map(|release| (release, libc.debian)));
+    }
+    Ok(None)
 }
 
 /// True for a library that was linked against musl: its libc is `libc.so`, or Alpine's

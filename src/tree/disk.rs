@@ -1,8 +1,10 @@
 //! The machine's own file system. It is not the walk (`walk.rs`); `audit` makes one and every
 //! stage that reads gets it as a [`Tree`].
 
+use super::root::{Root, below};
 use super::{Errno, Handle, Kind, Opened, Special, Stat, Tree};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,11 +15,113 @@ use std::rc::Rc;
 /// Longest path that one system call takes, with its NUL (`linux/limits.h`).
 const PATH_MAX: usize = 4096;
 
-/// The file system of this machine.
-pub struct DiskTree;
+/// The file system of this machine, or the part of it that is another system's root.
+#[derive(Default)]
+pub struct DiskTree {
+    root: Option<Root>,
+    /// What relative paths begin at, if not at this process's directory.
+    cwd: Option<PathBuf>,
+}
+
+impl DiskTree {
+    /// All of it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What lies in `dir`, an absolute path with links resolved: `/` is that directory.
+    pub fn within(dir: PathBuf) -> Result<Self, Errno> {
+        Root::open(dir).map(|root| Self { root: Some(root), cwd: Some("/".into()) })
+    }
+
+    /// The same with relative paths taken from `cwd`.
+    #[must_use]
+    pub fn seen_from(self, cwd: PathBuf) -> Self {
+        Self { cwd: Some(cwd), ..self }
+    }
+
+    fn absolute<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
+        match &self.cwd {
+            Some(cwd) if path.is_relative() && !path.as_os_str().is_empty() => {
+                Cow::Owned(cwd.join(path))
+            }
+            _ => Cow::Borrowed(path),
+        }
+    }
+
+    /// True if the root has `usr/lib` and no `lib`, and is read as if the links were there.
+    pub fn is_merged(&self) -> bool {
+        self.root.as_ref().is_some_and(Root::is_merged)
+    }
+
+    /// Where the directory at `path` is to be listed, on this machine.
+    pub(super) fn place(&self, path: &Path) -> Result<PathBuf, Errno> {
+        match &self.root {
+            None => Ok(path.to_path_buf()),
+            Some(root) => Ok(root.outside(&root.resolve(path, true)?)),
+        }
+    }
+
+    /// The kind of a path with links followed, and whether it is a link itself: one call for most.
+    pub(super) fn kind_and_link(&self, path: &Path) -> (Result<Kind, Errno>, bool) {
+        match self.stat(path, false).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Ok(FileType::Symlink) => (self.kind(path), true),
+            Ok(kind) => (Ok(kind_of(kind)), false),
+            Err(errno) => (Err(errno), false),
+        }
+    }
+
+    /// Opens a file that a directory listing calls regular, or that a link leads to, and reads its
+    /// first bytes into `head`; `fstat` is left until the head has shown that the file matters.
+    pub(super) fn sniff(&self, path: &Path, head: &mut [u8]) -> Result<(File, usize), Errno> {
+        use std::os::unix::fs::FileExt as _;
+        let file = match &self.root {
+            None => {
+                let far = Far::reach(path)?;
+                File::from(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
+            }
+            Some(root) => File::from(root.open_real(&root.resolve(path, true)?, READ)?),
+        };
+        let n = file.read_at(head, 0).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
+        Ok((file, n))
+    }
+
+    fn stat(&self, path: &Path, follow: bool) -> Result<rustix::fs::Stat, Errno> {
+        let path = &*self.absolute(path);
+        match &self.root {
+            None => {
+                let far = Far::reach(path)?;
+                let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+                rustix::fs::statat(far.dir(), far.name(), flags)
+            }
+            Some(root) => {
+                let real = root.resolve(path, follow)?;
+                rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)
+            }
+        }
+    }
+}
+
+/// How audited files are opened. O_NONBLOCK and a second look keep a file that was replaced by a
+/// FIFO or device in between from blocking or being read.
+const READ: OFlags =
+    OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 impl Tree for DiskTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
+        let path = &*self.absolute(path);
+        if let Some(root) = &self.root {
+            let real = root.resolve(path, true)?;
+            let stat = rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)?;
+            return match kind_of(FileType::from_raw_mode(stat.st_mode)) {
+                Kind::File => opened(root.open_real(&real, READ)?),
+                Kind::Directory => {
+                    root.open_real(&real, READ | OFlags::DIRECTORY)?;
+                    Ok(Opened::Directory)
+                }
+                Kind::Special(special) => Ok(Opened::Special(special)),
+            };
+        }
         let far = Far::reach(path)?;
         let stat = rustix::fs::statat(far.dir(), far.name(), AtFlags::empty())?;
         match kind_of(FileType::from_raw_mode(stat.st_mode)) {
@@ -37,18 +141,30 @@ impl Tree for DiskTree {
     }
 
     fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
-        let far = Far::reach(path)?;
-        let stat = rustix::fs::statat(far.dir(), far.name(), AtFlags::empty())?;
+        let stat = self.stat(path, true)?;
         Ok((kind_of(FileType::from_raw_mode(stat.st_mode)), convert(&stat)))
     }
 
     fn is_link(&self, path: &Path) -> bool {
+        let path = &*self.absolute(path);
+        if let Some(root) = &self.root {
+            let real = root.resolve(path, false);
+            return real.is_ok_and(|real| {
+                rustix::fs::readlinkat(root.fd(), below(&real), Vec::new()).is_ok()
+            });
+        }
         Far::reach(path)
             .is_ok_and(|far| rustix::fs::readlinkat(far.dir(), far.name(), Vec::new()).is_ok())
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
+        let path = &*self.absolute(path);
+        if let Some(root) = &self.root {
+            let real = root.resolve(path, true)?;
+            rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)?;
+            return Ok(real);
+        }
         match path.canonicalize() {
             Ok(real) => Ok(real),
             // Beyond PATH_MAX no call resolves links; such a path came out of a walk and holds none.
@@ -117,39 +233,20 @@ fn as_path(bytes: &[u8]) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// The kind of a path with links followed, and whether it is a link itself: one call for most.
-pub(super) fn kind_and_link(path: &Path) -> (Result<Kind, Errno>, bool) {
-    let own = Far::reach(path)
-        .and_then(|far| rustix::fs::statat(far.dir(), far.name(), AtFlags::SYMLINK_NOFOLLOW));
-    match own.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-        Ok(FileType::Symlink) => (DiskTree.kind(path), true),
-        Ok(kind) => (Ok(kind_of(kind)), false),
-        Err(errno) => (Err(errno), false),
-    }
+/// Opens what is known to be a regular file.
+pub(super) fn open_at(dir: BorrowedFd<'_>, name: &Path) -> Result<Opened, Errno> {
+    opened(rustix::fs::openat(dir, name, READ, Mode::empty())?)
 }
 
-/// Opens what is known to be a regular file. O_NONBLOCK and the second look keep a file that was
-/// replaced by a FIFO or device in between from blocking or being read.
-pub(super) fn open_at(dir: BorrowedFd<'_>, name: &Path) -> Result<Opened, Errno> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
+/// What was opened, looked at again.
+fn opened(file: OwnedFd) -> Result<Opened, Errno> {
+    let file = File::from(file);
     let stat = rustix::fs::fstat(&file)?;
     Ok(match kind_of(FileType::from_raw_mode(stat.st_mode)) {
         Kind::File => Opened::File(Handle::disk(file, convert(&stat))),
         Kind::Directory => Opened::Directory,
         Kind::Special(special) => Opened::Special(special),
     })
-}
-
-/// Opens a file that a directory listing calls regular and reads its first bytes into `head`;
-/// `fstat` is left until the head has shown that the file matters.
-pub(super) fn sniff_at(path: &Path, head: &mut [u8]) -> Result<(File, usize), Errno> {
-    use std::os::unix::fs::FileExt as _;
-    let far = Far::reach(path)?;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = File::from(rustix::fs::openat(far.dir(), far.name(), flags, Mode::empty())?);
-    let n = file.read_at(head, 0).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-    Ok((file, n))
 }
 
 /// Makes a handle of a sniffed file.

@@ -21,28 +21,29 @@ pub(super) struct Job {
 }
 
 /// Finds names; runs on the calling thread.
-pub(super) struct Lister {
+pub(super) struct Lister<'t> {
+    tree: &'t DiskTree,
     /// Directories that are walked, with links resolved.
     walked: Vec<PathBuf>,
     /// Given files that were already handed out.
     files: FastSet<PathBuf>,
 }
 
-impl Lister {
-    pub(super) fn new(given: &[Given]) -> Self {
+impl<'t> Lister<'t> {
+    pub(super) fn new(tree: &'t DiskTree, given: &[Given]) -> Self {
         let walked = given
             .iter()
             .filter(|given| given.kind == Ok(Kind::Directory))
-            .filter_map(|given| DiskTree.real_path(&given.path).ok())
+            .filter_map(|given| tree.real_path(&given.path).ok())
             .collect();
-        Self { walked, files: FastSet::default() }
+        Self { tree, walked, files: FastSet::default() }
     }
 
     /// Of `linked` directories, those that lie outside everything walked so far, each once.
     pub(super) fn outside(&mut self, mut linked: Vec<PathBuf>) -> Vec<PathBuf> {
         linked.sort_unstable();
         linked.retain(|link| {
-            let Ok(real) = DiskTree.real_path(link) else { return false };
+            let Ok(real) = self.tree.real_path(link) else { return false };
             let new = !self.walked.iter().any(|dir| real.starts_with(dir));
             if new {
                 self.walked.push(real);
@@ -63,7 +64,7 @@ impl Lister {
             match *kind {
                 // What lies below another given directory is listed with that.
                 Ok(Kind::Directory) if is_below(path, at, given) => {}
-                Ok(Kind::Directory) => Self::list_directory(path, &mut batch, out),
+                Ok(Kind::Directory) => self.list_directory(path, &mut batch, out),
                 Ok(Kind::File) => {
                     if self.files.insert(path.clone()) {
                         batch.push(Job {
@@ -80,24 +81,33 @@ impl Lister {
         batch.flush();
     }
 
-    fn list_directory<T>(top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
-        for entry in walkdir::WalkDir::new(top).follow_root_links(true) {
+    fn list_directory<T>(&self, top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
+        let place = match self.tree.place(top) {
+            Ok(place) => place,
+            Err(errno) => return out.unreadable(top, errno),
+        };
+        // Under another root the names inside are shown, and those of this machine are listed.
+        let shown = |path: PathBuf| match path.strip_prefix(&place) {
+            Ok(rest) if place != top => top.join(rest),
+            _ => path,
+        };
+        for entry in walkdir::WalkDir::new(&place).follow_root_links(true) {
             match entry {
                 Ok(entry) => {
                     let kind = entry.file_type();
                     if kind.is_file() || kind.is_symlink() {
                         if entry.depth() > 0 {
-                            let is_link = kind.is_symlink();
-                            batch.push(Job { path: entry.into_path(), is_link, given_link: false });
+                            let (path, is_link) = (shown(entry.into_path()), kind.is_symlink());
+                            batch.push(Job { path, is_link, given_link: false });
                         }
                     } else if let Some(special) = special(kind) {
-                        out.special(entry.path(), special);
+                        out.special(&shown(entry.into_path()), special);
                     }
                 }
                 Err(error) => {
-                    let path = error.path().unwrap_or(top).to_path_buf();
+                    let path = shown(error.path().unwrap_or(&place).to_path_buf());
                     let errno = error.io_error().and_then(Errno::from_io_error);
-                    if errno == Some(Errno::NAMETOOLONG) {
+                    if errno == Some(Errno::NAMETOOLONG) && place == top {
                         list_deep(path, batch, out);
                     } else {
                         out.unreadable(&path, errno.unwrap_or(Errno::IO));

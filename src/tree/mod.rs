@@ -9,6 +9,7 @@
 mod disk;
 mod list;
 mod mem;
+mod root;
 pub mod walk;
 
 pub use disk::DiskTree;

@@ -143,6 +143,7 @@ pub fn describe(errno: Errno) -> String {
 /// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
 /// entries for a progress line.
 pub fn walk<T: Send>(
+    tree: &DiskTree,
     given: &[PathBuf],
     threads: usize,
     seen: &AtomicUsize,
@@ -150,12 +151,12 @@ pub fn walk<T: Send>(
 ) -> Walked<T> {
     let mut out = Walked::default();
     let look = |path: &PathBuf| {
-        let (kind, is_link) = disk::kind_and_link(path);
+        let (kind, is_link) = tree.kind_and_link(path);
         Given { path: path.clone(), kind, is_link }
     };
     // A linked directory outside is found by a worker and walked in the next round.
     let mut round: Vec<Given> = given.par_iter().map(look).collect();
-    let mut lister = Lister::new(&round);
+    let mut lister = Lister::new(tree, &round);
     out.given.clone_from(&round);
     let claimed = Mutex::new(FastSet::default());
     while !round.is_empty() {
@@ -163,7 +164,9 @@ pub fn walk<T: Send>(
         let receiver = Mutex::new(receiver);
         let parts = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
-                .map(|_| scope.spawn(|| Worker { consume, claimed: &claimed, seen }.run(&receiver)))
+                .map(|_| {
+                    scope.spawn(|| Worker { tree, consume, claimed: &claimed, seen }.run(&receiver))
+                })
                 .collect();
             lister.list(&round, sender, &mut out);
             workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
@@ -197,6 +200,7 @@ pub fn walk<T: Send>(
 }
 
 struct Worker<'a, F> {
+    tree: &'a DiskTree,
     consume: &'a F,
     claimed: &'a Mutex<FastSet<(u64, u64)>>,
     seen: &'a AtomicUsize,
@@ -225,7 +229,7 @@ impl<F> Worker<'_, F> {
     {
         if job.is_link {
             out.totals.links += 1;
-            match DiskTree.kind(&job.path) {
+            match self.tree.kind(&job.path) {
                 Ok(Kind::File) => {}
                 Ok(Kind::Directory) => return dirs.push(job.path),
                 // A link to nothing or to a special file says nothing about linkage.
@@ -233,7 +237,7 @@ impl<F> Worker<'_, F> {
             }
         }
         let mut head = [0; SNIFF_LEN];
-        let (file, n) = match disk::sniff_at(&job.path, &mut head) {
+        let (file, n) = match self.tree.sniff(&job.path, &mut head) {
             Ok(opened) => opened,
             Err(errno) if job.is_link => return out.problem(&job.path, describe(errno)),
             Err(errno) => return out.unreadable(&job.path, errno),

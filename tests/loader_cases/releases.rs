@@ -54,25 +54,25 @@ impl Tree for Overlay {
         if Self::is_loader(path) {
             return self.loader.open(Path::new(LOADER));
         }
-        DiskTree.open(&self.cwd.join(path))
+        DiskTree::new().open(&self.cwd.join(path))
     }
 
     fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
         if Self::is_loader(path) {
             return self.loader.look(Path::new(LOADER));
         }
-        DiskTree.look(&self.cwd.join(path))
+        DiskTree::new().look(&self.cwd.join(path))
     }
 
     fn is_link(&self, path: &Path) -> bool {
-        !Self::is_loader(path) && DiskTree.is_link(&self.cwd.join(path))
+        !Self::is_loader(path) && DiskTree::new().is_link(&self.cwd.join(path))
     }
 
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
         if Self::is_loader(path) {
             return Ok(LOADER.into());
         }
-        DiskTree.real_path(&self.cwd.join(path))
+        DiskTree::new().real_path(&self.cwd.join(path))
     }
 }
 

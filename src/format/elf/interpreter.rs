@@ -90,7 +90,12 @@ fn contains(text: &[u8], what: &[u8]) -> bool {
 pub fn release(text: &[u8]) -> Option<(u16, u16)> {
     const MARK: &[u8] = b"release version ";
     let at = text.windows(MARK.len()).position(|window| window == MARK)? + MARK.len();
-    let mut numbers = text[at..].split(|b| !b.is_ascii_digit());
+    numbers(&text[at..])
+}
+
+/// The first two numbers of `2.36.9000`.
+pub fn numbers(text: &[u8]) -> Option<(u16, u16)> {
+    let mut numbers = text.split(|b| !b.is_ascii_digit());
     let mut number = || std::str::from_utf8(numbers.next()?).ok()?.parse().ok();
     Some((number()?, number()?))
 }

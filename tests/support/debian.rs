@@ -1,0 +1,110 @@
+//! Debian packages of another release or architecture, fetched with apt into a cache of its own
+//! below `target/debian` and unpacked; nothing is installed.
+#![allow(dead_code, reason = "every test binary uses its own part of this module")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::clean;
+
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// One release for one architecture.
+pub struct Debian {
+    dir: PathBuf,
+    arch: String,
+}
+
+impl Debian {
+    /// The package lists of `suite` for `arch`; an error in words where apt cannot have them.
+    pub fn new(suite: &str, arch: &str) -> Result<Self, String> {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian");
+        let dir = target.join(format!("{suite}-{arch}"));
+        for part in ["state/lists/partial", "cache/archives/partial"] {
+            std::fs::create_dir_all(dir.join(part)).map_err(|error| error.to_string())?;
+        }
+        let source =
+            format!("deb [signed-by={KEYRING}] http://deb.debian.org/debian {suite} main\n");
+        std::fs::write(dir.join("sources.list"), source).map_err(|error| error.to_string())?;
+        std::fs::write(dir.join("status"), "").map_err(|error| error.to_string())?;
+        let debian = Self { dir, arch: arch.to_owned() };
+        // Old lists do as well, should the mirror be in the middle of an update.
+        let updated = debian.apt(&["update"]);
+        let lists = debian.dir.join("state/lists").read_dir().map_err(|error| error.to_string())?;
+        if lists.count() < 3 {
+            return Err(updated.err().unwrap_or_else(|| "apt-get update left no lists".to_owned()));
+        }
+        Ok(debian)
+    }
+
+    /// Fetches `packages` and all they depend on; answers the files.
+    pub fn fetch(&self, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
+        // Another list of packages is another set of files.
+        let cache = self.cache(packages);
+        std::fs::create_dir_all(cache.join("archives/partial")).map_err(|e| e.to_string())?;
+        let set = format!("Dir::Cache={}", cache.display());
+        let install = ["-o", &set, "-y", "--no-install-recommends", "--download-only", "install"];
+        self.apt(&[&install[..], packages].concat())?;
+        let archives = cache.join("archives").read_dir();
+        let files = archives.map_err(|error| error.to_string())?.flatten().map(|e| e.path());
+        let mut files: Vec<PathBuf> =
+            files.filter(|path| path.extension().is_some_and(|e| e == "deb")).collect();
+        files.sort();
+        Ok(files)
+    }
+
+    fn cache(&self, packages: &[&str]) -> PathBuf {
+        let sum = packages
+            .concat()
+            .bytes()
+            .fold(5381_u32, |sum, byte| sum.wrapping_mul(33).wrapping_add(byte.into()));
+        self.dir.join(format!("packages-{sum:08x}"))
+    }
+
+    fn apt(&self, args: &[&str]) -> Result<(), String> {
+        let mut command = clean("apt-get");
+        let dir = self.dir.display();
+        let options = [
+            format!("Dir::State={dir}/state"),
+            format!("Dir::State::status={dir}/status"),
+            format!("Dir::Cache={dir}/cache"),
+            format!("Dir::Etc::SourceList={dir}/sources.list"),
+            "Dir::Etc::SourceParts=/dev/null".to_owned(),
+            format!("APT::Architecture={}", self.arch),
+            format!("APT::Architectures={}", self.arch),
+            "APT::Sandbox::User=".to_owned(),
+            "Debug::NoLocking=1".to_owned(),
+        ];
+        command.args(options.iter().flat_map(|option| ["-o", option]));
+        run(command.args(args))
+    }
+}
+
+/// Unpacks as `dpkg -x` does.
+pub fn unpack(packages: &[PathBuf], root: &Path) -> Result<(), String> {
+    std::fs::create_dir_all(root).map_err(|error| error.to_string())?;
+    packages.iter().try_for_each(|package| run(clean("dpkg").arg("-x").arg(package).arg(root)))
+}
+
+/// Unpacks into a root that has the links of a merged `/usr`, and keeps them.
+pub fn unpack_merged(packages: &[PathBuf], root: &Path) -> Result<(), String> {
+    for name in ["bin", "sbin", "lib", "lib64"] {
+        let dir = root.join("usr").join(name);
+        std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
+        std::os::unix::fs::symlink(Path::new("usr").join(name), root.join(name))
+            .map_err(|error| error.to_string())?;
+    }
+    let script = "dpkg --fsys-tarfile \"$1\" | tar -x --keep-directory-symlink -C \"$2\"";
+    packages
+        .iter()
+        .try_for_each(|package| run(clean("sh").args(["-c", script, "sh"]).arg(package).arg(root)))
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(format!("{command:?}: {text}"))
+}
