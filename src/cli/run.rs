@@ -20,8 +20,8 @@ use std::time::Instant;
 /// Runs the command that was typed.
 pub fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
-        None => check(&cli.shared, cli.paths),
-        Some(Command::Check { paths }) => check(&cli.shared, paths),
+        None => check(&cli.shared, &cli.paths),
+        Some(Command::Check { paths }) => check(&cli.shared, &paths),
         Some(Command::Explain { rule }) => {
             let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
             if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
@@ -63,9 +63,9 @@ impl Run {
     }
 }
 
-fn check(shared: &Shared, paths: Vec<PathBuf>) -> Result<Exit> {
+fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
-    let prepared = prepare(shared, &paths)?;
+    let prepared = prepare(shared, paths)?;
     let Prepared { plan, tree, levels, style, .. } = &prepared;
     if tree.is_merged() && !shared.quiet {
         let note = "linkaudit: the root has usr/lib and no lib: it is read as merged-usr";
