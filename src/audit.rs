@@ -3,7 +3,7 @@
 
 use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
-use crate::bind::{OwnBindings, RootBinding};
+use crate::bind::{OwnBindings, RootBinding, musl};
 use crate::blame::{self, Blame, Source};
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
@@ -12,6 +12,7 @@ use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::Closure;
+use crate::resolve::loader::{Family, Loader};
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving};
 use crate::starts::Names;
@@ -58,6 +59,11 @@ impl Audit {
     /// The path a root is known by in reports: its file's, links resolved.
     pub fn root_path(&self, root: RootId) -> &Path {
         &self.corpus.files[self.closures.roots[root].root.file].path
+    }
+
+    /// The loader a root runs under.
+    pub fn loader(&self, root: RootId) -> &Loader {
+        self.resolver.loaders.get(self.closures.roots[root].root.loader)
     }
 
     /// The text of a name in closures.
@@ -243,7 +249,7 @@ fn bind(
 ) -> Vec<RootBinding> {
     let lone = lone_closures(closures);
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
-    let own = bind_own(plan, corpus, collector, closures, &lone, &release);
+    let own = bind_own(plan, corpus, collector, closures, &lone, resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
     loop {
         let shared = Shared {
@@ -260,7 +266,12 @@ fn bind(
             .par_iter()
             .map_init(Worker::default, |worker, root| {
                 let closure = &closures.roots[*root];
-                root::bind(closure, shared, release(closure), worker)
+                match resolver.loaders.get(closure.root.loader).family {
+                    Family::Glibc => root::bind(closure, shared, release(closure), worker),
+                    Family::Musl(release) => {
+                        musl::bind(closure, shared.view, release, shared.bindings)
+                    }
+                }
             })
             .collect();
         let mut needs = Vec::new();
@@ -296,18 +307,21 @@ fn bind_own(
     collector: &mut Collector<'_>,
     closures: &Closures,
     lone: &FastMap<FileId, &Closure>,
-    release: &(impl Fn(&Closure) -> (u16, u16) + Sync),
+    resolver: &Resolver,
 ) -> OwnBindings {
     let mut own = OwnBindings::default();
     if !plan.reuse {
         return own;
     }
+    let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
+    let is_reused =
+        |closure: &Closure| closure.fatal.is_none() && loader(closure).family == Family::Glibc;
     let mut seen = FastSet::default();
     let mut todo: Vec<FileId> = closures
         .roots
         .iter()
         .flat_map(|closure| closure.found().map(|(_, file)| file))
-        .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| c.fatal.is_none()))
+        .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| is_reused(c)))
         .collect();
     while !todo.is_empty() {
         let view = View::new(corpus);
@@ -315,7 +329,7 @@ fn bind_own(
             .par_iter()
             .map(|file| {
                 let closure = lone[file];
-                own::bind(closure, view, Rules { release: release(closure) })
+                own::bind(closure, view, Rules { release: loader(closure).release })
             })
             .collect();
         let mut needs = Vec::new();

@@ -10,6 +10,17 @@ pub struct Wants {
     pub tables: bool,
 }
 
+/// `--loader`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoaderRules {
+    /// The GNU C library's.
+    Glibc,
+    /// musl's.
+    Musl,
+    /// The GNU C library's with Guix's cache of each package.
+    Guix,
+}
+
 /// What runs decide for the stages.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -19,6 +30,8 @@ pub struct Plan {
     pub listed: Vec<PathBuf>,
     /// `--lib-path`: more places to look for providers when a fix is proposed.
     pub lib_paths: Vec<PathBuf>,
+    /// Whose rules are followed, if that is not read from PT_INTERP and the libc beside it.
+    pub loader: Option<LoaderRules>,
     /// Resolve as the system loader's `ldd` would, instead of as PT_INTERP would.
     pub as_ldd: bool,
     /// Every file is a root, as for `ldd FILE...`.

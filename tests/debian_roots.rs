@@ -132,9 +132,11 @@ fn ours(root: &Path, list: &[String]) -> BTreeMap<String, String> {
     let mut here = String::new();
     for line in text.lines() {
         if next.next_if(|file| line == format!("{file}:")).is_some() {
-            here = line.trim_end_matches(':').to_owned();
+            line.trim_end_matches(':').clone_into(&mut here);
         } else {
-            answers.entry(here.clone()).or_default().push_str(&format!("{line}\n"));
+            let answer = answers.entry(here.clone()).or_default();
+            answer.push_str(line);
+            answer.push('\n');
         }
     }
     answers

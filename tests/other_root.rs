@@ -246,3 +246,46 @@ fn nothing_outside_is_opened() {
     assert_eq!(calls.iter().filter(|call| call.starts_with("execve")).count(), 1);
     assert!(!calls.iter().any(|call| call.starts_with("connect") || call.starts_with("socket")));
 }
+
+/// Guix's loader asks the cache of the program's own package, before RUNPATH. There is no such loader
+/// here to compare with: the rule is that of Guix's patch of `elf/dl-cache.c`.
+#[test]
+fn guix_asks_the_cache_of_the_package_first() {
+    let lab = system("/srv/runpath");
+    let item = "gnu/store/0123456789abcdfghijklmnpqrsvwxyz-app-1.0";
+    let glibc = "gnu/store/0123456789abcdfghijklmnpqrsvwxyz-glibc-2.35/lib/ld-linux-x86-64.so.2";
+    for (from, to) in [(LOADER, glibc), ("opt/app", &format!("{item}/bin/app"))] {
+        let to = lab.path(&format!("r/{to}"));
+        std::fs::create_dir_all(to.parent().expect("a directory")).expect("a directory");
+        std::fs::copy(lab.path(&format!("r/{from}")), to).expect("a file");
+    }
+    put(&lab, "srv/runpath/libfoo.so.1");
+    put(&lab, "srv/cached/libfoo.so.1");
+    lab.write("r/conf", "/srv/cached\n");
+    lab.mkdir(&format!("r/{item}/etc"));
+    let cache = format!("/{item}/etc/ld.so.cache");
+    let made = support::clean("/sbin/ldconfig")
+        .arg("-r")
+        .arg(lab.path("r"))
+        .args(["-f", "/conf", "-C", &cache])
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        return skip("guix_asks_the_cache_of_the_package_first", "needs ldconfig");
+    }
+    let app = format!("/{item}/bin/app");
+    let found = |args: &[&str]| found(&report(&lab, &[args, &[&app]].concat())).expect("a need");
+    assert_eq!(found(&["--loader", "guix"]), ("/srv/cached/libfoo.so.1".into(), "cache".into()));
+    assert_eq!(found(&[]), ("/srv/runpath/libfoo.so.1".into(), "runpath".into()));
+    let paths = ["--loader", "guix", "--ld-library-path", "/srv/runpath"];
+    assert_eq!(found(&paths).1, "ld-library-path");
+    // By the loader that PT_INTERP names in the store, nobody has to say so.
+    let interp = format!("-Wl,--dynamic-linker,/{glibc}");
+    let flags =
+        ["-Wl,--no-as-needed", "-Lbuild", "-l:libfoo.so.1", "-Wl,-rpath,/srv/runpath", &interp];
+    lab.exe(&format!("r/{item}/bin/app"), APP, &flags);
+    assert_eq!(found(&[]).1, "cache");
+    // A program that lies in no package has no such cache.
+    lab.exe("r/opt/app", APP, &flags);
+    let outside = report(&lab, &["/opt/app"]);
+    assert_eq!(self::found(&outside).expect("a need").1, "runpath");
+}

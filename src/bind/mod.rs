@@ -7,6 +7,7 @@
 
 pub mod exact;
 pub mod lookup;
+pub mod musl;
 pub mod own;
 pub mod root;
 

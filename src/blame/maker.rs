@@ -10,7 +10,7 @@ use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FileId, Id as _, RootId, StrId, Strings};
 use crate::resolve::versions::{Complaint, Stop};
-use crate::resolve::{Closure, Fatal, How};
+use crate::resolve::{Closure, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the facts.
@@ -56,8 +56,9 @@ impl Maker<'_> {
     fn take_missing(&mut self, root: RootId, closure: &Closure) {
         for edge in &closure.edges {
             let missing = closure.module(edge.to).how == How::Missing;
-            // An auxiliary object may be missing.
-            if !missing || edge.kind == NeedKind::Auxiliary {
+            // An auxiliary object may be missing; what was opened and refused is not.
+            let refused = closure.failures.iter().any(|f| f.module == edge.to && f.file.is_some());
+            if !missing || refused || edge.kind == NeedKind::Auxiliary {
                 continue;
             }
             let Some(file) = closure.module(edge.from).file else { continue };
@@ -78,6 +79,12 @@ impl Maker<'_> {
 
     fn take_stops(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
         let at = |module: u32| closure.module(module).file.unwrap_or(closure.root.file);
+        for failure in &closure.failures {
+            let Some(file) = failure.file else { continue };
+            let stub = closure.module(failure.module);
+            let site = Site { root, module: stub.requester.unwrap_or(ROOT) };
+            self.stop(root, (file, true), stub.path, failure.text, site);
+        }
         if let Some(Fatal { object, file, requester, text }) = &closure.fatal {
             let site = Site { root, module: *requester };
             let (opened, file) = (file.is_some(), file.unwrap_or(at(*requester)));

@@ -90,6 +90,19 @@ pub enum Switch {
     Never,
 }
 
+/// Whose loader rules hold.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loader {
+    /// Those of PT_INTERP, or of the libc beside a library
+    Auto,
+    /// The GNU C library's
+    Glibc,
+    /// musl's
+    Musl,
+    /// Guix's GNU C library
+    Guix,
+}
+
 /// The lowest level that makes the exit status 1.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailOn {
@@ -107,6 +120,9 @@ pub struct Shared {
     /// Resolve as `ldd` run by the system's loader would, not as each program's own PT_INTERP
     #[arg(long, global = true)]
     pub as_ldd: bool,
+    /// Whose loader rules hold; auto reads them from PT_INTERP and the libc beside it
+    #[arg(long, global = true, value_name = "NAME", default_value = "auto")]
+    pub loader: Loader,
     /// DIR is the root of another system: paths, links and caches are taken inside it
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,

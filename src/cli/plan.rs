@@ -3,10 +3,10 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::place::Place;
-use super::{Shared, Switch};
+use super::{Loader, Shared, Switch};
 use crate::format::elf::machine;
 use crate::judge::Levels;
-use crate::plan::{Cpu, Plan};
+use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::report::{self, Output, Style};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
@@ -63,6 +63,12 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         paths,
         listed: listed.into_iter().map(|path| place.listed(path)).collect(),
         lib_paths,
+        loader: match shared.loader {
+            Loader::Auto => None,
+            Loader::Glibc => Some(LoaderRules::Glibc),
+            Loader::Musl => Some(LoaderRules::Musl),
+            Loader::Guix => Some(LoaderRules::Guix),
+        },
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
         facts: shared.facts,

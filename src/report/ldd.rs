@@ -6,6 +6,7 @@ use crate::bind::{Abort, Report as Message, RootBinding};
 use crate::blame::symbol_name;
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, Id as _, RootId, StrId};
+use crate::resolve::loader::Family;
 use crate::resolve::versions::{Complaint, Stop};
 use crate::resolve::{Closure, How, ROOT};
 use crate::text::{show, show_path};
@@ -18,7 +19,13 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
             writeln!(out, "{}:", show_path(path))?;
         }
         match root {
-            Some(root) => Page::new(report, *root).write(out)?,
+            Some(root) => {
+                let page = Page::new(report, *root);
+                match report.audit.loader(*root).family {
+                    Family::Glibc => page.write(out)?,
+                    Family::Musl(_) => page.write_musl(out)?,
+                }
+            }
             None => writeln!(out, "\tnot a dynamic executable")?,
         }
     }
@@ -26,10 +33,10 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
 }
 
 /// The answer for one root.
-struct Page<'a> {
-    report: &'a Report<'a>,
-    closure: &'a Closure,
-    binding: &'a RootBinding,
+pub(super) struct Page<'a> {
+    pub(super) report: &'a Report<'a>,
+    pub(super) closure: &'a Closure,
+    pub(super) binding: &'a RootBinding,
     /// The program's name as it was typed.
     program: String,
 }
@@ -42,7 +49,7 @@ impl<'a> Page<'a> {
     }
 
     /// A name as messages show it: an empty one stands for the program (`DSO_FILENAME`).
-    fn name(&self, id: StrId) -> String {
+    pub(super) fn name(&self, id: StrId) -> String {
         match self.report.audit.text(id) {
             b"" => self.program.clone(),
             text => show(text),
@@ -50,14 +57,14 @@ impl<'a> Page<'a> {
     }
 
     /// A module as messages name it.
-    fn object(&self, module: u32) -> String {
+    pub(super) fn object(&self, module: u32) -> String {
         if module == ROOT {
             return self.program.clone();
         }
         self.name(self.closure.module(module).path)
     }
 
-    fn facts(&self, file: FileId) -> Option<&'a Object> {
+    pub(super) fn facts(&self, file: FileId) -> Option<&'a Object> {
         self.report.audit.corpus.files[file].object()
     }
 

@@ -4,6 +4,7 @@
 mod human;
 pub mod json;
 mod ldd;
+mod ldd_musl;
 
 use crate::audit::Audit;
 use crate::judge::Verdict;

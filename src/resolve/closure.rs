@@ -113,6 +113,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             scope,
             fatal: stopped,
             preload_failures,
+            failures: Vec::new(),
             by_cpu: self.by_cpu,
             by_cwd: self.by_cwd,
         };

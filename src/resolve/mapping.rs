@@ -1,6 +1,7 @@
 //! One need of one module: an object that is there already, the file a search leads to, or a stub
 //! (`elf/dl-load.c`, `_dl_map_object`). The order of needs is `closure`'s business.
 
+use super::cache::Cache;
 use super::closure::{Builder, Mapped};
 use super::paths::DirList;
 use super::resolver::Resolver;
@@ -139,6 +140,7 @@ impl Builder<'_, '_> {
         }
         let runpath = runpath.map(|text| (text, self.origin(requester)));
         let library_path = self.library_path();
+        let package_cache = self.package_cache().ok()?;
         let nodeflib = self.modules[requester as usize]
             .file
             .and_then(|file| self.view.object(file))
@@ -162,12 +164,35 @@ impl Builder<'_, '_> {
             .collect();
         let runpath = runpath.map(|(text, origin)| search.dirs(text, origin));
         let library_path = library_path.map(|(text, origin)| search.dirs(text, origin));
-        let requester = Requester { rpaths: &rpaths, library_path, runpath, nodeflib };
+        let requester =
+            Requester { rpaths: &rpaths, library_path, runpath, nodeflib, package_cache };
         let found = search.find(name, &requester);
         self.by_cpu |= search.by_cpu;
         self.by_cwd |= search.by_cwd;
         self.other_class = search.other_class;
         found
+    }
+
+    /// The cache of the store item that the root lies in, under Guix's loader; an error if it has
+    /// not been read.
+    fn package_cache(&mut self) -> Result<Option<Arc<Cache>>, ()> {
+        const STORE: &[u8] = b"/gnu/store/";
+        if !self.loader().package_cache {
+            return Ok(None);
+        }
+        let real = self.view.file(self.root.file).real.as_os_str().as_bytes();
+        let Some(below) = real.strip_prefix(STORE) else { return Ok(None) };
+        let item = below.split(|b| *b == b'/').next().unwrap_or_default();
+        let path = [STORE, item, b"/etc/ld.so.cache"].concat();
+        let id = self.resolver.strings.id(&path);
+        if let Some(cache) = self.resolver.memo.caches.get(&id) {
+            return Ok(cache.clone());
+        }
+        let bytes = self.view.bytes(&path).map_err(|need| self.needs.push(need))?;
+        let big = self.loader().target.big;
+        let cache = bytes.ok().and_then(|bytes| Cache::parse(bytes.into(), big)).map(Arc::new);
+        self.resolver.memo.caches.insert(id, cache.clone());
+        Ok(cache)
     }
 
     /// LD_LIBRARY_PATH with the root's `$ORIGIN` (`_dl_init_paths`), a semicolon made a colon.

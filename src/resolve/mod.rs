@@ -9,6 +9,7 @@ mod closure;
 pub mod hwcaps;
 pub mod loader;
 mod mapping;
+pub mod musl;
 pub mod order;
 mod paths;
 pub mod resolver;
@@ -54,6 +55,8 @@ pub enum How {
     Default,
     /// LD_PRELOAD or ld.so.preload names it.
     Preload,
+    /// It is part of the loader itself: a name that musl's libc answers to.
+    Builtin,
     /// Nothing was found.
     Missing,
 }
@@ -71,6 +74,7 @@ impl How {
             Self::Cache => "cache",
             Self::Default => "default",
             Self::Preload => "preload",
+            Self::Builtin => "builtin",
             Self::Missing => "missing",
         }
     }
@@ -148,6 +152,17 @@ pub struct PreloadFailure {
     pub text: &'static str,
 }
 
+/// A need that musl's loader could not meet: it says so, goes on, and does not start the program.
+#[derive(Clone, Debug)]
+pub struct LoadFailure {
+    /// The stub of what is missing.
+    pub module: u32,
+    /// The file that was opened and is no library, if one was.
+    pub file: Option<FileId>,
+    /// The words of the error number.
+    pub text: &'static str,
+}
+
 /// Everything the loader maps for one root.
 #[derive(Clone, Debug)]
 pub struct Closure {
@@ -177,6 +192,8 @@ pub struct Links {
     pub fatal: Option<Fatal>,
     /// Libraries to preload that were passed over.
     pub preload_failures: Vec<PreloadFailure>,
+    /// What became of each need that led nowhere, where the loader tells and goes on.
+    pub failures: Vec<LoadFailure>,
     /// The result depends on the processor: a hwcaps directory decided.
     pub by_cpu: bool,
     /// The result depends on the working directory.

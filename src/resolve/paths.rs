@@ -1,6 +1,7 @@
 //! Lists of search directories: their texts taken apart (`fillin_rpath`, `decompose_rpath`), the
 //! directories of them that exist, and what is remembered of searches for all roots of a run.
 
+use super::cache::Cache;
 use super::search::{Found, Search};
 use super::tokens;
 use crate::facts::Place;
@@ -48,6 +49,8 @@ pub struct Memo {
     pub(super) system: FastMap<StrId, Arc<DirList>>,
     /// Whole searches of objects without any path of their own, by (loader path, name).
     pub(super) plain: FastMap<(StrId, StrId), (Found, bool)>,
+    /// Caches of packages by their paths.
+    pub(super) caches: FastMap<StrId, Option<Arc<Cache>>>,
     /// Such searches that wait for facts which somebody has asked for in this round.
     pub(super) asked: FastSet<(StrId, StrId)>,
     round: u32,

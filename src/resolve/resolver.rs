@@ -2,7 +2,8 @@
 //! `roots` and `audit` ask it for closures; `closure` builds them.
 
 use super::closure::Builder;
-use super::loader::Loaders;
+use super::loader::{Family, Loaders};
+use super::musl::Load;
 use super::paths::Memo;
 use super::search::Tried;
 use super::{Closure, Edge, Links, Root, tokens};
@@ -136,15 +137,18 @@ impl Resolver {
         root: Root,
     ) -> Result<Closure, Vec<Need>> {
         let names = view.object(root.file).map(|object| self.names(root.file, object));
-        let signature = names
-            .and_then(|names| names.signature)
-            .filter(|_| plan.reuse && !plan.environment_varies());
+        let varies = plan.environment_varies() || self.loaders.get(root.loader).package_cache;
+        let signature = names.and_then(|names| names.signature).filter(|_| plan.reuse && !varies);
         let key = signature.map(|number| (root.loader, number));
         if let Some(links) = key.and_then(|key| self.shared.get(&key)) {
             return Ok(Closure::new(root, Arc::clone(links)));
         }
         let mut needs = Vec::new();
-        let links = Builder::new(self, view, plan, root, &mut needs).run().ok_or(needs)?;
+        let links = match self.loaders.get(root.loader).family {
+            Family::Glibc => Builder::new(self, view, plan, root, &mut needs).run(),
+            Family::Musl(_) => Load::new(self, view, plan, root, &mut needs).run(),
+        };
+        let links = links.ok_or(needs)?;
         let links = Arc::new(links);
         // With something missing, which versions the loader knows depends on the root.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {
@@ -167,6 +171,12 @@ impl Resolver {
         edge: Edge,
     ) -> Vec<Tried> {
         let (mut needs, mut trace) = (Vec::new(), Vec::new());
+        if let Family::Musl(_) = self.loaders.get(closure.root.loader).family {
+            let modules = closure.modules().cloned().collect();
+            let load = Load::new(self, view, plan, closure.root, &mut needs);
+            load.tried(modules, edge.name, edge.from, &mut trace);
+            return trace;
+        }
         let mut builder = Builder::new(self, view, plan, closure.root, &mut needs);
         builder.modules = closure.modules().cloned().collect();
         builder.search(edge.name, edge.from, Some(&mut trace));

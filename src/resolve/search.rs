@@ -1,6 +1,7 @@
 //! The search for one need (`elf/dl-load.c`, `_dl_map_object`, `open_path`, `fillin_rpath`): the
 //! steps in their order, the directories of each, and what every candidate makes the loader do.
 
+use super::cache::Cache;
 use super::loader::Loader;
 use super::paths::{DirList, Memo};
 use super::tokens::Tokens;
@@ -70,6 +71,8 @@ pub struct Requester<'a> {
     pub runpath: Option<Arc<DirList>>,
     /// DF_1_NODEFLIB
     pub nodeflib: bool,
+    /// The cache of the program's package, where that is what the loader asks.
+    pub package_cache: Option<Arc<Cache>>,
 }
 
 /// One search in one root.
@@ -104,6 +107,18 @@ enum ListEnd {
     Unknown,
 }
 
+impl ListEnd {
+    /// What the search ends with, if it ends here: nothing inside if a fact is missing.
+    #[expect(clippy::option_option, reason = "going on, not knowing, and an answer")]
+    fn end(self) -> Option<Option<Found>> {
+        match self {
+            Self::Found(found) => Some(Some(found)),
+            Self::Unknown => Some(None),
+            Self::NextStep => None,
+        }
+    }
+}
+
 impl Search<'_, '_> {
     /// What tokens stand for in an object with this origin.
     pub fn tokens<'t>(&'t self, origin: &'t [u8]) -> Tokens<'t> {
@@ -119,6 +134,7 @@ impl Search<'_, '_> {
             && requester.runpath.is_none()
             && !requester.nodeflib
             && !self.plan.environment_varies()
+            && !self.loader.package_cache
             && self.trace.is_none();
         if !plain {
             return self.steps(name, requester);
@@ -148,28 +164,28 @@ impl Search<'_, '_> {
     fn steps(&mut self, name: StrId, requester: &Requester<'_>) -> Option<Found> {
         let own = requester.rpaths.iter().map(|(module, list)| (list, How::Rpath(*module)));
         let named = requester.library_path.iter().map(|list| (list, How::LdLibraryPath));
-        let run = requester.runpath.iter().map(|list| (list, How::Runpath));
-        for (list, how) in own.chain(named).chain(run) {
-            match self.list(list, name, how) {
-                ListEnd::Found(found) => return Some(found),
-                ListEnd::NextStep => {}
-                ListEnd::Unknown => return None,
+        for (list, how) in own.chain(named) {
+            if let Some(end) = self.list(list, name, how).end() {
+                return end;
             }
         }
-        match self.cache(name, requester.nodeflib) {
-            ListEnd::Found(found) => return Some(found),
-            ListEnd::NextStep => {}
-            ListEnd::Unknown => return None,
+        let cache_first = self.loader.package_cache;
+        if cache_first && let Some(end) = self.cache(name, requester).end() {
+            return end;
+        }
+        if let Some(list) = &requester.runpath
+            && let Some(end) = self.list(list, name, How::Runpath).end()
+        {
+            return end;
+        }
+        if !cache_first && let Some(end) = self.cache(name, requester).end() {
+            return end;
         }
         if requester.nodeflib {
             return Some(Found::Nothing);
         }
         let system = self.system();
-        match self.list(&system, name, How::Default) {
-            ListEnd::Found(found) => Some(found),
-            ListEnd::NextStep => Some(Found::Nothing),
-            ListEnd::Unknown => None,
-        }
+        self.list(&system, name, How::Default).end().unwrap_or(Some(Found::Nothing))
     }
 
     /// A need with a slash: opened as it is, relative to the current directory.
@@ -270,13 +286,18 @@ impl Search<'_, '_> {
     }
 
     /// The step over ld.so.cache: one path, and none but that.
-    fn cache(&mut self, name: StrId, nodeflib: bool) -> ListEnd {
-        let Some(cache) = &self.loader.cache else { return ListEnd::NextStep };
+    fn cache(&mut self, name: StrId, requester: &Requester<'_>) -> ListEnd {
+        let cache = if self.loader.package_cache {
+            requester.package_cache.as_deref()
+        } else {
+            self.loader.cache.as_ref()
+        };
+        let Some(cache) = cache else { return ListEnd::NextStep };
         let asker = self.loader.asker(&self.plan.cpu);
         let Some((path, by_cpu)) = cache.lookup(self.strings.text(name), &asker) else {
             return ListEnd::NextStep;
         };
-        let forbidden = nodeflib
+        let forbidden = requester.nodeflib
             && self.loader.system_dirs.iter().any(|dir| path.starts_with(self.strings.text(*dir)));
         let path = path.to_vec();
         let id = self.strings.id(&path);

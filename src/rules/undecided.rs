@@ -27,7 +27,7 @@ An auditor that stays silent where it does not know is taken for one that found 
 ## Example
 
 ```text
-incomplete[undecided] bin/app: its interpreter /lib/ld-musl-x86_64.so.1 follows rules that are not known
+incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules that are not known
 ```
 
 ## How to fix
@@ -63,21 +63,17 @@ fn check(context: &Context<'_>) -> Findings {
     }
     for closure in &context.audit.closures.roots {
         let loader = context.audit.resolver.loaders.get(closure.root.loader);
+        let by_cpu = closure.by_cpu && !context.plan.cpu_stated;
+        let by_cwd = closure.by_cwd && !context.plan.cwd_stated;
         let cases = [
-            (
-                closure.by_cpu && !context.plan.cpu_stated,
-                "what it loads depends on the processor; --cpu names one",
-            ),
-            (
-                closure.by_cwd && !context.plan.cwd_stated,
-                "what it loads depends on the current directory; --cwd names one",
-            ),
-            (loader.guessed.is_some(), loader.guessed.unwrap_or_default()),
+            (by_cpu, "what it loads depends on the processor", "; --cpu names one"),
+            (by_cwd, "what it loads depends on the current directory", "; --cwd names one"),
+            (loader.guessed.is_some(), loader.guessed.unwrap_or_default(), ""),
         ];
-        for (_, message) in cases.iter().filter(|(holds, _)| *holds) {
+        for (_, fact, advice) in cases.iter().filter(|(holds, ..)| *holds) {
             let located = context.locate(closure.root.file);
-            let mut finding = Finding::new(RULE.id, located, (*message).to_owned());
-            finding.detail = Some(message.as_bytes().to_vec());
+            let mut finding = Finding::new(RULE.id, located, format!("{fact}{advice}"));
+            finding.detail = Some(fact.as_bytes().to_vec());
             finding.root = Some(context.shared_path(closure.root.file));
             out.push(finding);
         }

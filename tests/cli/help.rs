@@ -17,6 +17,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("output", &["json=report.json"]),
     ("files-from", &["list"]),
     ("null", &["--files-from", "list"]),
+    ("loader", &["glibc"]),
     ("root", &["/"]),
     ("cpu", &["x86-64-v3"]),
     ("cwd", &["/"]),

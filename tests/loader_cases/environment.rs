@@ -9,6 +9,10 @@ use crate::support::{Lab, Tally, clean, normalise};
 /// A file, LD_LIBRARY_PATH, LD_PRELOAD, and texts that the real answer must hold.
 type Asked = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
+/// A library that was found in the current directory.
+const HERE: &str = "\tlibfig.so\n";
+const IGNORED: &str = "cannot be preloaded (cannot open shared object file): ignored.";
+
 fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
     let lab = Lab::new();
     build(&lab);
@@ -59,7 +63,6 @@ fn library_path() {
         );
         lab.link("bare", "linked");
     };
-    const HERE: &str = "\tlibfig.so\n";
     compare(
         "LD_LIBRARY_PATH",
         build,
@@ -113,7 +116,6 @@ fn preload() {
         lab.write("text.so", "not a library, but long enough to hold an ELF header's bytes....");
         lab.mkdir("dir.so");
     };
-    const IGNORED: &str = "cannot be preloaded (cannot open shared object file): ignored.";
     compare(
         "LD_PRELOAD",
         build,

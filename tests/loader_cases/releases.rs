@@ -83,6 +83,7 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
         paths: vec![file.into()],
         listed: Vec::new(),
         lib_paths: Vec::new(),
+        loader: None,
         as_ldd: true,
         every_file_is_root: true,
         facts: false,

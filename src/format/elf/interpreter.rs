@@ -26,6 +26,8 @@ pub struct Interpreter {
     pub release: Option<(u16, u16)>,
     /// It carries the patches of Debian and its descendants.
     pub debian: bool,
+    /// musl's release, as (1, 2, 3), if it is musl's loader.
+    pub musl: Option<(u16, u16, u16)>,
 }
 
 /// Reads a loader binary as one buffer and looks for its strings.
@@ -38,6 +40,7 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     let mut out = Interpreter::default();
     let mut run: Vec<Vec<u8>> = Vec::new();
     let mut after_lib = false;
+    let (mut is_musl, mut musl) = (false, None);
     for text in bytes.split(|b| *b == 0) {
         let is_dir = text.len() > 1
             && text.len() < 4096
@@ -62,11 +65,16 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
             out.lib = Some(text.to_vec());
         }
         after_lib = text == b"LIB" || (after_lib && text.is_empty());
+        is_musl |= text.starts_with(b"musl libc (");
+        musl = musl.or_else(|| three_numbers(text));
         if out.release.is_none() {
             out.release = release(text);
             out.debian = out.release.is_some()
                 && [&b"Debian GLIBC"[..], b"Ubuntu GLIBC"].iter().any(|name| contains(text, name));
         }
+    }
+    if is_musl {
+        out.musl = Some(musl.unwrap_or_default());
     }
     if out.system_dirs.is_empty() {
         out.system_dirs = run;
@@ -75,6 +83,14 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
         out.lib = out.system_dirs.first().map(|dir| lib_of(dir));
     }
     out
+}
+
+/// A text that is a release such as `1.2.3` and nothing else.
+fn three_numbers(text: &[u8]) -> Option<(u16, u16, u16)> {
+    let text = std::str::from_utf8(text).ok().filter(|text| text.len() < 16)?;
+    let mut numbers = text.split('.').map(|number| number.parse().ok());
+    let release = (numbers.next()??, numbers.next()??, numbers.next()??);
+    numbers.next().is_none().then_some(release)
 }
 
 /// `$LIB` as glibc's own Makefile makes it of slibdir: its last component.

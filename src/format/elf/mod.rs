@@ -10,6 +10,7 @@ mod hash_table;
 mod header;
 pub mod interpreter;
 pub mod machine;
+mod musl;
 mod pieces;
 mod read;
 mod references;

@@ -1,18 +1,28 @@
 //! Which loader a root runs under, and what that loader is like: its directories, cache, preload
-//! list and release, read out of its own binary.
+//! list and release, read out of its own binary by `read`.
 
+mod read;
+
+use super::Machine;
 use super::cache::{Asker, Cache};
-use super::{Machine, hwcaps};
 use crate::facts::{Need, Place, View};
-use crate::format::elf::{Object, Target, Verdict, interpreter, machine};
+use crate::format::elf::{Object, Target, Verdict, machine};
 use crate::id::{FastMap, FileId, IdVec, LoaderId, StrId, Strings};
-use crate::plan::Plan;
+use crate::plan::{LoaderRules, Plan};
 
-/// What is assumed of a glibc whose binary does not tell.
-const ASSUMED_RELEASE: (u16, u16) = (2, 36);
+/// Whose rules a loader follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// The GNU C library's.
+    Glibc,
+    /// musl's, with its release.
+    Musl((u16, u16, u16)),
+}
 
 /// The rules of one loader binary.
 pub struct Loader {
+    /// Whose rules they are.
+    pub family: Family,
     /// The path by which it is started: PT_INTERP, or where the system keeps it.
     pub path: StrId,
     /// Its binary, if there is one.
@@ -37,6 +47,8 @@ pub struct Loader {
     pub cache: Option<Cache>,
     /// Entries of ld.so.preload.
     pub preload: Vec<StrId>,
+    /// Guix's: the cache is that of the program's own package, and comes before RUNPATH.
+    pub package_cache: bool,
     /// What had to be guessed, for an `undecided` finding.
     pub guessed: Option<&'static str>,
 }
@@ -108,6 +120,9 @@ impl Loaders {
         let Some(machine) = machine::of(target) else {
             return Ok(found(Err(NoLoader::UnknownMachine)));
         };
+        if plan.loader == Some(LoaderRules::Musl) {
+            return Ok(found(self.musl(view, plan, strings, object, target, machine)?));
+        }
         if plan.as_ldd {
             return Ok(found(self.system(view, plan, strings, target, machine)?));
         }
@@ -120,7 +135,8 @@ impl Loaders {
             return Ok(Choice { loader, interp: Some(interp_fault(view, interp, target)) });
         }
         if needs_musl(object) {
-            return Ok(found(Err(NoLoader::UnknownFamily)));
+            let musl = self.musl_of_system(view, plan, strings, target, machine)?;
+            return Ok(found(musl.unwrap_or(Err(NoLoader::UnknownFamily))));
         }
         for dir in run_path {
             if let Some(path) = beside_libc(view, strings, *dir, target, machine)? {
@@ -145,7 +161,48 @@ impl Loaders {
                 return self.at(view, plan, strings, path, target, machine);
             }
         }
-        Ok(Err(NoLoader::NotHere))
+        let musl = self.musl_of_system(view, plan, strings, target, machine)?;
+        Ok(musl.unwrap_or(Err(NoLoader::NotHere)))
+    }
+
+    /// musl's loader, whatever PT_INTERP says: the one it names if that is musl's, else the root's.
+    fn musl(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        object: &Object,
+        target: Target,
+        machine: Machine,
+    ) -> Result<Result<LoaderId, NoLoader>, Need> {
+        if let Some(interp) = object.interp().filter(|_| !plan.as_ldd)
+            && let Some(file) = file_for(view, interp, target)?
+            && view.interpreter(file)?.musl.is_some()
+        {
+            let path = strings.id(interp);
+            return self.at(view, plan, strings, path, target, machine);
+        }
+        let system = self.musl_of_system(view, plan, strings, target, machine)?;
+        Ok(system.unwrap_or(Err(NoLoader::NotHere)))
+    }
+
+    /// The root's own musl, if it has one for objects of `target`.
+    fn musl_of_system(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        target: Target,
+        machine: Machine,
+    ) -> Result<Option<Result<LoaderId, NoLoader>>, Need> {
+        for arch in super::musl::arches(machine.name) {
+            let path = format!("/lib/ld-musl-{arch}.so.1");
+            if file_for(view, path.as_bytes(), target)?.is_some() {
+                let path = strings.id(path.as_bytes());
+                return self.at(view, plan, strings, path, target, machine).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     fn at(
@@ -161,7 +218,7 @@ impl Loaders {
         if let Some(known) = self.by_path.get(&key) {
             return Ok(*known);
         }
-        let loader = read(view, plan, strings, path, target, machine)?;
+        let loader = read::read(view, plan, strings, path, target, machine)?;
         let answer = loader.map(|loader| self.list.push(loader));
         self.by_path.insert(key, answer);
         Ok(answer)
@@ -182,75 +239,6 @@ impl Loader {
     }
 }
 
-/// Reads the loader at `path`.
-fn read(
-    view: View<'_>,
-    plan: &Plan,
-    strings: &mut Strings,
-    path: StrId,
-    target: Target,
-    machine: Machine,
-) -> Result<Result<Loader, NoLoader>, Need> {
-    let text = strings.text(path).to_vec();
-    let name = text.rsplit(|b| *b == b'/').next().unwrap_or_default();
-    if name.starts_with(b"ld-musl-") {
-        return Ok(Err(NoLoader::UnknownFamily));
-    }
-    let Some(file) = file_for(view, &text, target)? else {
-        return Ok(Err(NoLoader::NotHere));
-    };
-    let own = view.interpreter(file)?;
-    if own.cache.is_none() && own.release.is_none() {
-        return Ok(Err(NoLoader::UnknownFamily));
-    }
-    let mut guessed = None;
-    let mut dirs = own.system_dirs.clone();
-    if dirs.is_empty() {
-        dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
-        guessed = Some("the loader's default directories are guessed");
-    }
-    let (release, debian) = match own.release {
-        Some(release) => (release, own.debian),
-        None => told_by_libc(view, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
-    };
-    let cache = match &own.cache {
-        Some(path) => match view.bytes(path)? {
-            Ok(bytes) => Cache::parse(bytes.into(), target.big),
-            Err(_) => None,
-        },
-        None => None,
-    };
-    let preload = match &own.preload {
-        Some(path) => match view.bytes(path)? {
-            Ok(bytes) => without_comments(bytes),
-            Err(_) => Vec::new(),
-        },
-        None => Vec::new(),
-    };
-    Ok(Ok(Loader {
-        path,
-        file: Some(file),
-        target: Target { machine_first: debian, ..target },
-        machine,
-        release,
-        system_dirs: dirs.iter().map(|dir| strings.id(dir)).collect(),
-        lib: own.lib.clone().unwrap_or_else(|| b"lib".to_vec()),
-        platform: hwcaps::platform(machine, &plan.cpu),
-        subdirs: hwcaps::subdirs(machine, &plan.cpu, release)
-            .iter()
-            .map(|dir| strings.id(dir))
-            .collect(),
-        active: hwcaps::active(machine, &plan.cpu, release),
-        cache,
-        preload: preload
-            .split(|b| matches!(b, b':' | b' ' | b'\t' | b'\n'))
-            .filter(|entry| !entry.is_empty())
-            .map(|entry| strings.id(entry))
-            .collect(),
-        guessed,
-    }))
-}
-
 /// The file at `path` if a loader for `target` would take it; all other places count as absent.
 fn file_for(view: View<'_>, path: &[u8], target: Target) -> Result<Option<FileId>, Need> {
     match view.place(path) {
@@ -261,27 +249,6 @@ fn file_for(view: View<'_>, path: &[u8], target: Target) -> Result<Option<FileId
         }
         Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
     }
-}
-
-/// A glibc release, and whether Debian's patches are in it.
-type Told = ((u16, u16), bool);
-
-/// Release and vendor of a loader that does not tell them (before 2.33): those that the libc in its
-/// directories says of itself, or the highest version it defines.
-fn told_by_libc(view: View<'_>, dirs: &[Vec<u8>], target: Target) -> Result<Option<Told>, Need> {
-    for dir in dirs {
-        let Some(file) = file_for(view, &[&dir[..], b"libc.so.6"].concat(), target)? else {
-            continue;
-        };
-        let libc = view.interpreter(file)?;
-        let defined = || {
-            let object = view.object(file)?;
-            let versions = object.versions.defs.iter().map(|def| object.str(def.name));
-            versions.filter_map(|name| interpreter::numbers(name.strip_prefix(b"GLIBC_")?)).max()
-        };
-        return Ok(libc.release.or_else(defined).map(|release| (release, libc.debian)));
-    }
-    Ok(None)
 }
 
 /// True for a library that was linked against musl: its libc is `libc.so`, or Alpine's
@@ -331,40 +298,4 @@ fn beside_libc(
         }
     }
     Ok(None)
-}
-
-/// The preload list with its comments made blank, as `elf/rtld.c` does it: every `#` is looked for
-/// from the begin of the file on, but only over as many bytes as are left behind the last comment,
-/// so that a comment may be missed.
-fn without_comments(bytes: &[u8]) -> Vec<u8> {
-    let mut text = bytes.to_vec();
-    let mut rest = text.len();
-    while let Some(at) = text[..rest].iter().position(|b| *b == b'#') {
-        rest -= at;
-        let mut here = at;
-        loop {
-            text[here] = b' ';
-            rest -= 1;
-            here += 1;
-            if rest == 0 || text.get(here).is_none_or(|b| *b == b'\n') {
-                break;
-            }
-        }
-        if rest == 0 {
-            break;
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_comments;
-
-    #[test]
-    fn comments_of_the_preload_list() {
-        assert_eq!(without_comments(b"/a # x\n/b"), b"/a    \n/b");
-        assert_eq!(without_comments(b"/a/b/c/d #x\n/e #y"), b"/a/b/c/d   \n/e #y");
-        assert_eq!(without_comments(b"#"), b" ");
-    }
 }

@@ -1,0 +1,172 @@
+//! Binding by musl's rules (`ldso/dynlink.c`, `do_relocs`): every relocation at once, versions do not
+//! count, the first object of the list that has the name decides.
+//!
+//! `audit` calls it for roots whose loader is musl's. What is bound is small there, so nothing is
+//! reused between roots.
+
+use super::{Binding, Report, RootBinding};
+use crate::facts::{Need, View};
+use crate::format::elf::Object;
+use crate::format::elf::machine::LookupClass;
+use crate::format::elf::relocs::Relocation;
+use crate::resolve::{Closure, LOADER, ROOT};
+use object::elf;
+
+/// The release that resolves names such as `open64` in libc (246f1c811448).
+const LFS64: (u16, u16, u16) = (1, 2, 4);
+/// The names that get `64` there.
+const LFS64_NAMES: &[&str] = &[
+    "__fxstat",
+    "__fxstatat",
+    "__lxstat",
+    "__xstat",
+    "aio_cancel",
+    "aio_error",
+    "aio_fsync",
+    "aio_read",
+    "aio_return",
+    "aio_suspend",
+    "aio_write",
+    "alphasort",
+    "creat",
+    "fallocate",
+    "fgetpos",
+    "fopen",
+    "freopen",
+    "fseeko",
+    "fsetpos",
+    "fstat",
+    "fstatat",
+    "fstatfs",
+    "fstatvfs",
+    "ftello",
+    "ftruncate",
+    "ftw",
+    "getdents",
+    "getrlimit",
+    "glob",
+    "globfree",
+    "lio_listio",
+    "lockf",
+    "lseek",
+    "lstat",
+    "mkostemp",
+    "mkostemps",
+    "mkstemp",
+    "mkstemps",
+    "mmap",
+    "nftw",
+    "open",
+    "openat",
+    "posix_fadvise",
+    "posix_fallocate",
+    "pread",
+    "preadv",
+    "prlimit",
+    "pwrite",
+    "pwritev",
+    "readdir",
+    "scandir",
+    "sendfile",
+    "setrlimit",
+    "stat",
+    "statfs",
+    "statvfs",
+    "tmpfile",
+    "truncate",
+    "versionsort",
+];
+
+/// Binds one root, or names what is missing to do so. `bindings` asks for all of them.
+pub fn bind(
+    closure: &Closure,
+    view: View<'_>,
+    release: (u16, u16, u16),
+    bindings: bool,
+) -> Result<RootBinding, Vec<Need>> {
+    let mut needs = Vec::new();
+    let mut scope: Vec<(u32, &Object)> = Vec::new();
+    for (module, file) in closure.found() {
+        let Some(object) = view.object(file) else { continue };
+        if object.tables.is_none() {
+            needs.push(Need::Tables(file));
+        }
+        if module != LOADER
+            && let Err(need) = view.relocations(file)
+        {
+            needs.push(need);
+        }
+        scope.push((module, object));
+    }
+    if !needs.is_empty() {
+        return Err(needs);
+    }
+    let mut out = RootBinding::default();
+    let mut load = Musl { scope: &scope, release, bindings: bindings.then_some(&mut out.bindings) };
+    for module in closure.order.iter().filter(|module| **module != LOADER) {
+        let Some(file) = closure.module(*module).file else { continue };
+        let (Some(object), Ok(relocations)) = (view.object(file), view.relocations(file)) else {
+            continue;
+        };
+        let slot = |class| class == LookupClass::Plt { slot: true };
+        let mut reports = Vec::new();
+        // The table of the PLT comes first.
+        let (first, rest): (Vec<Relocation>, Vec<Relocation>) =
+            relocations.list.iter().partition(|relocation| slot(relocation.class()));
+        for relocation in first.into_iter().chain(rest) {
+            let (symbol, class) = (relocation.symbol(), relocation.class());
+            if !load.lookup(*module, object, symbol, class) {
+                let (version, version_known) = (0, false);
+                reports.push(Report::Undefined { symbol, version, version_known, at_load: true });
+            }
+        }
+        reports.dedup();
+        if !reports.is_empty() {
+            out.reports.push((*module, reports));
+        }
+    }
+    out.bindings.sort_unstable();
+    out.bindings.dedup();
+    Ok(out)
+}
+
+struct Musl<'a, 'v> {
+    scope: &'a [(u32, &'v Object)],
+    release: (u16, u16, u16),
+    bindings: Option<&'a mut Vec<Binding>>,
+}
+
+impl Musl<'_, '_> {
+    /// Looks up the symbol of one relocation; false if that is an error.
+    fn lookup(&mut self, module: u32, object: &Object, symbol: u32, class: LookupClass) -> bool {
+        let Some(entry) = object.tables.as_ref().and_then(|tables| tables.symbol(symbol)) else {
+            return true;
+        };
+        if elf::SymbolBind(entry.bind) == elf::STB_LOCAL {
+            return true;
+        }
+        let need_def = class == (LookupClass::Plt { slot: true });
+        let copy = class == LookupClass::Copy;
+        let mut scope = self.scope.iter().filter(|(module, _)| !(copy && *module == ROOT));
+        let found = scope.find(|(_, object)| object.find_musl(entry.name, need_def).is_some());
+        let provider = found.map(|(module, _)| *module).or_else(|| self.lfs64(entry.name));
+        if let (Some(provider), Some(bindings)) = (provider, &mut self.bindings) {
+            bindings.push(Binding { module, symbol, provider });
+        }
+        let may_stay =
+            entry.section == elf::SHN_UNDEF.0 && elf::SymbolBind(entry.bind) == elf::STB_WEAK;
+        provider.is_some() || may_stay
+    }
+
+    /// `get_lfs64`: libc by the plain name of a function with `64` at the end.
+    fn lfs64(&self, name: &[u8]) -> Option<u32> {
+        let plain = match name {
+            b"readdir64_r" => b"readdir_r",
+            _ => name
+                .strip_suffix(b"64")
+                .filter(|plain| LFS64_NAMES.iter().any(|listed| listed.as_bytes() == *plain))?,
+        };
+        let (module, libc) = self.scope.iter().find(|(module, _)| *module == LOADER)?;
+        (self.release >= LFS64 && libc.find_musl(plain, true).is_some()).then_some(*module)
+    }
+}

@@ -1,0 +1,66 @@
+//! The lookup of one name in one object as musl does it (`ldso/dynlink.c`, `find_sym2`,
+//! `gnu_lookup`, `sysv_lookup`): names of versions do not count, hidden versions are passed over, and
+//! only the first match of a chain is looked at.
+
+use super::hash_table::HashTable;
+use super::tables::{Bloom, Candidate, Step, Symbol};
+use super::{Object, hash};
+use object::elf;
+
+/// DT_VERSYM's top bit.
+const HIDDEN: u16 = 0x8000;
+
+impl Object {
+    /// The definition of `name` that musl finds here. With `need_def` an undefined entry that has a
+    /// value does not count.
+    pub fn find_musl(&self, name: &[u8], need_def: bool) -> Option<Candidate> {
+        let tables = self.tables.as_ref()?;
+        let gnu = hash::gnu(name);
+        if !Bloom::may_hold(tables.bloom(), gnu) {
+            return None;
+        }
+        let mut visit = |index: u32| match tables.symbol(index) {
+            Some(symbol) if symbol.name == name && visible(&symbol, self) => {
+                Step::Take(candidate(&symbol))
+            }
+            _ => Step::Next,
+        };
+        let found = match &tables.hash {
+            HashTable::None => None,
+            HashTable::Gnu { buckets, chains, base, .. } => {
+                tables.walk_gnu(buckets, chains, *base, gnu, &mut visit)
+            }
+            HashTable::Sysv { buckets, chains } => {
+                tables.walk_sysv(buckets, chains, hash::sysv(name), &mut visit)
+            }
+        }?;
+        let symbol = tables.symbol(found.symbol)?;
+        let tls = symbol.kind == elf::STT_TLS.0;
+        let usable = (symbol.value != 0 || tls)
+            && !(found.undefined && (need_def || tls))
+            && matches!(
+                elf::SymbolType(symbol.kind),
+                elf::STT_NOTYPE | elf::STT_OBJECT | elf::STT_FUNC | elf::STT_COMMON | elf::STT_TLS
+            )
+            && matches!(
+                elf::SymbolBind(symbol.bind),
+                elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE
+            );
+        usable.then_some(found)
+    }
+}
+
+fn visible(symbol: &Symbol<'_>, object: &Object) -> bool {
+    !object.versions.has_versym || symbol.versym & HIDDEN == 0
+}
+
+fn candidate(symbol: &Symbol<'_>) -> Candidate {
+    Candidate {
+        symbol: symbol.index,
+        bind: symbol.bind,
+        visibility: symbol.visibility,
+        undefined: symbol.section == elf::SHN_UNDEF.0,
+        size: symbol.size,
+        versionless: false,
+    }
+}

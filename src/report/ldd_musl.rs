@@ -1,0 +1,82 @@
+//! What `ld-musl-ARCH.so.1 --list` prints for a root: its libraries in the order of loading, each
+//! error where it is met, then the relocations that fail (`ldso/dynlink.c`, `load_library`,
+//! `load_direct_deps`, `do_relocs`). `ldd` calls it for roots under musl.
+
+use super::ldd::Page;
+use crate::bind::Report as Message;
+use crate::blame::symbol_name;
+use crate::id::{FastSet, StrId};
+use crate::resolve::{How, LOADER, musl};
+use crate::text::show;
+use std::io::{self, Write};
+
+impl Page<'_> {
+    pub(super) fn write_musl(&self, out: &mut dyn Write) -> io::Result<()> {
+        let loader = self.object(LOADER);
+        writeln!(out, "\t{loader}")?;
+        let mut seen = FastSet::default();
+        for module in self.closure.list.iter().map(|module| self.closure.module(*module)) {
+            if module.how == How::Preload {
+                writeln!(out, "\t{} => {}", self.name(module.name), self.name(module.path))?;
+            }
+        }
+        for module in self.closure.scope.iter().filter(|module| **module != LOADER) {
+            for edge in self.closure.needs(*module) {
+                self.need(*module, (edge.to, edge.name, edge.how), &mut seen, out)?;
+            }
+        }
+        self.symbols(out)
+    }
+
+    fn need(
+        &self,
+        from: u32,
+        (to, name, how): (u32, StrId, How),
+        seen: &mut FastSet<Result<u32, usize>>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let found = self.closure.module(to);
+        match how {
+            How::Builtin => match musl::builtin(self.report.audit.text(name)) {
+                Some(class) if seen.insert(Err(class)) => {
+                    writeln!(out, "\t{} => {}", self.name(name), self.object(LOADER))
+                }
+                _ => Ok(()),
+            },
+            How::Missing => {
+                let failures = &self.closure.failures;
+                let failure = failures.iter().find(|failure| failure.module == to);
+                let text = failure.map_or("", |failure| failure.text);
+                writeln!(
+                    out,
+                    "Error loading shared library {}: {text} (needed by {})",
+                    self.name(name),
+                    self.object(from)
+                )
+            }
+            // The need that loaded it is the first that leads there.
+            _ if found.requester == Some(from) && seen.insert(Ok(to)) => {
+                writeln!(out, "\t{} => {}", self.name(name), self.name(found.path))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn symbols(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut seen = FastSet::default();
+        for (module, messages) in &self.binding.reports {
+            let file = self.closure.module(*module).file;
+            let Some(object) = file.and_then(|file| self.facts(file)) else { continue };
+            for message in messages {
+                let Message::Undefined { symbol, .. } = message else { continue };
+                let name = show(symbol_name(object, *symbol));
+                let line =
+                    format!("Error relocating {}: {name}: symbol not found", self.object(*module));
+                if seen.insert(line.clone()) {
+                    writeln!(out, "{line}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! Reads the rules of one loader out of its binary, its cache and its lists. Only [`super::Loaders`]
+//! calls it, once for each loader.
+
+use super::super::cache::Cache;
+use super::super::{Machine, hwcaps};
+use super::{Family, Loader, NoLoader, file_for};
+use crate::facts::{Need, View};
+use crate::format::elf::{Target, interpreter};
+use crate::id::{FileId, StrId, Strings};
+use crate::plan::{LoaderRules, Plan};
+use crate::tree::Errno;
+
+/// What is assumed of a glibc whose binary does not tell.
+const ASSUMED_RELEASE: (u16, u16) = (2, 36);
+
+/// Reads the loader at `path`.
+pub(super) fn read(
+    view: View<'_>,
+    plan: &Plan,
+    strings: &mut Strings,
+    path: StrId,
+    target: Target,
+    machine: Machine,
+) -> Result<Result<Loader, NoLoader>, Need> {
+    let text = strings.text(path).to_vec();
+    let Some(file) = file_for(view, &text, target)? else {
+        return Ok(Err(NoLoader::NotHere));
+    };
+    let own = view.interpreter(file)?;
+    if let Some(release) = own.musl {
+        return Ok(Ok(musl(view, strings, (path, file), target, machine, release)?));
+    }
+    if own.cache.is_none() && own.release.is_none() {
+        return Ok(Err(NoLoader::UnknownFamily));
+    }
+    let mut guessed = None;
+    let mut dirs = own.system_dirs.clone();
+    if dirs.is_empty() {
+        dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
+        guessed = Some("the loader's default directories are guessed");
+    }
+    let (release, debian) = match own.release {
+        Some(release) => (release, own.debian),
+        None => told_by_libc(view, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
+    };
+    let cache = match &own.cache {
+        Some(path) => match view.bytes(path)? {
+            Ok(bytes) => Cache::parse(bytes.into(), target.big),
+            Err(_) => None,
+        },
+        None => None,
+    };
+    let preload = match &own.preload {
+        Some(path) => match view.bytes(path)? {
+            Ok(bytes) => without_comments(bytes),
+            Err(_) => Vec::new(),
+        },
+        None => Vec::new(),
+    };
+    // gnu/packages/patches/glibc-dl-cache.patch
+    let package_cache = match plan.loader {
+        Some(rules) => rules == LoaderRules::Guix,
+        None => text.starts_with(b"/gnu/store/"),
+    };
+    Ok(Ok(Loader {
+        family: Family::Glibc,
+        path,
+        file: Some(file),
+        target: Target { machine_first: debian, ..target },
+        machine,
+        release,
+        system_dirs: dirs.iter().map(|dir| strings.id(dir)).collect(),
+        lib: own.lib.clone().unwrap_or_else(|| b"lib".to_vec()),
+        platform: hwcaps::platform(machine, &plan.cpu),
+        subdirs: hwcaps::subdirs(machine, &plan.cpu, release)
+            .iter()
+            .map(|dir| strings.id(dir))
+            .collect(),
+        active: hwcaps::active(machine, &plan.cpu, release),
+        cache,
+        preload: preload
+            .split(|b| matches!(b, b':' | b' ' | b'\t' | b'\n'))
+            .filter(|entry| !entry.is_empty())
+            .map(|entry| strings.id(entry))
+            .collect(),
+        package_cache,
+        guessed,
+    }))
+}
+
+/// musl's loader at `path`. Its directories are those that a file beside it lists: in `etc` of the
+/// directory above the loader's own.
+fn musl(
+    view: View<'_>,
+    strings: &mut Strings,
+    (path, file): (StrId, FileId),
+    target: Target,
+    machine: Machine,
+    release: (u16, u16, u16),
+) -> Result<Loader, Need> {
+    let text = strings.text(path);
+    let mut parts = text.rsplitn(3, |b| *b == b'/');
+    let name = parts.next().unwrap_or_default();
+    let prefix = parts.nth(1).unwrap_or_default();
+    let stem = name.split(|b| *b == b'.').next().unwrap_or_default();
+    let list = [prefix, b"/etc/", stem, b".path"].concat();
+    let dirs: &[u8] = match view.bytes(&list)? {
+        Ok(bytes) => bytes,
+        Err(Errno::NOENT) => b"/lib:/usr/local/lib:/usr/lib",
+        Err(_) => b"",
+    };
+    let dirs = dirs.split(|b| matches!(b, b':' | b'\n' | 0)).filter(|dir| !dir.is_empty());
+    Ok(Loader {
+        family: Family::Musl(release),
+        path,
+        file: Some(file),
+        target,
+        machine,
+        release: (0, 0),
+        system_dirs: dirs.map(|dir| strings.id(dir)).collect(),
+        lib: Vec::new(),
+        platform: None,
+        subdirs: Vec::new(),
+        active: Vec::new(),
+        cache: None,
+        preload: Vec::new(),
+        package_cache: false,
+        guessed: None,
+    })
+}
+
+/// A glibc release, and whether Debian's patches are in it.
+type Told = ((u16, u16), bool);
+
+/// Release and vendor of a loader that does not tell them (before 2.33): those that the libc in its
+/// directories says of itself, or the highest version it defines.
+fn told_by_libc(view: View<'_>, dirs: &[Vec<u8>], target: Target) -> Result<Option<Told>, Need> {
+    for dir in dirs {
+        let Some(file) = file_for(view, &[&dir[..], b"libc.so.6"].concat(), target)? else {
+            continue;
+        };
+        let libc = view.interpreter(file)?;
+        let defined = || {
+            let object = view.object(file)?;
+            let versions = object.versions.defs.iter().map(|def| object.str(def.name));
+            versions.filter_map(|name| interpreter::numbers(name.strip_prefix(b"GLIBC_")?)).max()
+        };
+        return Ok(libc.release.or_else(defined).map(|release| (release, libc.debian)));
+    }
+    Ok(None)
+}
+
+/// The preload list with its comments made blank, as `elf/rtld.c` does it: every `#` is looked for
+/// from the begin of the file on, but only over as many bytes as are left behind the last comment,
+/// so that a comment may be missed.
+fn without_comments(bytes: &[u8]) -> Vec<u8> {
+    let mut text = bytes.to_vec();
+    let mut rest = text.len();
+    while let Some(at) = text[..rest].iter().position(|b| *b == b'#') {
+        rest -= at;
+        let mut here = at;
+        loop {
+            text[here] = b' ';
+            rest -= 1;
+            here += 1;
+            if rest == 0 || text.get(here).is_none_or(|b| *b == b'\n') {
+                break;
+            }
+        }
+        if rest == 0 {
+            break;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comments;
+
+    #[test]
+    fn comments_of_the_preload_list() {
+        assert_eq!(without_comments(b"/a # x\n/b"), b"/a    \n/b");
+        assert_eq!(without_comments(b"/a/b/c/d #x\n/e #y"), b"/a/b/c/d   \n/e #y");
+        assert_eq!(without_comments(b"#"), b" ");
+    }
+}

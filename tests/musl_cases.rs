@@ -1,0 +1,409 @@
+//! Differential cases for musl's rules: what linkaudit says with `--loader musl --as-ldd` must be
+//! what the real `ld-musl-x86_64.so.1 --list` says, line by line; and a root that holds another
+//! release of musl must answer under `--root` as that loader does in a chroot.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::doc_markdown,
+    unreachable_pub,
+    reason = "tests build, run and report; what they read is what they made"
+)]
+
+mod support;
+
+#[path = "support/debian.rs"]
+mod debian;
+
+use debian::Debian;
+use std::path::Path;
+use support::{Lab, Tally, clean, linkaudit, normalise, skip};
+
+const LOADER: &str = "/lib/ld-musl-x86_64.so.1";
+
+/// A file, LD_LIBRARY_PATH, LD_PRELOAD, and a text that the real answer must hold.
+type Asked = (&'static str, &'static str, &'static str, &'static str);
+
+/// A library without libc that defines the function of its name.
+fn lib(lab: &Lab, out: &str, flags: &[&str]) {
+    let stem = out.rsplit('/').next().unwrap_or(out).trim_start_matches("lib");
+    let stem = stem.split('.').next().unwrap_or(stem);
+    so(lab, out, &format!("int {stem}(void){{return 1;}}"), flags);
+}
+
+fn so(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
+    let own = ["-nostdlib", "-Wl,--no-as-needed,--allow-shlib-undefined"];
+    lab.so(out, source, &[&own, flags].concat());
+}
+
+/// A program of musl's that needs what `flags` name.
+fn exe(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
+    let here = lab.root();
+    let here = here.to_str().expect("a path in UTF-8");
+    let c = lab.write("main.c", source);
+    if let Some(dir) = Path::new(out).parent() {
+        std::fs::create_dir_all(lab.path(dir.to_str().expect("UTF-8"))).expect("a directory");
+    }
+    let mut command = clean("musl-gcc");
+    command.current_dir(lab.root()).args(["-o", out, "-Wl,--no-as-needed,--allow-shlib-undefined"]);
+    command.arg(c).args(flags.iter().map(|flag| flag.replace("$PWD", here)));
+    let output = command.output().expect("musl-gcc runs");
+    assert!(output.status.success(), "{out}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+const MAIN: &str = "int main(void){return 0;}";
+
+fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
+    if !support::has("musl-gcc") || !Path::new(LOADER).exists() {
+        return skip(&format!("musl cases: {theme}"), "needs musl-gcc (Debian: musl-tools)");
+    }
+    let lab = Lab::new();
+    build(&lab);
+    let mut tally = Tally::default();
+    let mut broken = Vec::new();
+    for (file, library_path, preload, shows) in asked {
+        let here = lab.root();
+        let here = here.to_str().expect("a path in UTF-8");
+        let (path, preload) = (library_path.replace("$PWD", here), preload.replace("$PWD", here));
+        let mut loader = clean(LOADER);
+        loader.env("LD_LIBRARY_PATH", &path).env("LD_PRELOAD", &preload);
+        let script = "exec \"$0\" --list \"$1\" 2>&1";
+        let mut sh = clean("sh");
+        sh.args(["-c", script, LOADER, file]).current_dir(lab.root());
+        let theirs = if preload.is_empty() && path.is_empty() {
+            sh.output()
+        } else {
+            // The shell itself must not be told.
+            loader.current_dir(lab.root()).args(["--list", file]).output()
+        };
+        let theirs = theirs.expect("musl's loader runs");
+        let theirs = [theirs.stdout, theirs.stderr].concat();
+        let theirs = distinct(&normalise(&String::from_utf8_lossy(&theirs)));
+        if !theirs.contains(&shows.replace("$PWD", here)) {
+            broken.push(format!("{file}: the loader does not say {shows:?}\n{theirs}"));
+        }
+        let words = ["--ld-library-path", &path, "--ld-preload", &preload, "--loader", "musl"];
+        let output = lab.linkaudit(&[&words[..], &["--as-ldd", "--format", "ldd", file]].concat());
+        let case = format!("{file} LD_LIBRARY_PATH={library_path} LD_PRELOAD={preload}");
+        tally.compare(&case, &String::from_utf8_lossy(&output.stdout), &theirs);
+    }
+    assert!(broken.is_empty(), "{theme}: cases that miss their rule\n{}", broken.join("\n"));
+    tally.finish(&format!("musl cases: {theme}"));
+}
+
+/// The text with each line once, where it stands first.
+fn distinct(text: &str) -> String {
+    let mut seen = std::collections::BTreeSet::new();
+    let lines: Vec<&str> = text.lines().filter(|line| seen.insert(*line)).collect();
+    format!("{}\n", lines.join("\n"))
+}
+
+#[test]
+fn search() {
+    let build = |lab: &Lab| {
+        for dir in ["a", "b", "c", "sub/a", "aX", "here"] {
+            lib(lab, &format!("{dir}/libfig.so"), &[]);
+        }
+        lib(lab, "libfig.so", &[]);
+        let fig = ["-La", "-l:libfig.so"];
+        let path = |rpath: &'static str| -> Vec<&'static str> { vec![fig[0], fig[1], rpath] };
+        exe(lab, "bare", MAIN, &fig);
+        exe(lab, "rpath", MAIN, &path("-Wl,--disable-new-dtags,-rpath,$PWD/b"));
+        exe(lab, "runpath", MAIN, &path("-Wl,--enable-new-dtags,-rpath,$PWD/b"));
+        exe(lab, "sub/origin", MAIN, &path("-Wl,-rpath,/x:${ORIGIN}/a"));
+        exe(lab, "plain", MAIN, &path("-Wl,-rpath,$ORIGIN/a"));
+        exe(lab, "prefix", MAIN, &path("-Wl,-rpath,$ORIGIN/aX:$ORIGINX"));
+        exe(lab, "other", MAIN, &path("-Wl,-rpath,$ORIGIN/a:$LIB"));
+        exe(lab, "empty", MAIN, &path("-Wl,-rpath,::/none:"));
+        exe(lab, "relative", MAIN, &path("-Wl,-rpath,c/:d"));
+        // Search paths of all that led to a library count, also behind one of its own.
+        lib(lab, "deep/libpear.so", &["-La", "-l:libfig.so"]);
+        lib(lab, "deep/libplum.so", &["-La", "-l:libfig.so", "-Wl,-rpath,/none"]);
+        let run = "-Wl,--enable-new-dtags,-rpath,$PWD/deep:$PWD/b";
+        exe(lab, "inherit", MAIN, &["-Ldeep", "-lpear", run]);
+        exe(lab, "behind", MAIN, &["-Ldeep", "-lplum", run]);
+        lib(lab, "here/libcwd.so", &["-La", "-l:libfig.so", "-Wl,-rpath,$ORIGIN"]);
+        exe(lab, "own", MAIN, &["-Lhere", "-lcwd", "-Wl,-rpath,$PWD/here"]);
+        lab.link("sub/origin", "linked");
+    };
+    compare(
+        "search",
+        build,
+        &[
+            ("./bare", "", "", "Error loading shared library libfig.so: No such file"),
+            ("./rpath", "", "", "libfig.so => $PWD/b/libfig.so"),
+            ("./runpath", "", "", "libfig.so => $PWD/b/libfig.so"),
+            ("./runpath", "$PWD/c", "", "libfig.so => $PWD/c/libfig.so"),
+            ("./rpath", "/none\n$PWD/c:", "", "libfig.so => $PWD/c/libfig.so"),
+            ("./bare", ":", "", "Error loading"),
+            ("./bare", "$PWD/a;$PWD/b", "", "Error loading"),
+            ("./bare", "$ORIGIN/a", "", "Error loading"),
+            ("./bare", "a/", "", "libfig.so => a//libfig.so"),
+            ("./sub/origin", "", "", "libfig.so => ./sub/a/libfig.so"),
+            ("sub/origin", "", "", "libfig.so => sub/a/libfig.so"),
+            ("plain", "", "", "libfig.so => ./a/libfig.so"),
+            ("./linked", "", "", "libfig.so => ./a/libfig.so"),
+            ("./prefix", "", "", "libfig.so => ./aX/libfig.so"),
+            ("./other", "", "", "Error loading"),
+            ("./empty", "", "", "Error loading"),
+            ("./relative", "", "", "libfig.so => c//libfig.so"),
+            ("./inherit", "", "", "libfig.so => $PWD/b/libfig.so"),
+            ("./behind", "", "", "libfig.so => $PWD/b/libfig.so"),
+            ("./own", "", "", "libfig.so => $PWD/here/libfig.so"),
+        ],
+    );
+}
+
+#[test]
+fn names() {
+    let build = |lab: &Lab| {
+        lib(lab, "d/libfig.so", &["-Wl,-soname,libreal.so.1"]);
+        lib(lab, "d/libpear.so", &[]);
+        lab.link("libpear.so", "d/libtwin.so");
+        std::fs::hard_link(lab.path("d/libpear.so"), lab.path("d/libhard.so")).expect("a link");
+        let run = "-Wl,-rpath,$PWD/d";
+        exe(lab, "soname", MAIN, &["-Ld", "-l:libfig.so", run]);
+        exe(lab, "twins", MAIN, &["-Ld", "-lpear", "-ltwin", "-lhard", run]);
+        // By path first: it has no short name until a search comes upon it.
+        so(lab, "e/libpath.so", "int p;", &["$PWD/d/libhard.so"]);
+        exe(
+            lab,
+            "path",
+            MAIN,
+            &["$PWD/d/libfig.so", "-Ld", "-lpear", "-Le", "-lpath", "-Wl,-rpath,$PWD/d:$PWD/e"],
+        );
+        for (name, soname) in [
+            ("m", "libm.so.6"),
+            ("c", "libc.so.6"),
+            ("pthread", "libpthread.so.0"),
+            ("x", "libxnet.so"),
+            ("crypt", "libcrypt.so.1"),
+            ("ld", "ld-musl-x86_64.so.1"),
+        ] {
+            so(lab, &format!("stub/lib{name}z.so"), "int z;", &[&format!("-Wl,-soname,{soname}")]);
+        }
+        exe(
+            lab,
+            "builtin",
+            MAIN,
+            &["-Lstub", "-lmz", "-lcz", "-lpthreadz", "-lxz", "-lcryptz", "-lldz"],
+        );
+        exe(lab, "glibc", MAIN, &["/lib/x86_64-linux-gnu/libc.so.6"]);
+        exe(lab, "itself", MAIN, &["-Lstub", "-lldz", "-Wl,-rpath,/lib"]);
+        // A libc under a name of its own is not loaded beside musl's.
+        std::fs::copy("/lib/x86_64-linux-gnu/libc.so.6", lab.path("d/libother.so")).expect("libc");
+        so(lab, "stub/libother.so", "int o;", &["-Wl,-soname,libother.so"]);
+        exe(lab, "foreign", MAIN, &["-Lstub", "-lother", run]);
+        let long = format!("{}.so", "n".repeat(300));
+        so(lab, "stub/liblong.so", "int l;", &[&format!("-Wl,-soname,{long}")]);
+        exe(lab, "long", MAIN, &["-Lstub", "-llong", run]);
+        lib(lab, "d/libone.so", &["-Ld", "-lpear"]);
+        lib(lab, "d/libtwo.so", &["-Ld", "-lpear", "-lone"]);
+        exe(lab, "diamond", MAIN, &["-Ld", "-ltwo", "-lone", run]);
+    };
+    compare(
+        "names",
+        build,
+        &[
+            ("./soname", "", "", "Error loading shared library libreal.so.1"),
+            ("./twins", "", "", "libpear.so => $PWD/d/libpear.so"),
+            ("./path", "", "", "libpath.so"),
+            ("./builtin", "", "", "libm.so.6 => /lib/ld-musl-x86_64.so.1"),
+            ("./builtin", "", "", "Error loading shared library libcrypt.so.1"),
+            ("./glibc", "", "", "libc.so.6 => /lib/ld-musl-x86_64.so.1"),
+            ("./itself", "", "", "/lib/ld-musl-x86_64.so.1"),
+            ("./foreign", "", "", "/lib/ld-musl-x86_64.so.1"),
+            ("./long", "", "", "Error loading shared library"),
+            ("./diamond", "", "", "libtwo.so => "),
+        ],
+    );
+}
+
+#[test]
+fn bad_files() {
+    let build = |lab: &Lab| {
+        lib(lab, "good/libfig.so", &[]);
+        lab.write("text/libfig.so", "INPUT(-lc) and some more text, longer than any ELF header is");
+        lab.write("short/libfig.so", "\x7fELF");
+        lab.write("void/libfig.so", "");
+        lab.mkdir("dir/libfig.so");
+        lab.write("file", "");
+        lab.link("loop", "loop");
+        lab.cc("rel/libfig.so", "int fig;", &["-c"], &[]);
+        for dir in ["text", "short", "void", "dir", "rel", "loop", "file", "none"] {
+            let run = format!("-Wl,-rpath,$PWD/{dir}:$PWD/good");
+            exe(lab, &format!("in_{dir}"), MAIN, &["-Lgood", "-lfig", &run]);
+        }
+        exe(lab, "static", MAIN, &["-static"]);
+    };
+    compare(
+        "bad files",
+        build,
+        &[
+            ("./in_text", "", "", "Error loading shared library libfig.so: Exec format error"),
+            ("./in_short", "", "", "Exec format error"),
+            ("./in_void", "", "", "Exec format error"),
+            ("./in_dir", "", "", "Is a directory"),
+            ("./in_rel", "", "", "Exec format error"),
+            ("./in_loop", "", "", "Symbolic link loop"),
+            ("./in_file", "", "", "libfig.so => $PWD/good/libfig.so"),
+            ("./in_none", "", "", "libfig.so => $PWD/good/libfig.so"),
+        ],
+    );
+}
+
+#[test]
+fn symbols() {
+    let build = |lab: &Lab| {
+        let run = "-Wl,-rpath,$PWD/d";
+        let source = "int odd(void);extern int data;int *p=&data;__attribute__((weak)) int w(void);
+            int lib(void){return odd()+odd()+(w?w():0);}";
+        so(lab, "d/libundef.so", source, &[]);
+        exe(lab, "undef", MAIN, &["-Ld", "-lundef", run]);
+        lab.write("v.map", "V1 { global: f; }; V2 { global: f; } V1;");
+        let source = "__asm__(\".symver f1,f@V1\\n.symver f2,f@@V2\");int f1(void){return 1;}int f2(void){return 2;}";
+        so(lab, "d/libver.so", source, &["-Wl,--version-script,v.map"]);
+        exe(lab, "versions", "int f(void);int main(void){return f();}", &["-Ld", "-lver", run]);
+        let source = "__asm__(\".symver f1,f@V1\");int f1(void){return 1;}";
+        lab.write("v1.map", "V1 { global: f; };");
+        so(lab, "n/libver.so", source, &["-Wl,--version-script,v1.map"]);
+        exe(
+            lab,
+            "hidden",
+            "int f(void);int main(void){return f();}",
+            &["-Ld", "-lver", "-Wl,-rpath,$PWD/n"],
+        );
+        so(
+            lab,
+            "d/libifunc.so",
+            "static int g(void){return 1;}static void *r(void){return g;}int i(void) __attribute__((ifunc(\"r\")));",
+            &[],
+        );
+        exe(lab, "ifunc", "int i(void);int main(void){return i();}", &["-Ld", "-lifunc", run]);
+        so(lab, "d/libdata.so", "int shared[4]={1};", &[]);
+        so(lab, "n/libdata.so", "int nothing;", &[]);
+        exe(
+            lab,
+            "copy",
+            "extern int shared[4];int main(void){return shared[0];}",
+            &["-no-pie", "-Ld", "-ldata", run],
+        );
+        exe(
+            lab,
+            "uncopied",
+            "extern int shared[4];int main(void){return shared[0];}",
+            &["-no-pie", "-Ld", "-ldata", "-Wl,-rpath,$PWD/n"],
+        );
+        so(lab, "d/libtls.so", "__thread int t=1;", &[]);
+        exe(lab, "tls", "extern __thread int t;int main(void){return t;}", &["-Ld", "-ltls", run]);
+        exe(
+            lab,
+            "notls",
+            "extern __thread int t;int main(void){return t;}",
+            &["-Ld", "-ltls", "-Wl,-rpath,/none"],
+        );
+        so(lab, "d/libsysv.so", "int s(void){return 1;}", &["-Wl,--hash-style=sysv"]);
+        exe(lab, "sysv", "int s(void);int main(void){return s();}", &["-Ld", "-lsysv", run]);
+        so(
+            lab,
+            "d/libprot.so",
+            "__attribute__((visibility(\"protected\"))) int q(void){return 1;}int u(void){return q();}",
+            &[],
+        );
+        exe(
+            lab,
+            "protected",
+            "int q(void);int u(void);int main(void){return q()+u();}",
+            &["-Ld", "-lprot", run],
+        );
+        so(lab, "d/libodd.so", "int odd(void){return 1;}int data;", &[]);
+    };
+    compare(
+        "symbols",
+        build,
+        &[
+            ("./undef", "", "", "Error relocating $PWD/d/libundef.so: odd: symbol not found"),
+            ("./undef", "", "$PWD/d/libodd.so", "libundef.so"),
+            ("./versions", "", "", "libver.so"),
+            ("./hidden", "", "", "f: symbol not found"),
+            ("./ifunc", "", "", "i: symbol not found"),
+            ("./copy", "", "", "libdata.so"),
+            ("./uncopied", "", "", "shared: symbol not found"),
+            ("./tls", "", "", "libtls.so"),
+            ("./notls", "", "", "t: symbol not found"),
+            ("./sysv", "", "", "libsysv.so"),
+            ("./protected", "", "", "libprot.so"),
+        ],
+    );
+}
+
+#[test]
+fn preload() {
+    let build = |lab: &Lab| {
+        lib(lab, "d/libfig.so", &[]);
+        lib(lab, "d/libpre.so", &["-Ld", "-lfig"]);
+        exe(lab, "bare", MAIN, &[]);
+        exe(lab, "run", MAIN, &["-Ld", "-lfig", "-Wl,-rpath,$PWD/d"]);
+    };
+    compare(
+        "preload",
+        build,
+        &[
+            ("./bare", "", "$PWD/d/libfig.so", "$PWD/d/libfig.so => $PWD/d/libfig.so"),
+            ("./bare", "", "none.so:$PWD/d/libfig.so", "libfig.so"),
+            ("./run", "", "libfig.so", "libfig.so => $PWD/d/libfig.so"),
+            ("./run", "", "$PWD/d/libfig.so", "libfig.so"),
+            ("./bare", "$PWD/d", "libfig.so libpre.so", "libpre.so"),
+            ("./bare", "", "$PWD/d/libpre.so", "Error loading shared library libfig.so"),
+        ],
+    );
+}
+
+#[test]
+fn root_of_another_release() {
+    if !support::has("musl-gcc") {
+        return skip("musl cases: root", "needs musl-gcc (Debian: musl-tools)");
+    }
+    let chroot = clean("chroot").args(["/", "true"]).status();
+    if !chroot.is_ok_and(|status| status.success()) {
+        return skip("debian_roots", "needs root for chroot");
+    }
+    let packages = Debian::new("trixie", "amd64").and_then(|debian| debian.fetch(&["musl"]));
+    let packages = match packages {
+        Ok(packages) => packages,
+        Err(reason) => return skip("musl cases: root", &reason),
+    };
+    let lab = Lab::new();
+    let root = lab.path("r");
+    let musl = |path: &&std::path::PathBuf| path.to_string_lossy().contains("/musl_");
+    let musl: Vec<_> = packages.iter().filter(musl).cloned().collect();
+    debian::unpack_merged(&musl, &root).expect("a package that unpacks");
+    let source = "int open64(void),stat64(void),fopen64(void),nope64(void),readdir64_r(void);
+        int fig(void){return open64()+stat64()+fopen64()+nope64()+readdir64_r();}";
+    so(&lab, "r/srv/lib/libfig.so", source, &[]);
+    exe(&lab, "r/opt/app", MAIN, &["-Lr/srv/lib", "-lfig"]);
+    exe(&lab, "r/opt/path", MAIN, &["-Lr/srv/lib", "-lfig", "-Wl,-rpath,$ORIGIN/../srv/lib"]);
+    let mut tally = Tally::default();
+    for (list, name) in [
+        (None, "/opt/app"),
+        (None, "/opt/path"),
+        (Some("/usr/lib\n/srv/lib\n"), "/opt/app"),
+        (Some(""), "/opt/path"),
+    ] {
+        if let Some(list) = list {
+            lab.write("r/etc/ld-musl-x86_64.path", list);
+        }
+        let output = clean("chroot").arg(&root).args([LOADER, "--list", name]).output();
+        let output = output.expect("chroot runs");
+        let theirs = [output.stdout, output.stderr].concat();
+        let theirs = distinct(&normalise(&String::from_utf8_lossy(&theirs)));
+        let mut command = linkaudit();
+        command.arg("--root").arg(&root).args(["--as-ldd", "--format", "ldd", name]);
+        let output = command.output().expect("linkaudit runs");
+        let ours = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(theirs.contains("ld-musl"), "{theirs}");
+        tally.compare(&format!("{name} with {list:?}"), &ours, &theirs);
+    }
+    tally.finish("musl cases: a root with musl 1.2.5");
+}
