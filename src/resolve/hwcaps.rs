@@ -15,18 +15,21 @@ pub fn active(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<&'static 
     if release < SUBDIRS {
         return Vec::new();
     }
-    // x86-64-v4 comes first; level 1 activates none.
-    let skip = machine.hwcaps.len().saturating_sub(usize::from(cpu.x86_level).saturating_sub(1));
+    // x86-64-v4 comes first; level 1 activates none. Nothing is known of processors of others.
+    let level = if is_x86(machine) { usize::from(cpu.x86_level) } else { 1 };
+    let skip = machine.hwcaps.len().saturating_sub(level.saturating_sub(1));
     machine.hwcaps[skip..].to_vec()
 }
 
-/// `$PLATFORM` and the last part of legacy subdirectories.
+/// True for x86-64 and x32, whose processors [`Cpu`] tells apart.
+fn is_x86(machine: Machine) -> bool {
+    matches!(machine.name, "x86_64" | "x32")
+}
+
+/// `$PLATFORM` and the last part of legacy subdirectories. Where the kernel's word depends on the
+/// processor (`v7l`, `power9`, `z15`) there is none, and an entry with the token is dropped.
 pub fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
-    match machine.name {
-        "x86_64" | "x32" => Some(cpu.platform.unwrap_or("x86_64")),
-        "i386" => Some("i686"),
-        _ => None,
-    }
+    cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
 /// All subdirectories in the order in which they are tried, each with its slash at the end; the
@@ -51,7 +54,7 @@ fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
         "i386" => vec!["sse2"],
         _ => Vec::new(),
     };
-    if cpu.avx512_1 && matches!(machine.name, "x86_64" | "x32") {
+    if cpu.avx512_1 && is_x86(machine) {
         names.push("avx512_1");
     }
     names.extend(platform(machine, cpu));

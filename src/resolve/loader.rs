@@ -157,7 +157,8 @@ impl Loaders {
         target: Target,
         machine: Machine,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
-        let key = (path, Target { flags: 0, ..target });
+        let target = machine.canonical(target);
+        let key = (path, target);
         if let Some(known) = self.by_path.get(&key) {
             return Ok(*known);
         }
@@ -221,7 +222,7 @@ fn read(
     let mut guessed = None;
     let mut dirs = own.system_dirs.clone();
     if dirs.is_empty() {
-        dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
+        dirs = machine.dirs.iter().map(|dir| dir.as_bytes().to_vec()).collect();
         guessed = Some("the loader's default directories are guessed");
     }
     Ok(Ok(Loader {
