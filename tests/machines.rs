@@ -14,14 +14,20 @@
 
 mod support;
 
+#[path = "machines/abi.rs"]
+mod abi;
 #[path = "machines/classes.rs"]
 mod classes;
 #[path = "machines/facts.rs"]
 mod facts;
+#[path = "machines/forge.rs"]
+mod forge;
 #[path = "machines/packages.rs"]
 mod packages;
 #[path = "machines/readelf.rs"]
 mod readelf;
+#[path = "machines/tables.rs"]
+mod tables;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -214,3 +214,34 @@ pub fn name(header: &Header) -> String {
 pub fn is_device(machine: u16) -> bool {
     matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, all};
+
+    #[test]
+    fn no_object_has_two_rows() {
+        let targets = all().iter().flat_map(|row| {
+            row.flags.values.iter().flat_map(move |flags| {
+                row.numbers.iter().map(move |machine| Target {
+                    is_64: row.is_64,
+                    big: row.big,
+                    machine: *machine,
+                    flags: *flags,
+                    machine_first: false,
+                })
+            })
+        });
+        let mut seen = 0;
+        for target in targets {
+            let holds = |row: &&super::Machine| {
+                row.numbers.contains(&target.machine)
+                    && (row.is_64, row.big) == (target.is_64, target.big)
+                    && row.flags.hold(target.flags)
+            };
+            assert_eq!(all().iter().filter(holds).count(), 1, "{target:?}");
+            seen += 1;
+        }
+        assert!(seen > 60, "{seen} of them");
+    }
+}
