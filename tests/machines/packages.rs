@@ -1,5 +1,6 @@
 //! Debian's cross packages: fetched, unpacked below `target`, and their shared objects listed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -61,17 +62,43 @@ const GCC: &[&str] = &[
     "x32",
 ];
 
+/// The libraries of one machine.
+#[derive(Default)]
+pub(crate) struct Machine {
+    pub(crate) files: Vec<PathBuf>,
+}
+
+impl Machine {
+    /// The file whose name begins so.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        let found = self.files.iter().find(|path| {
+            path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name))
+        });
+        found.unwrap_or_else(|| panic!("no {name} among {:?}", self.files)).clone()
+    }
+}
+
+/// The emulator of a machine, by qemu's name.
+pub(crate) fn emulator(name: &str) -> PathBuf {
+    cache().join(format!("tree/usr/bin/qemu-{name}-static"))
+}
+
+fn cache() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("cross-packages")
+}
+
 /// Tests of one run share what one of them has fetched.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The shared objects of all packages; nothing if they cannot be had.
 pub(crate) fn files(test: &str) -> Option<Vec<PathBuf>> {
     let guard = ONE_AT_A_TIME.lock();
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cross-packages");
+    let dir = cache();
     let done = dir.join("unpacked");
     if !done.exists() {
         let names: Vec<String> = LIBC
             .iter()
+            .chain(&["qemu-user-static"])
             .map(|name| (*name).to_owned())
             .chain(GCC.iter().flat_map(|arch| {
                 let gcc = match *arch {
@@ -104,6 +131,14 @@ pub(crate) fn files(test: &str) -> Option<Vec<PathBuf>> {
 fn fetch(dir: &Path, names: &[String]) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     std::fs::create_dir_all(dir).map_err(io)?;
+    // Not every release has the packages of every machine.
+    let known = clean("apt-cache").arg("pkgnames").output().map_err(io)?.stdout;
+    let known = String::from_utf8_lossy(&known).into_owned();
+    let known: BTreeSet<&str> = known.lines().collect();
+    let names: Vec<&String> = names.iter().filter(|name| known.contains(name.as_str())).collect();
+    if names.is_empty() {
+        return Err("apt-cache knows none of them".to_owned());
+    }
     let output =
         clean("apt-get").current_dir(dir).arg("download").args(names).output().map_err(io)?;
     if !output.status.success() {
