@@ -69,7 +69,13 @@ const NAMES: &[Names] = &[
         "TLS_DTPMOD64 TLS_DTPREL64 TLS_TPREL64",
         "NONE 64",
     ),
-    names("R_LARCH_", "RELATIVE IRELATIVE", "JUMP_SLOT", "", "NONE 64 TLS_DTPMOD64 TLS_TPREL64"),
+    names(
+        "R_LARCH_",
+        "RELATIVE IRELATIVE",
+        "JUMP_SLOT",
+        "",
+        "NONE 64 TLS_DTPMOD64 TLS_DTPREL64 TLS_TPREL64",
+    ),
     names(
         "R_PPC_",
         "NONE RELATIVE IRELATIVE",

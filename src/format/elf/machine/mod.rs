@@ -192,11 +192,6 @@ pub fn of(target: Target) -> Option<&'static Machine> {
     })
 }
 
-/// All rows.
-pub fn all() -> &'static [Machine] {
-    table::MACHINES
-}
-
 /// The name of a machine for reports: the row's, else its number.
 pub fn name(header: &Header) -> String {
     match (of(header.target()), elf::Machine(header.machine)) {
@@ -217,11 +212,12 @@ pub fn is_device(machine: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Target, all};
+    use super::Target;
+    use super::table::MACHINES;
 
     #[test]
     fn no_object_has_two_rows() {
-        let targets = all().iter().flat_map(|row| {
+        let targets = MACHINES.iter().flat_map(|row| {
             row.flags.values.iter().flat_map(move |flags| {
                 row.numbers.iter().map(move |machine| Target {
                     is_64: row.is_64,
@@ -239,7 +235,7 @@ mod tests {
                     && (row.is_64, row.big) == (target.is_64, target.big)
                     && row.flags.hold(target.flags)
             };
-            assert_eq!(all().iter().filter(holds).count(), 1, "{target:?}");
+            assert_eq!(MACHINES.iter().filter(holds).count(), 1, "{target:?}");
             seen += 1;
         }
         assert!(seen > 60, "{seen} of them");
