@@ -5,7 +5,7 @@
 
 use super::lookup::{Route, Scope, Winner, wanted};
 use super::{Abort, Binding, Report};
-use crate::format::elf::machine::LookupClass;
+use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::{Query, Wanted, binds_local};
 use crate::format::elf::{Object, RefKind, hash};
@@ -24,13 +24,10 @@ const NO_ASSERT: (u16, u16) = (2, 41);
 /// The glibc release whose loader takes over the program's allocator.
 const ALLOCATOR: (u16, u16) = (2, 31);
 
-/// The first version of libc's allocator on a machine (`shlib-versions`).
+/// The first version of libc's allocator on a machine.
 pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
-    match object.map(|object| (elf::Machine(object.header.machine), object.header.is_64)) {
-        Some((elf::EM_X86_64, true)) => b"GLIBC_2.2.5",
-        Some((elf::EM_X86_64, false)) => b"GLIBC_2.16",
-        _ => b"GLIBC_2.0",
-    }
+    let row = object.and_then(|object| machine::of(object.header.target()));
+    row.map_or("GLIBC_2.0", |row| row.oldest).as_bytes()
 }
 
 /// One root as relocation sees it.
@@ -252,7 +249,7 @@ fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
             version: if object.versions.has_versym { s.versym & 0x7fff } else { 0 },
             weak: bind == elf::STB_WEAK,
             protected: elf::SymbolVisibility(s.visibility) == elf::STV_PROTECTED,
-            canonical: s.value != 0 && s.section == elf::SHN_UNDEF.0 && s.kind == elf::STT_FUNC.0,
+            canonical: s.is_canonical(),
             size: s.size,
         });
     }

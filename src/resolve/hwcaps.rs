@@ -15,24 +15,25 @@ pub fn active(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<&'static 
     if release < SUBDIRS {
         return Vec::new();
     }
-    let first = match machine.name {
+    let first = if is_x86(machine) {
         // x86-64-v4 comes first; level 1 activates none.
-        "x86_64" | "x32" => {
-            let levels = usize::from(cpu.x86_level).saturating_sub(1);
-            Some(machine.hwcaps.len().saturating_sub(levels))
-        }
-        _ => machine.hwcaps.iter().position(|name| Some(*name) == cpu.named),
+        let levels = usize::from(cpu.x86_level).saturating_sub(1);
+        Some(machine.hwcaps.len().saturating_sub(levels))
+    } else {
+        machine.hwcaps.iter().position(|name| Some(*name) == cpu.named)
     };
     first.map_or(Vec::new(), |first| machine.hwcaps[first..].to_vec())
 }
 
-/// `$PLATFORM` and the last part of legacy subdirectories.
+/// True for x86-64 and x32, whose processors [`Cpu`] tells apart.
+fn is_x86(machine: Machine) -> bool {
+    matches!(machine.name, "x86_64" | "x32")
+}
+
+/// `$PLATFORM` and the last part of legacy subdirectories. Where the kernel's word depends on the
+/// processor (`v7l`, `power9`, `z15`) there is none, and an entry with the token is dropped.
 pub fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
-    match machine.name {
-        "x86_64" | "x32" => Some(cpu.platform.unwrap_or("x86_64")),
-        "i386" => Some("i686"),
-        _ => None,
-    }
+    cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
 /// All subdirectories in the order in which they are tried, each with its slash at the end; the
@@ -57,7 +58,7 @@ fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
         "i386" => vec!["sse2"],
         _ => Vec::new(),
     };
-    if cpu.avx512_1 && matches!(machine.name, "x86_64" | "x32") {
+    if cpu.avx512_1 && is_x86(machine) {
         names.push("avx512_1");
     }
     names.extend(platform(machine, cpu));

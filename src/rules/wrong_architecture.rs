@@ -38,8 +38,10 @@ the other one.
 
 ## Limits
 
-Class and machine are compared as the loader compares them: a soft-float and a hard-float ARM
-library are not told apart.
+Class, machine and ABI are compared as the loader compares them: RISC-V libraries of another float
+ABI, MIPS libraries of another ABI or NaN encoding and ppc64 libraries of another ELF ABI are passed
+over. At an ARM library of the other float ABI the loader stops, which is `bad-library-file`. The
+floating-point ABI in the PT_MIPS_ABIFLAGS of MIPS objects is not looked at.
 ";
 
 fn check(context: &Context<'_>) -> Findings {

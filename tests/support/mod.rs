@@ -16,6 +16,7 @@ pub const MAY_SKIP: &[(&str, &str)] = &[
     ("cache_in_a_mount_namespace", "needs a private /etc: root and unshare(CLONE_NEWNS)"),
     ("debian_roots", "needs root for chroot"),
     ("nix_store", "needs root to create /nix"),
+    ("emulated_loaders", "needs root to chroot"),
 ];
 
 /// Reports a skipped test. Under `LINKAUDIT_NO_SKIP=1` this panics unless `name` is in [`MAY_SKIP`].

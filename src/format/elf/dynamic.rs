@@ -4,8 +4,12 @@
 use super::NeedKind;
 use super::header::Header;
 use super::header::endian;
+use super::machine;
 use object::elf;
 use object::read::elf::{Dyn, FileHeader};
+
+/// `DT_MIPS_XHASH` of glibc's elf.h, which the object crate has not.
+const DT_MIPS_XHASH: elf::DynamicTag = elf::DynamicTag(0x7000_0036);
 
 /// Values of the tags that matter, addresses not yet turned into offsets.
 #[derive(Default, Debug)]
@@ -18,6 +22,7 @@ pub(super) struct Dynamic {
     pub(super) strsz: Option<u64>,
     pub(super) symtab: Option<u64>,
     pub(super) hash: Option<u64>,
+    /// DT_GNU_HASH, or on MIPS DT_MIPS_XHASH.
     pub(super) gnu_hash: Option<u64>,
     pub(super) versym: Option<u64>,
     pub(super) verneed: Option<u64>,
@@ -38,12 +43,24 @@ pub(super) struct Dynamic {
     pub(super) relr: bool,
     pub(super) flags: u64,
     pub(super) flags_1: u64,
+    /// What describes the global offset table of a MIPS object.
+    pub(super) got: Option<Got>,
     pub(super) symbolic_tag: bool,
     pub(super) bind_now_tag: bool,
     /// All addresses, to know where a table ends: where the next one starts.
     pub(super) addresses: Vec<u64>,
     /// DT_NULL was there.
     pub(super) terminated: bool,
+}
+
+/// DT_PLTGOT and the MIPS tags about it.
+#[derive(Default, Debug, Clone, Copy)]
+pub(super) struct Got {
+    pub(super) address: Option<u64>,
+    /// DT_MIPS_LOCAL_GOTNO, DT_MIPS_GOTSYM and DT_MIPS_SYMTABNO.
+    pub(super) local: u64,
+    pub(super) first: u64,
+    pub(super) symbols: u64,
 }
 
 /// Sizes of table entries of one class, in bytes.
@@ -65,7 +82,8 @@ impl Dynamic {
     fn parse_as<H: FileHeader<Endian = object::Endianness>>(header: &Header, bytes: &[u8]) -> Self {
         let e = endian(header.big);
         let count = bytes.len() / size_of::<H::Dyn>();
-        let mut out = Self::default();
+        let mips = machine::of(header.target()).is_some_and(|row| row.is_mips);
+        let mut out = Self { got: mips.then(Got::default), ..Self::default() };
         let sizes = Sizes {
             rela: size_of::<H::Rela>() as u64,
             rel: size_of::<H::Rel>() as u64,
@@ -80,9 +98,29 @@ impl Dynamic {
                 out.terminated = true;
                 break;
             }
-            out.take(tag, value, &sizes);
+            if !out.take_mips(tag, value) {
+                out.take(tag, value, &sizes);
+            }
         }
         out
+    }
+
+    /// Takes a tag that means something else, or anything at all, only on MIPS; false for all others.
+    fn take_mips(&mut self, tag: elf::DynamicTag, value: u64) -> bool {
+        let Some(got) = &mut self.got else { return false };
+        match tag {
+            elf::DT_MIPS_LOCAL_GOTNO => got.local = value,
+            elf::DT_MIPS_GOTSYM => got.first = value,
+            elf::DT_MIPS_SYMTABNO => got.symbols = value,
+            elf::DT_PLTGOT => {
+                got.address = Some(value);
+                self.address(value);
+            }
+            elf::DT_GNU_HASH => {}
+            DT_MIPS_XHASH => self.gnu_hash = Some(self.address(value)),
+            _ => return false,
+        }
+        true
     }
 
     fn take(&mut self, tag: elf::DynamicTag, value: u64, sizes: &Sizes) {

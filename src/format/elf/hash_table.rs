@@ -18,11 +18,32 @@ pub(super) enum HashTable {
         /// From the word of symbol `base` on.
         chains: Range<usize>,
         base: u32,
+        /// MIPS: the symbols that `base` and the next ones stand for.
+        translation: Option<Range<usize>>,
     },
     Sysv {
         buckets: Range<usize>,
         chains: Range<usize>,
+        width: Width,
     },
+}
+
+/// How wide the words of a SysV table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    /// 32 bits.
+    Four,
+    /// 64 bits (alpha and 64-bit s390).
+    Eight,
+}
+
+impl Width {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
 }
 
 /// The Bloom filter of a GNU hash table, or what stands for it in an object without one. A scope
@@ -86,7 +107,7 @@ impl Tables {
     /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
     pub(super) fn unhashed_end(&self) -> u32 {
         match &self.hash {
-            HashTable::Gnu { base, buckets, .. } if self.any_bucket(buckets) => {
+            HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
                 (*base).min(self.count)
             }
             _ => self.count,
@@ -101,6 +122,24 @@ impl Tables {
         let at = range.start.checked_add(index.checked_mul(4)?)?;
         let raw = self.bytes.get(at..at + 4).filter(|_| at + 4 <= range.end)?.try_into().ok()?;
         Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
+    }
+
+    /// A word of a SysV table; one that no symbol index can be counts as absent.
+    fn index_at(&self, range: &Range<usize>, index: usize, width: Width) -> Option<u32> {
+        if width == Width::Four {
+            return self.u32_at(range, index);
+        }
+        let (high, low) = (self.u32_at(range, 2 * index)?, self.u32_at(range, 2 * index + 1)?);
+        let (high, low) = if self.big { (high, low) } else { (low, high) };
+        (high == 0).then_some(low)
+    }
+
+    /// The symbol that a word of the GNU chains stands for.
+    fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
+        match translation {
+            None => Some(symbol),
+            Some(table) => self.u32_at(table, symbol.checked_sub(base)? as usize),
+        }
     }
 
     /// Validates the hash table and counts the symbols.
@@ -165,18 +204,34 @@ impl Tables {
             .and_then(|size| bloom_end.checked_add(size))
             .filter(|end| *end <= range.end)
             .ok_or(short)?;
+        let (chains, translation) = match self.mips_symbols {
+            None => (buckets_end..range.end, None),
+            // One table has a word for each symbol from `base` on, and so has the other.
+            Some(count) => {
+                let size = (count.saturating_sub(base) as usize).checked_mul(4).ok_or(short)?;
+                let middle = buckets_end.checked_add(size).ok_or(short)?;
+                let end = middle.checked_add(size).filter(|end| *end <= range.end).ok_or(short)?;
+                (buckets_end..middle, Some(middle..end))
+            }
+        };
         Ok(HashTable::Gnu {
             bloom: range.start + 16..bloom_end,
             shift,
             buckets: bloom_end..buckets_end,
-            chains: buckets_end..range.end,
+            chains,
             base,
+            translation,
         })
     }
 
     /// The number of symbols by the end of the last chain; nothing if no symbol is hashed.
     fn gnu_count(&self) -> Option<u32> {
-        let HashTable::Gnu { buckets, chains, base, .. } = &self.hash else { return None };
+        let HashTable::Gnu { buckets, chains, base, translation, .. } = &self.hash else {
+            return None;
+        };
+        if translation.is_some() {
+            return self.mips_symbols;
+        }
         let last = self.bytes[buckets.clone()].chunks_exact(4).map(|w| self.to_u32(w)).max()?;
         if last == 0 {
             return None;
@@ -190,23 +245,26 @@ impl Tables {
 
     fn sysv_table(&self, range: &Range<usize>) -> Result<(HashTable, u32), &'static str> {
         let short = "ends before its own header says";
-        let bucket_count = self.u32_at(range, 0).ok_or(short)?;
-        let chain_count = self.u32_at(range, 1).ok_or(short)?;
+        let width = if self.wide_hash { Width::Eight } else { Width::Four };
+        let bucket_count = self.index_at(range, 0, width).ok_or(short)?;
+        let chain_count = self.index_at(range, 1, width).ok_or(short)?;
         let end = |start: usize, count: u32| {
             (count as usize)
-                .checked_mul(4)
+                .checked_mul(width.bytes())
                 .and_then(|size| start.checked_add(size))
                 .filter(|end| *end <= range.end)
                 .ok_or(short)
         };
-        let buckets_end = end(range.start + 8, bucket_count)?;
+        let buckets_start = range.start + 2 * width.bytes();
+        let buckets_end = end(buckets_start, bucket_count)?;
         let chains_end = end(buckets_end, chain_count)?;
         if bucket_count == 0 {
             return Ok((HashTable::None, chain_count));
         }
         let hash = HashTable::Sysv {
-            buckets: range.start + 8..buckets_end,
+            buckets: buckets_start..buckets_end,
             chains: buckets_end..chains_end,
+            width,
         };
         Ok((hash, chain_count))
     }
@@ -214,13 +272,15 @@ impl Tables {
     /// Calls `visit` for every symbol that the GNU hash table lists, with its hash less the lowest
     /// bit; answers false if the object has no such table.
     pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
-        let HashTable::Gnu { chains, base, .. } = &self.hash else { return false };
+        let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
         for (place, word) in self.bytes[chains.clone()].chunks_exact(4).enumerate() {
             let symbol = base.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
             if symbol >= self.count {
                 break;
             }
-            visit(self.to_u32(word) & !1, symbol);
+            if let Some(symbol) = self.translate(translation.as_ref(), *base, symbol) {
+                visit(self.to_u32(word) & !1, symbol);
+            }
         }
         true
     }
@@ -243,6 +303,7 @@ impl Tables {
         buckets: &Range<usize>,
         chains: &Range<usize>,
         base: u32,
+        translation: Option<&Range<usize>>,
         hash: u32,
         visit: &mut impl FnMut(u32) -> Step,
     ) -> Option<Candidate> {
@@ -255,7 +316,8 @@ impl Tables {
         loop {
             let word = self.word(chains, symbol.checked_sub(base)? as usize)?;
             if (word ^ hash) >> 1 == 0
-                && let Step::Take(candidate) = visit(symbol)
+                && let Some(translated) = self.translate(translation, base, symbol)
+                && let Step::Take(candidate) = visit(translated)
             {
                 return Some(candidate);
             }
@@ -270,20 +332,21 @@ impl Tables {
         &self,
         buckets: &Range<usize>,
         chains: &Range<usize>,
+        width: Width,
         hash: u32,
         visit: &mut impl FnMut(u32) -> Step,
     ) -> Option<Candidate> {
-        let count = buckets.len() / 4;
-        let mut symbol = self.word(buckets, hash as usize % count.max(1))?;
+        let count = buckets.len() / width.bytes();
+        let mut symbol = self.index_at(buckets, hash as usize % count.max(1), width)?;
         // A chain that is longer than the table runs in a circle.
-        for _ in 0..=chains.len() / 4 {
+        for _ in 0..=chains.len() / width.bytes() {
             if symbol == 0 {
                 return None;
             }
             if let Step::Take(candidate) = visit(symbol) {
                 return Some(candidate);
             }
-            symbol = self.word(chains, symbol as usize)?;
+            symbol = self.index_at(chains, symbol as usize, width)?;
         }
         None
     }

@@ -1,6 +1,7 @@
 //! The ELF header, and the checks that glibc makes of it before it maps a file
 //! (`elf/dl-load.c`, `open_verify`). It does not judge segments or tables.
 
+use super::machine::{self, IdentRules};
 use object::{Endianness, elf};
 
 /// The first bytes of any file that a loader may be led to, kept to answer what it would say.
@@ -70,7 +71,11 @@ pub enum Verdict {
 impl Target {
     /// True if objects of both targets can be in one process.
     pub fn links_with(self, other: Self) -> bool {
-        (self.is_64, self.big, self.machine) == (other.is_64, other.big, other.machine)
+        (self.is_64, self.big) == (other.is_64, other.big)
+            && match machine::of(self) {
+                Some(row) => row.takes(other.machine, other.flags),
+                None => self.machine == other.machine,
+            }
     }
 }
 
@@ -97,13 +102,18 @@ impl Ident {
         if ident[4] != class {
             return Verdict::WrongClass;
         }
+        let row = machine::of(target);
         let foreign = || {
             let raw = [ident[18], ident[19]];
             let machine =
                 if target.big { u16::from_be_bytes(raw) } else { u16::from_le_bytes(raw) };
-            machine != target.machine
+            match row {
+                Some(row) => !row.is_number(machine),
+                None => machine != target.machine,
+            }
         };
-        let fault = Self::fault(ident, target);
+        let rules = row.map_or(IdentRules::PLAIN, |row| row.ident);
+        let fault = Self::fault(ident, target, rules);
         match fault {
             Some(_) if target.machine_first && foreign() => Verdict::WrongMachine,
             Some(text) => Verdict::Fatal(text),
@@ -112,7 +122,7 @@ impl Ident {
     }
 
     /// The fault of an e_ident of the right class, in the order of the loader's checks.
-    fn fault(ident: &[u8; 20], target: Target) -> Option<&'static str> {
+    fn fault(ident: &[u8; 20], target: Target, rules: IdentRules) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {
             return Some(if target.big {
@@ -124,11 +134,13 @@ impl Ident {
         if ident[6] != elf::EV_CURRENT.0 {
             return Some("ELF file version ident does not match current one");
         }
-        // sysdeps/gnu/ldsodefs.h: GNU may use ABI versions below LIBC_ABI_MAX, System V only 0.
-        if ident[7] != elf::ELFOSABI_SYSV.0 && ident[7] != elf::ELFOSABI_GNU.0 {
-            return Some("ELF file OS ABI invalid");
-        }
-        if ident[8] != 0 && !(ident[7] == elf::ELFOSABI_GNU.0 && ident[8] < LIBC_ABI_MAX) {
+        let below = match elf::OsAbi(ident[7]) {
+            elf::ELFOSABI_SYSV => rules.below.0,
+            elf::ELFOSABI_GNU => rules.below.1,
+            other if rules.osabi == Some(other) => 1,
+            _ => return Some("ELF file OS ABI invalid"),
+        };
+        if ident[8] != 0 && ident[8] >= below {
             return Some("ELF file ABI version invalid");
         }
         ident[9..16].iter().any(|b| *b != 0).then_some("nonzero padding in e_ident")
@@ -139,9 +151,6 @@ impl Ident {
 pub(super) fn endian(big: bool) -> Endianness {
     if big { Endianness::Big } else { Endianness::Little }
 }
-
-/// `LIBC_ABI_MAX` of glibc 2.36 (`libc-abis`): default, unique, ifunc-IRELA, absolute.
-const LIBC_ABI_MAX: u8 = 4;
 
 impl Header {
     /// Reads the header from the first bytes of a file; nothing if class or byte order are unknown
@@ -194,10 +203,19 @@ impl Header {
         if ident != Verdict::Accepted {
             return ident;
         }
+        let row = machine::of(target);
+        if row.is_some_and(|row| !row.valid_flags(self.flags)) {
+            return Verdict::Fatal("internal error");
+        }
         if self.version != u32::from(elf::EV_CURRENT.0) {
             return Verdict::Fatal("ELF file version does not match current one");
         }
-        if !self.machine_matches(target) {
+        // elf_machine_matches_host
+        let matches = match row {
+            Some(row) => row.takes(self.machine, self.flags),
+            None => self.machine == target.machine,
+        };
+        if !matches {
             return Verdict::WrongMachine;
         }
         if self.kind != elf::ET_DYN.0 && self.kind != elf::ET_EXEC.0 {
@@ -210,11 +228,6 @@ impl Header {
             return Verdict::Fatal("cannot read file data");
         }
         Verdict::Accepted
-    }
-
-    /// `elf_machine_matches_host` of the loader for `target`.
-    fn machine_matches(&self, target: Target) -> bool {
-        self.machine == target.machine
     }
 
     /// Size of one program header of this class, in bytes.

@@ -14,7 +14,7 @@ const MOST: u64 = 16 << 20;
 /// What was found in a loader binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreter {
-    /// The first run of search directories, each with its slash at the end.
+    /// The longest run of search directories, each with its slash at the end.
     pub system_dirs: Vec<Vec<u8>>,
     /// The path of ld.so.cache.
     pub cache: Option<Vec<u8>>,
@@ -42,15 +42,10 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     let mut after_lib = false;
     let (mut is_musl, mut musl) = (false, None);
     for text in bytes.split(|b| *b == 0) {
-        let is_dir = text.len() > 1
-            && text.len() < 4096
-            && text.starts_with(b"/")
-            && text.ends_with(b"/")
-            && text.iter().all(u8::is_ascii_graphic);
-        if is_dir {
-            run.push(text.to_vec());
-        } else if out.system_dirs.is_empty() && !run.is_empty() {
-            out.system_dirs = std::mem::take(&mut run);
+        if let Some(dir) = directory(text, run.is_empty()) {
+            run.push(dir.to_vec());
+        } else {
+            take_longer(&mut out.system_dirs, &mut run);
         }
         if text.starts_with(b"/") && text.is_ascii() {
             if text.ends_with(b"/ld.so.cache") {
@@ -76,11 +71,9 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     if is_musl {
         out.musl = Some(musl.unwrap_or_default());
     }
-    if out.system_dirs.is_empty() {
-        out.system_dirs = run;
-    }
+    take_longer(&mut out.system_dirs, &mut run);
     if out.lib.is_none() {
-        out.lib = out.system_dirs.first().map(|dir| lib_of(dir));
+        out.lib = out.system_dirs.first().map(|dir| lib_of(dir, bytes));
     }
     out
 }
@@ -93,9 +86,40 @@ fn three_numbers(text: &[u8]) -> Option<(u16, u16, u16)> {
     numbers.next().is_none().then_some(release)
 }
 
-/// `$LIB` as glibc's own Makefile makes it of slibdir: its last component.
-fn lib_of(dir: &[u8]) -> Vec<u8> {
-    dir.trim_ascii().split(|b| *b == b'/').rfind(|part| !part.is_empty()).unwrap_or(b"lib").to_vec()
+/// Keeps the longer list; the array may be there twice, one of them behind something that ends in
+/// the bytes of a path.
+fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
+    let run = std::mem::take(run);
+    if run.len() > best.len() {
+        *best = run;
+    }
+}
+
+/// The search directory that `text` is. In front of the `first` of a run something else may stand
+/// without a NUL between: code, or a length whose last byte is not zero in a big byte order.
+fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
+    let is_path = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=@:,~%^".contains(b);
+    let start = text.iter().rposition(|b| first && !is_path(b)).map_or(0, |at| at + 1);
+    let dir = &text[start..];
+    let is_dir = (5..4096).contains(&dir.len())
+        && dir.starts_with(b"/")
+        && dir.ends_with(b"/")
+        && dir.iter().all(is_path)
+        && !dir.windows(2).any(|pair| pair == b"//");
+    is_dir.then_some(dir)
+}
+
+/// `$LIB` where it does not follow its token: the longest string of the loader that begins with
+/// `lib` and is the end of its first directory, else what glibc's own Makefile makes of slibdir.
+fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
+    let dir = dir.strip_suffix(b"/").unwrap_or(dir);
+    let is_end = |text: &&[u8]| {
+        let before = dir.strip_suffix(*text);
+        text.starts_with(b"lib") && before.is_some_and(|before| before.ends_with(b"/"))
+    };
+    let last = || dir.split(|b| *b == b'/').next_back().unwrap_or(b"lib");
+    let found = bytes.split(|b| *b == 0).filter(is_end).max_by_key(|text| text.len());
+    found.unwrap_or_else(last).to_vec()
 }
 
 fn contains(text: &[u8], what: &[u8]) -> bool {
@@ -134,6 +158,12 @@ mod tests {
         assert_eq!(found.preload.as_deref(), Some(&b"/etc/ld.so.preload"[..]));
         assert_eq!(found.release, Some((2, 36)));
         assert!(found.debian);
+    }
+
+    #[test]
+    fn what_stands_in_front_of_the_directories() {
+        let found = scan(b"\0\x09/lib/m68k-linux-gnu/\0/usr/lib/\0\0/-/\0//\0/a b/\0");
+        assert_eq!(found.system_dirs, [b"/lib/m68k-linux-gnu/".to_vec(), b"/usr/lib/".to_vec()]);
     }
 
     #[test]

@@ -27,11 +27,12 @@ impl Object {
         };
         let found = match &tables.hash {
             HashTable::None => None,
-            HashTable::Gnu { buckets, chains, base, .. } => {
-                tables.walk_gnu(buckets, chains, *base, gnu, &mut visit)
+            HashTable::Gnu { buckets, chains, base, translation, .. } => {
+                let translation = translation.as_ref();
+                tables.walk_gnu(buckets, chains, *base, translation, gnu, &mut visit)
             }
-            HashTable::Sysv { buckets, chains } => {
-                tables.walk_sysv(buckets, chains, hash::sysv(name), &mut visit)
+            HashTable::Sysv { buckets, chains, width } => {
+                tables.walk_sysv(buckets, chains, *width, hash::sysv(name), &mut visit)
             }
         }?;
         let symbol = tables.symbol(found.symbol)?;

@@ -3,6 +3,7 @@
 //! moved a table away), then takes out what is kept.
 
 use super::dynamic::Dynamic;
+use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
 use super::pieces::{Piece, Use, pieces, read_pieces};
@@ -137,6 +138,8 @@ impl Reader<'_> {
         object.relr = dynamic.relr;
         self.read_tables(object, &dynamic)?;
         object.relocations = self.relocation_places(&dynamic, &mut object.defects);
+        object.relocations.got =
+            got::place(&self.segments, &object.header, &dynamic, &mut object.defects);
         Ok(())
     }
 
@@ -205,6 +208,8 @@ impl Reader<'_> {
             strings,
             versym: place(Table::Versym),
             hash: HashTable::None,
+            wide_hash: machine::of(object.header.target()).is_some_and(|row| row.wide_hash),
+            mips_symbols: dynamic.got.map(|got| u32::try_from(got.symbols).unwrap_or(u32::MAX)),
             count: 0,
             bytes,
         };
@@ -306,6 +311,7 @@ impl Reader<'_> {
             rela: place(dynamic.rela, dynamic.relasz, dynamic.relacount),
             plt: place(dynamic.jmprel, dynamic.pltrelsz, 0),
             plt_is_rela: dynamic.plt_is_rela,
+            got: None,
         };
         // elf/dynamic-link.h: DT_RELASZ may count the PLT's entries too.
         let same_kind = if dynamic.plt_is_rela { &mut places.rela } else { &mut places.rel };

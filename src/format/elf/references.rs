@@ -64,7 +64,7 @@ fn ref_kind(
         _ => false,
     };
     if symbol.section == elf::SHN_UNDEF.0 {
-        let canonical = symbol.value != 0 && symbol.kind == elf::STT_FUNC.0 && !weak;
+        let canonical = symbol.is_canonical() && !weak;
         return Some(match (canonical, weak) {
             (true, _) => RefKind::Canonical,
             (_, true) => RefKind::Weak,

@@ -2,7 +2,8 @@
 //! symbol: those with something unbound, and those whose bindings are wanted whole.
 //! `facts::collect` reads them on a need; `bind::eager` goes through them in the loader's order.
 
-use super::machine::{Effect, LookupClass};
+use super::got::{self, Got};
+use super::machine::{self, Effect, LookupClass, Machine};
 use super::{Object, header::endian};
 use crate::format::{Defect, ReadError, Table, read_range};
 use crate::tree::Handle;
@@ -16,6 +17,8 @@ pub struct Places {
     pub(super) rela: Option<Place>,
     pub(super) plt: Option<Place>,
     pub(super) plt_is_rela: bool,
+    /// MIPS.
+    pub(super) got: Option<Got>,
 }
 
 /// One table: offset and size in the file, and how many entries at its begin are relative.
@@ -77,6 +80,14 @@ pub struct Relocations {
 pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
     let mut out = Relocations::default();
     let places = &object.relocations;
+    let Some(machine) = machine::of(object.header.target()) else { return Ok(out) };
+    if let Some(place) = places.got {
+        let Relocations { list, defects } = &mut out;
+        got::each(file, &object.header, place, defects, |symbol, class| {
+            list.extend(Relocation::new(symbol, class));
+        })?;
+    }
+    let e = endian(object.header.big);
     let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
     for (place, addends) in tables {
         let Some(place) = place else { continue };
@@ -93,9 +104,13 @@ pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
             let bytes = read_range(file, place.offset + at, want)?;
             let skip = place.relative.saturating_sub(at / entry);
             if object.header.is_64 {
-                decode::<elf::FileHeader64<Endianness>>(object, &bytes, addends, skip, &mut out);
+                decode::<elf::FileHeader64<Endianness>>(
+                    e, machine, &bytes, addends, skip, &mut out,
+                );
             } else {
-                decode::<elf::FileHeader32<Endianness>>(object, &bytes, addends, skip, &mut out);
+                decode::<elf::FileHeader32<Endianness>>(
+                    e, machine, &bytes, addends, skip, &mut out,
+                );
             }
             if (bytes.len() as u64) < want {
                 let end = place.offset + at + bytes.len() as u64;
@@ -120,17 +135,17 @@ fn entry_size(object: &Object, addends: bool) -> u64 {
 }
 
 fn decode<H: FileHeader<Endian = Endianness>>(
-    object: &Object,
+    e: Endianness,
+    machine: &Machine,
     bytes: &[u8],
     addends: bool,
     relative: u64,
     out: &mut Relocations,
 ) {
-    let e = endian(object.header.big);
-    let Some(machine) = super::machine::of(object.header.target()) else { return };
     let skip = usize::try_from(relative).unwrap_or(usize::MAX);
-    let mut take = |symbol: u32, kind: u32| {
-        if let Effect::Lookup(class) = (machine.effect)(kind)
+    let mut take = |info: u64| {
+        let (symbol, kind) = machine.split(info);
+        if let Effect::Lookup(class) = machine.effect(kind)
             && symbol != 0
             && let Some(relocation) = Relocation::new(symbol, class)
         {
@@ -140,12 +155,12 @@ fn decode<H: FileHeader<Endian = Endianness>>(
     if addends {
         let count = bytes.len() / size_of::<H::Rela>();
         if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rela>(bytes, count) {
-            list.iter().skip(skip).for_each(|r| take(r.r_sym(e, false), r.r_type(e, false).0));
+            list.iter().skip(skip).for_each(|r| take(r.r_info(e, false).into()));
         }
     } else {
         let count = bytes.len() / size_of::<H::Rel>();
         if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rel>(bytes, count) {
-            list.iter().skip(skip).for_each(|r| take(r.r_sym(e), r.r_type(e).0));
+            list.iter().skip(skip).for_each(|r| take(r.r_info(e).into()));
         }
     }
 }

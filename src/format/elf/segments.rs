@@ -2,11 +2,13 @@
 //! through [`Segments::file_offset`], so no table can lie outside the loaded part of the file.
 
 use super::header::{Header, endian};
+use super::machine;
 use crate::format::{Defect, Table};
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
 
-/// The page size that decides alignment errors; the loader takes it from the kernel.
+/// The page size that decides alignment errors where no row of a machine has one; the loader takes
+/// it from the kernel.
 const PAGE: u64 = 4096;
 
 struct Load {
@@ -52,12 +54,13 @@ impl Segments {
             return Self::default();
         };
         let mut out = Self::default();
+        let page = machine::of(header.target()).map_or(PAGE, |row| row.page);
         for ph in headers {
             let range = (ph.p_offset(e).into(), ph.p_filesz(e).into());
             match ph.p_type(e) {
                 elf::PT_LOAD => {
                     let vaddr = ph.p_vaddr(e).into();
-                    out.check_alignment(vaddr, range.0);
+                    out.check_alignment(vaddr, range.0, page);
                     out.check_extent(range, ph.p_memsz(e).into(), file_len);
                     // No table can reach beyond what an offset can say.
                     let filesz = range.1.min(u64::MAX - range.0);
@@ -86,8 +89,8 @@ impl Segments {
     }
 
     /// `_dl_map_object_from_fd`: every PT_LOAD must lie alike in memory and file.
-    fn check_alignment(&mut self, vaddr: u64, offset: u64) {
-        if vaddr.wrapping_sub(offset) & (PAGE - 1) != 0 {
+    fn check_alignment(&mut self, vaddr: u64, offset: u64, page: u64) {
+        if vaddr.wrapping_sub(offset) & (page - 1) != 0 {
             self.refused = Some("ELF load command address/offset not page-aligned");
         }
     }

@@ -6,6 +6,7 @@
 //! `elf/dl-lookup.c` does. `bind::lookup` asks, [`Tables::symbols`] lists for reports.
 
 use super::Object;
+use super::got::is_unmarked;
 use super::hash;
 pub use super::hash_table::Bloom;
 use super::hash_table::HashTable;
@@ -26,6 +27,10 @@ pub struct Tables {
     pub(super) strings: Range<usize>,
     pub(super) versym: Option<Range<usize>>,
     pub(super) hash: HashTable,
+    /// DT_HASH has words of 64 bits.
+    pub(super) wide_hash: bool,
+    /// MIPS: DT_MIPS_SYMTABNO. Undefined entries count only with `STO_MIPS_PLT`.
+    pub(super) mips_symbols: Option<u32>,
     /// How many symbols there are, as far as the hash table or the place of the next table tell.
     pub(super) count: u32,
 }
@@ -94,9 +99,19 @@ pub struct Symbol<'t> {
     pub value: u64,
     /// st_size
     pub size: u64,
+    /// MIPS: the value of the undefined entry is that of a lazy stub.
+    pub stub: bool,
 }
 
 impl Symbol<'_> {
+    /// True for an undefined function whose value is its address in a program.
+    pub fn is_canonical(&self) -> bool {
+        self.section == elf::SHN_UNDEF.0
+            && self.value != 0
+            && self.kind == elf::STT_FUNC.0
+            && !self.stub
+    }
+
     /// True if `check_match` would look at this definition at all.
     pub fn is_findable(&self) -> bool {
         allowed(self.kind) && has_place(self.value, self.section, self.kind)
@@ -192,11 +207,12 @@ impl Object {
         let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
         let taken = match &tables.hash {
             HashTable::None => None,
-            HashTable::Gnu { buckets, chains, base, .. } => {
-                tables.walk_gnu(buckets, chains, *base, query.hash, &mut visit)
+            HashTable::Gnu { buckets, chains, base, translation, .. } => {
+                let translation = translation.as_ref();
+                tables.walk_gnu(buckets, chains, *base, translation, query.hash, &mut visit)
             }
-            HashTable::Sysv { buckets, chains } => {
-                tables.walk_sysv(buckets, chains, query.sysv(), &mut visit)
+            HashTable::Sysv { buckets, chains, width } => {
+                tables.walk_sysv(buckets, chains, *width, query.sysv(), &mut visit)
             }
         };
         // dl-lookup.c: one visible version only is unambiguous for an unversioned reference.
@@ -218,7 +234,7 @@ impl Object {
         let undefined = section == elf::SHN_UNDEF.0;
         let kind = symbol.st_type().0;
         if !has_place(symbol.st_value(e).into(), section, kind)
-            || (query.plt && undefined)
+            || (undefined && (query.plt || tables.is_stub(symbol.st_other().0)))
             || !allowed(kind)
             || !tables.name_is(symbol.st_name(e), query.name)
         {
@@ -275,8 +291,15 @@ impl Tables {
             strings: 0..0,
             versym: None,
             hash: HashTable::None,
+            wide_hash: false,
+            mips_symbols: None,
             count: 0,
         }
+    }
+
+    /// True if the value of an undefined entry is that of a lazy stub, which defines nothing.
+    pub(super) fn is_stub(&self, other: u8) -> bool {
+        self.mips_symbols.is_some() && is_unmarked(other)
     }
 
     /// All symbols of the table, undefined ones too, from index 1 on.
@@ -310,6 +333,7 @@ impl Tables {
             section: raw.st_shndx(e).0,
             value: raw.st_value(e).into(),
             size: raw.st_size(e).into(),
+            stub: self.is_stub(raw.st_other().0),
         })
     }
 

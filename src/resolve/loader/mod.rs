@@ -214,7 +214,8 @@ impl Loaders {
         target: Target,
         machine: Machine,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
-        let key = (path, Target { flags: 0, ..target });
+        let target = machine.canonical(target);
+        let key = (path, target);
         if let Some(known) = self.by_path.get(&key) {
             return Ok(*known);
         }

@@ -36,7 +36,7 @@ pub(super) fn read(
     let mut guessed = None;
     let mut dirs = own.system_dirs.clone();
     if dirs.is_empty() {
-        dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
+        dirs = machine.dirs.iter().map(|dir| dir.as_bytes().to_vec()).collect();
         guessed = Some("the loader's default directories are guessed");
     }
     let (release, debian) = match own.release {

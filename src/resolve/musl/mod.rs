@@ -34,7 +34,7 @@ pub(super) fn arches(machine: &str) -> &'static [&'static str] {
         "i386" => &["i386"],
         "aarch64" => &["aarch64"],
         "aarch64_be" => &["aarch64_be"],
-        "arm" | "armhf" | "armel" => &["armhf", "arm"],
+        "armhf" | "armel" => &["armhf", "arm"],
         "riscv64" => &["riscv64", "riscv64-sf", "riscv64-sp"],
         "riscv32" => &["riscv32"],
         "ppc" => &["powerpc", "powerpc-sf"],
@@ -46,6 +46,9 @@ pub(super) fn arches(machine: &str) -> &'static [&'static str] {
         "mipsel" => &["mipsel", "mipsel-sf"],
         "mips64" => &["mips64"],
         "mips64el" => &["mips64el"],
+        "mipsn32" => &["mipsn32"],
+        "mipsn32el" => &["mipsn32el"],
+        "armeb" | "armebhf" => &["armebhf", "armeb"],
         _ => &[],
     }
 }

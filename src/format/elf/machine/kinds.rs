@@ -1,0 +1,252 @@
+//! Relocation types of each machine by what they ask of the symbol tables: `elf_machine_type_class`
+//! and the begin of `elf_machine_rela` in `sysdeps/**/dl-machine.h`. `table` names these constants.
+
+use super::{Effect, LookupClass};
+use object::elf;
+use object::elf::RelocationType as Type;
+
+/// Types from the first to the last.
+type Span = (Type, Type);
+
+/// The types of one machine that are not plain lookups.
+pub(super) struct Kinds {
+    /// No symbol is looked up.
+    nothing: &'static [Span],
+    /// Jump slots, which `elf_machine_lazy_rel` puts off.
+    slots: &'static [Type],
+    /// All others of `ELF_RTYPE_CLASS_PLT`.
+    plt: &'static [Span],
+    copy: Option<Type>,
+    /// All that is not listed.
+    rest: LookupClass,
+}
+
+const NONE: Kinds =
+    Kinds { nothing: &[], slots: &[], plt: &[], copy: None, rest: LookupClass::Plain };
+
+const fn one(kind: Type) -> Span {
+    (kind, kind)
+}
+
+fn among(spans: &[Span], kind: u32) -> bool {
+    spans.iter().any(|(first, last)| (first.0..=last.0).contains(&kind))
+}
+
+impl Kinds {
+    pub(super) fn effect(&self, kind: u32) -> Effect {
+        if among(self.nothing, kind) {
+            return Effect::Nothing;
+        }
+        Effect::Lookup(if self.slots.contains(&Type(kind)) {
+            LookupClass::Plt { slot: true }
+        } else if self.copy == Some(Type(kind)) {
+            LookupClass::Copy
+        } else if among(self.plt, kind) {
+            LookupClass::Plt { slot: false }
+        } else {
+            self.rest
+        })
+    }
+}
+
+pub(super) static X86_64: Kinds = Kinds {
+    nothing: &[
+        one(elf::R_X86_64_NONE),
+        one(elf::R_X86_64_RELATIVE),
+        one(elf::R_X86_64_RELATIVE64),
+        one(elf::R_X86_64_IRELATIVE),
+    ],
+    slots: &[elf::R_X86_64_JUMP_SLOT],
+    plt: &[(elf::R_X86_64_DTPMOD64, elf::R_X86_64_TPOFF64), one(elf::R_X86_64_TLSDESC)],
+    copy: Some(elf::R_X86_64_COPY),
+    ..NONE
+};
+
+pub(super) static I386: Kinds = Kinds {
+    nothing: &[one(elf::R_386_NONE), one(elf::R_386_RELATIVE), one(elf::R_386_IRELATIVE)],
+    slots: &[elf::R_386_JMP_SLOT],
+    plt: &[
+        one(elf::R_386_TLS_TPOFF),
+        (elf::R_386_TLS_DTPMOD32, elf::R_386_TLS_TPOFF32),
+        one(elf::R_386_TLS_DESC),
+    ],
+    copy: Some(elf::R_386_COPY),
+    ..NONE
+};
+
+pub(super) static AARCH64: Kinds = Kinds {
+    nothing: &[
+        one(elf::R_AARCH64_NONE),
+        one(elf::R_AARCH64_RELATIVE),
+        one(elf::R_AARCH64_IRELATIVE),
+    ],
+    slots: &[elf::R_AARCH64_JUMP_SLOT],
+    plt: &[(elf::R_AARCH64_TLS_DTPMOD, elf::R_AARCH64_TLSDESC)],
+    copy: Some(elf::R_AARCH64_COPY),
+    ..NONE
+};
+
+pub(super) static ARM: Kinds = Kinds {
+    nothing: &[one(elf::R_ARM_NONE), one(elf::R_ARM_RELATIVE), one(elf::R_ARM_IRELATIVE)],
+    slots: &[elf::R_ARM_JUMP_SLOT],
+    plt: &[one(elf::R_ARM_TLS_DESC), (elf::R_ARM_TLS_DTPMOD32, elf::R_ARM_TLS_TPOFF32)],
+    copy: Some(elf::R_ARM_COPY),
+    ..NONE
+};
+
+/// riscv looks the symbol of an R_RISCV_NONE up as of any other type.
+pub(super) static RISCV64: Kinds = Kinds {
+    nothing: &[one(elf::R_RISCV_RELATIVE), one(elf::R_RISCV_IRELATIVE)],
+    slots: &[elf::R_RISCV_JUMP_SLOT],
+    plt: &[
+        one(elf::R_RISCV_TLS_DTPMOD64),
+        one(elf::R_RISCV_TLS_DTPREL64),
+        one(elf::R_RISCV_TLS_TPREL64),
+    ],
+    copy: Some(elf::R_RISCV_COPY),
+    ..NONE
+};
+
+pub(super) static RISCV32: Kinds = Kinds {
+    plt: &[
+        one(elf::R_RISCV_TLS_DTPMOD32),
+        one(elf::R_RISCV_TLS_DTPREL32),
+        one(elf::R_RISCV_TLS_TPREL32),
+    ],
+    ..RISCV64
+};
+
+pub(super) static PPC32: Kinds = Kinds {
+    nothing: &[one(elf::R_PPC_NONE), one(elf::R_PPC_RELATIVE), one(elf::R_PPC_IRELATIVE)],
+    slots: &[elf::R_PPC_JMP_SLOT],
+    plt: &[
+        one(elf::R_PPC_ADDR24),
+        one(elf::R_PPC_REL24),
+        (elf::R_PPC_DTPMOD32, elf::R_PPC_DTPREL32),
+    ],
+    copy: Some(elf::R_PPC_COPY),
+    ..NONE
+};
+
+/// ELFv2.
+pub(super) static PPC64_V2: Kinds = Kinds {
+    nothing: &[
+        one(elf::R_PPC64_NONE),
+        one(elf::R_PPC64_RELATIVE),
+        (elf::R_PPC64_JMP_IREL, elf::R_PPC64_IRELATIVE),
+    ],
+    slots: &[elf::R_PPC64_JMP_SLOT],
+    plt: &[
+        one(elf::R_PPC64_ADDR24),
+        (elf::R_PPC64_TLS, elf::R_PPC64_DTPREL16_HIGHESTA),
+        (elf::R_PPC64_TPREL16_HIGH, elf::R_PPC64_DTPREL16_HIGHA),
+    ],
+    copy: Some(elf::R_PPC64_COPY),
+    ..NONE
+};
+
+/// ELFv1 has function descriptors, and so no canonical addresses of PLT slots.
+pub(super) static PPC64_V1: Kinds =
+    Kinds { plt: &[], rest: LookupClass::Plt { slot: false }, ..PPC64_V2 };
+
+pub(super) static S390: Kinds = Kinds {
+    nothing: &[one(elf::R_390_NONE), one(elf::R_390_RELATIVE), one(elf::R_390_IRELATIVE)],
+    slots: &[elf::R_390_JMP_SLOT],
+    plt: &[(elf::R_390_TLS_DTPMOD, elf::R_390_TLS_TPOFF)],
+    copy: Some(elf::R_390_COPY),
+    ..NONE
+};
+
+/// R_MIPS_REL32 and R_MIPS_GLOB_DAT take what the global offset table holds for their symbol; the
+/// lookup is that of the table (`elf_machine_got_rel`).
+pub(super) static MIPS: Kinds = Kinds {
+    nothing: &[one(elf::R_MIPS_NONE), one(elf::R_MIPS_REL32), one(elf::R_MIPS_GLOB_DAT)],
+    slots: &[elf::R_MIPS_JUMP_SLOT],
+    copy: Some(elf::R_MIPS_COPY),
+    ..NONE
+};
+
+/// The same with R_MIPS_64 as their second type.
+pub(super) static MIPS64: Kinds = Kinds {
+    nothing: &[
+        one(elf::R_MIPS_NONE),
+        one(Type(elf::R_MIPS_64.0 << 8 | elf::R_MIPS_REL32.0)),
+        one(Type(elf::R_MIPS_64.0 << 8 | elf::R_MIPS_GLOB_DAT.0)),
+    ],
+    ..MIPS
+};
+
+/// The R_SPARC_SIZE types take st_size of the object's own entry.
+pub(super) static SPARC: Kinds = Kinds {
+    nothing: &[
+        one(elf::R_SPARC_NONE),
+        one(elf::R_SPARC_RELATIVE),
+        (elf::R_SPARC_SIZE32, elf::R_SPARC_SIZE64),
+        (elf::R_SPARC_JMP_IREL, elf::R_SPARC_IRELATIVE),
+    ],
+    slots: &[elf::R_SPARC_JMP_SLOT],
+    plt: &[(elf::R_SPARC_TLS_GD_HI22, elf::R_SPARC_TLS_TPOFF64)],
+    copy: Some(elf::R_SPARC_COPY),
+    ..NONE
+};
+
+/// Thread-local types are plain here; R_LARCH_NONE is looked up.
+pub(super) static LOONGARCH: Kinds = Kinds {
+    nothing: &[one(elf::R_LARCH_RELATIVE), one(elf::R_LARCH_IRELATIVE)],
+    slots: &[elf::R_LARCH_JUMP_SLOT],
+    copy: Some(elf::R_LARCH_COPY),
+    ..NONE
+};
+
+pub(super) static ALPHA: Kinds = Kinds {
+    nothing: &[one(elf::R_ALPHA_NONE), one(elf::R_ALPHA_RELATIVE)],
+    slots: &[elf::R_ALPHA_JMP_SLOT],
+    plt: &[one(elf::R_ALPHA_DTPMOD64), one(elf::R_ALPHA_DTPREL64), one(elf::R_ALPHA_TPREL64)],
+    ..NONE
+};
+
+/// There is no relative type: that is R_PARISC_DIR32 without a symbol. R_PARISC_NONE is looked up.
+pub(super) static HPPA: Kinds = Kinds {
+    slots: &[elf::R_PARISC_IPLT, elf::R_PARISC_EPLT],
+    plt: &[
+        one(elf::R_PARISC_TLS_DTPMOD32),
+        one(elf::R_PARISC_TLS_DTPOFF32),
+        one(elf::R_PARISC_TLS_TPREL32),
+    ],
+    copy: Some(elf::R_PARISC_COPY),
+    ..NONE
+};
+
+/// R_68K_NONE is looked up.
+pub(super) static M68K: Kinds = Kinds {
+    nothing: &[one(elf::R_68K_RELATIVE)],
+    slots: &[elf::R_68K_JMP_SLOT],
+    plt: &[(elf::R_68K_TLS_DTPMOD32, elf::R_68K_TLS_TPREL32)],
+    copy: Some(elf::R_68K_COPY),
+    ..NONE
+};
+
+pub(super) static SH: Kinds = Kinds {
+    nothing: &[one(elf::R_SH_NONE), one(elf::R_SH_RELATIVE)],
+    slots: &[elf::R_SH_JMP_SLOT],
+    plt: &[(elf::R_SH_TLS_DTPMOD32, elf::R_SH_TLS_TPOFF32)],
+    copy: Some(elf::R_SH_COPY),
+    ..NONE
+};
+
+/// The type of an ia64 relocation is in its upper bits: the relative types are 0x68 to 0x6f.
+pub(super) static IA64: Kinds = Kinds {
+    nothing: &[one(elf::R_IA64_NONE), (Type(0x68), elf::R_IA64_REL64LSB)],
+    slots: &[elf::R_IA64_IPLTLSB],
+    plt: &[one(elf::R_IA64_DTPMOD64LSB), one(elf::R_IA64_DTPREL64LSB), one(elf::R_IA64_TPREL64LSB)],
+    ..NONE
+};
+
+/// `R_ARC_*` of glibc's elf.h, which the object crate has not.
+pub(super) static ARC: Kinds = Kinds {
+    nothing: &[one(Type(0)), one(Type(0x38))],
+    slots: &[Type(0x37)],
+    plt: &[(Type(0x42), Type(0x44))],
+    copy: Some(Type(0x35)),
+    ..NONE
+};

@@ -1,0 +1,248 @@
+//! What differs between machines: which objects a loader takes, how relocation types look symbols
+//! up, which cache entries are its own, and where a system keeps its loader. One row a machine and
+//! ABI, in `table`, made of `families`; what a row says of relocation types is in `kinds`. `header`, `relocs`, `resolve`
+//! and `bind` are the callers.
+
+mod families;
+mod kinds;
+mod table;
+
+use super::header::{Header, Target};
+use kinds::Kinds;
+use object::elf;
+
+/// How a relocation looks up its symbol (`elf_machine_type_class`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LookupClass {
+    /// Any definition, also an undefined entry that has a value (the canonical address of a PLT slot).
+    Plain,
+    /// `ELF_RTYPE_CLASS_PLT`: an undefined entry does not count.
+    Plt {
+        /// A jump slot: bound at the first call unless the object is bound at load.
+        slot: bool,
+    },
+    /// `ELF_RTYPE_CLASS_COPY`: the program itself is passed over.
+    Copy,
+}
+
+/// What a relocation type asks of the symbol tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// No symbol is looked up (NONE, RELATIVE, IRELATIVE).
+    Nothing,
+    /// The symbol is looked up in this way.
+    Lookup(LookupClass),
+}
+
+/// One machine and ABI as its loader sees it.
+#[derive(Clone, Copy)]
+pub struct Machine {
+    /// The name in reports, as `readelf` and package names have it.
+    pub name: &'static str,
+    /// e_machine of its objects, the usual one first.
+    numbers: &'static [u16],
+    is_64: bool,
+    big: bool,
+    /// Which e_flags put an object under this row.
+    flags: Flags,
+    /// What the loader makes of the e_flags of other objects.
+    guard: Guard,
+    /// What e_ident may say besides System V and version 0.
+    pub(super) ident: IdentRules,
+    kinds: &'static Kinds,
+    info: Info,
+    /// A word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
+    pub(super) wide_hash: bool,
+    /// MIPS: symbols of the global offset table are relocations without an entry, undefined entries
+    /// are no definitions unless marked, and DT_MIPS_XHASH stands for DT_GNU_HASH.
+    pub(super) is_mips: bool,
+    /// The smallest page a kernel for this machine has, in bytes.
+    pub(super) page: u64,
+    /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`), first the one
+    /// that ends a search.
+    pub cache_flags: &'static [i32],
+    /// Where systems keep the loader that `ldd` runs for this machine.
+    pub loaders: &'static [&'static str],
+    /// Default directories as glibc's own Makefiles set them, for a loader that does not tell.
+    pub dirs: &'static [&'static str],
+    /// The newest glibc-hwcaps subdirectories first (`sysdeps/**/dl-hwcaps-subdirs.c`).
+    pub hwcaps: &'static [&'static str],
+    /// AT_PLATFORM where the kernel gives every processor the same.
+    pub platform: Option<&'static str>,
+    /// The oldest symbol version of libc (`shlib-versions`).
+    pub oldest: &'static str,
+}
+
+/// A test of e_flags: the bits under the mask have one of these values, the usual one first.
+#[derive(Clone, Copy)]
+struct Flags {
+    mask: u32,
+    values: &'static [u32],
+}
+
+impl Flags {
+    const ANY: Self = Self::new(0, &[0]);
+
+    const fn new(mask: u32, values: &'static [u32]) -> Self {
+        Self { mask, values }
+    }
+
+    fn hold(self, flags: u32) -> bool {
+        self.values.contains(&(flags & self.mask))
+    }
+}
+
+/// What a loader makes of the e_flags of an object of its machine.
+#[derive(Clone, Copy)]
+enum Guard {
+    /// Objects of other rows are passed over (`elf_machine_matches_host`).
+    Pass,
+    /// Version 5 of the ARM EABI with this bit makes the loader stop
+    /// (`sysdeps/unix/sysv/linux/arm/ldsodefs.h`, `VALID_FLOAT_ABI`).
+    StopAt(u32),
+}
+
+/// `VALID_ELF_OSABI` and `VALID_ELF_ABIVERSION` (`sysdeps/**/ldsodefs.h`). GNU and System V are
+/// known everywhere.
+#[derive(Clone, Copy)]
+pub(super) struct IdentRules {
+    /// One more EI_OSABI that is taken.
+    pub(super) osabi: Option<elf::OsAbi>,
+    /// EI_ABIVERSION must be below this: with System V, and with GNU (`LIBC_ABI_MAX`, counted from
+    /// `libc-abis`).
+    pub(super) below: (u8, u8),
+}
+
+impl IdentRules {
+    /// Those of a machine without a row.
+    pub(super) const PLAIN: Self = Self { osabi: None, below: (1, 3) };
+}
+
+/// How symbol and type lie in the r_info of a 64-bit relocation.
+#[derive(Clone, Copy)]
+enum Info {
+    /// The symbol in the upper half, the type in the lower.
+    Halves,
+    /// SPARC: the upper 24 bits of the type are a second addend.
+    Sparc,
+    /// MIPS: the symbol first in memory, then four bytes: a second symbol, the third, second and
+    /// first type.
+    Mips,
+}
+
+impl Machine {
+    /// What a relocation of this type asks for. A type that no table lists is a lookup: loaders look
+    /// the symbol up before they stop at such a type.
+    pub fn effect(&self, kind: u32) -> Effect {
+        self.kinds.effect(kind)
+    }
+
+    /// Symbol and type of a relocation, from its r_info.
+    pub(super) fn split(&self, info: u64) -> (u32, u32) {
+        if !self.is_64 {
+            let info = (info & 0xffff_ffff) as u32;
+            return (info >> 8, info & 0xff);
+        }
+        let (high, low) = ((info >> 32) as u32, (info & 0xffff_ffff) as u32);
+        match self.info {
+            Info::Halves => (high, low),
+            Info::Sparc => (high, low & 0xff),
+            Info::Mips if self.big => (high, low),
+            Info::Mips => (low, high.swap_bytes()),
+        }
+    }
+
+    /// `elf_machine_matches_host`: false for an object that the loader passes over.
+    pub(super) fn takes(&self, machine: u16, flags: u32) -> bool {
+        let same_abi = match self.guard {
+            Guard::Pass => self.flags.hold(flags),
+            Guard::StopAt(_) => true,
+        };
+        self.numbers.contains(&machine) && same_abi
+    }
+
+    /// True if the loader passes over e_machine alone.
+    pub(super) fn is_number(&self, machine: u16) -> bool {
+        self.numbers.contains(&machine)
+    }
+
+    /// False if e_flags make the loader stop.
+    pub(super) fn valid_flags(&self, flags: u32) -> bool {
+        match self.guard {
+            Guard::Pass => true,
+            Guard::StopAt(bit) => {
+                flags & elf::EF_ARM_EABIMASK != elf::EF_ARM_EABI_VER5.0 || flags & bit == 0
+            }
+        }
+    }
+
+    /// `target` with the e_flags that stand for all objects of this row.
+    pub fn canonical(&self, target: Target) -> Target {
+        Target { flags: self.flags.values.first().copied().unwrap_or(0), ..target }
+    }
+}
+
+/// The row of the machine that `target` names, if its loader rules are known.
+pub fn of(target: Target) -> Option<&'static Machine> {
+    table::MACHINES.iter().find(|m| {
+        m.numbers.contains(&target.machine)
+            && m.is_64 == target.is_64
+            && m.big == target.big
+            && m.flags.hold(target.flags)
+    })
+}
+
+/// Names of `glibc-hwcaps` directories of all machines.
+pub fn hwcaps() -> impl Iterator<Item = &'static str> {
+    table::MACHINES.iter().flat_map(|machine| machine.hwcaps.iter().copied())
+}
+
+/// The name of a machine for reports: the row's, else its number.
+pub fn name(header: &Header) -> String {
+    match (of(header.target()), elf::Machine(header.machine)) {
+        (Some(machine), _) => machine.name.to_owned(),
+        (None, elf::EM_RISCV) => "riscv".to_owned(),
+        (None, elf::EM_PPC64) => if header.big { "ppc64" } else { "ppc64le" }.to_owned(),
+        (None, elf::EM_MIPS) => "mips".to_owned(),
+        (None, elf::EM_AMDGPU) => "amdgpu".to_owned(),
+        (None, elf::EM_BPF) => "bpf".to_owned(),
+        (None, other) => format!("machine {}", other.0),
+    }
+}
+
+/// True for code that runs on an accelerator or inside another program and never under a loader.
+pub fn is_device(machine: u16) -> bool {
+    matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+    use super::table::MACHINES;
+
+    #[test]
+    fn no_object_has_two_rows() {
+        let targets = MACHINES.iter().flat_map(|row| {
+            row.flags.values.iter().flat_map(move |flags| {
+                row.numbers.iter().map(move |machine| Target {
+                    is_64: row.is_64,
+                    big: row.big,
+                    machine: *machine,
+                    flags: *flags,
+                    machine_first: false,
+                })
+            })
+        });
+        let mut seen = 0;
+        for target in targets {
+            let holds = |row: &&super::Machine| {
+                row.numbers.contains(&target.machine)
+                    && (row.is_64, row.big) == (target.is_64, target.big)
+                    && row.flags.hold(target.flags)
+            };
+            assert_eq!(MACHINES.iter().filter(holds).count(), 1, "{target:?}");
+            seen += 1;
+        }
+        assert!(seen > 60, "{seen} of them");
+    }
+}
