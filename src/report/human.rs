@@ -223,8 +223,7 @@ impl Page<'_> {
     fn chain(&mut self, finding: &Finding) -> io::Result<()> {
         let hops: Vec<String> = finding
             .evidence_of(EvidenceKind::Chain)
-            .filter_map(|hop| hop.path.as_deref())
-            .map(show_path)
+            .filter_map(|hop| hop.path.as_deref().map(show_path).or_else(|| hop.reason.clone()))
             .collect();
         if hops.len() > 1 {
             self.line("chain", &hops.join(" > "))?;

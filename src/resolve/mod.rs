@@ -7,6 +7,7 @@
 pub mod cache;
 mod closure;
 pub mod hwcaps;
+mod index;
 pub mod loader;
 mod mapping;
 pub mod order;
@@ -14,6 +15,7 @@ mod paths;
 pub mod resolver;
 pub mod roots;
 pub mod search;
+mod suspend;
 pub mod tokens;
 pub mod versions;
 
