@@ -1,6 +1,7 @@
 //! Graphs of libraries at scale: a diamond with 2^40 paths, a clique of 300, a chain of 5,000, a
-//! root with 5,000 needs. Each is audited as one library and as a directory, complete and with something missing at its end, and must take two seconds at most,
-//! little memory, and output that grows with nodes and edges and not with paths.
+//! root with 5,000 needs. Each is audited as one library and as a directory, complete and with
+//! something missing at its end, and must take two seconds at most, little memory, and output that
+//! grows with nodes and edges and not with paths.
 //!
 //! What is said of them is compared with the real loader on small ones of the same shapes.
 #![cfg(target_os = "linux")]

@@ -56,6 +56,7 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
         facts: shared.facts,
+        cross_check: shared.cross_check,
         reuse: !shared.no_reuse,
         cwd: std::env::current_dir().context("the current directory cannot be read")?,
         cpu: Cpu::host(is_intel()),

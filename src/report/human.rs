@@ -279,6 +279,17 @@ impl Page<'_> {
             let text = plural(explained, "undefined reference is", "undefined references are");
             writeln!(self.out, "{text} explained by missing libraries")?;
         }
+        if let Some(found) = &report.audit.cross_check {
+            let not: Vec<String> =
+                found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
+            let not =
+                if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
+            writeln!(
+                self.out,
+                "{} read by a second reader{not}",
+                plural(found.read, "file", "files")
+            )?;
+        }
         if open > 0 {
             let text = plural(open, "thing", "things");
             writeln!(self.out, "incomplete: {text} could not be read or decided")?;

@@ -8,6 +8,7 @@ mod bad_library_file;
 mod malformed;
 mod missing_library;
 mod missing_version;
+mod readers_disagree;
 mod undecided;
 mod undefined_symbol;
 mod unreadable;
@@ -117,6 +118,7 @@ pub const RULES: &[&Rule] = &[
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,
+    &readers_disagree::RULE,
 ];
 
 /// The rule with this id.

@@ -86,6 +86,7 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
         as_ldd: true,
         every_file_is_root: true,
         facts: false,
+        cross_check: false,
         reuse: true,
         cwd: lab.root(),
         cpu: Cpu::host(false),
