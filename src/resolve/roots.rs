@@ -285,7 +285,7 @@ fn resolve(
     let loader = match candidate.loader {
         Some(loader) => loader,
         None => match choose(resolver, view, plan, *file, path) {
-            Err(need) => return needs.push(need),
+            Err(missing) => return needs.extend(missing),
             Ok(Choice { loader: Err(why), .. }) => {
                 candidate.outcome = Some(Outcome::NoLoader(why));
                 return;
@@ -312,7 +312,7 @@ fn choose(
     plan: &Plan,
     file: FileId,
     path: &[u8],
-) -> Result<Choice, Need> {
+) -> Result<Choice, Vec<Need>> {
     let Some(object) = view.object(file) else {
         return Ok(Choice { loader: Err(NoLoader::UnknownMachine), interp: None });
     };
@@ -321,7 +321,13 @@ fn choose(
         _ => Vec::new(),
     };
     let Resolver { loaders, strings, .. } = resolver;
-    loaders.choose(view, plan, strings, object, &dirs)
+    // Asked for one at a time, ten thousand directories would be as many rounds.
+    let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
+    let unknown: Vec<Need> = texts.filter_map(|dir| view.is_directory(dir).err()).collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
+    loaders.choose(view, plan, strings, object, &dirs).map_err(|need| vec![need])
 }
 
 /// Modules and needs of all such closures together; in a long chain their number is quadratic, and
