@@ -18,6 +18,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("files-from", &["list"]),
     ("null", &["--files-from", "list"]),
     ("require-elf", &[]),
+    ("cross-check", &[]),
     ("facts", &[]),
     ("jobs", &["1"]),
     ("quiet", &[]),
