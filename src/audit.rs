@@ -7,7 +7,7 @@ use crate::bind::{OwnBindings, RootBinding, musl};
 use crate::blame::{self, Blame, Source};
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
-use crate::facts::{Corpus, Need, View};
+use crate::facts::{Corpus, CrossCheck, Need, View};
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
@@ -46,6 +46,8 @@ pub struct Audit {
     /// Every file in the order in which `ldd` would be asked, with its root if it has one; empty
     /// unless every file is a root.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
+    /// What second readers found, if they were asked.
+    pub cross_check: Option<CrossCheck>,
     /// How long each stage took.
     pub timings: Vec<(&'static str, Duration)>,
 }
@@ -154,6 +156,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
     clock.lap("blame");
 
+    let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
+    if cross_check.is_some() {
+        clock.lap("cross-check");
+    }
+
     let listing = if plan.every_file_is_root {
         names.listing(&corpus, &resolver, &closures)
     } else {
@@ -170,6 +177,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
         problems,
         totals,
         listing,
+        cross_check,
         timings: clock.laps,
     }
 }

@@ -38,6 +38,8 @@ pub struct Plan {
     pub every_file_is_root: bool,
     /// All bindings and exports are wanted.
     pub facts: bool,
+    /// Second readers read everything again.
+    pub cross_check: bool,
     /// Results of one root are used for another where the loader could not tell them apart.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
@@ -57,9 +59,31 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A run over `paths` in `cwd` with nothing else asked for, on a processor without extensions.
+    pub fn new(paths: Vec<PathBuf>, cwd: PathBuf) -> Self {
+        Self {
+            paths,
+            listed: Vec::new(),
+            lib_paths: Vec::new(),
+            loader: None,
+            as_ldd: false,
+            every_file_is_root: false,
+            facts: false,
+            cross_check: false,
+            reuse: true,
+            ld_library_path: Vec::new(),
+            ld_preload: Vec::new(),
+            cwd,
+            cwd_stated: false,
+            cpu: Cpu::BASELINE,
+            cpu_stated: false,
+            threads: 1,
+        }
+    }
+
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
-        Wants { tables: self.facts }
+        Wants { tables: self.facts || self.cross_check }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

@@ -13,6 +13,8 @@
     reason = "tests build, run and report; what they read is what they made"
 )]
 
+#[path = "support/elf_file.rs"]
+mod elf_file;
 mod rule_fixtures;
 mod support;
 

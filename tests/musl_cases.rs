@@ -16,88 +16,12 @@ mod support;
 #[path = "support/debian.rs"]
 mod debian;
 
+#[path = "musl_cases/kit.rs"]
+mod kit;
+
 use debian::Debian;
-use std::path::Path;
+use kit::{LOADER, MAIN, compare, distinct, exe, lib, so};
 use support::{Lab, Tally, clean, linkaudit, normalise, skip};
-
-const LOADER: &str = "/lib/ld-musl-x86_64.so.1";
-
-/// A file, LD_LIBRARY_PATH, LD_PRELOAD, and a text that the real answer must hold.
-type Asked = (&'static str, &'static str, &'static str, &'static str);
-
-/// A library without libc that defines the function of its name.
-fn lib(lab: &Lab, out: &str, flags: &[&str]) {
-    let stem = out.rsplit('/').next().unwrap_or(out).trim_start_matches("lib");
-    let stem = stem.split('.').next().unwrap_or(stem);
-    so(lab, out, &format!("int {stem}(void){{return 1;}}"), flags);
-}
-
-fn so(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
-    let own = ["-nostdlib", "-Wl,--no-as-needed,--allow-shlib-undefined"];
-    lab.so(out, source, &[&own, flags].concat());
-}
-
-/// A program of musl's that needs what `flags` name.
-fn exe(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
-    let here = lab.root();
-    let here = here.to_str().expect("a path in UTF-8");
-    let c = lab.write("main.c", source);
-    if let Some(dir) = Path::new(out).parent() {
-        std::fs::create_dir_all(lab.path(dir.to_str().expect("UTF-8"))).expect("a directory");
-    }
-    let mut command = clean("musl-gcc");
-    command.current_dir(lab.root()).args(["-o", out, "-Wl,--no-as-needed,--allow-shlib-undefined"]);
-    command.arg(c).args(flags.iter().map(|flag| flag.replace("$PWD", here)));
-    let output = command.output().expect("musl-gcc runs");
-    assert!(output.status.success(), "{out}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-const MAIN: &str = "int main(void){return 0;}";
-
-fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
-    if !support::has("musl-gcc") || !Path::new(LOADER).exists() {
-        return skip(&format!("musl cases: {theme}"), "needs musl-gcc (Debian: musl-tools)");
-    }
-    let lab = Lab::new();
-    build(&lab);
-    let mut tally = Tally::default();
-    let mut broken = Vec::new();
-    for (file, library_path, preload, shows) in asked {
-        let here = lab.root();
-        let here = here.to_str().expect("a path in UTF-8");
-        let (path, preload) = (library_path.replace("$PWD", here), preload.replace("$PWD", here));
-        let mut loader = clean(LOADER);
-        loader.env("LD_LIBRARY_PATH", &path).env("LD_PRELOAD", &preload);
-        let script = "exec \"$0\" --list \"$1\" 2>&1";
-        let mut sh = clean("sh");
-        sh.args(["-c", script, LOADER, file]).current_dir(lab.root());
-        let theirs = if preload.is_empty() && path.is_empty() {
-            sh.output()
-        } else {
-            // The shell itself must not be told.
-            loader.current_dir(lab.root()).args(["--list", file]).output()
-        };
-        let theirs = theirs.expect("musl's loader runs");
-        let theirs = [theirs.stdout, theirs.stderr].concat();
-        let theirs = distinct(&normalise(&String::from_utf8_lossy(&theirs)));
-        if !theirs.contains(&shows.replace("$PWD", here)) {
-            broken.push(format!("{file}: the loader does not say {shows:?}\n{theirs}"));
-        }
-        let words = ["--ld-library-path", &path, "--ld-preload", &preload, "--loader", "musl"];
-        let output = lab.linkaudit(&[&words[..], &["--as-ldd", "--format", "ldd", file]].concat());
-        let case = format!("{file} LD_LIBRARY_PATH={library_path} LD_PRELOAD={preload}");
-        tally.compare(&case, &String::from_utf8_lossy(&output.stdout), &theirs);
-    }
-    assert!(broken.is_empty(), "{theme}: cases that miss their rule\n{}", broken.join("\n"));
-    tally.finish(&format!("musl cases: {theme}"));
-}
-
-/// The text with each line once, where it stands first.
-fn distinct(text: &str) -> String {
-    let mut seen = std::collections::BTreeSet::new();
-    let lines: Vec<&str> = text.lines().filter(|line| seen.insert(*line)).collect();
-    format!("{}\n", lines.join("\n"))
-}
 
 #[test]
 fn search() {

@@ -5,10 +5,17 @@
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
+    unreachable_pub,
+    dead_code,
     reason = "a test reads files and reports"
 )]
 
 mod support;
+
+#[path = "support/elf_file.rs"]
+mod elf_file;
+#[path = "support/random.rs"]
+mod random;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -148,4 +155,90 @@ fn ar_reads_the_same_index() {
     println!("ar: {read} archives, {symbols} symbols, {} differences", differences.len());
     assert!(read > 3, "nothing was compared");
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+fn cross_check(lab: &support::Lab, args: &[&str]) -> (serde_json::Value, Vec<String>) {
+    let output = lab.linkaudit(&[&["--format", "json", "--cross-check"], args].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.is_empty(), "stderr: {error}");
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{}", output.status);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let found = findings
+        .filter(|finding| finding["rule"] == "readers-disagree")
+        .map(|finding| format!("{}: {}", finding["path"], finding["message"]))
+        .collect();
+    (report, found)
+}
+
+/// On a sound system two readers that share no code agree.
+#[test]
+fn cross_check_of_the_system() {
+    let lab = support::Lab::new();
+    let (report, found) = cross_check(&lab, &["/usr/lib"]);
+    let read = report["cross_check"]["read"].as_u64().expect("a count");
+    println!("cross-check: {read} files, {} differences", found.len());
+    println!("not read: {}", report["cross_check"]["not_read"]);
+    assert!(read > 300, "nothing was compared");
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    let output = lab.linkaudit(&["--format", "json", "/usr/lib/x86_64-linux-gnu/libc.so.6"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report.get("cross_check").is_none(), "without the option nothing is read again");
+}
+
+/// goblin takes versions from section headers: where these lead two bytes too far, it must be seen
+/// that every version is another one.
+#[test]
+fn cross_check_holds_versions_against_each_other() {
+    let lab = support::Lab::new();
+    lab.write("map", "V1 { global: a; };\nV2 { global: b; } V1;\n");
+    let library = lab.so(
+        "libv.so",
+        "int a(void) { return 1; } int b(void) { return 2; }",
+        &["-nostdlib", "-Wl,--version-script,$PWD/map"],
+    );
+    assert!(cross_check(&lab, &["libv.so"]).1.is_empty());
+    let bytes = std::fs::read(&library).expect("it was built");
+    let mut elf = elf_file::ElfFile::new(bytes).expect("an ELF file");
+    let number = |elf: &elf_file::ElfFile, at: usize, size: usize| {
+        usize::try_from(elf.get(at, size).expect("a field")).expect("a number")
+    };
+    let (table, count) = (number(&elf, 40, 8), number(&elf, 60, 2));
+    let versym =
+        (0..count).map(|i| table + 64 * i).find(|at| number(&elf, at + 4, 4) == 0x6fff_ffff);
+    let at = versym.expect("a section of versions") + 24;
+    let offset = elf.get(at, 8).expect("its offset");
+    assert!(elf.put(at, 8, offset + 2));
+    std::fs::write(&library, elf.bytes).expect("the library");
+    let (_, found) = cross_check(&lab, &["libv.so"]);
+    println!("cross-check: {} shifted versions seen", found.len());
+    assert!(found.iter().any(|text| text.contains("V1") && text.contains("V2")), "{found:?}");
+}
+
+/// Whatever a damaged file makes a second reader do, linkaudit goes on.
+#[test]
+fn cross_check_survives_damage() {
+    let lab = support::Lab::new();
+    lab.so("base.so", "int a(void) { return 1; }", &[]);
+    lab.cc("base.o", "int a(void) { return 1; }", &["-c"], &[]);
+    let mut ar = support::clean("ar");
+    let status = ar.current_dir(lab.root()).args(["rc", "base.a", "base.o"]).status();
+    assert!(status.expect("ar runs").success());
+    for base in ["base.so", "base.a"] {
+        let bytes = std::fs::read(lab.path(base)).expect("it was built");
+        for seed in 0..300 {
+            let random = &mut random::Random::new(seed);
+            let mut bytes = bytes.clone();
+            for _ in 0..=random.below(8) {
+                // Headers and tables lie in the first part of both.
+                let at = random.below(bytes.len().min(2048));
+                bytes[at] = *random.pick(&[0, 1, 0x7f, 0x80, 0xff]);
+            }
+            lab.write(&format!("tree/{seed}-{base}"), bytes);
+        }
+    }
+    let (report, found) = cross_check(&lab, &["tree"]);
+    let second = &report["cross_check"];
+    println!("cross-check of 600 damaged files: {second}, {} differences", found.len());
+    assert!(second["read"].as_u64() > Some(50), "{second}");
 }

@@ -12,6 +12,7 @@ use crate::format::elf::{Object, RefKind, hash};
 use crate::id::{FastMap, FastSet, Strings};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
+use std::mem::{Discriminant, discriminant};
 
 /// The glibc release in which a default of an unversioned kind counts only if nothing else in the
 /// object matches (46d3198094).
@@ -66,7 +67,7 @@ impl<'v> Exact<'_, 'v> {
         only: Option<&FastSet<u32>>,
         mut bindings: Option<&mut Vec<Binding>>,
     ) -> (Vec<Report>, Option<Abort>) {
-        let mut reports: Vec<Report> = Vec::new();
+        let (mut reports, mut places) = (Vec::new(), Places::default());
         let Some(object) = self.scope.object(module) else { return (reports, None) };
         let mut done: FastSet<Relocation> = FastSet::default();
         for relocation in &relocations.list {
@@ -85,12 +86,12 @@ impl<'v> Exact<'_, 'v> {
                         && self.release >= PROTECTED_CHECK
                         && let Some(report) = protected(symbol, &asked, winner, *relocation)
                     {
-                        push(&mut reports, report);
+                        push(&mut reports, &mut places, report);
                     }
                     if relocation.class() == LookupClass::Copy
                         && winner.candidate.size != asked.size
                     {
-                        push(&mut reports, Report::Size { symbol });
+                        push(&mut reports, &mut places, Report::Size { symbol });
                     }
                     if let Some(bindings) = &mut bindings {
                         let provider = winner.module;
@@ -99,7 +100,11 @@ impl<'v> Exact<'_, 'v> {
                 }
                 Ok(None) if asked.weak => {}
                 Ok(None) => {
-                    push(&mut reports, self.undefined(module, object, symbol, &asked, *relocation));
+                    push(
+                        &mut reports,
+                        &mut places,
+                        self.undefined(module, object, symbol, &asked, *relocation),
+                    );
                 }
             }
         }
@@ -217,17 +222,16 @@ fn protected(
     })
 }
 
-fn push(reports: &mut Vec<Report>, report: Report) {
-    // A symbol that is used in two classes is one fact; failing at load outweighs the call.
-    let same = |old: &Report| match (old, &report) {
-        (Report::Undefined { symbol: a, .. }, Report::Undefined { symbol: b, .. })
-        | (Report::Size { symbol: a }, Report::Size { symbol: b })
-        | (Report::Protected { symbol: a, .. }, Report::Protected { symbol: b, .. }) => a == b,
-        _ => false,
-    };
-    // A symbol's relocations mostly stand together.
-    let place = reports.iter().rposition(same);
-    match (place.map(|place| &mut reports[place]), report) {
+/// Places of reports by kind and symbol.
+type Places = FastMap<(Discriminant<Report>, u32), usize>;
+
+/// A symbol that is used in two classes is one fact; failing at load outweighs the call.
+fn push(reports: &mut Vec<Report>, places: &mut Places, report: Report) {
+    let (Report::Undefined { symbol, .. }
+    | Report::Size { symbol }
+    | Report::Protected { symbol, .. }) = report;
+    let place = *places.entry((discriminant(&report), symbol)).or_insert(reports.len());
+    match (reports.get_mut(place), report) {
         (None, report) => reports.push(report),
         (Some(Report::Undefined { at_load, .. }), Report::Undefined { at_load: now, .. }) => {
             *at_load |= now;

@@ -171,6 +171,9 @@ pub struct Shared {
     /// Exit with 2 if there is nothing to audit
     #[arg(long, global = true)]
     pub require_elf: bool,
+    /// Read again with second, independent parsers; a difference is a finding
+    #[arg(long, global = true)]
+    pub cross_check: bool,
     /// JSON also holds exports with versions and all bindings
     #[arg(long, global = true)]
     pub facts: bool,

@@ -72,6 +72,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
         facts: shared.facts,
+        cross_check: shared.cross_check,
         reuse: !shared.no_reuse,
         ld_library_path: bytes(shared.ld_library_path.as_deref()),
         ld_preload: bytes(shared.ld_preload.as_deref()),

@@ -6,6 +6,7 @@ use super::collect::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, Place};
 use crate::format::archive::{self, Definition, Names};
 use crate::format::elf::{self, Target, Verdict};
+use crate::format::second::{Second, compare_archive, compare_elf};
 use crate::format::{Defect, Table};
 use crate::plan::Wants;
 use crate::tree::{Errno, Kind, Opened, Stat, Tree};
@@ -153,6 +154,26 @@ pub(super) fn read_definitions(
         defects.push(Defect::new(Table::File, 0, "could not be read again"));
     }
     (found.unwrap_or_default(), defects)
+}
+
+/// What a second reader makes of a file; nothing if it holds nothing to compare.
+pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<Second> {
+    let object = match &facts.content {
+        Content::Elf(object) if object.is_dynamic() => Some(object),
+        Content::Archive(_) => None,
+        Content::Elf(_) | Content::Other(_) => return None,
+    };
+    if facts.all_defects().next().is_some() {
+        return Some(Second::GaveUp("known to be damaged"));
+    }
+    let handle = match tree.open(&facts.path) {
+        Ok(Opened::File(handle)) if handle.stat() == facts.stat => handle,
+        _ => return Some(Second::GaveUp("could not be read again")),
+    };
+    Some(match object {
+        Some(object) => compare_elf(&handle, object),
+        None => compare_archive(&handle),
+    })
 }
 
 fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocations {

@@ -1,9 +1,10 @@
 //! Makes facts: of what a walk meets, and of what a stage needs later. The only caller of the
 //! formats, and the only place where the corpus grows; `audit` runs it.
 
-use super::answer::{Answer, Found, answer, as_path, read_definitions};
-use super::{Content, Corpus, FileFacts, Name, Need, Place};
+use super::answer::{Answer, Found, answer, as_path, read_definitions, second};
+use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
 use crate::format::archive::{Definition, Names};
+use crate::format::second::Second;
 use crate::format::{Defect, ReadError, Table, archive, elf};
 use crate::id::{FastMap, FileId};
 use crate::plan::Wants;
@@ -177,6 +178,30 @@ impl<'t> Collector<'t> {
         for (file, (definitions, defects)) in archives.into_iter().zip(found) {
             corpus.files[file].defects.extend(defects);
             out.push((file, definitions));
+        }
+        out
+    }
+
+    /// Reads every ELF file and archive again with a second reader.
+    pub fn cross_check(&self, corpus: &Corpus) -> CrossCheck {
+        let files: Vec<FileId> = corpus.files.ids().collect();
+        let tree = self.tree;
+        // A second reader that panics has given up; nobody wants to read how.
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let seconds: Vec<Option<Second>> =
+            files.par_iter().map(|file| second(tree, &corpus.files[*file])).collect();
+        std::panic::set_hook(hook);
+        let mut out = CrossCheck::default();
+        for (file, second) in files.into_iter().zip(seconds) {
+            match second {
+                None => {}
+                Some(Second::Read(differences)) => {
+                    out.read += 1;
+                    out.differences.extend(differences.into_iter().map(|found| (file, found)));
+                }
+                Some(Second::GaveUp(why)) => *out.gave_up.entry(why).or_default() += 1,
+            }
         }
         out
     }

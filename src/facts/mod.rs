@@ -15,8 +15,10 @@ pub use view::View;
 use crate::format::Defect;
 use crate::format::archive::Archive;
 use crate::format::elf::{Ident, Object, Target, Verdict};
+use crate::format::second::Difference;
 use crate::id::FileId;
 use crate::tree::Stat;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -89,6 +91,17 @@ impl FileFacts {
     pub fn file_name(&self) -> &Path {
         self.path.file_name().map_or(&self.path, Path::new)
     }
+}
+
+/// What second readers found.
+#[derive(Debug, Default)]
+pub struct CrossCheck {
+    /// How many files they read.
+    pub read: usize,
+    /// What they read differently, in the order of files.
+    pub differences: Vec<(FileId, Difference)>,
+    /// How many files they did not read, by reason.
+    pub gave_up: BTreeMap<&'static str, usize>,
 }
 
 /// A fact that a stage misses.

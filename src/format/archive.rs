@@ -211,6 +211,42 @@ fn bsd_name(name: &[u8]) -> Option<u64> {
     std::str::from_utf8(name.strip_prefix(b"#1/")?).ok()?.parse().ok()
 }
 
+/// Names of all members but the index and the table of long names; nothing for a thin archive and
+/// where a header or the index claims more than the file holds.
+pub fn members(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
+    if read_range(file, 0, 8)? == archive::THIN_MAGIC {
+        return Ok(None);
+    }
+    let (mut out, mut long_names, mut table, mut at) = (Vec::new(), LongNames::default(), 0, 8);
+    while at < file.stat().len {
+        let Some(found) = member(file, at)? else { return Ok(None) };
+        let end = found.data.checked_add(found.size).filter(|end| *end <= file.stat().len);
+        let Some(end) = end else { return Ok(None) };
+        match found.name() {
+            b"/" => {
+                let count = read_range(file, found.data, 4)?;
+                let count = count.iter().fold(0, |n: u64, b| n << 8 | u64::from(*b));
+                if count * 4 > found.size {
+                    return Ok(None);
+                }
+            }
+            b"//" => table = at,
+            // Other kinds of index are not what the second reader is asked about.
+            name if name.starts_with(b"/SYM64/") || name.starts_with(b"__.SYMDEF") => {
+                return Ok(None);
+            }
+            name => {
+                if bsd_name(name).is_some_and(|len| len > found.size) {
+                    return Ok(None);
+                }
+                out.push(long_names.name(file, &found, table)?);
+            }
+        }
+        at = end + (found.size & 1);
+    }
+    Ok(Some(out))
+}
+
 /// An archive without a GNU index: every ELF member's own symbol table.
 fn scan(
     file: &Handle,

@@ -223,8 +223,7 @@ impl Page<'_> {
     fn chain(&mut self, finding: &Finding) -> io::Result<()> {
         let hops: Vec<String> = finding
             .evidence_of(EvidenceKind::Chain)
-            .filter_map(|hop| hop.path.as_deref())
-            .map(show_path)
+            .filter_map(|hop| hop.path.as_deref().map(show_path).or_else(|| hop.reason.clone()))
             .collect();
         if hops.len() > 1 {
             self.line("chain", &hops.join(" > "))?;
@@ -279,6 +278,17 @@ impl Page<'_> {
         if explained > 0 {
             let text = plural(explained, "undefined reference is", "undefined references are");
             writeln!(self.out, "{text} explained by missing libraries")?;
+        }
+        if let Some(found) = &report.audit.cross_check {
+            let not: Vec<String> =
+                found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
+            let not =
+                if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
+            writeln!(
+                self.out,
+                "{} read by a second reader{not}",
+                plural(found.read, "file", "files")
+            )?;
         }
         if open > 0 {
             let text = plural(open, "thing", "things");

@@ -1,8 +1,11 @@
 //! The link map of one root: breadth first over all needs, names and inodes de-duplicated, filters
 //! and auxiliaries before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`).
 
+use super::index::Index;
 use super::loader::Loader;
+use super::mapping::Inherited;
 use super::resolver::{Names, Resolver};
+use super::suspend::Suspended;
 use super::{Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object};
@@ -23,9 +26,18 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) modules: Vec<Module>,
     /// `$ORIGIN` of each module.
     pub(super) origins: Vec<Option<StrId>>,
+    /// DT_RPATH lists that hold for each module's needs.
+    pub(super) rpaths: Vec<Option<Inherited>>,
+    /// Modules by the names they answer to.
+    pub(super) by_name: Index,
+    /// Modules by file.
+    pub(super) by_file: Index,
     pub(super) edges: Vec<Edge>,
     pub(super) list: Vec<u32>,
-    queue: Vec<Queued>,
+    pub(super) queue: Vec<Queued>,
+    /// How far the walk came.
+    pub(super) place: Place,
+    pub(super) preload_failures: Vec<PreloadFailure>,
     /// Which modules are in `queue`.
     pub(super) queued: Vec<bool>,
     /// A filter has moved objects: list order is not the order of loading any more.
@@ -43,9 +55,27 @@ pub(super) struct Builder<'a, 'v> {
 
 /// One entry of the breadth-first list.
 #[derive(Clone, Copy)]
-struct Queued {
-    module: u32,
-    done: bool,
+pub(super) struct Queued {
+    pub(super) module: u32,
+    pub(super) done: bool,
+}
+
+/// Where a walk goes on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Place {
+    /// The entry of the queue.
+    pub(super) at: usize,
+    /// The entry that is being visited: it moves when a filter's target comes before it.
+    here: usize,
+    /// The module that is being visited and its next need.
+    pub(super) visiting: Option<(u32, usize)>,
+}
+
+/// What a run came to.
+pub(super) enum Built {
+    Links(Box<Links>),
+    /// Facts are missing. Nothing to go on from if that was before the walk.
+    Suspended(Option<Box<Suspended>>),
 }
 
 /// How `Builder::map` ended.
@@ -63,8 +93,8 @@ impl<'a, 'v> Builder<'a, 'v> {
         root: Root,
         needs: &'a mut Vec<Need>,
     ) -> Self {
-        resolver.by_name.clear();
-        resolver.by_file.clear();
+        let by_name = Index::borrow(&mut resolver.by_name);
+        let by_file = Index::borrow(&mut resolver.by_file);
         Self {
             resolver,
             view,
@@ -73,9 +103,14 @@ impl<'a, 'v> Builder<'a, 'v> {
             needs,
             modules: Vec::with_capacity(FEW),
             origins: Vec::with_capacity(FEW),
+            rpaths: Vec::with_capacity(FEW),
+            by_name,
+            by_file,
             edges: Vec::with_capacity(2 * FEW),
             list: Vec::with_capacity(FEW),
             queue: Vec::with_capacity(FEW),
+            place: Place::default(),
+            preload_failures: Vec::new(),
             queued: Vec::with_capacity(FEW),
             moved: false,
             hidden: Vec::new(),
@@ -90,14 +125,31 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.resolver.loaders.get(self.root.loader)
     }
 
-    pub(super) fn run(mut self) -> Option<Links> {
+    pub(super) fn run(mut self) -> Built {
         self.add_root();
         self.add_loader();
-        let mut preload_failures = Vec::new();
-        let stopped = self.preload(&mut preload_failures).or_else(|| self.walk());
+        let mut failures = Vec::new();
+        let stopped = self.preload(&mut failures);
+        self.preload_failures = failures;
         if self.incomplete {
-            return None;
+            self.look_ahead();
+            self.by_name.give_back(&mut self.resolver.by_name);
+            self.by_file.give_back(&mut self.resolver.by_file);
+            return Built::Suspended(None);
         }
+        match stopped {
+            Some(fatal) => self.finish(Some(fatal)),
+            None => self.go_on(),
+        }
+    }
+
+    /// Walks on from where the last round ended.
+    pub(super) fn go_on(mut self) -> Built {
+        let stopped = self.walk();
+        if self.incomplete { self.suspend() } else { self.finish(stopped) }
+    }
+
+    fn finish(mut self, stopped: Option<Fatal>) -> Built {
         let scope: Vec<u32> = self
             .queue
             .iter()
@@ -112,7 +164,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             list: self.list,
             scope,
             fatal: stopped,
-            preload_failures,
+            preload_failures: self.preload_failures,
             failures: Vec::new(),
             by_cpu: self.by_cpu,
             by_cwd: self.by_cwd,
@@ -125,7 +177,9 @@ impl<'a, 'v> Builder<'a, 'v> {
             }
             versions::limit_tables(&mut links, self.view, &self.resolver.strings);
         }
-        Some(links)
+        self.by_name.give_back(&mut self.resolver.by_name);
+        self.by_file.give_back(&mut self.resolver.by_file);
+        Built::Links(Box::new(links))
     }
 
     fn add_root(&mut self) {
@@ -176,12 +230,13 @@ impl<'a, 'v> Builder<'a, 'v> {
     }
 
     pub(super) fn register(&mut self, name: StrId, module: u32) {
-        self.resolver.by_name.add(name.index(), module);
+        self.by_name.add(name.index(), module);
     }
 
     pub(super) fn push(&mut self, module: Module) -> u32 {
         self.modules.push(module);
         self.origins.push(None);
+        self.rpaths.push(None);
         self.queued.push(false);
         u32::try_from(self.modules.len() - 1).unwrap_or(u32::MAX)
     }
@@ -191,97 +246,53 @@ impl<'a, 'v> Builder<'a, 'v> {
         Some(self.resolver.names(file, object))
     }
 
-    /// Entries of LD_PRELOAD and then of ld.so.preload, with the root as requester (`elf/rtld.c`,
-    /// `handle_preload_list` and `do_preload`). Tokens count in paths only.
-    fn preload(&mut self, failures: &mut Vec<PreloadFailure>) -> Option<Fatal> {
-        let plan = self.plan;
-        let typed = plan.ld_preload.split(|b| matches!(b, b':' | b' '));
-        let typed = typed.filter(|entry| !entry.is_empty());
-        let mut list: Vec<(StrId, &str)> =
-            typed.map(|entry| (self.resolver.strings.id(entry), "LD_PRELOAD")).collect();
-        list.extend(self.loader().preload.iter().map(|name| (*name, "/etc/ld.so.preload")));
-        for (name, source) in list {
-            let text = self.resolver.strings.text(name);
-            let has_token = text.contains(&b'/') && text.contains(&b'$');
-            let expanded = self.expand_need(name, has_token, ROOT).unwrap_or(name);
-            let new = self.modules.len();
-            match self.map(expanded, ROOT, How::Preload) {
-                Mapped::Module(module, _) => {
-                    if self.modules[module as usize].how == How::Missing {
-                        let text = match (self.other_class, self.loader().target.is_64) {
-                            (false, _) => "cannot open shared object file",
-                            (true, true) => "wrong ELF class: ELFCLASS32",
-                            (true, false) => "wrong ELF class: ELFCLASS64",
-                        };
-                        self.drop_stub(module);
-                        failures.push(PreloadFailure { name, source, text });
-                    } else {
-                        if module as usize == new {
-                            // It is known by what was typed.
-                            self.modules[new].name = name;
-                            self.register(name, module);
-                        }
-                        self.append(module);
-                    }
-                }
-                Mapped::Fatal(Fatal { text, .. }) => {
-                    // `do_preload` leaves the error number out.
-                    let text = text.strip_suffix(": Error 21").unwrap_or(text);
-                    failures.push(PreloadFailure { name, source, text });
-                }
-                Mapped::Unknown => {}
-            }
-        }
-        None
-    }
-
-    /// A preload that was not found leaves no stub behind.
-    fn drop_stub(&mut self, module: u32) {
-        if self.modules.len() == module as usize + 1 {
-            self.modules.pop();
-            self.origins.pop();
-            self.queued.pop();
-            self.list.retain(|entry| *entry != module);
-        }
-    }
-
+    /// Visits the queue until its end, a fatal error or a missing fact.
     fn walk(&mut self) -> Option<Fatal> {
-        let mut at = 0;
-        while at < self.queue.len() {
-            if self.queue[at].done {
-                at += 1;
-                continue;
+        while self.place.at < self.queue.len() {
+            if self.place.visiting.is_none() {
+                if self.queue[self.place.at].done {
+                    self.place.at += 1;
+                    continue;
+                }
+                self.begin();
             }
-            self.queue[at].done = true;
-            if let Some(fatal) = self.visit(at) {
-                return Some(fatal);
+            let fatal = self.visit();
+            if fatal.is_some() || self.incomplete {
+                return fatal;
             }
+            self.place.visiting = None;
             // A filter's target may now stand at this place, not yet visited.
         }
         None
     }
 
-    /// All needs of the module at `at` in the queue.
-    fn visit(&mut self, at: usize) -> Option<Fatal> {
+    fn begin(&mut self) {
+        let at = self.place.at;
+        self.queue[at].done = true;
         let module = self.queue[at].module;
-        let names = self.modules[module as usize].file.and_then(|file| self.names(file))?;
-        let mut here = at;
         let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
         self.modules[module as usize].edges = (first, first);
-        for (kind, raw, has_token) in &names.needs {
+        self.place.here = at;
+        self.place.visiting = Some((module, 0));
+    }
+
+    /// The needs of the module that is being visited, from the next one on.
+    fn visit(&mut self) -> Option<Fatal> {
+        let (module, next) = self.place.visiting?;
+        let names = self.modules[module as usize].file.and_then(|file| self.names(file))?;
+        for (i, (kind, raw, has_token)) in names.needs.iter().enumerate().skip(next) {
+            self.place.visiting = Some((module, i));
             let Some(name) = self.expand_need(*raw, *has_token, module) else { continue };
             match self.map(name, module, How::Loaded) {
                 Mapped::Fatal(_) if *kind == NeedKind::Auxiliary => {}
                 Mapped::Fatal(fatal) => return Some(fatal),
-                Mapped::Unknown => {}
+                Mapped::Unknown => return None,
                 Mapped::Module(to, how) => {
                     self.edges.push(Edge { from: module, raw: *raw, name, kind: *kind, to, how });
                     self.modules[module as usize].edges.1 += 1;
                     match kind {
                         NeedKind::Needed => self.append(to),
-                        NeedKind::Auxiliary | NeedKind::Filter => {
-                            self.insert_before(to, module, &mut here);
-                        }
+                        NeedKind::Auxiliary | NeedKind::Filter => self.insert_before(to, module),
                     }
                 }
             }
@@ -289,7 +300,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         None
     }
 
-    fn append(&mut self, module: u32) {
+    pub(super) fn append(&mut self, module: u32) {
         if !std::mem::replace(&mut self.queued[module as usize], true) {
             self.queue.push(Queued { module, done: false });
         }
@@ -297,17 +308,18 @@ impl<'a, 'v> Builder<'a, 'v> {
 
     /// Puts a filter's target before the filter in scope and list, unless it already is
     /// (`_dl_map_object_deps`).
-    fn insert_before(&mut self, target: u32, filter: u32, here: &mut usize) {
+    fn insert_before(&mut self, target: u32, filter: u32) {
+        let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
-            Some(place) if place <= *here => return,
+            Some(place) if place <= here => return,
             Some(place) => {
                 self.queue.remove(place);
             }
             None => {}
         }
         self.queued[target as usize] = true;
-        self.queue.insert(*here, Queued { module: target, done: false });
-        *here += 1;
+        self.queue.insert(here, Queued { module: target, done: false });
+        self.place.here += 1;
         self.moved = true;
         self.list.retain(|entry| *entry != target);
         match self.list.iter().position(|entry| *entry == filter) {

@@ -12,6 +12,15 @@ use crate::id::{FileId, Id as _, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
+/// DT_RPATH as one module's needs see it.
+#[derive(Clone)]
+pub(super) struct Inherited {
+    /// The module's own list.
+    own: Option<Arc<DirList>>,
+    /// The next module above it that has a list, and another one.
+    next: Option<u32>,
+}
+
 impl Builder<'_, '_> {
     /// Tokens in a need (`expand_dst`); nothing if one has no value.
     pub(super) fn expand_need(
@@ -86,7 +95,7 @@ impl Builder<'_, '_> {
 
     /// The first object in list order that answers to `name` by a name or its DT_SONAME.
     fn known(&mut self, name: StrId) -> Option<u32> {
-        let mut hit = self.resolver.by_name.get(name.index())?;
+        let mut hit = self.by_name.get(name.index())?;
         if self.moved {
             let found = [ROOT, LOADER]
                 .into_iter()
@@ -122,31 +131,31 @@ impl Builder<'_, '_> {
         trace: Option<&mut Vec<Tried>>,
     ) -> Option<Found> {
         self.origins.resize(self.modules.len(), None);
-        let mut walk = Vec::new();
+        self.rpaths.resize(self.modules.len(), None);
         let names = self.modules[requester as usize].file.and_then(|file| self.names(file));
         let runpath = names.as_ref().and_then(|names| names.runpath);
-        if runpath.is_none() {
-            let mut here = Some(requester);
-            while let Some(module) = here {
-                let m = &self.modules[module as usize];
-                let (file, next) = (m.file, m.requester);
-                if let Some(names) = file.and_then(|file| self.names(file))
-                    && let (Some(rpath), None) = (names.rpath, names.runpath)
-                {
-                    walk.push((module, rpath, self.origin(module)));
-                }
-                here = next;
-            }
-        }
-        let runpath = runpath.map(|text| (text, self.origin(requester)));
+        let rpaths = if runpath.is_none() { self.inherited(requester) } else { Vec::new() };
+        let runpath = runpath.map(|text| self.dirs_of(text, requester));
         let library_path = self.library_path();
         let package_cache = self.package_cache().ok()?;
         let nodeflib = self.modules[requester as usize]
             .file
             .and_then(|file| self.view.object(file))
             .is_some_and(|object| object.nodeflib);
+        let mut search = self.searcher(trace);
+        let requester =
+            Requester { rpaths: &rpaths, library_path, runpath, nodeflib, package_cache };
+        let found = search.find(name, &requester);
+        let Search { by_cpu, by_cwd, other_class, .. } = search;
+        self.by_cpu |= by_cpu;
+        self.by_cwd |= by_cwd;
+        self.other_class = other_class;
+        found
+    }
+
+    fn searcher<'s>(&'s mut self, trace: Option<&'s mut Vec<Tried>>) -> Search<'s, 's> {
         let Resolver { strings, loaders, memo, .. } = &mut *self.resolver;
-        let mut search = Search {
+        Search {
             view: self.view,
             plan: self.plan,
             loader: loaders.get(self.root.loader),
@@ -157,20 +166,52 @@ impl Builder<'_, '_> {
             by_cpu: false,
             by_cwd: false,
             other_class: false,
-        };
-        let rpaths: Vec<(u32, Arc<DirList>)> = walk
-            .into_iter()
-            .map(|(module, text, origin)| (module, search.dirs(text, origin)))
-            .collect();
-        let runpath = runpath.map(|(text, origin)| search.dirs(text, origin));
-        let library_path = library_path.map(|(text, origin)| search.dirs(text, origin));
-        let requester =
-            Requester { rpaths: &rpaths, library_path, runpath, nodeflib, package_cache };
-        let found = search.find(name, &requester);
-        self.by_cpu |= search.by_cpu;
-        self.by_cwd |= search.by_cwd;
-        self.other_class = search.other_class;
-        found
+        }
+    }
+
+    /// The directories of a path list of `module`.
+    fn dirs_of(&mut self, text: StrId, module: u32) -> Arc<DirList> {
+        let origin = self.origin(module);
+        self.searcher(None).dirs(text, origin)
+    }
+
+    /// DT_RPATH lists for the needs of `module`: its own, its requester's and so on. A list that
+    /// comes again right behind itself finds nothing new.
+    fn inherited(&mut self, module: u32) -> Vec<(u32, Arc<DirList>)> {
+        let mut todo = Vec::new();
+        let mut here = Some(module);
+        while let Some(module) = here.filter(|module| self.rpaths[*module as usize].is_none()) {
+            todo.push(module);
+            here = self.modules[module as usize].requester;
+        }
+        for module in todo.into_iter().rev() {
+            let Module { file, requester, .. } = self.modules[module as usize];
+            let names = file.and_then(|file| self.names(file));
+            let text = names.filter(|names| names.runpath.is_none()).and_then(|names| names.rpath);
+            let own = text.map(|text| self.dirs_of(text, module));
+            let mut next = requester.and_then(|requester| self.first_list(requester));
+            if let (Some(own), Some((_, above))) = (&own, next.and_then(|at| self.list_of(at)))
+                && Arc::ptr_eq(own, &above)
+            {
+                next = next.and_then(|at| self.rpaths[at as usize].as_ref()?.next);
+            }
+            self.rpaths[module as usize] = Some(Inherited { own, next });
+        }
+        let first = self.first_list(module).and_then(|at| self.list_of(at));
+        let next =
+            |(at, _): &(u32, _)| self.list_of(self.rpaths.get(*at as usize)?.as_ref()?.next?);
+        std::iter::successors(first, next).collect()
+    }
+
+    /// The module whose list is the first for the needs of `module`.
+    fn first_list(&self, module: u32) -> Option<u32> {
+        let inherited = self.rpaths.get(module as usize)?.as_ref()?;
+        if inherited.own.is_some() { Some(module) } else { inherited.next }
+    }
+
+    fn list_of(&self, module: u32) -> Option<(u32, Arc<DirList>)> {
+        let list = self.rpaths.get(module as usize)?.as_ref()?.own.as_ref()?;
+        Some((module, Arc::clone(list)))
     }
 
     /// The cache of the store item that the root lies in, under Guix's loader; an error if it has
@@ -196,7 +237,7 @@ impl Builder<'_, '_> {
     }
 
     /// LD_LIBRARY_PATH with the root's `$ORIGIN` (`_dl_init_paths`), a semicolon made a colon.
-    fn library_path(&mut self) -> Option<(StrId, StrId)> {
+    fn library_path(&mut self) -> Option<Arc<DirList>> {
         let text = &self.plan.ld_library_path;
         if text.is_empty() {
             return None;
@@ -205,7 +246,7 @@ impl Builder<'_, '_> {
         let varies = text.contains(&b'$');
         let text = self.resolver.strings.id(&text);
         let origin = if varies { self.origin(ROOT) } else { text };
-        Some((text, origin))
+        Some(self.searcher(None).dirs(text, origin))
     }
 
     /// `_dl_map_object_from_fd`: the same inode is the same object, else the file is mapped.
@@ -217,7 +258,7 @@ impl Builder<'_, '_> {
         requester: u32,
         how: How,
     ) -> Mapped {
-        let known = self.resolver.by_file.get(file.index());
+        let known = self.by_file.get(file.index());
         if let Some(module) = known.filter(|module| !self.hidden.contains(module)) {
             self.modules[module as usize].aliases.push(name);
             self.register(name, module);
@@ -227,7 +268,7 @@ impl Builder<'_, '_> {
             return Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
         }
         let module = self.add_module(Some(file), name, path, requester, how);
-        self.resolver.by_file.set(file.index(), module);
+        self.by_file.set(file.index(), module);
         let soname = self.names(file).and_then(|names| names.soname);
         for name in [name, path].into_iter().chain(soname) {
             self.register(name, module);

@@ -7,14 +7,17 @@
 pub mod cache;
 mod closure;
 pub mod hwcaps;
+mod index;
 pub mod loader;
 mod mapping;
 pub mod musl;
 pub mod order;
 mod paths;
+mod preload;
 pub mod resolver;
 pub mod roots;
 pub mod search;
+mod suspend;
 pub mod tokens;
 pub mod versions;
 

@@ -73,11 +73,11 @@ impl Search<'_, '_> {
         }
         let raw = self.strings.text(text).to_vec();
         let origin = self.strings.text(origin).to_vec();
-        let mut list: Vec<StrId> = Vec::new();
+        let (mut list, mut seen) = (Vec::new(), FastSet::default());
         if !raw.is_empty() {
             for element in raw.split(|b| *b == b':') {
                 if let Some(dir) = self.element(element, &origin)
-                    && !list.contains(&dir)
+                    && seen.insert(dir)
                 {
                     list.push(dir);
                 }

@@ -1,12 +1,14 @@
 //! What holds for all roots of a run: strings, loaders, names of objects and results of searches.
 //! `roots` and `audit` ask it for closures; `closure` builds them.
 
-use super::closure::Builder;
+use super::closure::{Builder, Built};
+use super::index::Stamped;
 use super::loader::{Family, Loaders};
 use super::musl::Load;
 use super::paths::Memo;
 use super::search::Tried;
-use super::{Closure, Edge, Links, Root, tokens};
+use super::suspend::Suspended;
+use super::{Closure, Edge, Links, Module, Root, tokens};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object, Str};
 use crate::id::{FastMap, FileId, Id as _, LoaderId, StrId, Strings};
@@ -42,40 +44,6 @@ pub struct Resolver {
     pub(super) memo: Memo,
     pub(super) by_name: Stamped,
     pub(super) by_file: Stamped,
-}
-
-/// A map from small numbers to modules that is emptied at no cost: entries of an earlier root carry
-/// an old stamp.
-#[derive(Default)]
-pub(super) struct Stamped {
-    stamp: u32,
-    entries: Vec<(u32, u32)>,
-}
-
-impl Stamped {
-    pub(super) fn clear(&mut self) {
-        self.stamp += 1;
-    }
-
-    pub(super) fn get(&self, index: usize) -> Option<u32> {
-        self.entries.get(index).filter(|(stamp, _)| *stamp == self.stamp).map(|(_, value)| *value)
-    }
-
-    /// Replaces the entry that is there.
-    pub(super) fn set(&mut self, index: usize, value: u32) {
-        self.add(index, value);
-        self.entries[index].1 = value;
-    }
-
-    /// Keeps the entry that is there.
-    pub(super) fn add(&mut self, index: usize, value: u32) {
-        if index >= self.entries.len() {
-            self.entries.resize((index + 1).next_power_of_two(), (0, 0));
-        }
-        if self.entries[index].0 != self.stamp {
-            self.entries[index] = (self.stamp, value);
-        }
-    }
 }
 
 impl Resolver {
@@ -129,12 +97,14 @@ impl Resolver {
         names
     }
 
-    /// Everything the loader maps for `root`, or the facts that are missing to say it.
+    /// Everything the loader maps for `root`, or the facts that are missing to say it. What was
+    /// found out so far stays in `before` until the next round.
     pub fn closure(
         &mut self,
         view: View<'_>,
         plan: &Plan,
         root: Root,
+        before: &mut Option<Box<Suspended>>,
     ) -> Result<Closure, Vec<Need>> {
         let names = view.object(root.file).map(|object| self.names(root.file, object));
         let varies = plan.environment_varies() || self.loaders.get(root.loader).package_cache;
@@ -144,17 +114,30 @@ impl Resolver {
             return Ok(Closure::new(root, Arc::clone(links)));
         }
         let mut needs = Vec::new();
-        let links = match self.loaders.get(root.loader).family {
-            Family::Glibc => Builder::new(self, view, plan, root, &mut needs).run(),
-            Family::Musl(_) => Load::new(self, view, plan, root, &mut needs).run(),
+        if let Family::Musl(_) = self.loaders.get(root.loader).family {
+            let links = Load::new(self, view, plan, root, &mut needs).run().ok_or(needs)?;
+            return Ok(self.share(root, key, Arc::new(links)));
+        }
+        let built = match before.take() {
+            Some(before) => Builder::resume(self, view, plan, &mut needs, *before).go_on(),
+            None => Builder::new(self, view, plan, root, &mut needs).run(),
         };
-        let links = links.ok_or(needs)?;
-        let links = Arc::new(links);
+        let links = match built {
+            Built::Links(links) => Arc::new(*links),
+            Built::Suspended(state) => {
+                *before = state;
+                return Err(needs);
+            }
+        };
+        Ok(self.share(root, key, links))
+    }
+
+    fn share(&mut self, root: Root, key: Option<(LoaderId, u32)>, links: Arc<Links>) -> Closure {
         // With something missing, which versions the loader knows depends on the root.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {
             self.shared.insert(key, Arc::clone(&links));
         }
-        Ok(Closure::new(root, links))
+        Closure::new(root, links)
     }
 
     /// Facts that were missing have been read.
@@ -162,24 +145,34 @@ impl Resolver {
         self.memo.new_round();
     }
 
-    /// What is tried for the need `name` of module `from`, for evidence. All facts are known.
+    /// What is tried for some needs of one root, for evidence. All facts are known.
     pub fn tried(
         &mut self,
         view: View<'_>,
         plan: &Plan,
         closure: &Closure,
-        edge: Edge,
-    ) -> Vec<Tried> {
-        let (mut needs, mut trace) = (Vec::new(), Vec::new());
+        edges: impl Iterator<Item = Edge>,
+    ) -> Vec<Vec<Tried>> {
+        let mut needs = Vec::new();
         if let Family::Musl(_) = self.loaders.get(closure.root.loader).family {
-            let modules = closure.modules().cloned().collect();
-            let load = Load::new(self, view, plan, closure.root, &mut needs);
-            load.tried(modules, edge.name, edge.from, &mut trace);
-            return trace;
+            let modules: Vec<Module> = closure.modules().cloned().collect();
+            return edges
+                .map(|edge| {
+                    let mut trace = Vec::new();
+                    let load = Load::new(self, view, plan, closure.root, &mut needs);
+                    load.tried(modules.clone(), edge.name, edge.from, &mut trace);
+                    trace
+                })
+                .collect();
         }
         let mut builder = Builder::new(self, view, plan, closure.root, &mut needs);
         builder.modules = closure.modules().cloned().collect();
-        builder.search(edge.name, edge.from, Some(&mut trace));
-        trace
+        edges
+            .map(|edge| {
+                let mut trace = Vec::new();
+                builder.search(edge.name, edge.from, Some(&mut trace));
+                trace
+            })
+            .collect()
     }
 }

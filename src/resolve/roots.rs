@@ -5,9 +5,10 @@
 
 use super::loader::{Choice, InterpFault, NoLoader};
 use super::resolver::Resolver;
+use super::suspend::Suspended;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
-use crate::format::elf::Role;
+use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FastSet, FileId, IdVec, LoaderId, RootId};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
@@ -50,8 +51,28 @@ pub struct Start {
 pub struct Resolving {
     /// Roots for certain: given files and programs.
     sure: Vec<Candidate>,
-    /// Shared objects below a given directory: roots if nothing else loads them.
+    /// Shared objects below a given directory: roots if nothing else loads them. Those come first
+    /// that no need names, each part in byte order.
     perhaps: Vec<Candidate>,
+    /// How many no need names. Of the others mostly none is a root, and none is resolved before it
+    /// is known that no root loads it: in a circle of hundreds one closure is enough.
+    unnamed: usize,
+    /// Which of `perhaps` are roots, by file.
+    roots: FastMap<FileId, usize>,
+    /// What roots load besides themselves.
+    loaded: FastSet<FileId>,
+    pass: Pass,
+}
+
+/// How far the choice among `perhaps` is.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// Before it.
+    Sure,
+    /// At this one. A root that a later one loads is none.
+    Choice(usize),
+    /// Once more, at this one: what only such a root loaded.
+    Rest(usize),
 }
 
 /// What may become a root, and what resolving it came to.
@@ -59,6 +80,8 @@ struct Candidate {
     start: Start,
     /// The loader, once it is chosen.
     loader: Option<LoaderId>,
+    /// Its link map as far as it is known.
+    before: Option<Box<Suspended>>,
     outcome: Option<Outcome>,
 }
 
@@ -74,8 +97,9 @@ impl Candidate {
         self.closure().into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
     }
 
-    fn loads(&self, file: FileId) -> bool {
-        self.start.file != file && self.files().any(|loaded| loaded == file)
+    /// What it loads besides itself.
+    fn loads(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.files().filter(|file| *file != self.start.file)
     }
 }
 
@@ -88,10 +112,8 @@ impl Resolving {
     /// Begins with what the walk found: `given` are started by the names that were typed, `walked`
     /// lie in given directories.
     pub fn new(view: View<'_>, plan: &Plan, given: Vec<Start>, walked: Vec<Start>) -> Self {
-        let dynamic = |start: &Start| {
-            view.object(start.file).is_some_and(super::super::format::elf::Object::is_dynamic)
-        };
-        let candidate = |start| Candidate { start, loader: None, outcome: None };
+        let dynamic = |start: &Start| view.object(start.file).is_some_and(Object::is_dynamic);
+        let candidate = |start| Candidate { start, loader: None, before: None, outcome: None };
         let mut sure: Vec<Candidate> = given.into_iter().filter(dynamic).map(candidate).collect();
         let mut perhaps = Vec::new();
         for start in walked.into_iter().filter(dynamic) {
@@ -101,7 +123,14 @@ impl Resolving {
         }
         sure.sort_by(|a, b| a.start.path.cmp(&b.start.path));
         sure.dedup_by(|b, a| a.start == b.start);
-        Self { sure, perhaps }
+        let named = named(view, &perhaps);
+        perhaps.sort_by(|a, b| a.start.path.cmp(&b.start.path));
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            perhaps.into_iter().partition(|candidate| !named.contains(&candidate.start.file));
+        let unnamed = first.len();
+        first.extend(rest);
+        let (roots, loaded) = (FastMap::default(), FastSet::default());
+        Self { sure, perhaps: first, unnamed, roots, loaded, pass: Pass::Sure }
     }
 
     /// Resolves what can be resolved; answers the facts that are missing, none when all is done.
@@ -125,19 +154,66 @@ impl Resolving {
         if !needs.is_empty() {
             return needs;
         }
-        let loaded = self.loaded();
-        let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(&c.start.file);
-        for candidate in self.perhaps.iter_mut().filter(open) {
-            resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
+        if let Pass::Sure = self.pass {
+            self.loaded = self.loaded();
+            let loaded = &self.loaded;
+            let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(&c.start.file);
+            for candidate in self.perhaps.iter_mut().take(self.unnamed).filter(open) {
+                resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
+            }
+            if !needs.is_empty() {
+                return needs;
+            }
+            self.pass = Pass::Choice(0);
+        }
+        while let Pass::Choice(at) | Pass::Rest(at) = self.pass {
+            let Some(candidate) = self.perhaps.get_mut(at) else {
+                if let Pass::Rest(_) = self.pass {
+                    break;
+                }
+                self.loaded = self.loaded();
+                self.pass = Pass::Rest(0);
+                continue;
+            };
+            let file = candidate.start.file;
+            if !self.loaded.contains(&file) && !self.roots.contains_key(&file) {
+                if candidate.outcome.is_none() {
+                    resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
+                }
+                if !needs.is_empty() {
+                    break;
+                }
+                self.choose(at);
+            }
+            self.pass = match self.pass {
+                Pass::Choice(at) => Pass::Choice(at + 1),
+                Pass::Sure | Pass::Rest(_) => Pass::Rest(at + 1),
+            };
         }
         needs
     }
 
-    /// Files that roots for certain load.
+    /// Makes one of `perhaps` a root.
+    fn choose(&mut self, at: usize) {
+        let candidate = &self.perhaps[at];
+        let loads: Vec<FileId> = candidate.loads().collect();
+        self.roots.insert(candidate.start.file, at);
+        if let Pass::Choice(_) = self.pass {
+            for file in &loads {
+                if let Some(other) = self.roots.remove(file) {
+                    self.perhaps[other].outcome = None;
+                }
+            }
+        }
+        self.loaded.extend(loads);
+    }
+
+    /// Files that roots load besides themselves.
     fn loaded(&self) -> FastSet<FileId> {
         let mut out = FastSet::default();
-        for candidate in &self.sure {
-            out.extend(candidate.files().filter(|file| *file != candidate.start.file));
+        let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
+        for candidate in self.sure.iter().chain(chosen) {
+            out.extend(candidate.loads());
         }
         out
     }
@@ -151,15 +227,10 @@ impl Resolving {
         bad_interps: &BadInterps,
     ) -> Closures {
         let mut out = Closures::default();
-        let more: FastSet<usize> = self.unloaded().into_iter().collect();
         let mut roots = std::mem::take(&mut self.sure);
-        for (i, candidate) in self.perhaps.into_iter().enumerate() {
-            if more.contains(&i) {
-                roots.push(candidate);
-            } else if let Some(Outcome::Closure(closure)) = candidate.outcome {
-                out.lone.insert(closure.root.file, *closure);
-            }
-        }
+        let chosen = |at: usize, file: &FileId| self.roots.get(file) == Some(&at);
+        let perhaps = self.perhaps.into_iter().enumerate();
+        roots.extend(perhaps.filter(|(at, c)| chosen(*at, &c.start.file)).map(|(_, c)| c));
         let real = |c: &Candidate| view.file(c.start.file).path.as_os_str().as_bytes();
         roots.sort_by(|a, b| real(a).cmp(real(b)).then_with(|| a.start.path.cmp(&b.start.path)));
         for Candidate { start, outcome, .. } in roots {
@@ -179,41 +250,27 @@ impl Resolving {
         }
         out
     }
+}
 
-    /// Shared objects that no root loads, as indices into `perhaps`: of those that only load each
-    /// other the first in byte order, until every one is loaded by some root or is one.
-    fn unloaded(&self) -> Vec<usize> {
-        let mut loaded = self.loaded();
-        let mut rest: Vec<usize> = (0..self.perhaps.len())
-            .filter(|i| !loaded.contains(&self.perhaps[*i].start.file))
-            .collect();
-        rest.sort_by(|a, b| self.perhaps[*a].start.path.cmp(&self.perhaps[*b].start.path));
-        // First those that nothing among the rest loads, then the first of each circle.
-        let mut by_others: FastSet<FileId> = FastSet::default();
-        for candidate in rest.iter().map(|i| &self.perhaps[*i]) {
-            by_others.extend(candidate.files().filter(|file| *file != candidate.start.file));
-        }
-        let file = |i: usize| self.perhaps[i].start.file;
-        let mut roots = Vec::new();
-        for i in rest.iter().copied().filter(|i| !by_others.contains(&file(*i))) {
-            loaded.extend(self.perhaps[i].files());
-            loaded.insert(file(i));
-            roots.push(i);
-        }
-        while let Some(i) = rest.iter().copied().find(|i| !loaded.contains(&file(*i))) {
-            // Something outside the circle that loads it comes first.
-            let outside = |other: &usize| {
-                !loaded.contains(&file(*other))
-                    && self.perhaps[*other].loads(file(i))
-                    && !self.perhaps[i].loads(file(*other))
-            };
-            let first = rest.iter().copied().find(outside).unwrap_or(i);
-            loaded.insert(file(first));
-            loaded.extend(self.perhaps[first].files());
-            roots.push(first);
-        }
-        roots
+/// Which files some need names, by soname or by file name. A hint only: what a need leads to is for
+/// the search to say.
+fn named(view: View<'_>, candidates: &[Candidate]) -> FastSet<FileId> {
+    let mut names: FastSet<&[u8]> = FastSet::default();
+    let last = |text: &'_ [u8]| text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    for object in candidates.iter().filter_map(|c| view.object(c.start.file)) {
+        names.extend(object.needs.iter().map(|need| {
+            let text = object.str(need.name);
+            &text[last(text)..]
+        }));
     }
+    let is_named = |file: &FileId| {
+        let facts = view.file(*file);
+        let others = facts.names.iter().filter_map(|name| name.path.file_name());
+        let mut files = facts.path.file_name().into_iter().chain(others);
+        files.any(|name| names.contains(name.as_bytes()))
+            || facts.object().and_then(Object::soname).is_some_and(|name| names.contains(name))
+    };
+    candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
 fn resolve(
@@ -228,7 +285,7 @@ fn resolve(
     let loader = match candidate.loader {
         Some(loader) => loader,
         None => match choose(resolver, view, plan, *file, path) {
-            Err(need) => return needs.push(need),
+            Err(missing) => return needs.extend(missing),
             Ok(Choice { loader: Err(why), .. }) => {
                 candidate.outcome = Some(Outcome::NoLoader(why));
                 return;
@@ -242,7 +299,8 @@ fn resolve(
         },
     };
     let path = resolver.strings.id(path);
-    match resolver.closure(view, plan, Root { file: *file, path, loader }) {
+    let root = Root { file: *file, path, loader };
+    match resolver.closure(view, plan, root, &mut candidate.before) {
         Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
         Err(missing) => needs.extend(missing),
     }
@@ -254,7 +312,7 @@ fn choose(
     plan: &Plan,
     file: FileId,
     path: &[u8],
-) -> Result<Choice, Need> {
+) -> Result<Choice, Vec<Need>> {
     let Some(object) = view.object(file) else {
         return Ok(Choice { loader: Err(NoLoader::UnknownMachine), interp: None });
     };
@@ -263,7 +321,13 @@ fn choose(
         _ => Vec::new(),
     };
     let Resolver { loaders, strings, .. } = resolver;
-    loaders.choose(view, plan, strings, object, &dirs)
+    // Asked for one at a time, ten thousand directories would be as many rounds.
+    let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
+    let unknown: Vec<Need> = texts.filter_map(|dir| view.is_directory(dir).err()).collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
+    loaders.choose(view, plan, strings, object, &dirs).map_err(|need| vec![need])
 }
 
 /// Modules and needs of all such closures together; in a long chain their number is quadratic, and
@@ -288,7 +352,7 @@ fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &
         if room == 0 {
             break;
         }
-        if let Ok(closure) = resolver.closure(view, plan, root) {
+        if let Ok(closure) = resolver.closure(view, plan, root, &mut None) {
             room = room.saturating_sub(closure.module_count() + closure.edges.len());
             out.lone.insert(root.file, closure);
         }

@@ -8,6 +8,7 @@ mod bad_library_file;
 mod malformed;
 mod missing_library;
 mod missing_version;
+mod readers_disagree;
 mod undecided;
 mod undefined_symbol;
 mod unreadable;
@@ -17,10 +18,12 @@ mod wrong_architecture;
 use crate::audit::Audit;
 use crate::facts::View;
 use crate::finding::Findings;
+use crate::id::RootId;
 use crate::package::Located;
 use crate::plan::Plan;
 use crate::resolve::search::Tried;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// How much a finding matters.
@@ -115,6 +118,7 @@ pub const RULES: &[&Rule] = &[
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,
+    &readers_disagree::RULE,
 ];
 
 /// The rule with this id.
@@ -140,14 +144,21 @@ pub fn check(audit: &mut Audit, plan: &Plan) -> Findings {
 fn tried(audit: &mut Audit, plan: &Plan) -> Vec<Vec<Tried>> {
     let Audit { corpus, resolver, closures, blame, .. } = audit;
     let view = View::new(corpus);
-    blame
-        .missing
-        .iter()
-        .map(|missing| match missing.roots.first() {
-            Some(root) => resolver.tried(view, plan, &closures.roots[*root], missing.edge),
-            None => Vec::new(),
-        })
-        .collect()
+    let mut tried = vec![Vec::new(); blame.missing.len()];
+    let mut by_root: BTreeMap<RootId, Vec<usize>> = BTreeMap::new();
+    for (i, missing) in blame.missing.iter().enumerate() {
+        if let Some(root) = missing.roots.first() {
+            by_root.entry(*root).or_default().push(i);
+        }
+    }
+    for (root, places) in by_root {
+        let edges = places.iter().map(|place| blame.missing[*place].edge);
+        let found = resolver.tried(view, plan, &closures.roots[root], edges);
+        for (place, trace) in places.into_iter().zip(found) {
+            tried[place] = trace;
+        }
+    }
+    tried
 }
 
 #[cfg(test)]

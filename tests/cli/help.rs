@@ -24,6 +24,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("ld-library-path", &["/none"]),
     ("ld-preload", &["libc.so.6"]),
     ("require-elf", &[]),
+    ("cross-check", &[]),
     ("facts", &[]),
     ("jobs", &["1"]),
     ("quiet", &[]),

@@ -80,21 +80,10 @@ impl Tree for Overlay {
 fn ours(lab: &Lab, file: &str, minor: u32) -> String {
     let tree = Overlay::new(&lab.root(), minor);
     let plan = Plan {
-        paths: vec![file.into()],
-        listed: Vec::new(),
-        lib_paths: Vec::new(),
-        loader: None,
         as_ldd: true,
         every_file_is_root: true,
-        facts: false,
-        reuse: true,
-        ld_library_path: Vec::new(),
-        ld_preload: Vec::new(),
-        cwd: lab.root(),
-        cwd_stated: false,
         cpu: Cpu::host(false),
-        cpu_stated: false,
-        threads: 1,
+        ..Plan::new(vec![file.into()], lab.root())
     };
     let audit = audit::audit(&plan, &tree, audit::read_files(&plan, &tree));
     let sonames = Sonames::new(std::iter::empty());

@@ -4,6 +4,7 @@
 //! It builds and runs; what a fixture must lead to is stated by the tests that use it.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
+use crate::elf_file::ElfFile;
 use crate::support::{Lab, clean};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
@@ -108,6 +109,15 @@ impl Fixture {
                     all[at + i] = u8::from_str_radix(byte, 16).expect(place);
                 }
                 std::fs::write(lab.path(name), all).expect(place);
+            }
+            ["retag", name, from, to] => {
+                let mut elf =
+                    ElfFile::new(std::fs::read(lab.path(name)).expect(place)).expect(place);
+                let from: u64 = from.parse().expect(place);
+                let entry = elf.dynamic().into_iter().find(|entry| entry.tag == from);
+                let (at, size) = (entry.expect(place).at, elf.word_size());
+                assert!(elf.put(at, size, to.parse().expect(place)), "{place}");
+                std::fs::write(lab.path(name), elf.bytes).expect(place);
             }
             ["chmod", mode, name] => {
                 let mode = u32::from_str_radix(mode, 8).expect(place);

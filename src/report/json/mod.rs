@@ -5,6 +5,7 @@ mod bindings;
 mod files;
 
 use super::{Report, Style};
+use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
 use crate::judge::Judged;
 use crate::text::Text;
@@ -42,7 +43,11 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     let files = Files::new(report);
     list(&files.objects(), |object| files.file(*object), out)?;
     out.write_all(b"],")?;
-    let tail = Tail { archives: [], bindings: report.plan.facts.then_some(Bindings { report }) };
+    let tail = Tail {
+        archives: [],
+        cross_check: report.audit.cross_check.as_ref().map(CrossCheck::new),
+        bindings: report.plan.facts.then_some(Bindings { report }),
+    };
     let tail = serde_json::to_vec(&tail)?;
     out.write_all(tail.strip_prefix(b"{").unwrap_or(&tail))?;
     out.write_all(b"\n")
@@ -91,7 +96,22 @@ struct Head<'a> {
 struct Tail<'a> {
     archives: [(); 0],
     #[serde(skip_serializing_if = "Option::is_none")]
+    cross_check: Option<CrossCheck<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     bindings: Option<Bindings<'a>>,
+}
+
+/// What second readers read. It is no part of the totals, whose line sums up to the entries.
+#[derive(Serialize)]
+struct CrossCheck<'a> {
+    read: usize,
+    not_read: &'a BTreeMap<&'static str, usize>,
+}
+
+impl<'a> CrossCheck<'a> {
+    fn new(found: &'a facts::CrossCheck) -> Self {
+        Self { read: found.read, not_read: &found.gave_up }
+    }
 }
 
 #[derive(Serialize)]

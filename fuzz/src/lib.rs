@@ -1,0 +1,79 @@
+//! What the fuzz targets feed: one function a format, and one for the whole pipeline on a tree in
+//! memory. `tests/fuzz_seeds.rs` of the main package runs the same functions on seeds.
+
+use linkaudit::audit::{audit, read_files};
+use linkaudit::facts::collect::read;
+use linkaudit::format::archive::{self, Names};
+use linkaudit::format::elf::{self, hash};
+use linkaudit::format::second::{compare_archive, compare_elf};
+use linkaudit::plan::{Plan, Wants};
+use linkaudit::resolve::cache::Cache;
+use linkaudit::tree::{Handle, MemTree, Opened, Tree as _};
+use std::path::PathBuf;
+
+fn handle(bytes: &[u8]) -> Option<Handle> {
+    let mut tree = MemTree::new();
+    tree.file("/file", bytes.to_vec());
+    match tree.open("/file".as_ref()) {
+        Ok(Opened::File(handle)) => Some(handle),
+        _ => None,
+    }
+}
+
+/// Reads an ELF file with its tables and relocations, and holds it against the second reader.
+pub fn elf(bytes: &[u8]) {
+    let Some(file) = handle(bytes) else { return };
+    let head = &bytes[..bytes.len().min(4096)];
+    let Ok(object) = elf::read(&file, head, Wants { tables: true }) else { return };
+    if let Some(tables) = &object.tables {
+        tables.symbols().for_each(drop);
+    }
+    let _ = elf::relocs::read(&file, &object);
+    let _ = elf::interpreter::read(&file);
+    if object.is_dynamic() && object.defects.is_empty() {
+        let _ = compare_elf(&file, &object);
+    }
+}
+
+/// Reads an archive, its members and its index.
+pub fn archive(bytes: &[u8]) {
+    let Some(file) = handle(bytes) else { return };
+    let mut names = Names::default();
+    names.insert(b"f", hash::gnu(b"f"));
+    let _ = archive::read(&file);
+    let _ = archive::definitions(&file, &names, &mut Vec::new());
+    let _ = compare_archive(&file);
+}
+
+/// Reads a cache in both byte orders.
+pub fn ld_so_cache(bytes: &[u8]) {
+    for big in [false, true] {
+        let _ = Cache::parse(bytes.into(), big);
+    }
+}
+
+/// Audits a tree whose files are `bytes`, cut at the marks.
+pub fn pipeline(bytes: &[u8]) {
+    const NAMES: [&str; 4] =
+        ["/p/lib.so", "/lib64/ld-linux-x86-64.so.2", "/p/libb.so", "/etc/ld.so.cache"];
+    let mut tree = MemTree::new();
+    // The first bytes say how long each file is.
+    let (sizes, mut rest) = bytes.split_at(bytes.len().min(2 * NAMES.len()));
+    for (i, name) in NAMES.iter().enumerate() {
+        let size = sizes
+            .get(2 * i..2 * i + 2)
+            .map_or(0, |b| usize::from(u16::from_le_bytes([b[0], b[1]])));
+        let (file, behind) = rest.split_at(size.min(rest.len()));
+        tree.file(name, file.to_vec());
+        rest = behind;
+    }
+    let paths = vec![PathBuf::from(NAMES[0]), PathBuf::from(NAMES[2])];
+    let plan = Plan { facts: true, ..Plan::new(paths, "/".into()) };
+    let input = read_files(&plan, &tree);
+    let mut found = audit(&plan, &tree, input);
+    let findings = linkaudit::rules::check(&mut found, &plan);
+    let caught =
+        |finding: &linkaudit::finding::Finding| finding.message.contains("a fault of linkaudit");
+    assert!(!findings.iter().any(|finding| caught(finding)), "a panic was caught");
+    let _ = read(&handle(rest).expect("a file in memory"), plan.wants());
+}

@@ -1,0 +1,71 @@
+//! The `ar` crate's view of a static archive: names of members, and the symbols of its index.
+
+use super::{Difference, Second, guard};
+use crate::format::archive::{self, Names, definitions};
+use crate::format::elf::hash;
+use crate::tree::Handle;
+use std::collections::BTreeSet;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+
+/// Reads the archive again and compares.
+pub fn compare(file: &Handle) -> Second {
+    // The crate allocates what headers claim: it only gets what fits into the file.
+    let Ok(Some(members)) = archive::members(file) else {
+        return Second::GaveUp("the second reader does not take it");
+    };
+    guard(|| read(file, &members).unwrap_or(Second::GaveUp("the second reader does not take it")))
+}
+
+fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<Second> {
+    let open = || ar::Archive::new(BufReader::new(Cursor { file, at: 0 }));
+    let mut theirs = Vec::new();
+    let mut archive = open();
+    while let Some(entry) = archive.next_entry() {
+        theirs.push(entry.ok()?.header().identifier().to_vec());
+    }
+    let mut out = Vec::new();
+    for at in 0..members.len().max(theirs.len()) {
+        let (ours, theirs) = (members.get(at).map(|name| &**name), theirs.get(at));
+        let theirs = theirs.map(Vec::as_slice);
+        if ours != theirs {
+            out.push(Difference::new(format!("member {at}"), ours, theirs));
+        }
+    }
+    let index: BTreeSet<Vec<u8>> = open().symbols().ok()?.map(<[u8]>::to_vec).collect();
+    let mut names = Names::default();
+    for name in &index {
+        names.insert(name, hash::gnu(name));
+    }
+    let found = definitions(file, &names, &mut Vec::new()).ok()?;
+    let found: BTreeSet<Vec<u8>> = found.into_iter().map(|d| d.symbol.into_vec()).collect();
+    let lacking = index.difference(&found);
+    out.extend(lacking.map(|name| Difference::new("index", None, Some(name))));
+    Some(Second::Read(out))
+}
+
+/// A file as the crate reads it.
+struct Cursor<'h> {
+    file: &'h Handle,
+    at: u64,
+}
+
+impl Read for Cursor<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.file.read_at(buffer, self.at)?;
+        self.at += n as u64;
+        Ok(n)
+    }
+}
+
+impl Seek for Cursor<'_> {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let (from, by) = match to {
+            SeekFrom::Start(at) => (at, 0),
+            SeekFrom::End(by) => (self.file.stat().len, by),
+            SeekFrom::Current(by) => (self.at, by),
+        };
+        let at = from.checked_add_signed(by);
+        self.at = at.ok_or(std::io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}

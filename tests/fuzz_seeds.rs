@@ -1,0 +1,80 @@
+//! The functions of the fuzz targets (`fuzz/src/lib.rs`) on seeds and on damaged seeds, without a
+//! fuzzer and on stable. A panic fails the test.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    unreachable_pub,
+    dead_code,
+    reason = "a test reads, writes and runs what it likes"
+)]
+
+mod support;
+
+#[path = "support/random.rs"]
+mod random;
+#[path = "../fuzz/src/lib.rs"]
+mod targets;
+#[path = "support/tiny.rs"]
+mod tiny;
+
+use random::Random;
+use tiny::Tiny;
+
+const MUTANTS: u64 = 400;
+
+/// A target on a seed and on what becomes of it when bytes are changed, lost or repeated.
+fn run(what: &str, target: fn(&[u8]), seed: &[u8]) {
+    target(seed);
+    for number in 0..MUTANTS {
+        let random = &mut Random::new(number);
+        let mut bytes = seed.to_vec();
+        for _ in 0..=random.below(6) {
+            let at = random.below(bytes.len().max(1)).min(bytes.len());
+            match random.below(4) {
+                0 => bytes.truncate(at),
+                1 => drop(bytes.splice(at..at, [0xff; 8])),
+                _ if at < bytes.len() => bytes[at] = *random.pick(&[0, 1, 2, 0x7f, 0x80, 0xff]),
+                _ => {}
+            }
+        }
+        target(&bytes);
+    }
+    println!("{what}: 1 seed, {MUTANTS} damaged ones, 0 panics");
+}
+
+fn library() -> Vec<u8> {
+    Tiny::library("lib.so", ["libb.so"]).runpath("$ORIGIN").defines("f").refers("g").bytes()
+}
+
+#[test]
+fn elf() {
+    run("elf", targets::elf, &library());
+}
+
+#[test]
+fn archive() {
+    let lab = support::Lab::new();
+    lab.cc("f.o", "int f(void) { return 1; }", &["-c"], &[]);
+    let mut ar = support::clean("ar");
+    let status = ar.current_dir(lab.root()).args(["rc", "a.a", "f.o"]).status();
+    assert!(status.expect("ar runs").success());
+    run("archive", targets::archive, &std::fs::read(lab.path("a.a")).expect("an archive"));
+}
+
+#[test]
+fn ld_so_cache() {
+    let bytes = std::fs::read("/etc/ld.so.cache").expect("this system has a cache");
+    run("ld.so.cache", targets::ld_so_cache, &bytes);
+}
+
+#[test]
+fn pipeline() {
+    let files = [library(), library(), Tiny::library("libb.so", ["lib.so"]).defines("g").bytes()];
+    // The fourth file is the cache, which is empty.
+    let sizes = files.iter().map(Vec::len).chain([0]);
+    let sizes: Vec<u8> = sizes.flat_map(|size| (size as u16).to_le_bytes()).collect();
+    let seed = [sizes, files.concat()].concat();
+    run("pipeline", targets::pipeline, &seed);
+}

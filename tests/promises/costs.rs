@@ -1,0 +1,90 @@
+//! Time and memory: twice as much of something takes about twice as long, what a header claims is
+//! not allocated, and many small files are walked quickly.
+
+use std::time::{Duration, Instant};
+
+use crate::report::Report;
+use crate::support::{self, Lab};
+use crate::tiny::Tiny;
+
+/// Twice the input may take this much longer, in percent; below [`SHORT`] nothing is said.
+const TWICE: u32 = 300;
+const SHORT: Duration = Duration::from_millis(40);
+const FILES: usize = 100_000;
+const IN_TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 15 } else { 3 });
+
+/// The quickest of some runs: what else the machine does only adds.
+fn quickest(lab: &Lab, path: &str, runs: usize) -> Duration {
+    let run = || {
+        let start = Instant::now();
+        Report::of(support::linkaudit().current_dir(lab.root()).arg(path));
+        start.elapsed()
+    };
+    (0..runs).map(|_| run()).min().expect("a run")
+}
+
+type Make = fn(usize) -> Tiny;
+
+#[test]
+fn costs_are_linear() {
+    let symbols: Make = |n| {
+        let library = Tiny::library("lib.so", Vec::<String>::new());
+        (0..n).fold(library, |library, i| library.refers(&format!("symbol_number_{i}")))
+    };
+    let needs: Make = |n| Tiny::library("lib.so", (0..n).map(|i| format!("libabsent{i}.so")));
+    let entries: Make = |n| {
+        let path: Vec<String> = (0..n).map(|i| format!("/absent/directory/{i}")).collect();
+        Tiny::library("lib.so", ["libabsent.so"]).runpath(&path.join(":"))
+    };
+    for (what, make, count) in
+        [("symbols", symbols, 20_000), ("needs", needs, 4_000), ("entries", entries, 10_000)]
+    {
+        let lab = Lab::new();
+        lab.write("one.so", make(count).bytes());
+        lab.write("two.so", make(2 * count).bytes());
+        let linear = || {
+            let (one, two) = (quickest(&lab, "one.so", 3), quickest(&lab, "two.so", 3));
+            println!("{what}: {count} in {one:?}, twice as many in {two:?}");
+            two < SHORT || two < one * TWICE / 100
+        };
+        assert!((0..3).any(|_| linear()), "{what}");
+    }
+}
+
+/// Sizes and counts of four gigabytes in a file of some hundred bytes, under a limit of address
+/// space that one such allocation would pass.
+#[test]
+fn claims_are_not_believed() {
+    let lab = Lab::new();
+    let good = Tiny::library("lib.so", ["libabsent.so"]).defines("f").refers("g").bytes();
+    let mut number = 0;
+    for at in (0..good.len() - 8).step_by(4) {
+        for claim in [u32::MAX, 0x7fff_fff0] {
+            let mut bytes = good.clone();
+            bytes[at..at + 4].copy_from_slice(&claim.to_le_bytes());
+            lab.write(&format!("tree/{number}.so"), bytes);
+            number += 1;
+        }
+    }
+    let script = "ulimit -v 2097152; exec \"$@\"";
+    let mut command = support::clean("sh");
+    command.current_dir(lab.root()).args(["-c", script, "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["--format", "json", "-j", "2", "tree"]);
+    let report = Report::from(command.output().expect("linkaudit runs"));
+    println!("claims: {number} files, {} findings", report.findings().count());
+    assert_eq!(report.total("entries"), number);
+}
+
+#[test]
+fn a_hundred_thousand_files() {
+    let lab = Lab::new();
+    for dir in 0..200 {
+        lab.mkdir(&format!("tree/{dir}"));
+    }
+    for n in 0..FILES {
+        std::fs::write(lab.path(&format!("tree/{}/{n}", n % 200)), b"text\n").expect("a file");
+    }
+    let time = quickest(&lab, "tree", 2);
+    println!("walk: {FILES} files in {time:?}");
+    assert!(time <= IN_TIME, "{time:?}");
+}
