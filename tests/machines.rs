@@ -41,7 +41,7 @@ use linkaudit::tree::{DiskTree, Handle, Opened, Tree as _};
 
 /// A file as linkaudit reads it, with all its tables.
 pub(crate) fn read(path: &Path) -> (Handle, Object) {
-    let Ok(Opened::File(handle)) = DiskTree.open(path) else {
+    let Ok(Opened::File(handle)) = DiskTree::new().open(path) else {
         panic!("{} cannot be opened", path.display())
     };
     let bytes = std::fs::read(path).expect("a file that was opened");
