@@ -6,6 +6,7 @@ mod out;
 mod plan;
 mod progress;
 pub mod run;
+mod views;
 
 use crate::rules::Level;
 use clap::{
@@ -67,6 +68,12 @@ pub enum Command {
     /// Audit directories and files (the default)
     Check {
         /// Directories and files to audit
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Show what every root loads, as a graph printed once
+    Tree {
+        /// Directories and files whose roots are shown
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },

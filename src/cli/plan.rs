@@ -5,7 +5,7 @@
 use super::{Shared, Switch};
 use crate::judge::Levels;
 use crate::plan::{Cpu, Plan};
-use crate::report::{self, Output, Style};
+use crate::report::{Named, Style};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
@@ -16,17 +16,21 @@ use std::path::{Path, PathBuf};
 /// More threads than this gain nothing on any file system.
 const MOST_THREADS: usize = 64;
 
-/// What a `check` needs besides the plan.
+/// What an audit needs besides the plan.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) levels: Levels,
     pub(super) style: Style,
     pub(super) progress: bool,
-    pub(super) stdout: &'static Output,
-    pub(super) files: Vec<(&'static Output, PathBuf)>,
 }
 
-/// Makes the plan of a `check`; every mistake in what was typed is found before anything runs.
+/// Where the outputs of a run go.
+pub(super) struct Sinks<O: 'static> {
+    pub(super) stdout: &'static O,
+    pub(super) files: Vec<(&'static O, PathBuf)>,
+}
+
+/// Makes the plan of an audit; every mistake in what was typed is found before anything runs.
 pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> {
     let listed = match &shared.files_from {
         Some(file) => read_list(file, shared.null)?,
@@ -40,14 +44,6 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
             let reason = crate::tree::walk::describe(errno);
             bail!("{}: {reason}", crate::text::show_path(path));
         }
-    }
-    let stdout = output(&shared.format)?;
-    let mut files = Vec::new();
-    for pair in &shared.output {
-        let Some((name, file)) = pair.split_once('=') else {
-            bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
-        };
-        files.push((output(name)?, PathBuf::from(file)));
     }
     let plan = Plan {
         paths,
@@ -82,14 +78,30 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    Ok(Prepared { plan, levels: levels(shared)?, style, progress, stdout, files })
+    Ok(Prepared { plan, levels: levels(shared)?, style, progress })
 }
 
-fn output(name: &str) -> Result<&'static Output> {
-    report::find(name).with_context(|| {
-        let names: Vec<&str> = report::OUTPUTS.iter().map(|output| output.name).collect();
-        format!("`check` has no output `{name}`; there are {}", names.join(", "))
-    })
+/// The outputs that were asked for, among those that `command` has.
+pub(super) fn sinks<O: Named>(
+    shared: &Shared,
+    command: &str,
+    outputs: &'static [O],
+) -> Result<Sinks<O>> {
+    let find = |name: &str| {
+        outputs.iter().find(|output| output.name() == name).with_context(|| {
+            let names: Vec<&str> = outputs.iter().map(Named::name).collect();
+            format!("`{command}` has no output `{name}`; there are {}", names.join(", "))
+        })
+    };
+    let stdout = find(&shared.format)?;
+    let mut files = Vec::new();
+    for pair in &shared.output {
+        let Some((name, file)) = pair.split_once('=') else {
+            bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
+        };
+        files.push((find(name)?, PathBuf::from(file)));
+    }
+    Ok(Sinks { stdout, files })
 }
 
 fn levels(shared: &Shared) -> Result<Levels> {

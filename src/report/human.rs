@@ -59,41 +59,6 @@ struct Page<'a> {
     out: &'a mut dyn Write,
 }
 
-impl Style {
-    fn paint(self, code: &str, text: &str) -> String {
-        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-
-    fn bold(self, text: &str) -> String {
-        self.paint("1", text)
-    }
-
-    fn dim(self, text: &str) -> String {
-        self.paint("2", text)
-    }
-
-    /// The level and rule at the begin of a group.
-    fn tag(self, judged: &Judged) -> String {
-        let (code, word) = match (judged.rule.group.is_input, judged.level) {
-            (true, _) => ("1;35", "incomplete"),
-            (false, Level::Error) => ("1;31", "error"),
-            (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
-        };
-        self.paint(code, &format!("{word}[{}]", judged.rule.id))
-    }
-
-    /// Text cut to the terminal, if there is one and not everything is wanted.
-    fn fit(self, text: &str, indent: usize) -> String {
-        let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
-        let room = width.saturating_sub(indent).max(20);
-        if text.chars().count() <= room {
-            return text.to_owned();
-        }
-        let kept: String = text.chars().take(room - 1).collect();
-        format!("{kept}…")
-    }
-}
-
 impl Page<'_> {
     fn group(&mut self, group: &[Judged]) -> io::Result<()> {
         let judged = &group[0];

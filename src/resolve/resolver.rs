@@ -156,18 +156,22 @@ impl Resolver {
         self.memo.new_round();
     }
 
-    /// What is tried for the need `name` of module `from`, for evidence. All facts are known.
+    /// What is tried for each of these needs of one root, for evidence. All facts are known.
     pub fn tried(
         &mut self,
         view: View<'_>,
         plan: &Plan,
         closure: &Closure,
-        edge: Edge,
-    ) -> Vec<Tried> {
-        let (mut needs, mut trace) = (Vec::new(), Vec::new());
+        edges: &[Edge],
+    ) -> Vec<Vec<Tried>> {
+        let mut needs = Vec::new();
         let mut builder = Builder::new(self, view, plan, closure.root, &mut needs);
         builder.modules = closure.modules().cloned().collect();
-        builder.search(edge.name, edge.from, Some(&mut trace));
-        trace
+        let mut trace_of = |edge: &Edge| {
+            let mut trace = Vec::new();
+            builder.search(edge.name, edge.from, Some(&mut trace));
+            trace
+        };
+        edges.iter().map(&mut trace_of).collect()
     }
 }

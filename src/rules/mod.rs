@@ -14,6 +14,8 @@ mod unreadable;
 mod words;
 mod wrong_architecture;
 
+pub(crate) use words::{outcome, typeable};
+
 use crate::audit::Audit;
 use crate::facts::View;
 use crate::finding::Findings;
@@ -144,7 +146,10 @@ fn tried(audit: &mut Audit, plan: &Plan) -> Vec<Vec<Tried>> {
         .missing
         .iter()
         .map(|missing| match missing.roots.first() {
-            Some(root) => resolver.tried(view, plan, &closures.roots[*root], missing.edge),
+            Some(root) => {
+                let closure = &closures.roots[*root];
+                resolver.tried(view, plan, closure, &[missing.edge]).pop().unwrap_or_default()
+            }
             None => Vec::new(),
         })
         .collect()
