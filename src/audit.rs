@@ -3,11 +3,12 @@
 
 use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
-use crate::bind::{OwnBindings, RootBinding};
+use crate::bind::{Binding, OwnBindings, RootBinding, named};
 use crate::blame::{self, Blame, Source};
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
 use crate::facts::{Corpus, Need, View};
+use crate::format::archive::{self, Definition};
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
@@ -275,6 +276,49 @@ fn bind(
         }
         collector.answer(corpus, needs);
     }
+}
+
+/// What binding came to for a few names, by root, and members of archives at hand that define them.
+pub struct NamedBindings {
+    /// Symbols with these names, by file.
+    pub symbols: named::Symbols,
+    /// Bindings, in the order of the roots.
+    pub bindings: Vec<Vec<Binding>>,
+    /// Definitions in archives.
+    pub archives: Vec<(FileId, Vec<Definition>)>,
+}
+
+/// Binds a few names under all roots of a finished audit.
+pub fn bind_names(
+    plan: &Plan,
+    tree: &dyn Tree,
+    audit: &mut Audit,
+    names: &archive::Names,
+) -> NamedBindings {
+    let mut collector = Collector::new(tree, plan.wants());
+    let Audit { corpus, resolver, closures, .. } = audit;
+    let files: Vec<FileId> = corpus.files.ids().collect();
+    let symbols = named::symbols(View::new(corpus), &files, names);
+    let bindings = loop {
+        let view = View::new(corpus);
+        let roots: Vec<&Closure> = closures.roots.iter().collect();
+        let answers: Vec<Result<Vec<Binding>, Vec<Need>>> = roots
+            .into_par_iter()
+            .map(|closure| {
+                let release = resolver.loaders.get(closure.root.loader).release;
+                let rules = named::Rules { release, started: !plan.as_ldd };
+                named::bind(closure, view, &resolver.strings, &symbols, rules)
+            })
+            .collect();
+        let (done, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        let needs: Vec<Need> = needs.into_iter().filter_map(Result::err).flatten().collect();
+        if needs.is_empty() {
+            break done.into_iter().filter_map(Result::ok).collect();
+        }
+        collector.answer(corpus, needs);
+    };
+    let archives = collector.archive_definitions(corpus, names);
+    NamedBindings { symbols, bindings, archives }
 }
 
 /// The closure of each file as a root of its own.

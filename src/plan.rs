@@ -25,6 +25,8 @@ pub struct Plan {
     pub every_file_is_root: bool,
     /// All bindings and exports are wanted.
     pub facts: bool,
+    /// What every object defines is asked: its dynamic tables are kept.
+    pub definitions: bool,
     /// Results of one root are used for another where the loader could not tell them apart.
     pub reuse: bool,
     /// The current directory, which empty and relative search entries mean.
@@ -38,7 +40,7 @@ pub struct Plan {
 impl Plan {
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
-        Wants { tables: self.facts }
+        Wants { tables: self.facts || self.definitions }
     }
 
     /// All files and directories to audit.

@@ -7,6 +7,7 @@
 
 pub mod exact;
 pub mod lookup;
+pub mod named;
 pub mod own;
 pub mod root;
 

@@ -12,6 +12,7 @@ use crate::rules::Level;
 use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Audits the linkage of an install prefix the way the dynamic loader will see it.
@@ -77,6 +78,14 @@ pub enum Command {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
+    /// Show who needs or refers to a library or symbol, who provides it, and what was tried
+    Why {
+        /// A library's soname or file, or a symbol, raw or demangled
+        name: OsString,
+        /// Directories and files to look through
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
@@ -130,7 +139,7 @@ pub struct Shared {
     /// Lowest level that makes the exit status 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
     pub fail_on: FailOn,
-    /// Output on stdout: human, json, ldd
+    /// Output on stdout: human, json, ldd; tree: human, json, dot; why: human, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,
     /// A further output of the same run, written to FILE

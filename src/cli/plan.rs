@@ -52,6 +52,7 @@ pub(super) fn prepare(shared: &Shared, paths: Vec<PathBuf>) -> Result<Prepared> 
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
         facts: shared.facts,
+        definitions: false,
         reuse: !shared.no_reuse,
         cwd: std::env::current_dir().context("the current directory cannot be read")?,
         cpu: Cpu::host(is_intel()),

@@ -23,6 +23,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         None => check(&cli.shared, cli.paths),
         Some(Command::Check { paths }) => check(&cli.shared, paths),
         Some(Command::Tree { paths }) => views::tree(&cli.shared, paths),
+        Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, paths),
         Some(Command::Explain { rule }) => {
             let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
             if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {

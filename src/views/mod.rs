@@ -7,6 +7,7 @@
 //! [`Audit`]: crate::audit::Audit
 
 pub mod tree;
+pub mod why;
 
 use crate::report::{Named, Report, Style};
 use std::io::{self, Write};

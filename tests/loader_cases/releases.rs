@@ -86,6 +86,7 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
         as_ldd: true,
         every_file_is_root: true,
         facts: false,
+        definitions: false,
         reuse: true,
         cwd: lab.root(),
         cpu: Cpu::host(false),
@@ -97,7 +98,7 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
     let report = Report { audit: &audit, verdict: &verdict, plan: &plan };
     let style = Style { color: false, verbose: false, quiet: false, width: None };
     let mut out = Vec::new();
-    let ldd = report::find("ldd").expect("an output");
+    let ldd = report::OUTPUTS.iter().find(|output| output.name == "ldd").expect("an output");
     (ldd.render)(&report, style, &mut out).expect("a vector takes all");
     String::from_utf8(out).expect("reports are UTF-8")
 }

@@ -157,7 +157,8 @@ impl<'t> Page<'_, 't> {
         let (loaded, own): (Vec<&'t Edge>, Vec<&'t Edge>) = edges.into_iter().partition(folds);
         let last = own.len() - usize::from(loaded.is_empty()).min(own.len());
         for (number, edge) in own.into_iter().enumerate() {
-            let (branch, below) = if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let (branch, below) =
+                if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
             let here = format!("{lines}{branch}");
             let below = format!("{lines}{below}");
             let to = edge.to.filter(|_| edge.loads);
@@ -244,22 +245,21 @@ impl<'t> Page<'_, 't> {
 
     /// Names in as few lines as they need.
     fn loaded(&self, lines: &str, names: &[String], out: &mut dyn Write) -> io::Result<()> {
-        let word = "loaded: ";
-        let start = lines.chars().count() + word.len();
-        let mut text = String::new();
-        let mut here = start;
+        let start = format!("{lines}loaded:");
+        let indent = start.chars().count();
+        write!(out, "{}", self.style.dim(&start))?;
+        let mut here = indent;
         for (number, name) in names.iter().enumerate() {
             let comma = if number + 1 == names.len() { "" } else { "," };
-            let width = name.chars().count() + comma.len() + 1;
-            if here + width > self.style.columns() && here > start {
-                text += &format!("\n{:start$}", "");
-                here = start;
+            let width = 1 + name.chars().count() + comma.len();
+            if here + width > self.style.columns() && here > indent {
+                write!(out, "\n{:indent$}", "")?;
+                here = indent;
             }
-            text += &format!("{}{name}{comma}", if here > start { " " } else { "" });
+            write!(out, "{}", self.style.dim(&format!(" {name}{comma}")))?;
             here += width;
         }
-        let text = text.split('\n').map(|line| self.style.dim(line)).collect::<Vec<_>>();
-        writeln!(out, "{}{}", self.style.dim(&format!("{lines}{word}")), text.join("\n"))
+        writeln!(out)
     }
 }
 
@@ -267,12 +267,7 @@ fn root_file(audit: &Audit, root: RootId) -> FileId {
     audit.closures.roots[root].root.file
 }
 
-fn summary(
-    report: &Report<'_>,
-    tree: &Tree,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn summary(report: &Report<'_>, tree: &Tree, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let audit = report.audit;
     let path = |file: FileId| show_path(&audit.corpus.files[file].path);
     let missing: Vec<&Edge> = tree.edges.iter().filter(|edge| edge.is_missing()).collect();
@@ -280,7 +275,8 @@ fn summary(
     for edge in missing.iter().take(most) {
         let name = style.alarm(&show(audit.text(edge.name)));
         let root = audit.closures.roots[edge.root].root.file;
-        let under = if root == edge.from { String::new() } else { format!(" under {}", path(root)) };
+        let under =
+            if root == edge.from { String::new() } else { format!(" under {}", path(root)) };
         writeln!(out, "missing {name}  needed by {}{under}", path(edge.from))?;
     }
     if missing.len() > most {

@@ -9,6 +9,7 @@ mod human;
 mod json;
 
 pub use json::SCHEMA;
+pub(super) use json::TriedOut;
 
 use super::Output;
 use crate::audit::Audit;
