@@ -139,7 +139,7 @@ pub struct Shared {
     /// Lowest level that makes the exit status 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
     pub fail_on: FailOn,
-    /// Output on stdout: human, json, ldd; tree: human, json, dot; why: human, json
+    /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,
     /// A further output of the same run, written to FILE

@@ -5,6 +5,8 @@ mod human;
 pub mod json;
 mod ldd;
 mod style;
+mod summary;
+mod table;
 
 pub use style::Style;
 
@@ -48,6 +50,7 @@ pub struct Output {
 /// All formats.
 pub const OUTPUTS: &[Output] = &[
     Output { name: "human", every_file_is_root: false, render: human::render },
+    Output { name: "table", every_file_is_root: false, render: table::render },
     Output { name: "json", every_file_is_root: false, render: json::render },
     Output { name: "ldd", every_file_is_root: true, render: ldd::render },
 ];
