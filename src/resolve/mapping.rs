@@ -114,6 +114,34 @@ impl Builder<'_, '_> {
         module.how != How::Missing && (module.answers(name) || soname())
     }
 
+    /// The nearest of a module and the requesters that led to it whose DT_RPATH counts: one beside a
+    /// DT_RUNPATH does not.
+    fn nearest_rpath(&mut self, module: u32) -> Option<u32> {
+        self.nearest.resize(self.modules.len(), None);
+        let mut passed = Vec::new();
+        let mut here = Some(module);
+        let found = loop {
+            let Some(module) = here else { break None };
+            if let Some(known) = self.nearest[module as usize] {
+                break known;
+            }
+            passed.push(module);
+            let (file, next) = {
+                let m = &self.modules[module as usize];
+                (m.file, m.requester)
+            };
+            let names = file.and_then(|file| self.names(file));
+            if names.is_some_and(|names| names.rpath.is_some() && names.runpath.is_none()) {
+                break Some(module);
+            }
+            here = next;
+        };
+        for module in passed {
+            self.nearest[module as usize] = Some(found);
+        }
+        found
+    }
+
     pub(super) fn search(
         &mut self,
         name: StrId,
@@ -125,16 +153,16 @@ impl Builder<'_, '_> {
         let names = self.modules[requester as usize].file.and_then(|file| self.names(file));
         let runpath = names.as_ref().and_then(|names| names.runpath);
         if runpath.is_none() {
-            let mut here = Some(requester);
+            let mut here = self.nearest_rpath(requester);
             while let Some(module) = here {
-                let m = &self.modules[module as usize];
-                let (file, next) = (m.file, m.requester);
-                if let Some(names) = file.and_then(|file| self.names(file))
-                    && let (Some(rpath), None) = (names.rpath, names.runpath)
-                {
+                let (file, next) = {
+                    let m = &self.modules[module as usize];
+                    (m.file, m.requester)
+                };
+                if let Some(rpath) = file.and_then(|file| self.names(file)?.rpath) {
                     walk.push((module, rpath, self.origin(module)));
                 }
-                here = next;
+                here = next.and_then(|next| self.nearest_rpath(next));
             }
         }
         let runpath = runpath.map(|text| (text, self.origin(requester)));

@@ -4,6 +4,7 @@
 use super::closure::Builder;
 use super::loader::Loaders;
 use super::paths::Memo;
+use super::resume::Saved;
 use super::search::Tried;
 use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{Need, View};
@@ -38,6 +39,8 @@ pub struct Resolver {
     signatures: FastMap<Signature, u32>,
     /// Links that roots with one signature share.
     shared: FastMap<(LoaderId, u32), Arc<Links>>,
+    /// Link maps that wait for a fact.
+    waiting: FastMap<(LoaderId, FileId, StrId), Box<Saved>>,
     pub(super) memo: Memo,
     pub(super) by_name: Stamped,
     pub(super) by_file: Stamped,
@@ -142,8 +145,17 @@ impl Resolver {
             return Ok(Closure::new(root, Arc::clone(links)));
         }
         let mut needs = Vec::new();
-        let links = Builder::new(self, view, plan, root, &mut needs).run().ok_or(needs)?;
-        let links = Arc::new(links);
+        let waiting = (root.loader, root.file, root.path);
+        let saved = self.waiting.remove(&waiting);
+        let links = match Builder::new(self, view, plan, root, &mut needs).run(saved) {
+            Ok(links) => Arc::new(links),
+            Err(saved) => {
+                if let Some(saved) = saved {
+                    self.waiting.insert(waiting, saved);
+                }
+                return Err(needs);
+            }
+        };
         // With something missing, which versions the loader knows depends on the root.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {
             self.shared.insert(key, Arc::clone(&links));
