@@ -53,3 +53,11 @@ mod roots;
 mod streams;
 #[path = "cli/symbols.rs"]
 mod symbols;
+#[path = "cli/table.rs"]
+mod table;
+#[path = "support/tiny.rs"]
+mod tiny;
+#[path = "cli/tree.rs"]
+mod tree;
+#[path = "cli/why.rs"]
+mod why;

@@ -161,10 +161,11 @@ impl Maker<'_> {
         let closure = &self.audit.closures.roots[root];
         let bindings = &self.found.bindings[root.index()];
         let mut taken: BTreeMap<Key, BTreeSet<FileId>> = BTreeMap::new();
-        let mut by_module: FastMap<(u32, u32), Option<Key>> = FastMap::default();
+        // A symbol that is used in two classes may be bound twice: a copy, and what it is a copy of.
+        let mut by_module: FastMap<(u32, u32), BTreeSet<Option<Key>>> = FastMap::default();
         for binding in bindings {
             let key = self.taken(closure, *binding);
-            by_module.insert((binding.module, binding.symbol), key);
+            by_module.entry((binding.module, binding.symbol)).or_default().insert(key);
             let requester = closure.module(binding.module).file;
             if let (Some(key), Some(requester)) = (key, requester) {
                 taken.entry(key).or_default().insert(requester);
@@ -182,11 +183,16 @@ impl Maker<'_> {
                     provider.places.push(InScope { root, position, taken });
                 }
                 // A definition whose own file never asks for it is no reference.
-                if bound.is_some() || !self.providers.contains_key(&key) {
+                let asked = bound.is_some() || !self.providers.contains_key(&key);
+                if asked {
                     self.refer(key);
-                    let provider = bound.copied().flatten();
-                    let used = bound.is_some() || self.is_used(key);
-                    self.bound.entry(key).or_default().push((root, provider, used));
+                }
+                if let Some(bound) = bound {
+                    let bound = bound.iter().map(|provider| (root, *provider, true));
+                    self.bound.entry(key).or_default().extend(bound);
+                } else if asked {
+                    let used = self.is_used(key);
+                    self.bound.entry(key).or_default().push((root, None, used));
                 }
             }
         }

@@ -1,0 +1,91 @@
+//! Shared objects with needs and search paths and nothing else, written byte by byte: thousands of
+//! them cost no compiler. Real loaders take them.
+#![allow(dead_code, reason = "every test binary uses its own part of this module")]
+
+use crate::support::Lab;
+
+const DT_HASH: u64 = 4;
+const DT_STRTAB: u64 = 5;
+const DT_SYMTAB: u64 = 6;
+const DT_STRSZ: u64 = 10;
+const DT_SONAME: u64 = 14;
+const DT_RPATH: u64 = 15;
+const DT_RUNPATH: u64 = 29;
+/// Sizes of the header, of the two program headers, of an entry and of the only symbol.
+const HEADERS: u64 = 64 + 2 * 56;
+const ENTRY: u64 = 16;
+const SYMBOL: u64 = 24;
+const HASH: u64 = 16;
+
+pub struct Tiny {
+    name: String,
+    strings: Vec<u8>,
+    dynamic: Vec<(u64, u64)>,
+}
+
+impl Tiny {
+    /// A library with this file name and DT_SONAME.
+    pub fn new(name: &str, needs: &[String]) -> Self {
+        let mut tiny = Self { name: name.to_owned(), strings: vec![0], dynamic: Vec::new() };
+        needs.iter().for_each(|need| tiny.add(1, need));
+        tiny.add(DT_SONAME, name);
+        tiny
+    }
+
+    pub fn runpath(mut self, path: &str) -> Self {
+        self.add(DT_RUNPATH, path);
+        self
+    }
+
+    pub fn rpath(mut self, path: &str) -> Self {
+        self.add(DT_RPATH, path);
+        self
+    }
+
+    fn add(&mut self, tag: u64, text: &str) {
+        self.dynamic.push((tag, self.strings.len() as u64));
+        self.strings.extend(text.as_bytes());
+        self.strings.push(0);
+    }
+
+    /// Writes the library into a directory of the laboratory.
+    pub fn write(self, lab: &Lab, dir: &str) {
+        let name = format!("{dir}/{}", self.name);
+        lab.write(&name, self.bytes());
+    }
+
+    fn bytes(mut self) -> Vec<u8> {
+        let size = (self.dynamic.len() as u64 + 5) * ENTRY;
+        let symbols = HEADERS + size;
+        let hash = symbols + SYMBOL;
+        let strings = hash + HASH;
+        let whole = strings + self.strings.len() as u64;
+        let tables = [(DT_HASH, hash), (DT_STRTAB, strings), (DT_SYMTAB, symbols)];
+        self.dynamic.extend(tables);
+        self.dynamic.extend([(DT_STRSZ, self.strings.len() as u64), (0, 0)]);
+        let mut out = b"\x7fELF\x02\x01\x01".to_vec();
+        out.resize(16, 0);
+        let half = |out: &mut Vec<u8>, value: u16| out.extend(value.to_le_bytes());
+        let word = |out: &mut Vec<u8>, value: u32| out.extend(value.to_le_bytes());
+        let long = |out: &mut Vec<u8>, value: u64| out.extend(value.to_le_bytes());
+        // ET_DYN, EM_X86_64
+        [3, 62].into_iter().for_each(|value| half(&mut out, value));
+        word(&mut out, 1);
+        [0, 64, 0].into_iter().for_each(|value| long(&mut out, value));
+        word(&mut out, 0);
+        [64, 56, 2, 0, 0, 0].into_iter().for_each(|value| half(&mut out, value));
+        // PT_LOAD of everything, PT_DYNAMIC; both readable and writable.
+        for (kind, start, size, align) in [(1, 0, whole, 4096), (2, HEADERS, size, 8)] {
+            [kind, 6].into_iter().for_each(|value| word(&mut out, value));
+            [start, start, start, size, size, align].into_iter().for_each(|v| long(&mut out, v));
+        }
+        for (tag, value) in self.dynamic {
+            long(&mut out, tag);
+            long(&mut out, value);
+        }
+        out.resize(out.len() + 24, 0);
+        [1, 1, 0, 0].into_iter().for_each(|value| word(&mut out, value));
+        out.extend(self.strings);
+        out
+    }
+}
