@@ -6,6 +6,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::doc_markdown,
+    clippy::format_collect,
     unreachable_pub,
     reason = "tests build, run and report; what they read is what they made"
 )]

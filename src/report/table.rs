@@ -50,10 +50,8 @@ fn row(group: &[&Judged], whole: bool, style: Style) -> [String; 4] {
         (false, Level::Error) => "error",
         (false, Level::Warning | Level::Allow) => "warning",
     };
-    let file = match whole {
-        true => show_path(&first.finding.full_path()),
-        false => show_path(&first.finding.file.path),
-    };
+    let place = &first.finding.file.path;
+    let file = if whole { show_path(&first.finding.full_path()) } else { show_path(place) };
     let most = if style.verbose { usize::MAX } else { MOST };
     let mut lines: Vec<String> = group.iter().take(most).map(|j| line(&j.finding)).collect();
     if group.len() > most {

@@ -2,6 +2,7 @@
 //! and auxiliaries before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`).
 
 use super::loader::Loader;
+use super::mapping::Inherited;
 use super::resolver::{Names, Resolver};
 use super::resume::{Next, Saved};
 use super::{Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions};
@@ -44,8 +45,8 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) saved: Option<Box<Saved>>,
     /// Names in the order in which they were registered.
     pub(super) registered: Vec<(StrId, u32)>,
-    /// The nearest of a module and its requesters that has a DT_RPATH that counts, once it is known.
-    pub(super) nearest: Vec<Option<Option<u32>>>,
+    /// DT_RPATH of each module and of those that led to it.
+    pub(super) inherited: Inherited,
 }
 
 /// One entry of the breadth-first list.
@@ -92,7 +93,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             incomplete: false,
             saved: None,
             registered: Vec::with_capacity(3 * FEW),
-            nearest: Vec::new(),
+            inherited: Inherited::default(),
         }
     }
 
@@ -104,17 +105,14 @@ impl<'a, 'v> Builder<'a, 'v> {
     /// fact is missing, where that is worth keeping.
     pub(super) fn run(mut self, saved: Option<Box<Saved>>) -> Result<Links, Option<Box<Saved>>> {
         let mut preload_failures = Vec::new();
-        let stopped = match saved {
-            Some(saved) => {
-                preload_failures.clone_from(&saved.preload_failures);
-                let next = self.resume(*saved);
-                self.walk(Some(next))
-            }
-            None => {
-                self.add_root();
-                self.add_loader();
-                self.preload(&mut preload_failures).or_else(|| self.walk(None))
-            }
+        let stopped = if let Some(saved) = saved {
+            preload_failures.clone_from(&saved.preload_failures);
+            let next = self.resume(*saved);
+            self.walk(Some(next))
+        } else {
+            self.add_root();
+            self.add_loader();
+            self.preload(&mut preload_failures).or_else(|| self.walk(None))
         };
         if self.incomplete {
             let mut saved = self.saved;

@@ -2,6 +2,7 @@
 //! libraries asks for one fact a round, and would be built anew for each of its members.
 
 use super::closure::{Builder, Queued};
+use super::mapping::Inherited;
 use super::{Edge, LOADER, Module, PreloadFailure, ROOT};
 use crate::id::{Id as _, StrId};
 
@@ -12,6 +13,7 @@ const MANY: usize = 128;
 pub(super) struct Saved {
     modules: Vec<Module>,
     origins: Vec<Option<StrId>>,
+    inherited: Inherited,
     edges: Vec<Edge>,
     list: Vec<u32>,
     queue: Vec<Queued>,
@@ -40,6 +42,7 @@ impl Builder<'_, '_> {
     /// Takes over what an earlier round mapped. Others have used the maps of names and files since.
     pub(super) fn resume(&mut self, saved: Saved) -> Next {
         (self.modules, self.origins) = (saved.modules, saved.origins);
+        self.inherited = saved.inherited;
         self.edges = saved.edges;
         self.list = saved.list;
         self.queue = saved.queue;
@@ -65,6 +68,7 @@ impl Builder<'_, '_> {
         self.saved = Some(Box::new(Saved {
             modules: self.modules.clone(),
             origins: self.origins.clone(),
+            inherited: self.inherited.clone(),
             edges: self.edges.clone(),
             list: self.list.clone(),
             queue: self.queue.clone(),

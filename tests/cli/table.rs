@@ -13,11 +13,10 @@ fn many(count: usize) -> Lab {
     let lab = Lab::new();
     let long = "_ZN4llvm14TargetRegistry12lookupTargetERKNSt7__cxx1112basic_stringIcSt11char_traits\
                 IcESaIcEEERNS_6TripleERS6_";
-    let mut source = format!("void {long}(void); void f(void) {{ {long}(); ");
-    for i in 0..count {
-        source += &format!("void gone{i}(void); gone{i}(); ");
-    }
-    lab.so("p/lib/some/deep/directory/of/a/package/libbroken.so", &(source + "}"), &[]);
+    let calls: Vec<String> =
+        (0..count).map(|i| format!("void gone{i}(void); gone{i}(); ")).collect();
+    let source = format!("void {long}(void); void f(void) {{ {long}(); {} }}", calls.concat());
+    lab.so("p/lib/some/deep/directory/of/a/package/libbroken.so", &source, &[]);
     lab.so("p/lib/libother.so", BROKEN, &["-Wl,--no-as-needed", "-nostdlib"]);
     lab
 }

@@ -27,7 +27,9 @@ impl Tiny {
     /// A library with this file name and DT_SONAME.
     pub fn new(name: &str, needs: &[String]) -> Self {
         let mut tiny = Self { name: name.to_owned(), strings: vec![0], dynamic: Vec::new() };
-        needs.iter().for_each(|need| tiny.add(1, need));
+        for need in needs {
+            tiny.add(1, need);
+        }
         tiny.add(DT_SONAME, name);
         tiny
     }
@@ -65,27 +67,30 @@ impl Tiny {
         self.dynamic.extend([(DT_STRSZ, self.strings.len() as u64), (0, 0)]);
         let mut out = b"\x7fELF\x02\x01\x01".to_vec();
         out.resize(16, 0);
-        let half = |out: &mut Vec<u8>, value: u16| out.extend(value.to_le_bytes());
-        let word = |out: &mut Vec<u8>, value: u32| out.extend(value.to_le_bytes());
-        let long = |out: &mut Vec<u8>, value: u64| out.extend(value.to_le_bytes());
         // ET_DYN, EM_X86_64
-        [3, 62].into_iter().for_each(|value| half(&mut out, value));
-        word(&mut out, 1);
-        [0, 64, 0].into_iter().for_each(|value| long(&mut out, value));
-        word(&mut out, 0);
-        [64, 56, 2, 0, 0, 0].into_iter().for_each(|value| half(&mut out, value));
+        put(&mut out, 2, &[3, 62]);
+        put(&mut out, 4, &[1]);
+        put(&mut out, 8, &[0, 64, 0]);
+        put(&mut out, 4, &[0]);
+        put(&mut out, 2, &[64, 56, 2, 0, 0, 0]);
         // PT_LOAD of everything, PT_DYNAMIC; both readable and writable.
         for (kind, start, size, align) in [(1, 0, whole, 4096), (2, HEADERS, size, 8)] {
-            [kind, 6].into_iter().for_each(|value| word(&mut out, value));
-            [start, start, start, size, size, align].into_iter().for_each(|v| long(&mut out, v));
+            put(&mut out, 4, &[kind, 6]);
+            put(&mut out, 8, &[start, start, start, size, size, align]);
         }
         for (tag, value) in self.dynamic {
-            long(&mut out, tag);
-            long(&mut out, value);
+            put(&mut out, 8, &[tag, value]);
         }
-        out.resize(out.len() + 24, 0);
-        [1, 1, 0, 0].into_iter().for_each(|value| word(&mut out, value));
+        // The symbol that stands for none, and a hash table of one bucket with it.
+        put(&mut out, 8, &[0, 0, 0]);
+        put(&mut out, 4, &[1, 1, 0, 0]);
         out.extend(self.strings);
         out
+    }
+}
+
+fn put(out: &mut Vec<u8>, size: usize, values: &[u64]) {
+    for value in values {
+        out.extend(&value.to_le_bytes()[..size]);
     }
 }
