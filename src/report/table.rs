@@ -13,6 +13,8 @@ use std::path::Path;
 
 /// Symbols in one cell unless everything is wanted.
 const MOST: usize = 20;
+/// Blanks around the text of a cell.
+const PADDING: usize = 3;
 /// Columns between which a table still reads well.
 const WIDTHS: (usize, usize) = (60, 160);
 
@@ -57,6 +59,7 @@ fn row(group: &[&Judged], whole: bool, style: Style) -> [String; 4] {
     if group.len() > most {
         lines.push(format!("… and {} more (-v shows all)", group.len() - most));
     }
+    let file = folded(&file, file_width(style).saturating_sub(PADDING));
     [level.to_owned(), first.rule.id.to_owned(), file, lines.join("\n")]
 }
 
@@ -70,29 +73,50 @@ fn line(finding: &Finding) -> String {
     }
 }
 
+fn width(style: Style) -> usize {
+    style.columns().clamp(WIDTHS.0, WIDTHS.1)
+}
+
+/// The widest that the column of files becomes.
+fn file_width(style: Style) -> usize {
+    width(style) * 2 / 5
+}
+
+/// A path in lines of at most `width`, each but the last with its slash at the end.
+fn folded(path: &str, width: usize) -> String {
+    let mut out = String::with_capacity(path.len());
+    let mut here = 0;
+    for part in path.split_inclusive('/') {
+        let len = part.chars().count();
+        if here > 0 && here + len > width {
+            out.push('\n');
+            here = 0;
+        }
+        out.push_str(part);
+        here += len;
+    }
+    out
+}
+
 fn write(
     rows: impl Iterator<Item = [String; 4]>,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let width = style.columns().clamp(WIDTHS.0, WIDTHS.1);
     let mut table = Table::new();
     table
         .load_style(presets::UTF8_HORIZONTAL_ONLY)
         .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_width(u16::try_from(width(style)).unwrap_or(u16::MAX))
         .set_header(["level", "rule", "file", "finding"])
         .add_rows(rows);
-    let file = Width::Fixed(u16::try_from(width * 2 / 5).unwrap_or(u16::MAX));
+    let file = Width::Fixed(u16::try_from(file_width(style)).unwrap_or(u16::MAX));
     let constraints = [
         ColumnConstraint::ContentWidth,
         ColumnConstraint::ContentWidth,
         ColumnConstraint::UpperBoundary(file),
     ];
     table.set_constraints(constraints);
-    if let Some(column) = table.column_mut(2) {
-        column.set_delimiter('/');
-    }
     for line in table.lines() {
         writeln!(out, "{}", coloured(line.trim_end(), style))?;
     }
@@ -111,4 +135,16 @@ fn coloured(line: &str, style: Style) -> String {
         }
     }
     line.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::folded;
+
+    #[test]
+    fn no_slash_is_lost() {
+        assert_eq!(folded("/nix/store/item/lib/a.so", 12), "/nix/store/\nitem/lib/\na.so");
+        assert_eq!(folded("lib/a.so", 40), "lib/a.so");
+        assert_eq!(folded("a-very-long-name.so", 4), "a-very-long-name.so");
+    }
 }
