@@ -14,7 +14,9 @@ use std::path::Path;
 /// Symbols in one cell unless everything is wanted.
 const MOST: usize = 20;
 /// Blanks around the text of a cell.
-const PADDING: usize = 3;
+const PADDING: usize = 2;
+/// Columns of the longest names of levels and rules, with their blanks.
+const NAMES: usize = 32;
 /// Columns between which a table still reads well.
 const WIDTHS: (usize, usize) = (60, 160);
 
@@ -77,9 +79,9 @@ fn width(style: Style) -> usize {
     style.columns().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// The widest that the column of files becomes.
+/// The widest that the column of files becomes: half of what levels and rules leave.
 fn file_width(style: Style) -> usize {
-    width(style) * 2 / 5
+    width(style).saturating_sub(NAMES) / 2
 }
 
 /// A path in lines of at most `width`, each but the last with its slash at the end.

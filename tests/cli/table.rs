@@ -28,7 +28,7 @@ fn a_row_for_each_file_and_rule() {
     assert_eq!((shown.status, shown.err.as_str()), (1, ""));
     assert_eq!(shown.out.matches(" error ").count(), 2, "{}", shown.out);
     for part in
-        ["gone0", "gone1", "llvm::TargetRegistry::lookupTarget(", " level ", "lib/libother.so"]
+        ["gone0", "gone1", "llvm::TargetRegistry::lookupTarget", " level ", "lib/libother.so"]
     {
         assert!(shown.out.contains(part), "{part}: {}", shown.out);
     }

@@ -140,7 +140,7 @@ fn names_inside_of_files() {
     assert_eq!(bytes(&undefined["symbol"]), symbol);
     for tree in ["tree", "alone"] {
         for args in [&["-v", tree][..], &["-q", tree], &["--as-ldd", "--format", "ldd", tree]] {
-            plain(&format!("{args:?}"), &lab.linkaudit(args).stdout);
+            plain(&format!("{args:?}"), &lab.linkaudit(&[&["check"], args].concat()).stdout);
         }
     }
 }
