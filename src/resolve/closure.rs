@@ -2,9 +2,7 @@
 //! and auxiliaries before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`).
 
 use super::loader::Loader;
-use super::mapping::Inherited;
 use super::resolver::{Names, Resolver};
-use super::resume::{Next, Saved};
 use super::{Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object};
@@ -27,7 +25,7 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) origins: Vec<Option<StrId>>,
     pub(super) edges: Vec<Edge>,
     pub(super) list: Vec<u32>,
-    pub(super) queue: Vec<Queued>,
+    queue: Vec<Queued>,
     /// Which modules are in `queue`.
     pub(super) queued: Vec<bool>,
     /// A filter has moved objects: list order is not the order of loading any more.
@@ -41,17 +39,11 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) other_class: bool,
     /// A fact is missing; somebody has asked for it.
     pub(super) incomplete: bool,
-    /// What was mapped before the first missing fact.
-    pub(super) saved: Option<Box<Saved>>,
-    /// Names in the order in which they were registered.
-    pub(super) registered: Vec<(StrId, u32)>,
-    /// DT_RPATH of each module and of those that led to it.
-    pub(super) inherited: Inherited,
 }
 
 /// One entry of the breadth-first list.
 #[derive(Clone, Copy)]
-pub(super) struct Queued {
+struct Queued {
     module: u32,
     done: bool,
 }
@@ -91,9 +83,6 @@ impl<'a, 'v> Builder<'a, 'v> {
             by_cwd: false,
             other_class: false,
             incomplete: false,
-            saved: None,
-            registered: Vec::with_capacity(3 * FEW),
-            inherited: Inherited::default(),
         }
     }
 
@@ -101,25 +90,13 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.resolver.loaders.get(self.root.loader)
     }
 
-    /// Maps everything, from where an earlier round stopped. Answers where this one stopped if a
-    /// fact is missing, where that is worth keeping.
-    pub(super) fn run(mut self, saved: Option<Box<Saved>>) -> Result<Links, Option<Box<Saved>>> {
+    pub(super) fn run(mut self) -> Option<Links> {
+        self.add_root();
+        self.add_loader();
         let mut preload_failures = Vec::new();
-        let stopped = if let Some(saved) = saved {
-            preload_failures.clone_from(&saved.preload_failures);
-            let next = self.resume(*saved);
-            self.walk(Some(next))
-        } else {
-            self.add_root();
-            self.add_loader();
-            self.preload(&mut preload_failures).or_else(|| self.walk(None))
-        };
+        let stopped = self.preload(&mut preload_failures).or_else(|| self.walk());
         if self.incomplete {
-            let mut saved = self.saved;
-            if let Some(saved) = &mut saved {
-                saved.preload_failures = preload_failures;
-            }
-            return Err(saved);
+            return None;
         }
         let scope: Vec<u32> = self
             .queue
@@ -147,7 +124,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             }
             versions::limit_tables(&mut links, self.view, &self.resolver.strings);
         }
-        Ok(links)
+        Some(links)
     }
 
     fn add_root(&mut self) {
@@ -198,7 +175,6 @@ impl<'a, 'v> Builder<'a, 'v> {
     }
 
     pub(super) fn register(&mut self, name: StrId, module: u32) {
-        self.registered.push((name, module));
         self.resolver.by_name.add(name.index(), module);
     }
 
@@ -248,18 +224,15 @@ impl<'a, 'v> Builder<'a, 'v> {
         }
     }
 
-    fn walk(&mut self, resumed: Option<Next>) -> Option<Fatal> {
-        let mut at = resumed.map_or(0, |next| next.at);
-        if let Some(fatal) = resumed.and_then(|next| self.visit(next)) {
-            return Some(fatal);
-        }
+    fn walk(&mut self) -> Option<Fatal> {
+        let mut at = 0;
         while at < self.queue.len() {
             if self.queue[at].done {
                 at += 1;
                 continue;
             }
             self.queue[at].done = true;
-            if let Some(fatal) = self.visit(Next { at, need: 0, here: at }) {
+            if let Some(fatal) = self.visit(at) {
                 return Some(fatal);
             }
             // A filter's target may now stand at this place, not yet visited.
@@ -267,23 +240,18 @@ impl<'a, 'v> Builder<'a, 'v> {
         None
     }
 
-    /// The needs of one module.
-    fn visit(&mut self, start: Next) -> Option<Fatal> {
-        let Next { at, need, mut here } = start;
-        // Filters' targets have moved the module on.
-        let module = self.queue[here].module;
+    /// All needs of the module at `at` in the queue.
+    fn visit(&mut self, at: usize) -> Option<Fatal> {
+        let module = self.queue[at].module;
         let names = self.modules[module as usize].file.and_then(|file| self.names(file))?;
-        if need == 0 {
-            let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
-            self.modules[module as usize].edges = (first, first);
-        }
-        for (number, (kind, raw, has_token)) in names.needs.iter().enumerate().skip(need) {
+        let mut here = at;
+        let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
+        self.modules[module as usize].edges = (first, first);
+        for (kind, raw, has_token) in &names.needs {
             let Some(name) = self.expand_need(*raw, *has_token, module) else { continue };
-            let complete = !self.incomplete;
             match self.map(name, module, How::Loaded) {
                 Mapped::Fatal(_) if *kind == NeedKind::Auxiliary => {}
                 Mapped::Fatal(fatal) => return Some(fatal),
-                Mapped::Unknown if complete => self.save(Next { at, need: number, here }),
                 Mapped::Unknown => {}
                 Mapped::Module(to, how) => {
                     self.edges.push(Edge { from: module, raw: *raw, name, kind: *kind, to, how });

@@ -11,23 +11,6 @@ use crate::id::{FileId, Id as _, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// What is known of the DT_RPATH of modules and of those that led to them: a long chain asks for it
-/// from each of its members.
-#[derive(Clone, Default)]
-pub(super) struct Inherited {
-    nearest: Vec<Nearest>,
-    lists: Vec<Option<Arc<DirList>>>,
-}
-
-/// The nearest of a module and its requesters with a DT_RPATH that counts.
-#[derive(Clone, Copy, Default)]
-enum Nearest {
-    #[default]
-    Unknown,
-    Nobody,
-    Module(u32),
-}
-
 impl Builder<'_, '_> {
     /// Tokens in a need (`expand_dst`); nothing if one has no value.
     pub(super) fn expand_need(
@@ -131,37 +114,6 @@ impl Builder<'_, '_> {
         module.how != How::Missing && (module.answers(name) || soname())
     }
 
-    /// The nearest of a module and the requesters that led to it whose DT_RPATH counts: one beside a
-    /// DT_RUNPATH does not.
-    fn nearest_rpath(&mut self, module: u32) -> Option<u32> {
-        self.inherited.nearest.resize(self.modules.len(), Nearest::Unknown);
-        let mut passed = Vec::new();
-        let mut here = Some(module);
-        let found = loop {
-            let Some(module) = here else { break None };
-            match self.inherited.nearest[module as usize] {
-                Nearest::Unknown => {}
-                Nearest::Nobody => break None,
-                Nearest::Module(known) => break Some(known),
-            }
-            passed.push(module);
-            let (file, next) = {
-                let m = &self.modules[module as usize];
-                (m.file, m.requester)
-            };
-            let names = file.and_then(|file| self.names(file));
-            if names.is_some_and(|names| names.rpath.is_some() && names.runpath.is_none()) {
-                break Some(module);
-            }
-            here = next;
-        };
-        for module in passed {
-            self.inherited.nearest[module as usize] =
-                found.map_or(Nearest::Nobody, Nearest::Module);
-        }
-        found
-    }
-
     pub(super) fn search(
         &mut self,
         name: StrId,
@@ -173,18 +125,16 @@ impl Builder<'_, '_> {
         let names = self.modules[requester as usize].file.and_then(|file| self.names(file));
         let runpath = names.as_ref().and_then(|names| names.runpath);
         if runpath.is_none() {
-            self.inherited.lists.resize(self.modules.len(), None);
-            let mut here = self.nearest_rpath(requester);
+            let mut here = Some(requester);
             while let Some(module) = here {
-                let (file, next) = {
-                    let m = &self.modules[module as usize];
-                    (m.file, m.requester)
-                };
-                let known = self.inherited.lists[module as usize].is_some();
-                let names = file.filter(|_| !known).and_then(|file| self.names(file));
-                let text = names.and_then(|names| names.rpath);
-                walk.push((module, text.map(|text| (text, self.origin(module)))));
-                here = next.and_then(|next| self.nearest_rpath(next));
+                let m = &self.modules[module as usize];
+                let (file, next) = (m.file, m.requester);
+                if let Some(names) = file.and_then(|file| self.names(file))
+                    && let (Some(rpath), None) = (names.rpath, names.runpath)
+                {
+                    walk.push((module, rpath, self.origin(module)));
+                }
+                here = next;
             }
         }
         let runpath = runpath.map(|text| (text, self.origin(requester)));
@@ -205,14 +155,10 @@ impl Builder<'_, '_> {
             by_cwd: false,
             other_class: false,
         };
-        let mut rpaths: Vec<(u32, Arc<DirList>)> = Vec::with_capacity(walk.len());
-        for (module, new) in walk {
-            let list = &mut self.inherited.lists[module as usize];
-            if let Some((text, origin)) = new {
-                *list = Some(search.dirs(text, origin));
-            }
-            rpaths.extend(list.iter().map(|list| (module, Arc::clone(list))));
-        }
+        let rpaths: Vec<(u32, Arc<DirList>)> = walk
+            .into_iter()
+            .map(|(module, text, origin)| (module, search.dirs(text, origin)))
+            .collect();
         let runpath = runpath.map(|(text, origin)| search.dirs(text, origin));
         let found = search.find(name, &Requester { rpaths: &rpaths, runpath, nodeflib });
         self.by_cpu |= search.by_cpu;

@@ -12,7 +12,6 @@ mod mapping;
 pub mod order;
 mod paths;
 pub mod resolver;
-mod resume;
 pub mod roots;
 pub mod search;
 pub mod tokens;

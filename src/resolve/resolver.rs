@@ -4,7 +4,6 @@
 use super::closure::Builder;
 use super::loader::Loaders;
 use super::paths::Memo;
-use super::resume::Saved;
 use super::search::Tried;
 use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{Need, View};
@@ -39,8 +38,6 @@ pub struct Resolver {
     signatures: FastMap<Signature, u32>,
     /// Links that roots with one signature share.
     shared: FastMap<(LoaderId, u32), Arc<Links>>,
-    /// Link maps that wait for a fact.
-    waiting: FastMap<(LoaderId, FileId, StrId), Box<Saved>>,
     pub(super) memo: Memo,
     pub(super) by_name: Stamped,
     pub(super) by_file: Stamped,
@@ -145,17 +142,8 @@ impl Resolver {
             return Ok(Closure::new(root, Arc::clone(links)));
         }
         let mut needs = Vec::new();
-        let waiting = (root.loader, root.file, root.path);
-        let saved = self.waiting.remove(&waiting);
-        let links = match Builder::new(self, view, plan, root, &mut needs).run(saved) {
-            Ok(links) => Arc::new(links),
-            Err(saved) => {
-                if let Some(saved) = saved {
-                    self.waiting.insert(waiting, saved);
-                }
-                return Err(needs);
-            }
-        };
+        let links = Builder::new(self, view, plan, root, &mut needs).run().ok_or(needs)?;
+        let links = Arc::new(links);
         // With something missing, which versions the loader knows depends on the root.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {
             self.shared.insert(key, Arc::clone(&links));
@@ -168,22 +156,18 @@ impl Resolver {
         self.memo.new_round();
     }
 
-    /// What is tried for each of these needs of one root, for evidence. All facts are known.
+    /// What is tried for the need `name` of module `from`, for evidence. All facts are known.
     pub fn tried(
         &mut self,
         view: View<'_>,
         plan: &Plan,
         closure: &Closure,
-        edges: &[Edge],
-    ) -> Vec<Vec<Tried>> {
-        let mut needs = Vec::new();
+        edge: Edge,
+    ) -> Vec<Tried> {
+        let (mut needs, mut trace) = (Vec::new(), Vec::new());
         let mut builder = Builder::new(self, view, plan, closure.root, &mut needs);
         builder.modules = closure.modules().cloned().collect();
-        let mut trace_of = |edge: &Edge| {
-            let mut trace = Vec::new();
-            builder.search(edge.name, edge.from, Some(&mut trace));
-            trace
-        };
-        edges.iter().map(&mut trace_of).collect()
+        builder.search(edge.name, edge.from, Some(&mut trace));
+        trace
     }
 }
