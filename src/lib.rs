@@ -29,3 +29,4 @@ pub mod sniff;
 mod starts;
 pub mod text;
 pub mod tree;
+pub mod views;

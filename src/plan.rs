@@ -40,6 +40,8 @@ pub struct Plan {
     pub facts: bool,
     /// Second readers read everything again.
     pub cross_check: bool,
+    /// What every object defines is asked: its dynamic tables are kept.
+    pub definitions: bool,
     /// Results of one root are used for another where the loader could not tell them apart.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
@@ -70,6 +72,7 @@ impl Plan {
             every_file_is_root: false,
             facts: false,
             cross_check: false,
+            definitions: false,
             reuse: true,
             ld_library_path: Vec::new(),
             ld_preload: Vec::new(),
@@ -83,7 +86,7 @@ impl Plan {
 
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
-        Wants { tables: self.facts || self.cross_check }
+        Wants { tables: self.facts || self.definitions || self.cross_check }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

@@ -25,6 +25,8 @@ mod kit;
 mod archives;
 #[path = "cli/bad_files.rs"]
 mod bad_files;
+#[path = "support/bare.rs"]
+mod bare;
 #[path = "cli/color.rs"]
 mod color;
 #[path = "cli/commands.rs"]
@@ -57,3 +59,9 @@ mod roots;
 mod streams;
 #[path = "cli/symbols.rs"]
 mod symbols;
+#[path = "cli/table.rs"]
+mod table;
+#[path = "cli/tree.rs"]
+mod tree;
+#[path = "cli/why.rs"]
+mod why;

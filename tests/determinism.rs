@@ -109,7 +109,7 @@ fn stdout(command: &mut Command) -> Vec<u8> {
 }
 
 fn on_tree(lab: &Lab, args: &[&str]) -> Vec<u8> {
-    stdout(support::linkaudit().current_dir(lab.root()).args(args).arg("tree"))
+    stdout(support::linkaudit().current_dir(lab.root()).arg("check").args(args).arg("tree"))
 }
 
 /// Fails with the first line that differs: the outputs are long.
@@ -183,6 +183,7 @@ fn order_of_names() {
                         .env("LD_PRELOAD", &shim)
                         .env("SHUFFLE", order)
                         .env("SHUFFLE_MARK", &mark)
+                        .arg("check")
                         .args(*output)
                         .arg("tree"),
                 );

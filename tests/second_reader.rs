@@ -237,7 +237,7 @@ fn cross_check_survives_damage() {
             lab.write(&format!("tree/{seed}-{base}"), bytes);
         }
     }
-    let (report, found) = cross_check(&lab, &["tree"]);
+    let (report, found) = cross_check(&lab, &["./tree"]);
     let second = &report["cross_check"];
     println!("cross-check of 600 damaged files: {second}, {} differences", found.len());
     assert!(second["read"].as_u64() > Some(50), "{second}");

@@ -63,7 +63,7 @@ fn found_broken(report: &Report) -> Vec<PathBuf> {
 
 /// The report on `path` in the laboratory.
 fn audit(lab: &Lab, path: &str) -> Report {
-    Report::of(support::linkaudit().current_dir(lab.root()).arg(path))
+    Report::of(support::linkaudit().current_dir(lab.root()).args(["check", path]))
 }
 
 /// True if tests run as root, whom no permission stops.

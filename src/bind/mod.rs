@@ -8,6 +8,7 @@
 pub mod exact;
 pub mod lookup;
 pub mod musl;
+pub mod named;
 pub mod own;
 pub mod root;
 

@@ -1,7 +1,7 @@
 //! The exit status.
 
 use crate::cli::FailOn;
-use crate::judge::Verdict;
+use crate::judge::{Judged, Verdict};
 use crate::rules::Level;
 use std::process::ExitCode;
 
@@ -34,13 +34,25 @@ pub const INTERNAL: u8 = 70;
 
 /// The status for judged findings.
 pub fn of(verdict: &Verdict, fail_on: FailOn) -> Exit {
+    status(verdict, fail_on, |judged| !judged.rule.group.is_input)
+}
+
+/// Rules that say that a library is missing or makes the loader stop.
+const MISSING: [&str; 3] = ["missing-library", "wrong-architecture", "bad-library-file"];
+
+/// The status of `tree`, for which only libraries count.
+pub fn of_tree(verdict: &Verdict, fail_on: FailOn) -> Exit {
+    status(verdict, fail_on, |judged| MISSING.contains(&judged.rule.id))
+}
+
+fn status(verdict: &Verdict, fail_on: FailOn, counts: impl Fn(&Judged) -> bool) -> Exit {
     let lowest = match fail_on {
         FailOn::Error => Some(Level::Error),
         FailOn::Warning => Some(Level::Warning),
         FailOn::Never => None,
     };
     let fails = lowest.is_some_and(|lowest| {
-        verdict.findings.iter().any(|f| !f.rule.group.is_input && f.level >= lowest)
+        verdict.findings.iter().any(|judged| counts(judged) && judged.level >= lowest)
     });
     if fails {
         Exit::Findings

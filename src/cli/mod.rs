@@ -7,6 +7,7 @@ mod place;
 mod plan;
 mod progress;
 pub mod run;
+mod views;
 
 use crate::rules::Level;
 use clap::{
@@ -69,6 +70,20 @@ pub enum Command {
     /// Audit directories and files (the default)
     Check {
         /// Directories and files to audit
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Show what every root loads, as a graph printed once
+    Tree {
+        /// Directories and files whose roots are shown
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Show who needs or refers to a library or symbol, who provides it, and what was tried
+    Why {
+        /// A library's soname or file, or a symbol, raw or demangled
+        name: OsString,
+        /// Directories and files to look through
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
@@ -156,7 +171,7 @@ pub struct Shared {
     /// Lowest level that makes the exit status 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
     pub fail_on: FailOn,
-    /// Output on stdout: human, json, ldd
+    /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,
     /// A further output of the same run, written to FILE

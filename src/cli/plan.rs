@@ -7,29 +7,43 @@ use super::{Loader, Shared, Switch};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
-use crate::report::{self, Output, Style};
+use crate::report::{Named, Style};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
-use std::io::{IsTerminal as _, Read as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// More threads than this gain nothing on any file system.
 const MOST_THREADS: usize = 64;
 
-/// What a `check` needs besides the plan.
+/// What an audit needs besides the plan.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: DiskTree,
     pub(super) levels: Levels,
     pub(super) style: Style,
     pub(super) progress: bool,
-    pub(super) stdout: &'static Output,
-    pub(super) files: Vec<(&'static Output, PathBuf)>,
 }
 
-/// Makes the plan of a `check`; every mistake in what was typed is found before anything runs.
+impl Prepared {
+    /// One line on stderr where the root is not read as it is.
+    pub(super) fn say_what_is_assumed(&self, shared: &Shared) {
+        if self.tree.is_merged() && !shared.quiet {
+            let note = "linkaudit: the root has usr/lib and no lib: it is read as merged-usr";
+            let _ = writeln!(std::io::stderr(), "{note}");
+        }
+    }
+}
+
+/// Where the outputs of a run go.
+pub(super) struct Sinks<O: 'static> {
+    pub(super) stdout: &'static O,
+    pub(super) files: Vec<(&'static O, PathBuf)>,
+}
+
+/// Makes the plan of an audit; every mistake in what was typed is found before anything runs.
 pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
     let here = std::env::current_dir().context("the current directory cannot be read")?;
     let place = Place::new(shared, &here)?;
@@ -51,14 +65,6 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
     };
     let paths = paths.iter().map(named).collect::<Result<_>>()?;
     let lib_paths = shared.lib_path.iter().map(named).collect::<Result<_>>()?;
-    let stdout = output(&shared.format)?;
-    let mut files = Vec::new();
-    for pair in &shared.output {
-        let Some((name, file)) = pair.split_once('=') else {
-            bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
-        };
-        files.push((output(name)?, PathBuf::from(file)));
-    }
     let plan = Plan {
         paths,
         listed: listed.into_iter().map(|path| place.listed(path)).collect(),
@@ -73,6 +79,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         every_file_is_root: shared.as_ldd,
         facts: shared.facts,
         cross_check: shared.cross_check,
+        definitions: false,
         reuse: !shared.no_reuse,
         ld_library_path: bytes(shared.ld_library_path.as_deref()),
         ld_preload: bytes(shared.ld_preload.as_deref()),
@@ -103,7 +110,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    Ok(Prepared { plan, tree, levels: levels(shared)?, style, progress, stdout, files })
+    Ok(Prepared { plan, tree, levels: levels(shared)?, style, progress })
 }
 
 fn bytes(text: Option<&OsStr>) -> Vec<u8> {
@@ -129,11 +136,27 @@ fn cpu(name: &str) -> Result<Cpu> {
     bail!("--cpu {name} is not known; there are baseline, {}", known.join(", "))
 }
 
-fn output(name: &str) -> Result<&'static Output> {
-    report::find(name).with_context(|| {
-        let names: Vec<&str> = report::OUTPUTS.iter().map(|output| output.name).collect();
-        format!("`check` has no output `{name}`; there are {}", names.join(", "))
-    })
+/// The outputs that were asked for, among those that `command` has.
+pub(super) fn sinks<O: Named>(
+    shared: &Shared,
+    command: &str,
+    outputs: &'static [O],
+) -> Result<Sinks<O>> {
+    let find = |name: &str| {
+        outputs.iter().find(|output| output.name() == name).with_context(|| {
+            let names: Vec<&str> = outputs.iter().map(Named::name).collect();
+            format!("`{command}` has no output `{name}`; there are {}", names.join(", "))
+        })
+    };
+    let stdout = find(&shared.format)?;
+    let mut files = Vec::new();
+    for pair in &shared.output {
+        let Some((name, file)) = pair.split_once('=') else {
+            bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
+        };
+        files.push((find(name)?, PathBuf::from(file)));
+    }
+    Ok(Sinks { stdout, files })
 }
 
 fn levels(shared: &Shared) -> Result<Levels> {

@@ -1,14 +1,14 @@
 //! Carries out one command. It strings the stages together and knows no rule of its own.
 
 use super::exit::{self, Exit};
-use super::plan::{Prepared, prepare};
+use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, out};
+use super::{Cli, Command, Shared, out, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
 use crate::judge::{Levels, Sonames, Verdict, judge};
 use crate::plan::Plan;
-use crate::report::{Output, Report, Style};
+use crate::report::{OUTPUTS, Output, Report};
 use crate::rules::{self, RULES};
 use crate::tree::DiskTree;
 use anyhow::{Context as _, Result, bail};
@@ -22,6 +22,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
     match cli.command {
         None => check(&cli.shared, &cli.paths),
         Some(Command::Check { paths }) => check(&cli.shared, &paths),
+        Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
+        Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
         Some(Command::Explain { rule }) => {
             let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
             if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
@@ -36,14 +38,14 @@ pub fn run(cli: Cli) -> Result<Exit> {
 }
 
 /// One audit with its judged findings.
-struct Run {
-    plan: Plan,
-    audit: Audit,
-    verdict: Verdict,
+pub(super) struct Run {
+    pub(super) plan: Plan,
+    pub(super) audit: Audit,
+    pub(super) verdict: Verdict,
 }
 
 impl Run {
-    fn new(plan: Plan, tree: &DiskTree, levels: &Levels, progress: &Progress) -> Self {
+    pub(super) fn new(plan: Plan, tree: &DiskTree, levels: &Levels, progress: &Progress) -> Self {
         let start = Instant::now();
         let input = audit::read_disk(&plan, tree, progress.seen());
         let walked = start.elapsed();
@@ -58,62 +60,70 @@ impl Run {
         Self { plan, audit, verdict }
     }
 
-    fn report(&self) -> Report<'_> {
+    pub(super) fn report(&self) -> Report<'_> {
         Report { audit: &self.audit, verdict: &self.verdict, plan: &self.plan }
     }
+
+    /// With `--require-elf`, a run that met nothing to audit is a mistake.
+    pub(super) fn require_elf(&self, shared: &Shared) -> Result<()> {
+        let totals = &self.audit.totals;
+        if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
+            bail!(
+                "there is nothing to audit: 0 ELF files and archives in {} entries",
+                totals.entries()
+            );
+        }
+        Ok(())
+    }
+
+    /// The report took so long: the last figure of `--timings`.
+    pub(super) fn finish(mut self, shared: &Shared, rendering: Instant, start: Instant) {
+        self.audit.timings.push(("report", rendering.elapsed()));
+        if shared.timings {
+            timings(&self.audit, start);
+        }
+        // The process ends: giving every fact back to the allocator would only take time.
+        std::mem::forget(self);
+    }
+}
+
+/// Threads for a run. A pool that exists already is as good; this only happens in tests.
+pub(super) fn start_threads(plan: &Plan) {
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build_global();
 }
 
 fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
+    let Sinks { stdout, files } = sinks(shared, "check", OUTPUTS)?;
     let Prepared { plan, tree, levels, style, .. } = &prepared;
-    if tree.is_merged() && !shared.quiet {
-        let note = "linkaudit: the root has usr/lib and no lib: it is read as merged-usr";
-        let _ = writeln!(std::io::stderr(), "{note}");
-    }
-    // A pool that exists already is as good; this only happens in tests.
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build_global();
+    prepared.say_what_is_assumed(shared);
+    start_threads(plan);
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
     let run = |every_file_is_root| {
         Run::new(Plan { every_file_is_root, ..plan.clone() }, tree, levels, &progress)
     };
-    let mut main = run(every(prepared.stdout));
-    let other = prepared.files.iter().any(|(output, _)| every(output) != every(prepared.stdout));
-    let other = other.then(|| run(!every(prepared.stdout)));
+    let main = run(every(stdout));
+    let other = files.iter().any(|(output, _)| every(output) != every(stdout));
+    let other = other.then(|| run(!every(stdout)));
     drop(progress);
-
-    let totals = &main.audit.totals;
-    if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
-        bail!(
-            "there is nothing to audit: 0 ELF files and archives in {} entries",
-            totals.entries()
-        );
-    }
+    main.require_elf(shared)?;
     let rendering = Instant::now();
-    for (output, file) in &prepared.files {
+    for (output, file) in &files {
         let shown = crate::text::show_path(file);
-        let plain = Style { color: false, width: None, ..*style };
-        let same = every(output) == every(prepared.stdout);
+        let same = every(output) == every(stdout);
         let run = if same { &main } else { other.as_ref().unwrap_or(&main) };
-        out::file(file, |w| (output.render)(&run.report(), plain, w))
+        out::file(file, |w| (output.render)(&run.report(), style.plain(), w))
             .with_context(|| format!("{shown} cannot be written"))?;
     }
-    out::stdout(|w| (prepared.stdout.render)(&main.report(), *style, w))
+    out::stdout(|w| (stdout.render)(&main.report(), *style, w))
         .context("the report cannot be written")?;
-    main.audit.timings.push(("report", rendering.elapsed()));
-    if shared.timings {
-        timings(&main.audit, start);
-    }
     let status = exit::of(&main.verdict, shared.fail_on);
-    finish((main, other));
+    std::mem::forget(other);
+    main.finish(shared, rendering, start);
     Ok(status)
-}
-
-/// The process ends: giving every fact back to the allocator would only take time.
-fn finish(runs: (Run, Option<Run>)) {
-    std::mem::forget(runs);
 }
 
 fn timings(audit: &Audit, start: Instant) {

@@ -1,13 +1,12 @@
 //! `human`: grouped by file and rule, with the summary and the next command to type last, because
 //! build logs show only their last lines. Names of symbols are demangled here and nowhere earlier.
 
-use super::{Report, Style};
+use super::{Report, Style, summary};
 use crate::demangle::demangle;
-use crate::facts::FileFacts;
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
 use crate::judge::Judged;
 use crate::rules::Level;
-use crate::text::{shell, show, show_path};
+use crate::text::{show, show_path};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -36,7 +35,7 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
         }
         page.group(group)?;
     }
-    page.summary(report)
+    summary::write(report, style, page.out)
 }
 
 /// Findings that are shown together: undefined symbols of one file with the same origin, anything
@@ -57,41 +56,6 @@ fn group(findings: &[Judged]) -> &[Judged] {
 struct Page<'a> {
     style: Style,
     out: &'a mut dyn Write,
-}
-
-impl Style {
-    fn paint(self, code: &str, text: &str) -> String {
-        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-
-    fn bold(self, text: &str) -> String {
-        self.paint("1", text)
-    }
-
-    fn dim(self, text: &str) -> String {
-        self.paint("2", text)
-    }
-
-    /// The level and rule at the begin of a group.
-    fn tag(self, judged: &Judged) -> String {
-        let (code, word) = match (judged.rule.group.is_input, judged.level) {
-            (true, _) => ("1;35", "incomplete"),
-            (false, Level::Error) => ("1;31", "error"),
-            (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
-        };
-        self.paint(code, &format!("{word}[{}]", judged.rule.id))
-    }
-
-    /// Text cut to the terminal, if there is one and not everything is wanted.
-    fn fit(self, text: &str, indent: usize) -> String {
-        let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
-        let room = width.saturating_sub(indent).max(20);
-        if text.chars().count() <= room {
-            return text.to_owned();
-        }
-        let kept: String = text.chars().take(room - 1).collect();
-        format!("{kept}…")
-    }
 }
 
 impl Page<'_> {
@@ -231,73 +195,6 @@ impl Page<'_> {
         let roots = finding.evidence_of(EvidenceKind::Root).count();
         if roots > 1 {
             self.line("roots", &format!("{roots} roots are affected"))?;
-        }
-        Ok(())
-    }
-
-    fn summary(&mut self, report: &Report<'_>) -> io::Result<()> {
-        let findings = &report.verdict.findings;
-        let count = |level: Level, input: bool| {
-            findings.iter().filter(|f| f.level == level && f.rule.group.is_input == input).count()
-        };
-        let (errors, warnings) = (count(Level::Error, false), count(Level::Warning, false));
-        let open = count(Level::Error, true) + count(Level::Warning, true);
-        let totals = &report.audit.totals;
-        let roots = report.audit.closures.roots.len();
-        let plural =
-            |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
-        // Files that only links lead to were read too.
-        let is_elf = |facts: &&FileFacts| facts.audited && facts.object().is_some();
-        let elf = report.audit.corpus.files.iter().filter(is_elf).count();
-        let mut read = vec![plural(elf, "ELF file", "ELF files")];
-        if totals.archives > 0 {
-            read.push(plural(totals.archives, "archive", "archives"));
-        }
-        read.push(plural(roots, "root", "roots"));
-        let verdict = match (errors, warnings) {
-            (0, 0) if open > 0 => "nothing wrong in what could be decided".to_owned(),
-            (0, 0) => "nothing wrong".to_owned(),
-            _ => format!(
-                "{}, {}",
-                plural(errors, "error", "errors"),
-                plural(warnings, "warning", "warnings")
-            ),
-        };
-        let code = match (errors, open) {
-            (0, 0) => "1;32",
-            (0, _) => "1;35",
-            _ => "1;31",
-        };
-        writeln!(self.out, "{}: {}", self.style.paint(code, &verdict), read.join(", "))?;
-        let assumed = report.verdict.assumed;
-        if assumed > 0 {
-            let text = plural(assumed, "undefined reference is", "undefined references are");
-            writeln!(self.out, "{text} assumed to be defined by allowed missing libraries")?;
-        }
-        let explained = report.audit.blame.explained - assumed;
-        if explained > 0 {
-            let text = plural(explained, "undefined reference is", "undefined references are");
-            writeln!(self.out, "{text} explained by missing libraries")?;
-        }
-        if let Some(found) = &report.audit.cross_check {
-            let not: Vec<String> =
-                found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
-            let not =
-                if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
-            writeln!(
-                self.out,
-                "{} read by a second reader{not}",
-                plural(found.read, "file", "files")
-            )?;
-        }
-        if open > 0 {
-            let text = plural(open, "thing", "things");
-            writeln!(self.out, "incomplete: {text} could not be read or decided")?;
-        }
-        // What fails the run is explained before what only leaves it incomplete.
-        let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
-        if let Some(first) = worst.or(findings.first()) {
-            writeln!(self.out, "next: linkaudit explain {}", shell(first.rule.id))?;
         }
         Ok(())
     }

@@ -5,6 +5,11 @@ mod human;
 pub mod json;
 mod ldd;
 mod ldd_musl;
+mod style;
+mod summary;
+mod table;
+
+pub use style::Style;
 
 use crate::audit::Audit;
 use crate::judge::Verdict;
@@ -21,17 +26,16 @@ pub struct Report<'a> {
     pub plan: &'a Plan,
 }
 
-/// How text for people looks.
-#[derive(Clone, Copy, Debug)]
-pub struct Style {
-    /// Colours are wanted.
-    pub color: bool,
-    /// Everything is shown, however much.
-    pub verbose: bool,
-    /// Only errors and the summary are shown.
-    pub quiet: bool,
-    /// Columns of the terminal; nothing when it is none.
-    pub width: Option<usize>,
+/// A format, as options name it.
+pub trait Named {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+}
+
+impl Named for Output {
+    fn name(&self) -> &'static str {
+        self.name
+    }
 }
 
 /// One format.
@@ -47,11 +51,7 @@ pub struct Output {
 /// All formats.
 pub const OUTPUTS: &[Output] = &[
     Output { name: "human", every_file_is_root: false, render: human::render },
+    Output { name: "table", every_file_is_root: false, render: table::render },
     Output { name: "json", every_file_is_root: false, render: json::render },
     Output { name: "ldd", every_file_is_root: true, render: ldd::render },
 ];
-
-/// The format with this name.
-pub fn find(name: &str) -> Option<&'static Output> {
-    OUTPUTS.iter().find(|output| output.name == name)
-}

@@ -15,6 +15,8 @@ mod unreadable;
 mod words;
 mod wrong_architecture;
 
+pub(crate) use words::{outcome, typeable};
+
 use crate::audit::Audit;
 use crate::facts::View;
 use crate::finding::Findings;

@@ -137,7 +137,7 @@ impl Context<'_> {
 }
 
 /// `bytes` as a word of a command line; nothing if showing them would change them.
-pub(super) fn typeable(bytes: &[u8]) -> Option<String> {
+pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {
     let text = show(bytes);
     (text.as_bytes() == bytes).then(|| shell(&text))
 }
@@ -153,7 +153,7 @@ pub(super) fn tried(tried: &Tried) -> Evidence {
 }
 
 /// What came of a path, in words.
-fn outcome(outcome: Outcome) -> String {
+pub(crate) fn outcome(outcome: Outcome) -> String {
     match outcome {
         Outcome::Taken => "taken".to_owned(),
         Outcome::Failed(errno) => crate::tree::walk::describe(errno),

@@ -98,7 +98,7 @@ fn the_name_of_a_missing_path_is_harmless() {
 #[test]
 fn unknown_names() {
     let lab = three_trees();
-    let outputs = ["human", "json", "ldd"];
+    let outputs = ["human", "table", "json", "ldd"];
     run(&lab, &["fine", "--format", "nosuch"]).refused(&["`nosuch`"]).in_one_line();
     run(&lab, &["fine", "--format", "nosuch"]).refused(&outputs);
     run(&lab, &["fine", "-o", "nosuch=x"]).refused(&["`nosuch`"]).refused(&outputs).in_one_line();

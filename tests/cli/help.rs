@@ -88,7 +88,7 @@ fn every_command_of_the_help_works() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(commands, ["check", "explain", "help"]);
+    assert_eq!(commands, ["check", "tree", "why", "explain", "help"]);
     for command in commands {
         let page = run(&lab, &["help", command]);
         assert_eq!(page.status, 0, "{command}: {}", page.err);
@@ -96,16 +96,39 @@ fn every_command_of_the_help_works() {
     }
 }
 
+/// Outputs by command, as the help lists them; `check` has none before its own.
+fn outputs(help: &str) -> BTreeMap<String, Vec<String>> {
+    let line = help.lines().find_map(|line| line.trim().strip_prefix("Output on stdout: "));
+    let names = |list: &str| list.split(", ").map(str::to_owned).collect();
+    let parts = line.expect("the outputs").split("; ");
+    parts
+        .map(|part| match part.split_once(": ") {
+            Some((command, list)) => (command.to_owned(), names(list)),
+            None => ("check".to_owned(), names(part)),
+        })
+        .collect()
+}
+
 #[test]
 fn every_output_of_the_help_works() {
     let lab = three_trees();
-    let help = run(&lab, &["--help"]).out;
-    let outputs = help.lines().find_map(|line| line.trim().strip_prefix("Output on stdout: "));
-    let outputs: Vec<&str> = outputs.expect("the outputs").split(", ").collect();
-    let known: Vec<&str> = linkaudit::report::OUTPUTS.iter().map(|output| output.name).collect();
-    assert_eq!(outputs, known);
-    for output in outputs {
-        assert_eq!(run(&lab, &["fine", "--format", output]).status, 0, "{output}");
+    let outputs = outputs(&run(&lab, &["--help"]).out);
+    let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let check: Vec<&str> = linkaudit::report::OUTPUTS.iter().map(|output| output.name).collect();
+    let tree: Vec<&str> = linkaudit::views::tree::OUTPUTS.iter().map(|o| o.name).collect();
+    let why: Vec<&str> = linkaudit::views::why::OUTPUTS.iter().map(|o| o.name).collect();
+    let known = [("check", check), ("tree", tree), ("why", why)];
+    let known = known.map(|(command, list)| (command.to_owned(), names(&list)));
+    assert_eq!(outputs, BTreeMap::from(known));
+    for (command, list) in outputs {
+        for output in list {
+            let args: &[&str] = match &*command {
+                "why" => &["why", "foo", "fine"],
+                command => &[command, "fine"],
+            };
+            let run = run(&lab, &[args, &["--format", &output]].concat());
+            assert_eq!(run.status, 0, "{command} {output}: {}", run.err);
+        }
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) fn run(theme: &str, cases: &[Case]) {
 
 /// What linkaudit prints for `file`, asked from inside the laboratory.
 pub(crate) fn ours(lab: &Lab, file: &str) -> String {
-    let output = lab.linkaudit(&["--as-ldd", "--format", "ldd", file]);
+    let output = lab.linkaudit(&["check", "--as-ldd", "--format", "ldd", file]);
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 

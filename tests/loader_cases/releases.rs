@@ -91,7 +91,7 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
     let report = Report { audit: &audit, verdict: &verdict, plan: &plan };
     let style = Style { color: false, verbose: false, quiet: false, width: None };
     let mut out = Vec::new();
-    let ldd = report::find("ldd").expect("an output");
+    let ldd = report::OUTPUTS.iter().find(|output| output.name == "ldd").expect("an output");
     (ldd.render)(&report, style, &mut out).expect("a vector takes all");
     String::from_utf8(out).expect("reports are UTF-8")
 }

@@ -51,7 +51,7 @@ fn run_with_few_descriptors(lab: &Lab, path: &str) -> Output {
     let script = format!("ulimit -n {DESCRIPTORS}; exec \"$@\"");
     let mut command = support::clean("sh");
     command.current_dir(lab.root()).args(["-c", &script, "sh"]);
-    command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["--format", "json", path]);
+    command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["check", "--format", "json", path]);
     command.output().expect("linkaudit runs")
 }
 

@@ -63,9 +63,9 @@ fn nothing_is_executed_written_or_called() {
     trap(&lab);
     let before = state(&lab.root());
     let runs: [&[&str]; 4] = [
-        &["tree"],
-        &["--format", "json", "--facts", "tree"],
-        &["--as-ldd", "--format", "ldd", "tree"],
+        &["check", "tree"],
+        &["check", "--format", "json", "--facts", "tree"],
+        &["check", "--as-ldd", "--format", "ldd", "tree"],
         &["--lib-path", "tree/lib", "tree/bin/audit", "tree/bin/interp"],
     ];
     for args in runs {
@@ -110,7 +110,7 @@ fn opens_stay_where_the_loader_looks() {
     let lab = Lab::new();
     trap(&lab);
     lab.link("/etc/passwd", "tree/lib/libpasswd.so");
-    let (_, calls) = strace::linkaudit(&lab.root(), &["tree"], "open,openat,openat2");
+    let (_, calls) = strace::linkaudit(&lab.root(), &["check", "tree"], "open,openat,openat2");
     let tree = lab.path("tree");
     // In /proc and /sys the program's own start looks for processors and memory.
     let allowed = ["/lib", "/usr/lib", "/etc/ld.so.", "/proc/", "/sys/"];

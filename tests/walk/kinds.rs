@@ -113,7 +113,8 @@ fn strace_sees_no_open_of_a_special_file() {
     }
     let lab = Lab::new();
     tree_of_specials(&lab);
-    let (_, calls) = strace::linkaudit(&lab.root(), &["tree"], "open,openat,openat2,connect");
+    let (_, calls) =
+        strace::linkaudit(&lab.root(), &["check", "tree"], "open,openat,openat2,connect");
     let special = ["fifo", "socket", "zero", "ram"];
     let opened: Vec<_> = calls
         .iter()

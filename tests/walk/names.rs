@@ -83,7 +83,7 @@ fn text_has_no_control_characters() {
         &["--as-ldd", "--format", "ldd", "tree"],
     ];
     for args in runs {
-        let output = lab.linkaudit(args);
+        let output = lab.linkaudit(&[&["check"], args].concat());
         plain(&format!("{args:?}"), &output.stdout);
         plain(&format!("{args:?}: stderr"), &output.stderr);
     }
@@ -140,7 +140,7 @@ fn names_inside_of_files() {
     assert_eq!(bytes(&undefined["symbol"]), symbol);
     for tree in ["tree", "alone"] {
         for args in [&["-v", tree][..], &["-q", tree], &["--as-ldd", "--format", "ldd", tree]] {
-            plain(&format!("{args:?}"), &lab.linkaudit(args).stdout);
+            plain(&format!("{args:?}"), &lab.linkaudit(&[&["check"], args].concat()).stdout);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::support::{self, Lab};
 use crate::{broken, found_broken};
 
 fn run(lab: &Lab, args: &[&str]) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = lab.linkaudit(args);
+    let Output { status, stdout, stderr } = lab.linkaudit(&[&["check"], args].concat());
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     (status.code(), text(stdout), text(stderr))
 }

@@ -1,24 +1,25 @@
 //! The pipeline: walk, read, resolve, bind, blame. The only loops over missing facts are here: a
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
-use crate::bind::own::{self, Own, Rules};
-use crate::bind::root::{self, Shared, Worker};
-use crate::bind::{OwnBindings, RootBinding, musl};
+mod binding;
+
+pub use binding::{NamedBindings, bind_names};
+
+use crate::bind::RootBinding;
 use crate::blame::{self, Blame, Source};
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
-use crate::facts::{Corpus, CrossCheck, Need, View};
-use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
+use crate::facts::{Corpus, CrossCheck, View};
+use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
-use crate::resolve::Closure;
-use crate::resolve::loader::{Family, Loader};
+use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
-use rayon::prelude::*;
+use binding::bind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -246,115 +247,4 @@ fn resolve(
         }
         collector.answer(corpus, needs);
     }
-}
-
-fn bind(
-    plan: &Plan,
-    corpus: &mut Corpus,
-    collector: &mut Collector<'_>,
-    resolver: &Resolver,
-    closures: &Closures,
-) -> Vec<RootBinding> {
-    let lone = lone_closures(closures);
-    let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
-    let own = bind_own(plan, corpus, collector, closures, &lone, resolver);
-    let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
-    loop {
-        let shared = Shared {
-            view: View::new(corpus),
-            strings: &resolver.strings,
-            own: &own,
-            lone: &lone,
-            bindings: plan.facts,
-            started: !plan.as_ldd,
-        };
-        let todo: Vec<RootId> =
-            closures.roots.ids().filter(|root| done[root.index()].is_none()).collect();
-        let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
-            .par_iter()
-            .map_init(Worker::default, |worker, root| {
-                let closure = &closures.roots[*root];
-                match resolver.loaders.get(closure.root.loader).family {
-                    Family::Glibc => root::bind(closure, shared, release(closure), worker),
-                    Family::Musl(release) => {
-                        musl::bind(closure, shared.view, release, shared.bindings)
-                    }
-                }
-            })
-            .collect();
-        let mut needs = Vec::new();
-        for (root, answer) in todo.into_iter().zip(answers) {
-            match answer {
-                Ok(binding) => done[root.index()] = Some(binding),
-                Err(missing) => needs.extend(missing),
-            }
-        }
-        if needs.is_empty() {
-            return done.into_iter().flatten().collect();
-        }
-        collector.answer(corpus, needs);
-    }
-}
-
-/// The closure of each file as a root of its own.
-fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
-    let mut lone: FastMap<FileId, &Closure> = FastMap::default();
-    for closure in &closures.roots {
-        lone.entry(closure.root.file).or_insert(closure);
-    }
-    for (_, closure) in closures.lone_in_order() {
-        lone.entry(closure.root.file).or_insert(closure);
-    }
-    lone
-}
-
-/// What each object leaves open in its own closure, for every object that some root loads.
-fn bind_own(
-    plan: &Plan,
-    corpus: &mut Corpus,
-    collector: &mut Collector<'_>,
-    closures: &Closures,
-    lone: &FastMap<FileId, &Closure>,
-    resolver: &Resolver,
-) -> OwnBindings {
-    let mut own = OwnBindings::default();
-    if !plan.reuse {
-        return own;
-    }
-    let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
-    let is_reused =
-        |closure: &Closure| closure.fatal.is_none() && loader(closure).family == Family::Glibc;
-    let mut seen = FastSet::default();
-    let mut todo: Vec<FileId> = closures
-        .roots
-        .iter()
-        .flat_map(|closure| closure.found().map(|(_, file)| file))
-        .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| is_reused(c)))
-        .collect();
-    while !todo.is_empty() {
-        let view = View::new(corpus);
-        let answers: Vec<Result<Own, Vec<Need>>> = todo
-            .par_iter()
-            .map(|file| {
-                let closure = lone[file];
-                own::bind(closure, view, Rules { release: loader(closure).release })
-            })
-            .collect();
-        let mut needs = Vec::new();
-        let mut again = Vec::new();
-        for (file, answer) in todo.into_iter().zip(answers) {
-            match answer {
-                Ok(answer) => {
-                    own.insert(file, answer);
-                }
-                Err(missing) => {
-                    needs.extend(missing);
-                    again.push(file);
-                }
-            }
-        }
-        collector.answer(corpus, needs);
-        todo = again;
-    }
-    own
 }

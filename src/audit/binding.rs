@@ -1,0 +1,181 @@
+//! The loops of binding: what an object leaves open in its own closure, all roots, and a few names
+//! that a view asks about. A stage that lacks a fact answers with needs; the collector reads them.
+
+use super::Audit;
+use crate::bind::own::{self, Own, Rules};
+use crate::bind::root::{self, Shared, Worker};
+use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
+use crate::facts::collect::Collector;
+use crate::facts::{Corpus, Need, View};
+use crate::format::archive::{self, Definition};
+use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
+use crate::plan::Plan;
+use crate::resolve::Closure;
+use crate::resolve::loader::Family;
+use crate::resolve::resolver::Resolver;
+use crate::resolve::roots::Closures;
+use crate::tree::Tree;
+use rayon::prelude::*;
+
+pub(super) fn bind(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    resolver: &Resolver,
+    closures: &Closures,
+) -> Vec<RootBinding> {
+    let lone = lone_closures(closures);
+    let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
+    let own = bind_own(plan, corpus, collector, closures, &lone, resolver);
+    let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
+    loop {
+        let shared = Shared {
+            view: View::new(corpus),
+            strings: &resolver.strings,
+            own: &own,
+            lone: &lone,
+            bindings: plan.facts,
+            started: !plan.as_ldd,
+        };
+        let todo: Vec<RootId> =
+            closures.roots.ids().filter(|root| done[root.index()].is_none()).collect();
+        let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
+            .par_iter()
+            .map_init(Worker::default, |worker, root| {
+                let closure = &closures.roots[*root];
+                match resolver.loaders.get(closure.root.loader).family {
+                    Family::Glibc => root::bind(closure, shared, release(closure), worker),
+                    Family::Musl(release) => {
+                        musl::bind(closure, shared.view, release, shared.bindings)
+                    }
+                }
+            })
+            .collect();
+        let mut needs = Vec::new();
+        for (root, answer) in todo.into_iter().zip(answers) {
+            match answer {
+                Ok(binding) => done[root.index()] = Some(binding),
+                Err(missing) => needs.extend(missing),
+            }
+        }
+        if needs.is_empty() {
+            return done.into_iter().flatten().collect();
+        }
+        collector.answer(corpus, needs);
+    }
+}
+
+/// What binding came to for a few names, by root, and members of archives at hand that define them.
+pub struct NamedBindings {
+    /// Symbols with these names, by file.
+    pub symbols: named::Symbols,
+    /// Bindings, in the order of the roots.
+    pub bindings: Vec<Vec<Binding>>,
+    /// Definitions in archives.
+    pub archives: Vec<(FileId, Vec<Definition>)>,
+}
+
+/// Binds a few names under all roots of a finished audit.
+pub fn bind_names(
+    plan: &Plan,
+    tree: &dyn Tree,
+    audit: &mut Audit,
+    names: &archive::Names,
+) -> NamedBindings {
+    let mut collector = Collector::new(tree, plan.wants());
+    let Audit { corpus, resolver, closures, .. } = audit;
+    let files: Vec<FileId> = corpus.files.ids().collect();
+    let symbols = named::symbols(View::new(corpus), &files, names);
+    let bindings = loop {
+        let view = View::new(corpus);
+        let roots: Vec<&Closure> = closures.roots.iter().collect();
+        let answers: Vec<Result<Vec<Binding>, Vec<Need>>> = roots
+            .into_par_iter()
+            .map(|closure| {
+                let loader = resolver.loaders.get(closure.root.loader);
+                if let Family::Musl(release) = loader.family {
+                    let asked = |binding: &Binding| {
+                        let file = closure.module(binding.module).file;
+                        let symbols = file.and_then(|file| symbols.get(&file));
+                        symbols.is_some_and(|symbols| symbols.contains(&binding.symbol))
+                    };
+                    let all = musl::bind(closure, view, release, true)?.bindings;
+                    return Ok(all.into_iter().filter(asked).collect());
+                }
+                let rules = named::Rules { release: loader.release, started: !plan.as_ldd };
+                named::bind(closure, view, &resolver.strings, &symbols, rules)
+            })
+            .collect();
+        let (done, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+        let needs: Vec<Need> = needs.into_iter().filter_map(Result::err).flatten().collect();
+        if needs.is_empty() {
+            break done.into_iter().filter_map(Result::ok).collect();
+        }
+        collector.answer(corpus, needs);
+    };
+    let archives = collector.archive_definitions(corpus, names);
+    NamedBindings { symbols, bindings, archives }
+}
+
+/// The closure of each file as a root of its own.
+fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
+    let mut lone: FastMap<FileId, &Closure> = FastMap::default();
+    for closure in &closures.roots {
+        lone.entry(closure.root.file).or_insert(closure);
+    }
+    for (_, closure) in closures.lone_in_order() {
+        lone.entry(closure.root.file).or_insert(closure);
+    }
+    lone
+}
+
+/// What each object leaves open in its own closure, for every object that some root loads.
+fn bind_own(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    closures: &Closures,
+    lone: &FastMap<FileId, &Closure>,
+    resolver: &Resolver,
+) -> OwnBindings {
+    let mut own = OwnBindings::default();
+    if !plan.reuse {
+        return own;
+    }
+    let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
+    let is_reused =
+        |closure: &Closure| closure.fatal.is_none() && loader(closure).family == Family::Glibc;
+    let mut seen = FastSet::default();
+    let mut todo: Vec<FileId> = closures
+        .roots
+        .iter()
+        .flat_map(|closure| closure.found().map(|(_, file)| file))
+        .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| is_reused(c)))
+        .collect();
+    while !todo.is_empty() {
+        let view = View::new(corpus);
+        let answers: Vec<Result<Own, Vec<Need>>> = todo
+            .par_iter()
+            .map(|file| {
+                let closure = lone[file];
+                own::bind(closure, view, Rules { release: loader(closure).release })
+            })
+            .collect();
+        let mut needs = Vec::new();
+        let mut again = Vec::new();
+        for (file, answer) in todo.into_iter().zip(answers) {
+            match answer {
+                Ok(answer) => {
+                    own.insert(file, answer);
+                }
+                Err(missing) => {
+                    needs.extend(missing);
+                    again.push(file);
+                }
+            }
+        }
+        collector.answer(corpus, needs);
+        todo = again;
+    }
+    own
+}

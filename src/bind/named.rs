@@ -1,0 +1,133 @@
+//! The bindings of a few names: what `root` finds out for all symbols when bindings are wanted, for
+//! those symbols only. `audit` calls it for a view that asks about a symbol.
+
+use super::exact::Exact;
+use super::lookup::Scope;
+use super::{Binding, exact};
+use crate::facts::{Need, View};
+use crate::format::archive::Names;
+use crate::format::elf::tables::Query;
+use crate::format::elf::{Object, hash};
+use crate::id::{FastMap, FastSet, FileId, Strings};
+use crate::resolve::{Closure, LOADER};
+use rayon::prelude::*;
+
+/// Symbols with the names that are asked for, by file.
+pub type Symbols = FastMap<FileId, FastSet<u32>>;
+
+/// Finds the symbols of all files. Objects without tables have their references looked at only.
+pub fn symbols(view: View<'_>, files: &[FileId], names: &Names) -> Symbols {
+    let found: Vec<(FileId, FastSet<u32>)> = files
+        .par_iter()
+        .filter_map(|file| Some((*file, symbols_of(view.object(*file)?, names))))
+        .collect();
+    found.into_iter().filter(|(_, symbols)| !symbols.is_empty()).collect()
+}
+
+fn symbols_of(object: &Object, names: &Names) -> FastSet<u32> {
+    let asked = |hash: u32, name: &[u8]| names.may_contain(hash & !1) && names.contains(name);
+    let mut out: FastSet<u32> = object
+        .references
+        .iter()
+        .filter(|reference| asked(reference.hash, object.reference_name(reference)))
+        .map(|reference| reference.symbol)
+        .collect();
+    if let Some(tables) = &object.tables {
+        let mut visit = |index: u32| {
+            if tables.symbol(index).is_some_and(|symbol| names.contains(symbol.name)) {
+                out.insert(index);
+            }
+        };
+        let hashed = tables.each_gnu_hash(|hash, symbol| {
+            if names.may_contain(hash) {
+                visit(symbol);
+            }
+        });
+        if !hashed {
+            tables.symbols().for_each(|symbol| visit(symbol.index));
+        }
+    }
+    out
+}
+
+/// How one root is bound.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// glibc's release.
+    pub release: (u16, u16),
+    /// Programs are started, not traced as `ldd` does.
+    pub started: bool,
+}
+
+/// Bindings of `symbols` under one root, or what is missing to say them.
+pub fn bind(
+    closure: &Closure,
+    view: View<'_>,
+    strings: &Strings,
+    symbols: &Symbols,
+    rules: Rules,
+) -> Result<Vec<Binding>, Vec<Need>> {
+    let mut out = Vec::new();
+    let concerns = |(_, file): (u32, FileId)| symbols.contains_key(&file);
+    if closure.fatal.is_some() || !closure.found().any(concerns) {
+        return Ok(out);
+    }
+    let scope = Scope::new(closure, view, true)?;
+    let release = rules.release;
+    let unique = FastMap::default();
+    let mut exact = Exact { closure, scope: &scope, strings, release, unique };
+    // As in `root`: the loader of a started program is relocated again.
+    let program = view.object(closure.root.file).is_some_and(|o| o.interp.is_some());
+    let started = rules.started && program && closure.scope.contains(&LOADER);
+    let mut needs = Vec::new();
+    let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
+    for module in modules.chain(started.then_some(LOADER)) {
+        let Some(file) = closure.module(module).file else { continue };
+        let Some(only) = symbols.get(&file) else { continue };
+        match view.relocations(file) {
+            Ok(relocations) => {
+                exact.relocate(module, relocations, Some(only), Some(&mut out));
+            }
+            Err(need) => needs.push(need),
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    if needs.is_empty() { Ok(out) } else { Err(needs) }
+}
+
+/// The definition that a binding takes: its index in the provider's symbol table.
+pub fn definition(
+    closure: &Closure,
+    view: View<'_>,
+    binding: Binding,
+    release: (u16, u16),
+) -> Option<u32> {
+    let Binding { module, symbol, provider } = binding;
+    if module == provider {
+        return Some(symbol);
+    }
+    let object = view.object(closure.module(module).file?)?;
+    let name = crate::blame::symbol_name(object, symbol);
+    let version = reference_version(object, symbol);
+    let limit = closure.module(module).version_limit;
+    let wanted = super::lookup::wanted(object, version, limit);
+    let mut query = Query::new(name, hash::gnu(name), wanted);
+    query.plt = false;
+    query.exact_first = release >= exact::EXACT_FIRST;
+    let provider = closure.module(provider);
+    let found = view.object(provider.file?)?.find(&query, provider.version_limit)?;
+    Some(found.symbol)
+}
+
+/// The version index of a reference; 0 if the object has no versions.
+pub fn reference_version(object: &Object, symbol: u32) -> u16 {
+    if !object.versions.has_versym {
+        return 0;
+    }
+    if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
+        return object.references[at].version;
+    }
+    let tables = object.tables.as_ref();
+    tables.and_then(|tables| tables.symbol(symbol)).map_or(0, |symbol| symbol.versym & 0x7fff)
+}

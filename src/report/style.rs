@@ -1,0 +1,74 @@
+//! How text for people looks: colours, and what fits in a line. Reports and views use it; what is said
+//! is theirs.
+
+use crate::judge::Judged;
+use crate::rules::Level;
+
+/// Columns of text for people where there is no terminal to ask.
+const PLAIN_WIDTH: usize = 100;
+
+/// How text for people looks.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// Colours are wanted.
+    pub color: bool,
+    /// Everything is shown, however much.
+    pub verbose: bool,
+    /// Only errors and the summary are shown.
+    pub quiet: bool,
+    /// Columns of the terminal; nothing when it is none.
+    pub width: Option<usize>,
+}
+
+impl Style {
+    /// The same for a file: nobody looks at it yet.
+    pub(crate) fn plain(self) -> Self {
+        Self { color: false, width: None, ..self }
+    }
+
+    /// Columns to lay text out in.
+    pub(crate) fn columns(self) -> usize {
+        self.width.unwrap_or(PLAIN_WIDTH)
+    }
+
+    /// Something that is not there.
+    pub(crate) fn alarm(self, text: &str) -> String {
+        self.paint("1;31", text)
+    }
+
+    /// `text` in a colour by its code of ECMA-48, if colours are wanted.
+    pub(crate) fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// What a line is about.
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    /// What may be read over.
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    /// The level and rule at the begin of a group.
+    pub(crate) fn tag(self, judged: &Judged) -> String {
+        let (code, word) = match (judged.rule.group.is_input, judged.level) {
+            (true, _) => ("1;35", "incomplete"),
+            (false, Level::Error) => ("1;31", "error"),
+            (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
+        };
+        self.paint(code, &format!("{word}[{}]", judged.rule.id))
+    }
+
+    /// Text cut to the terminal, if there is one and not everything is wanted.
+    pub(crate) fn fit(self, text: &str, indent: usize) -> String {
+        let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
+        let room = width.saturating_sub(indent).max(20);
+        if text.chars().count() <= room {
+            return text.to_owned();
+        }
+        let kept: String = text.chars().take(room - 1).collect();
+        format!("{kept}…")
+    }
+}

@@ -1,0 +1,71 @@
+//! The last lines of a report for people: what it came to, what was read, and the next command to
+//! type. Build logs show only these.
+
+use super::{Report, Style};
+use crate::facts::FileFacts;
+use crate::rules::Level;
+use crate::text::shell;
+use std::io::{self, Write};
+
+/// Writes them.
+pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let findings = &report.verdict.findings;
+    let count = |level: Level, input: bool| {
+        findings.iter().filter(|f| f.level == level && f.rule.group.is_input == input).count()
+    };
+    let (errors, warnings) = (count(Level::Error, false), count(Level::Warning, false));
+    let open = count(Level::Error, true) + count(Level::Warning, true);
+    let totals = &report.audit.totals;
+    let roots = report.audit.closures.roots.len();
+    let plural =
+        |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    // Files that only links lead to were read too.
+    let is_elf = |facts: &&FileFacts| facts.audited && facts.object().is_some();
+    let elf = report.audit.corpus.files.iter().filter(is_elf).count();
+    let mut read = vec![plural(elf, "ELF file", "ELF files")];
+    if totals.archives > 0 {
+        read.push(plural(totals.archives, "archive", "archives"));
+    }
+    read.push(plural(roots, "root", "roots"));
+    let verdict = match (errors, warnings) {
+        (0, 0) if open > 0 => "nothing wrong in what could be decided".to_owned(),
+        (0, 0) => "nothing wrong".to_owned(),
+        _ => format!(
+            "{}, {}",
+            plural(errors, "error", "errors"),
+            plural(warnings, "warning", "warnings")
+        ),
+    };
+    let code = match (errors, open) {
+        (0, 0) => "1;32",
+        (0, _) => "1;35",
+        _ => "1;31",
+    };
+    writeln!(out, "{}: {}", style.paint(code, &verdict), read.join(", "))?;
+    let assumed = report.verdict.assumed;
+    if assumed > 0 {
+        let text = plural(assumed, "undefined reference is", "undefined references are");
+        writeln!(out, "{text} assumed to be defined by allowed missing libraries")?;
+    }
+    let explained = report.audit.blame.explained - assumed;
+    if explained > 0 {
+        let text = plural(explained, "undefined reference is", "undefined references are");
+        writeln!(out, "{text} explained by missing libraries")?;
+    }
+    if let Some(found) = &report.audit.cross_check {
+        let not: Vec<String> = found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
+        let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
+        let files = plural(found.read, "file", "files");
+        writeln!(out, "{files} read by a second reader{not}")?;
+    }
+    if open > 0 {
+        let text = plural(open, "thing", "things");
+        writeln!(out, "incomplete: {text} could not be read or decided")?;
+    }
+    // What fails the run is explained before what only leaves it incomplete.
+    let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
+    if let Some(first) = worst.or(findings.first()) {
+        writeln!(out, "next: linkaudit explain {}", shell(first.rule.id))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! Views: answers to one question about an audit each, made of what it found out anyway. A view is
+//! one folder: `mod.rs` makes a small typed result from the [`Audit`], the other files write it in
+//! one format each. It finds nothing out that the stages did not, and opens no file.
+//!
+//! The commands of the same names call them.
+//!
+//! [`Audit`]: crate::audit::Audit
+
+pub mod tree;
+pub mod why;
+
+use crate::report::{Named, Report, Style};
+use std::io::{self, Write};
+
+/// One format of a view.
+pub struct Output<T> {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Writes the view.
+    pub render: fn(&Report<'_>, &T, Style, &mut dyn Write) -> io::Result<()>,
+}
+
+impl<T> Named for Output<T> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// `n` things in words.
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// The paths of a run for a further command line; as many as anybody would type.
+fn typed_paths(report: &Report<'_>) -> String {
+    use std::os::unix::ffi::OsStrExt as _;
+    let paths = &report.plan.paths;
+    let typed = paths.iter().map(|path| crate::rules::typeable(path.as_os_str().as_bytes()));
+    match typed.collect::<Option<Vec<String>>>() {
+        Some(typed) if (1..=3).contains(&typed.len()) && report.plan.listed.is_empty() => {
+            typed.join(" ")
+        }
+        _ => "PATH...".to_owned(),
+    }
+}

@@ -1,0 +1,90 @@
+//! `tree` for graphviz: roots in bold frames, what is missing in red, how a need was met on its
+//! edge. Names reach graphviz only inside quoted strings.
+
+use super::{Edge, Tag, Tree};
+use crate::format::elf::NeedKind;
+use crate::id::{FastMap, FastSet, FileId, StrId};
+use crate::report::{Report, Style};
+use crate::resolve::How;
+use crate::text::{show, show_path};
+use std::io::{self, Write};
+
+pub(super) fn render(
+    report: &Report<'_>,
+    tree: &Tree,
+    _: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let audit = report.audit;
+    let file = |node: FileId| &audit.corpus.files[node];
+    writeln!(out, "digraph linkaudit {{\n  rankdir=LR;\n  node [shape=box];")?;
+    let roots: FastSet<FileId> = audit.closures.roots.iter().map(|root| root.root.file).collect();
+    let mut numbers: FastMap<FileId, usize> = FastMap::default();
+    for (number, node) in tree.nodes.iter().enumerate() {
+        numbers.insert(*node, number);
+        let label = quoted(&show_path(file(*node).file_name()));
+        let tooltip = quoted(&show_path(&file(*node).path));
+        let bold = if roots.contains(node) { ", style=bold" } else { "" };
+        writeln!(out, "  n{number} [label={label}, tooltip={tooltip}{bold}];")?;
+    }
+    let mut edges: Vec<&Edge> = tree.edges.iter().collect();
+    edges.sort_by_key(|edge| file(edge.from).path.as_os_str());
+    let mut missing: FastMap<StrId, usize> = FastMap::default();
+    for edge in &edges {
+        if edge.to.is_none() && !missing.contains_key(&edge.name) {
+            let number = missing.len();
+            missing.insert(edge.name, number);
+            let label = quoted(&show(audit.text(edge.name)));
+            writeln!(out, "  m{number} [label={label}, style=dashed, color=red];")?;
+        }
+    }
+    for edge in edges {
+        let to = match edge.to {
+            Some(to) => format!("n{}", numbers[&to]),
+            None => format!("m{}", missing[&edge.name]),
+        };
+        let mut words = vec![edge.how.name().to_owned()];
+        if edge.tag == Tag::Need(NeedKind::Auxiliary) || edge.tag == Tag::Need(NeedKind::Filter) {
+            words.push(edge.tag.name().to_owned());
+        }
+        if edge.differs {
+            words.push(format!("under {}", show_path(audit.root_path(edge.root))));
+        }
+        let label = quoted(&words.join(", "));
+        let style = match edge.how {
+            How::Missing => ", color=red",
+            How::Loaded => ", style=dotted",
+            _ => "",
+        };
+        writeln!(out, "  n{} -> {to} [label={label}{style}];", numbers[&edge.from])?;
+    }
+    writeln!(out, "}}")
+}
+
+/// `text` as a quoted string that graphviz shows as it is: besides quotes, a label gives meaning to
+/// backslashes (escString) and to entities.
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '&' => out.push_str("&amp;"),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn nothing_leaves_the_string() {
+        assert_eq!(quoted(r#"a"b\"#), r#""a\"b\\""#);
+        assert_eq!(quoted(r"\N &lt;"), r#""\\N &amp;lt;""#);
+    }
+}

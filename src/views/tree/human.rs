@@ -1,0 +1,329 @@
+//! `tree` for people: a page a root, each file expanded where the loader loaded it first, needs met
+//! by what is shown elsewhere gathered in one line, what is missing and the summary last.
+//!
+//! Lines are as many as nodes and edges, and no deeper than [`DEEPEST`]: what lies deeper begins
+//! anew at the left, so that a long chain is no wider than a short one.
+
+use super::{Edge, Tag, Tree};
+use crate::audit::Audit;
+use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
+use crate::report::{Report, Style};
+use crate::resolve::How;
+use crate::rules::outcome;
+use crate::text::{show, show_path};
+use crate::views::{count, typed_paths};
+use std::io::{self, Write};
+
+/// Levels below a heading.
+const DEEPEST: usize = 12;
+/// The column of `how` is not pushed further to the right than this part of the line.
+const NAMES: (usize, usize) = (1, 2);
+/// Missing needs that the summary names.
+const MOST_MISSING: usize = 20;
+
+pub(super) fn render(
+    report: &Report<'_>,
+    tree: &Tree,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut page = Page { audit: report.audit, style, shown: FastSet::default(), rows: Vec::new() };
+    if !style.quiet {
+        let mut rest = tree.edges.as_slice();
+        for root in report.audit.closures.roots.ids() {
+            let end = rest.partition_point(|edge| edge.root.index() <= root.index());
+            let (edges, later) = rest.split_at(end);
+            rest = later;
+            page.root(root, edges);
+            page.write(out)?;
+        }
+    }
+    summary(report, tree, style, out)
+}
+
+/// One line of a page.
+enum Row<'t> {
+    Heading(String),
+    Need {
+        lines: String,
+        edge: &'t Edge,
+        note: &'static str,
+    },
+    /// Needs of one file that are met by what is there.
+    Loaded {
+        lines: String,
+        names: Vec<&'t Edge>,
+    },
+    Note {
+        lines: String,
+        text: String,
+    },
+}
+
+struct Page<'a, 't> {
+    audit: &'a Audit,
+    style: Style,
+    /// Files whose needs are shown.
+    shown: FastSet<FileId>,
+    rows: Vec<Row<'t>>,
+}
+
+/// Needs of one root that are not shown yet.
+type ByFile<'t> = FastMap<FileId, Vec<&'t Edge>>;
+
+impl<'t> Page<'_, 't> {
+    fn path(&self, file: FileId) -> String {
+        show_path(&self.audit.corpus.files[file].path)
+    }
+
+    fn root(&mut self, root: RootId, edges: &'t [Edge]) {
+        let closure = &self.audit.closures.roots[root];
+        let file = closure.root.file;
+        let mut heading = self.style.bold(&self.path(file));
+        let faults = &self.audit.closures.bad_interps;
+        let interp = self.audit.corpus.files[file].object().and_then(|object| object.interp());
+        if let Some(interp) = interp {
+            let fault = faults.iter().any(|(bad, _)| *bad == file);
+            let word = format!("  interpreter {}", show(interp));
+            heading += &self.style.dim(&word);
+            if fault {
+                heading += &self.style.alarm("  NOT FOUND");
+            }
+        }
+        let mut by_file: ByFile<'t> = FastMap::default();
+        let mut order: Vec<FileId> = Vec::new();
+        for edge in edges {
+            by_file.entry(edge.from).or_insert_with(|| {
+                order.push(edge.from);
+                Vec::new()
+            });
+            by_file.entry(edge.from).and_modify(|list| list.push(edge));
+        }
+        if self.shown.contains(&file) && !by_file.contains_key(&file) {
+            heading += &self.style.dim("  see above");
+        }
+        self.rows.push(Row::Heading(heading));
+        self.blocks(file, &mut by_file);
+        // What is left are files that an earlier root has shown, with needs that differ here.
+        for file in order.into_iter().filter(|file| *file != root_file(self.audit, root)) {
+            if by_file.contains_key(&file) {
+                let path = self.path(file);
+                let text = format!("{path}  under this root, other than above:");
+                self.rows.push(Row::Note { lines: "   ".to_owned(), text });
+                self.blocks(file, &mut by_file);
+            }
+        }
+        if let Some(fatal) = &closure.fatal {
+            let object = show(self.audit.text(fatal.object));
+            let requester = closure.module(fatal.requester).file.unwrap_or(file);
+            let by = self.path(requester);
+            let text = self.style.alarm(&format!("THE LOADER STOPS at {object}: {}", fatal.text));
+            let text = format!("{text}  needed by {by}");
+            self.rows.push(Row::Note { lines: "   ".to_owned(), text });
+        }
+        self.shown.insert(file);
+    }
+
+    /// The needs of `file` and of what they load, with those that lie too deep behind them.
+    fn blocks(&mut self, file: FileId, by_file: &mut ByFile<'t>) {
+        let mut deeper = vec![file];
+        let mut first = true;
+        while let Some(file) = deeper.pop() {
+            if !first {
+                let text = self.style.bold(&self.path(file));
+                let mut text = format!("   {text}");
+                text += &self.style.dim("  continued");
+                self.rows.push(Row::Heading(text));
+            }
+            first = false;
+            let mut below = Vec::new();
+            self.needs(file, "   ", 1, by_file, &mut below);
+            // The first that was met is the next that is shown.
+            deeper.extend(below.into_iter().rev());
+        }
+    }
+
+    fn needs(
+        &mut self,
+        file: FileId,
+        lines: &str,
+        depth: usize,
+        by_file: &mut ByFile<'t>,
+        deeper: &mut Vec<FileId>,
+    ) {
+        let Some(edges) = by_file.remove(&file) else { return };
+        self.shown.insert(file);
+        let folds = |edge: &&Edge| edge.how == How::Loaded && !self.style.verbose;
+        let (loaded, own): (Vec<&'t Edge>, Vec<&'t Edge>) = edges.into_iter().partition(folds);
+        let last = own.len() - usize::from(loaded.is_empty()).min(own.len());
+        for (number, edge) in own.into_iter().enumerate() {
+            let (branch, below) =
+                if number == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let here = format!("{lines}{branch}");
+            let below = format!("{lines}{below}");
+            let to = edge.to.filter(|_| edge.loads);
+            let children = to.is_some_and(|to| by_file.contains_key(&to));
+            let is_shown = edge.to.is_some_and(|to| self.shown.contains(&to));
+            let note = match edge.how {
+                How::Missing if edge.is_missing() => "NOT FOUND",
+                How::Missing => "not found, and need not be",
+                How::Loaded => "",
+                _ if !edge.loads && edge.tag != Tag::Preload => "  the same file as another need's",
+                _ if children && depth == DEEPEST => "  see below",
+                _ if is_shown => "  see above",
+                _ => "",
+            };
+            self.rows.push(Row::Need { lines: here, edge, note });
+            if self.style.verbose {
+                self.tried(edge, &below);
+            }
+            match to {
+                Some(to) if children && depth == DEEPEST => deeper.push(to),
+                Some(to) if children => self.needs(to, &below, depth + 1, by_file, deeper),
+                _ => {}
+            }
+        }
+        if !loaded.is_empty() {
+            self.rows.push(Row::Loaded { lines: format!("{lines}└─ "), names: loaded });
+        }
+    }
+
+    fn tried(&mut self, edge: &Edge, lines: &str) {
+        for tried in &edge.tried {
+            let why = outcome(tried.outcome);
+            let text = format!("tried {} ({}): {why}", show(&tried.path), tried.how.name());
+            let text = self.style.dim(&text);
+            self.rows.push(Row::Note { lines: format!("{lines}   "), text });
+        }
+    }
+
+    /// Writes the rows of one root with their columns aligned.
+    fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let name = |edge: &Edge| show(self.audit.text(edge.name));
+        let width = |lines: &str, edge: &Edge| lines.chars().count() + name(edge).chars().count();
+        let most = self.style.columns() * NAMES.0 / NAMES.1;
+        let widths = self.rows.iter().filter_map(|row| match row {
+            Row::Need { lines, edge, .. } => Some(width(lines, edge)),
+            _ => None,
+        });
+        let column = widths.filter(|width| *width <= most).max().unwrap_or(0);
+        for row in &self.rows {
+            match row {
+                Row::Heading(text) => writeln!(out, "{text}")?,
+                Row::Note { lines, text } => writeln!(out, "{}{text}", self.style.dim(lines))?,
+                Row::Need { lines, edge, note } => {
+                    let room = column.saturating_sub(width(lines, edge));
+                    let start = format!("{}{}{:room$}", self.style.dim(lines), name(edge), "");
+                    writeln!(out, "{start}  {}", self.found(edge, note))?;
+                }
+                Row::Loaded { lines, names } => {
+                    let names: Vec<String> = names.iter().map(|edge| name(edge)).collect();
+                    self.loaded(lines, &names, out)?;
+                }
+            }
+        }
+        self.rows.clear();
+        writeln!(out)
+    }
+
+    /// How a need was met, and by what.
+    fn found(&self, edge: &Edge, note: &str) -> String {
+        let how = format!("{:<8}", edge.how.name());
+        if edge.is_missing() {
+            return format!("{} {}", self.style.alarm(&how), self.style.alarm(note));
+        }
+        let path = if edge.how == How::Missing { String::new() } else { self.opened(edge) };
+        let of = edge.rpath_of.filter(|owner| *owner != edge.from);
+        let of = of.map(|owner| format!("  by RPATH of {}", self.path(owner)));
+        let of = self.style.dim(&of.unwrap_or_default());
+        format!("{} {path}{of}{}", self.style.dim(&how), self.style.dim(note))
+    }
+
+    fn opened(&self, edge: &Edge) -> String {
+        show(self.audit.text(edge.path))
+    }
+
+    /// Names in as few lines as they need.
+    fn loaded(&self, lines: &str, names: &[String], out: &mut dyn Write) -> io::Result<()> {
+        let start = format!("{lines}loaded:");
+        let indent = start.chars().count();
+        write!(out, "{}", self.style.dim(&start))?;
+        let mut here = indent;
+        for (number, name) in names.iter().enumerate() {
+            let comma = if number + 1 == names.len() { "" } else { "," };
+            let width = 1 + name.chars().count() + comma.len();
+            if here + width > self.style.columns() && here > indent {
+                write!(out, "\n{:indent$}", "")?;
+                here = indent;
+            }
+            write!(out, "{}", self.style.dim(&format!(" {name}{comma}")))?;
+            here += width;
+        }
+        writeln!(out)
+    }
+}
+
+fn root_file(audit: &Audit, root: RootId) -> FileId {
+    audit.closures.roots[root].root.file
+}
+
+fn summary(report: &Report<'_>, tree: &Tree, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let audit = report.audit;
+    let path = |file: FileId| show_path(&audit.corpus.files[file].path);
+    let missing: Vec<&Edge> = tree.edges.iter().filter(|edge| edge.is_missing()).collect();
+    let most = if style.verbose { usize::MAX } else { MOST_MISSING };
+    for edge in missing.iter().take(most) {
+        let name = style.alarm(&show(audit.text(edge.name)));
+        let root = audit.closures.roots[edge.root].root.file;
+        let under =
+            if root == edge.from { String::new() } else { format!(" under {}", path(root)) };
+        writeln!(out, "missing {name}  needed by {}{under}", path(edge.from))?;
+    }
+    if missing.len() > most {
+        writeln!(out, "… and {} more (-v shows all)", missing.len() - most)?;
+    }
+    let stops = audit.closures.roots.iter().filter(|closure| closure.fatal.is_some()).count();
+    let interps = audit.closures.bad_interps.len();
+    let mut bad = Vec::new();
+    if !missing.is_empty() {
+        bad.push(count(missing.len(), "need is missing", "needs are missing"));
+    }
+    if interps > 0 {
+        bad.push(count(interps, "interpreter is missing", "interpreters are missing"));
+    }
+    if stops > 0 {
+        bad.push(count(stops, "root stops the loader", "roots stop the loader"));
+    }
+    let open = audit_open(report);
+    let verdict = match (bad.is_empty(), open) {
+        (false, _) => style.alarm(&bad.join(", ")),
+        (true, 0) => style.paint("1;32", "nothing missing"),
+        (true, _) => style.paint("1;35", "nothing missing in what could be decided"),
+    };
+    let needs = tree.edges.iter().filter(|edge| !edge.differs).count();
+    let sizes = [
+        count(tree.nodes.len(), "file", "files"),
+        count(needs, "need", "needs"),
+        count(audit.closures.roots.len(), "root", "roots"),
+    ];
+    writeln!(out, "{verdict}: {}", sizes.join(", "))?;
+    if open > 0 {
+        let text = count(open, "thing", "things");
+        writeln!(out, "incomplete: {text} could not be read or decided")?;
+    }
+    let paths = typed_paths(report);
+    match missing.first() {
+        Some(edge) => {
+            let name = crate::rules::typeable(audit.text(edge.name));
+            let name = name.unwrap_or_else(|| "NAME".to_owned());
+            writeln!(out, "next: linkaudit why {name} {paths}")
+        }
+        None if !bad.is_empty() || open > 0 => writeln!(out, "next: linkaudit check {paths}"),
+        None => Ok(()),
+    }
+}
+
+/// How much could not be read or decided.
+fn audit_open(report: &Report<'_>) -> usize {
+    report.verdict.findings.iter().filter(|judged| judged.rule.group.is_input).count()
+}

@@ -1,0 +1,215 @@
+//! `why` for a library: files that answer to the name, and every need that asks for it by that name or
+//! leads to one of them.
+
+use crate::audit::Audit;
+use crate::facts::{FileFacts, Place};
+use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
+use crate::resolve::search::Tried;
+use crate::resolve::{Closure, How, ROOT};
+use crate::views::tree::{Edge, Tag, Tree};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// A file that answers to the name, or to which the name led.
+#[derive(Debug)]
+pub struct Provider {
+    /// The file.
+    pub file: FileId,
+    /// Where it is loaded: roots in their order.
+    pub places: Vec<Loaded>,
+}
+
+/// A file under one root.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded {
+    /// The root.
+    pub root: RootId,
+    /// Its place in the scope, the root's own is 0; nothing if it is in none.
+    pub position: Option<u32>,
+    /// How it was found.
+    pub how: How,
+}
+
+/// A need of one file for the library.
+#[derive(Debug)]
+pub struct Requester {
+    /// Who needs it.
+    pub file: FileId,
+    /// The name as it stands in the file.
+    pub name: StrId,
+    /// What names it.
+    pub tag: Tag,
+    /// The file it led to.
+    pub to: Option<FileId>,
+    /// The path by which that was opened.
+    pub opened: StrId,
+    /// How it was found.
+    pub how: How,
+    /// The object whose DT_RPATH found it.
+    pub rpath_of: Option<FileId>,
+    /// All roots under which the need leads there.
+    pub roots: Vec<RootId>,
+    /// From the first root to the requester, both included.
+    pub chain: Vec<FileId>,
+    /// Paths that the search passed over.
+    pub tried: Vec<Tried>,
+}
+
+impl Requester {
+    /// Nothing was found.
+    pub fn is_missing(&self) -> bool {
+        self.how == How::Missing
+    }
+}
+
+/// What is known of a library.
+#[derive(Debug)]
+pub struct Library {
+    /// In byte order of their paths.
+    pub providers: Vec<Provider>,
+    /// In byte order of their paths.
+    pub requesters: Vec<Requester>,
+    /// Programs whose interpreter it is.
+    pub programs: Vec<FileId>,
+}
+
+impl Library {
+    /// What is known of the library `name`; nothing if no file and no need has this name. Names of
+    /// files count only `by_file`.
+    pub(super) fn new(name: &[u8], audit: &Audit, graph: &Tree, by_file: bool) -> Option<Self> {
+        let mut files = named(name, audit, by_file);
+        let is_meant = |edge: &&Edge| {
+            audit.text(edge.name) == name
+                || audit.text(edge.path) == name
+                || edge.to.is_some_and(|to| files.contains(&to))
+        };
+        let edges: Vec<&Edge> = graph.edges.iter().filter(is_meant).collect();
+        let programs = programs(name, audit, &files);
+        if files.is_empty() && edges.is_empty() && programs.is_empty() {
+            return None;
+        }
+        files.extend(edges.iter().filter_map(|edge| edge.to));
+        let mut requesters: Vec<Requester> = requesters(audit, &edges);
+        let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
+        requesters.sort_by_key(|requester| path(requester.file));
+        let mut providers = providers(audit, &files);
+        providers.sort_by_key(|provider| path(provider.file));
+        Some(Self { providers, requesters, programs })
+    }
+}
+
+/// Files that have this name: by path, file name, or DT_SONAME.
+fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
+    let mut out = FastSet::default();
+    if name.contains(&b'/') {
+        if let Some(Place::File(file)) = audit.corpus.place(name) {
+            out.insert(file);
+        }
+        let of = |facts: &FileFacts| facts.path.as_os_str().as_bytes() == name;
+        out.extend(audit.corpus.files.entries().filter(|(_, facts)| of(facts)).map(|(id, _)| id));
+        return out;
+    }
+    let ends = |path: &Path| path.file_name().is_some_and(|last| last.as_bytes() == name);
+    for (file, facts) in audit.corpus.files.entries() {
+        let soname = facts.object().and_then(|object| object.soname());
+        let named = || ends(&facts.path) || facts.names.iter().any(|other| ends(&other.path));
+        if soname == Some(name) || (by_file && named()) {
+            out.insert(file);
+        }
+    }
+    out
+}
+
+/// Programs whose PT_INTERP has this name or leads to one of `files`.
+fn programs(name: &[u8], audit: &Audit, files: &FastSet<FileId>) -> Vec<FileId> {
+    let mut out: Vec<FileId> = Vec::new();
+    for closure in &audit.closures.roots {
+        let file = closure.root.file;
+        let object = audit.corpus.files[file].object();
+        let Some(interp) = object.and_then(|object| object.interp()) else { continue };
+        let leads = match audit.corpus.place(interp) {
+            Some(Place::File(loader)) => files.contains(&loader),
+            _ => interp.rsplit(|b| *b == b'/').next() == Some(name),
+        };
+        if (interp == name || leads) && out.last() != Some(&file) {
+            out.push(file);
+        }
+    }
+    out
+}
+
+fn requesters(audit: &Audit, edges: &[&Edge]) -> Vec<Requester> {
+    type Key = (FileId, StrId, Tag, Option<FileId>);
+    let mut at: FastMap<Key, usize> = FastMap::default();
+    let mut out: Vec<Requester> = Vec::new();
+    for edge in edges {
+        at.insert((edge.from, edge.name, edge.tag, edge.to), out.len());
+        out.push(Requester {
+            file: edge.from,
+            name: edge.name,
+            tag: edge.tag,
+            to: edge.to,
+            opened: edge.path,
+            how: edge.how,
+            rpath_of: edge.rpath_of,
+            roots: Vec::new(),
+            chain: Vec::new(),
+            tried: edge.tried.clone(),
+        });
+    }
+    for (root, closure) in audit.closures.roots.entries() {
+        for edge in &closure.edges {
+            let Some(from) = closure.module(edge.from).file else { continue };
+            let to = closure.module(edge.to).file;
+            if let Some(at) = at.get(&(from, edge.raw, Tag::Need(edge.kind), to)) {
+                met(audit, &mut out[*at], root, edge.from);
+            }
+        }
+        for module in closure.modules().filter(|module| module.how == How::Preload) {
+            let key = (closure.root.file, module.name, Tag::Preload, module.file);
+            if let Some(at) = at.get(&key) {
+                met(audit, &mut out[*at], root, ROOT);
+            }
+        }
+    }
+    out
+}
+
+fn met(audit: &Audit, requester: &mut Requester, root: RootId, module: u32) {
+    if requester.roots.last() == Some(&root) {
+        return;
+    }
+    requester.roots.push(root);
+    if requester.chain.is_empty() {
+        let closure = &audit.closures.roots[root];
+        let files = closure.chain(module).into_iter().filter_map(|hop| closure.module(hop).file);
+        requester.chain = files.collect();
+    }
+}
+
+fn providers(audit: &Audit, files: &FastSet<FileId>) -> Vec<Provider> {
+    let mut out: Vec<Provider> = Vec::new();
+    let mut at: FastMap<FileId, usize> = FastMap::default();
+    let mut sorted: Vec<FileId> = files.iter().copied().collect();
+    sorted.sort_unstable();
+    for file in sorted {
+        at.insert(file, out.len());
+        out.push(Provider { file, places: Vec::new() });
+    }
+    for (root, closure) in audit.closures.roots.entries() {
+        for (module, file) in (0..).zip(closure.modules().map(|module| module.file)) {
+            let Some(place) = file.and_then(|file| at.get(&file)) else { continue };
+            let position = position(closure, module);
+            // The loader is there from the start, in the scope only where something needs it.
+            let how = closure.module(module).how;
+            out[*place].places.push(Loaded { root, position, how });
+        }
+    }
+    out
+}
+
+/// The place of a module in the scope.
+pub(super) fn position(closure: &Closure, module: u32) -> Option<u32> {
+    let place = closure.scope.iter().position(|other| *other == module)?;
+    u32::try_from(place).ok()
+}

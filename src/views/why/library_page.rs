@@ -1,0 +1,117 @@
+//! The page of a library: files of its name, then who needs it, what is missing first.
+
+use super::human::{Page, column};
+use super::library::{self, Library};
+use crate::id::FileId;
+use crate::resolve::How;
+use crate::resolve::search::Tried;
+use crate::rules::outcome;
+use crate::text::show;
+use crate::views::count;
+use std::collections::BTreeSet;
+use std::io;
+
+impl Page<'_> {
+    pub(super) fn library(&mut self, name: &[u8], library: &Library) -> io::Result<()> {
+        let Library { providers, requesters, programs } = library;
+        if !self.style.quiet {
+            if !providers.is_empty() {
+                self.heading("files of this name")?;
+                for provider in providers.iter().take(self.most()) {
+                    self.library_provider(provider)?;
+                }
+                self.more(providers.len())?;
+            }
+            if !programs.is_empty() {
+                self.heading(&format!("the interpreter of {}", roots_in_words(programs.len())))?;
+            }
+            if !requesters.is_empty() {
+                self.heading("needed by")?;
+                // What is missing comes first, then what is not the same everywhere.
+                let mut sorted: Vec<&library::Requester> = requesters.iter().collect();
+                sorted.sort_by_key(|requester| !requester.is_missing());
+                let paths = sorted.iter().take(self.most()).map(|r| self.path(r.file));
+                let column = column(self.style, paths);
+                for requester in sorted.into_iter().take(self.most()) {
+                    self.library_requester(requester, column)?;
+                }
+                self.more(requesters.len())?;
+            }
+            writeln!(self.out)?;
+        }
+        let missing = requesters.iter().filter(|requester| requester.is_missing()).count();
+        let files = requesters.iter().map(|requester| requester.file);
+        let files: BTreeSet<FileId> = files.collect();
+        let verdict = match (missing, providers.len()) {
+            (0, _) if requesters.is_empty() && programs.is_empty() => "nothing needs it".to_owned(),
+            (0, _) if requesters.is_empty() => {
+                format!("the interpreter of {}", roots_in_words(programs.len()))
+            }
+            (0, _) => format!("needed by {}", count(files.len(), "file", "files")),
+            _ => {
+                format!("needed by {}, missing for {missing}", count(files.len(), "file", "files"))
+            }
+        };
+        let code = if missing > 0 { "1;31" } else { "1;32" };
+        let verdict = self.style.paint(code, &verdict);
+        let named = count(providers.len(), "file", "files");
+        writeln!(self.out, "{}: a library; {verdict}; {named} of this name", show(name))
+    }
+
+    fn library_provider(&mut self, provider: &library::Provider) -> io::Result<()> {
+        let path = self.path(provider.file);
+        let text = match provider.places.first() {
+            None => "no root loads it".to_owned(),
+            Some(place) => {
+                let roots = self.roots(place.root, provider.places.len());
+                match place.position {
+                    Some(0) if provider.places.len() == 1 => "a root itself".to_owned(),
+                    Some(at) => format!("place {at} in the scope of {roots}"),
+                    None => format!("in the link map of {roots}"),
+                }
+            }
+        };
+        writeln!(self.out, "   {path}  {}", self.style.dim(&text))
+    }
+
+    fn library_requester(
+        &mut self,
+        requester: &library::Requester,
+        column: usize,
+    ) -> io::Result<()> {
+        let audit = self.audit;
+        let how = format!("{:<8}", requester.how.name());
+        let found = match requester.how {
+            How::Missing => {
+                let text = format!("{how} {} NOT FOUND", show(audit.text(requester.name)));
+                self.style.alarm(&text)
+            }
+            _ => format!("{} {}", self.style.dim(&how), show(audit.text(requester.opened))),
+        };
+        let owner = requester.rpath_of.filter(|owner| *owner != requester.file);
+        let of = owner.map(|owner| format!("  by RPATH of {}", self.path(owner)));
+        let of = self.style.dim(&of.unwrap_or_default());
+        let path = self.path(requester.file);
+        writeln!(self.out, "   {path:column$}  {found}{of}")?;
+        if requester.chain.len() > 2 || (requester.is_missing() && requester.chain.len() > 1) {
+            let chain: Vec<String> = requester.chain.iter().map(|hop| self.path(*hop)).collect();
+            self.detail("chain", &chain.join(" > "))?;
+        }
+        if let (Some(first), true) = (requester.roots.first(), requester.roots.len() > 1) {
+            let roots = self.roots(*first, requester.roots.len());
+            self.detail("under", &roots)?;
+        }
+        let verbose = self.style.verbose;
+        let wanted = |tried: &&Tried| verbose || (requester.is_missing() && !tried.subdir);
+        for tried in requester.tried.iter().filter(wanted) {
+            let why = outcome(tried.outcome);
+            let text = format!("{} ({}): {why}", show(&tried.path), tried.how.name());
+            self.detail("tried", &text)?;
+        }
+        Ok(())
+    }
+}
+
+fn roots_in_words(n: usize) -> String {
+    count(n, "root", "roots")
+}

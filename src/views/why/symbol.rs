@@ -1,0 +1,330 @@
+//! `why` for a symbol: definitions in the order in which each root's lookup meets them, references
+//! with what each binds to, and definitions at hand that no root loads.
+
+use super::library::position;
+use crate::audit::{Audit, NamedBindings};
+use crate::bind::{Binding, named};
+use crate::blame::{first_loader, symbol_name};
+use crate::format::elf::tables::{Symbol as Entry, binds_local};
+use crate::format::elf::{Object, RefKind};
+use crate::id::{FastMap, FileId, Id as _, RootId};
+use crate::resolve::Closure;
+use object::elf;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A definition of a symbol.
+#[derive(Debug)]
+pub struct Provider {
+    /// The file.
+    pub file: FileId,
+    /// The member of an archive.
+    pub member: Option<Vec<u8>>,
+    /// The raw name.
+    pub symbol: Vec<u8>,
+    /// Its version.
+    pub version: Option<Vec<u8>>,
+    /// The version is the one that a link against the file takes: it is written with `@@`.
+    pub default: bool,
+    /// What kind of definition it is.
+    pub bind: Bind,
+    /// Where it is in a scope: roots in their order.
+    pub places: Vec<InScope>,
+}
+
+/// The binding of a definition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bind {
+    /// STB_GLOBAL
+    Global,
+    /// STB_WEAK, which counts like a global one once it is linked
+    Weak,
+    /// STB_GNU_UNIQUE
+    Unique,
+    /// Hidden or local: never found from outside
+    Local,
+    /// A member of an archive defines it
+    Member,
+}
+
+impl Bind {
+    /// The word in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Weak => "weak",
+            Self::Unique => "unique",
+            Self::Local => "local",
+            Self::Member => "member",
+        }
+    }
+}
+
+/// A definition in the scope of one root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InScope {
+    /// The root.
+    pub root: RootId,
+    /// The place of its file in the scope.
+    pub position: u32,
+    /// How many files take it.
+    pub taken: u32,
+}
+
+/// A symbol that a file refers to.
+#[derive(Debug)]
+pub struct Requester {
+    /// Who refers.
+    pub file: FileId,
+    /// The raw name.
+    pub symbol: Vec<u8>,
+    /// The version it asks for.
+    pub version: Option<Vec<u8>>,
+    /// It may stay without definition.
+    pub weak: bool,
+    /// It has a definition of its own.
+    pub defined: bool,
+    /// What it binds to under each root that loads the file.
+    pub bound: Vec<Bound>,
+}
+
+/// What a reference binds to under one root.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// The root.
+    pub root: RootId,
+    /// The place of the definition among the providers; nothing if there is none.
+    pub provider: Option<usize>,
+    /// A relocation asks for it.
+    pub used: bool,
+}
+
+/// What is known of a symbol.
+#[derive(Debug)]
+pub struct Symbol {
+    /// In byte order of their paths.
+    pub providers: Vec<Provider>,
+    /// In byte order of their paths.
+    pub requesters: Vec<Requester>,
+}
+
+/// A symbol of a file.
+type Key = (FileId, u32);
+
+struct Maker<'a> {
+    audit: &'a Audit,
+    found: &'a NamedBindings,
+    providers: BTreeMap<Key, Provider>,
+    requesters: BTreeMap<Key, Requester>,
+    /// Whether a relocation names a symbol.
+    used: FastMap<Key, bool>,
+    /// By requester: the provider by its key.
+    bound: BTreeMap<Key, Vec<(RootId, Option<Key>, bool)>>,
+}
+
+impl Symbol {
+    /// What is known of the symbols that were looked for; nothing if nothing is.
+    pub(super) fn new(audit: &Audit, found: &NamedBindings) -> Option<Self> {
+        let mut maker = Maker {
+            audit,
+            found,
+            providers: BTreeMap::new(),
+            requesters: BTreeMap::new(),
+            used: FastMap::default(),
+            bound: BTreeMap::new(),
+        };
+        maker.definitions();
+        for root in audit.closures.roots.ids() {
+            maker.root(root);
+        }
+        maker.lone();
+        let symbol = maker.finish();
+        (!symbol.providers.is_empty() || !symbol.requesters.is_empty()).then_some(symbol)
+    }
+}
+
+impl Maker<'_> {
+    fn definitions(&mut self) {
+        let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
+        files.sort_unstable();
+        for file in files {
+            let Some(object) = self.audit.corpus.files[file].object() else { continue };
+            for symbol in sorted(&self.found.symbols[&file]) {
+                let entry = object.tables.as_ref().and_then(|tables| tables.symbol(symbol));
+                if let Some(provider) = entry.and_then(|entry| definition(file, object, &entry)) {
+                    self.providers.insert((file, symbol), provider);
+                }
+            }
+        }
+    }
+
+    fn root(&mut self, root: RootId) {
+        let closure = &self.audit.closures.roots[root];
+        let bindings = &self.found.bindings[root.index()];
+        let mut taken: BTreeMap<Key, BTreeSet<FileId>> = BTreeMap::new();
+        // A symbol that is used in two classes may be bound twice: a copy, and what it is a copy of.
+        let mut by_module: FastMap<(u32, u32), BTreeSet<Option<Key>>> = FastMap::default();
+        for binding in bindings {
+            let key = self.taken(closure, *binding);
+            by_module.entry((binding.module, binding.symbol)).or_default().insert(key);
+            let requester = closure.module(binding.module).file;
+            if let (Some(key), Some(requester)) = (key, requester) {
+                taken.entry(key).or_default().insert(requester);
+            }
+        }
+        for (module, file) in closure.found() {
+            let Some(symbols) = self.found.symbols.get(&file) else { continue };
+            for symbol in sorted(symbols) {
+                let key = (file, symbol);
+                let bound = by_module.get(&(module, symbol));
+                if let Some(provider) = self.providers.get_mut(&key) {
+                    let position = position(closure, module).unwrap_or_default();
+                    let taken = taken.get(&key).map_or(0, BTreeSet::len);
+                    let taken = u32::try_from(taken).unwrap_or(u32::MAX);
+                    provider.places.push(InScope { root, position, taken });
+                }
+                // A definition whose own file never asks for it is no reference.
+                let asked = bound.is_some() || !self.providers.contains_key(&key);
+                if asked {
+                    self.refer(key);
+                }
+                if let Some(bound) = bound {
+                    let bound = bound.iter().map(|provider| (root, *provider, true));
+                    self.bound.entry(key).or_default().extend(bound);
+                } else if asked {
+                    let used = self.is_used(key);
+                    self.bound.entry(key).or_default().push((root, None, used));
+                }
+            }
+        }
+    }
+
+    /// The definition that a binding takes.
+    fn taken(&self, closure: &Closure, binding: Binding) -> Option<Key> {
+        let file = closure.module(binding.provider).file?;
+        let release = self.audit.resolver.loaders.get(closure.root.loader).release;
+        let symbol = named::definition(closure, self.audit.view(), binding, release)?;
+        Some((file, symbol))
+    }
+
+    /// A relocation of the file names the symbol; not known where nobody had to read them.
+    fn is_used(&mut self, key: Key) -> bool {
+        let (file, symbol) = key;
+        let relocations = || self.audit.corpus.relocations(file);
+        *self.used.entry(key).or_insert_with(|| {
+            relocations().is_ok_and(|all| all.list.iter().any(|one| one.symbol() == symbol))
+        })
+    }
+
+    fn refer(&mut self, key: Key) {
+        let (file, symbol) = key;
+        let Some(object) = self.audit.corpus.files[file].object() else { return };
+        self.requesters.entry(key).or_insert_with(|| {
+            let version = named::reference_version(object, symbol);
+            let entry = object.versions.entry(version);
+            Requester {
+                file,
+                symbol: symbol_name(object, symbol).to_vec(),
+                version: entry.map(|entry| object.str(entry.name).to_vec()),
+                weak: is_weak(object, symbol),
+                defined: self.providers.contains_key(&key),
+                bound: Vec::new(),
+            }
+        });
+    }
+
+    /// References of files that no root loads, with a fatal root's among them.
+    fn lone(&mut self) {
+        let loaded = first_loader(&self.audit.closures);
+        let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
+        files.sort_unstable();
+        for file in files.into_iter().filter(|file| !loaded.contains_key(file)) {
+            for symbol in sorted(&self.found.symbols[&file]) {
+                if !self.providers.contains_key(&(file, symbol)) {
+                    self.refer((file, symbol));
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> Symbol {
+        let Self { audit, found, providers, requesters, mut bound, .. } = self;
+        let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
+        let mut keyed: Vec<(Option<Key>, Provider)> =
+            providers.into_iter().map(|(key, provider)| (Some(key), provider)).collect();
+        keyed.extend(found.archives.iter().flat_map(|(file, list)| {
+            list.iter().map(|definition| {
+                let provider = Provider {
+                    file: *file,
+                    member: Some(definition.member.to_vec()),
+                    symbol: definition.symbol.to_vec(),
+                    version: None,
+                    default: false,
+                    bind: Bind::Member,
+                    places: Vec::new(),
+                };
+                (None, provider)
+            })
+        }));
+        keyed.sort_by(|(_, a), (_, b)| {
+            let key = |p: &'_ Provider| (p.symbol.clone(), p.member.clone(), p.version.clone());
+            path(a.file).cmp(path(b.file)).then_with(|| key(a).cmp(&key(b)))
+        });
+        let at: FastMap<Key, usize> =
+            keyed.iter().enumerate().filter_map(|(i, (key, _))| Some(((*key)?, i))).collect();
+        let mut list: Vec<Requester> = Vec::new();
+        for (key, mut requester) in requesters {
+            for (root, provider, used) in bound.remove(&key).unwrap_or_default() {
+                let provider = provider.and_then(|key| at.get(&key).copied());
+                requester.bound.push(Bound { root, provider, used });
+            }
+            list.push(requester);
+        }
+        list.sort_by(|a, b| path(a.file).cmp(path(b.file)).then_with(|| a.symbol.cmp(&b.symbol)));
+        Symbol {
+            providers: keyed.into_iter().map(|(_, provider)| provider).collect(),
+            requesters: list,
+        }
+    }
+}
+
+fn sorted(symbols: &crate::id::FastSet<u32>) -> Vec<u32> {
+    let mut out: Vec<u32> = symbols.iter().copied().collect();
+    out.sort_unstable();
+    out
+}
+
+/// What a symbol table's entry defines, if it does.
+fn definition(file: FileId, object: &Object, entry: &Entry<'_>) -> Option<Provider> {
+    // A program that is not position independent gives functions an address without defining them.
+    let canonical = entry.section == elf::SHN_UNDEF.0 && entry.value != 0;
+    if (entry.section == elf::SHN_UNDEF.0 && !canonical) || !entry.is_findable() {
+        return None;
+    }
+    let version = entry.versym & 0x7fff;
+    let known = object.versions.entry(version).filter(|_| !canonical);
+    let bind = match elf::SymbolBind(entry.bind) {
+        _ if binds_local(entry.visibility) => Bind::Local,
+        elf::STB_LOCAL => Bind::Local,
+        elf::STB_WEAK => Bind::Weak,
+        elf::STB_GNU_UNIQUE => Bind::Unique,
+        _ => Bind::Global,
+    };
+    Some(Provider {
+        file,
+        member: None,
+        symbol: entry.name.to_vec(),
+        version: known.map(|known| object.str(known.name).to_vec()),
+        default: entry.versym & 0x8000 == 0,
+        bind,
+        places: Vec::new(),
+    })
+}
+
+fn is_weak(object: &Object, symbol: u32) -> bool {
+    if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
+        let kind = object.references[at].kind;
+        return matches!(kind, RefKind::Weak | RefKind::Copy { weak: true, .. });
+    }
+    let entry = object.tables.as_ref().and_then(|tables| tables.symbol(symbol));
+    entry.is_some_and(|entry| elf::SymbolBind(entry.bind) == elf::STB_WEAK)
+}
