@@ -62,14 +62,14 @@ fn claims_are_not_believed() {
         for claim in [u32::MAX, 0x7fff_fff0] {
             let mut bytes = good.clone();
             bytes[at..at + 4].copy_from_slice(&claim.to_le_bytes());
-            lab.write(&format!("tree/{number}.so"), bytes);
+            lab.write(&format!("grove/{number}.so"), bytes);
             number += 1;
         }
     }
     let script = "ulimit -v 2097152; exec \"$@\"";
     let mut command = support::clean("sh");
     command.current_dir(lab.root()).args(["-c", script, "sh"]);
-    command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["--format", "json", "-j", "2", "tree"]);
+    command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["--format", "json", "-j", "2", "grove"]);
     let report = Report::from(command.output().expect("linkaudit runs"));
     println!("claims: {number} files, {} findings", report.findings().count());
     assert_eq!(report.total("entries"), number);
@@ -79,12 +79,12 @@ fn claims_are_not_believed() {
 fn a_hundred_thousand_files() {
     let lab = Lab::new();
     for dir in 0..200 {
-        lab.mkdir(&format!("tree/{dir}"));
+        lab.mkdir(&format!("grove/{dir}"));
     }
     for n in 0..FILES {
-        std::fs::write(lab.path(&format!("tree/{}/{n}", n % 200)), b"text\n").expect("a file");
+        std::fs::write(lab.path(&format!("grove/{}/{n}", n % 200)), b"text\n").expect("a file");
     }
-    let time = quickest(&lab, "tree", 2);
+    let time = quickest(&lab, "grove", 2);
     println!("walk: {FILES} files in {time:?}");
     assert!(time <= IN_TIME, "{time:?}");
 }

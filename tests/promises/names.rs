@@ -59,7 +59,7 @@ fn acts(c: char) -> bool {
 fn hostile_names() {
     let lab = Lab::new();
     for name in NAMES {
-        let dir = lab.mkdir("tree").join(OsStr::from_bytes(name));
+        let dir = lab.mkdir("grove").join(OsStr::from_bytes(name));
         std::fs::create_dir(&dir).expect("a directory of that name");
         let plain = Tiny::library("lib.so", Vec::<String>::new());
         let library = match std::str::from_utf8(name) {
@@ -69,14 +69,14 @@ fn hostile_names() {
         std::fs::write(dir.join("lib.so"), library.bytes()).expect("a library");
     }
     for format in ["human", "ldd"] {
-        let output = lab.linkaudit(&["--format", format, "-v", "--color", "never", "tree"]);
+        let output = lab.linkaudit(&["--format", format, "-v", "--color", "never", "grove"]);
         let text = String::from_utf8(output.stdout).expect("every output is UTF-8");
         let bad: Vec<char> =
             text.chars().filter(|c| acts(*c) && !(format == "ldd" && *c == '\t')).collect();
         assert!(bad.is_empty(), "{format}: {bad:?}");
         assert!(text.lines().count() > 0);
     }
-    let output = lab.linkaudit(&["--format", "json", "tree"]);
+    let output = lab.linkaudit(&["--format", "json", "grove"]);
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let findings = report["findings"].as_array().expect("findings");
     let missing = findings.iter().filter(|finding| finding["rule"] == "missing-library").count();

@@ -28,8 +28,8 @@ impl Drop for End<'_> {
 #[test]
 fn races() {
     let lab = Lab::new();
-    let path = |file: usize| lab.path(&format!("tree/lib{file}.so"));
-    lab.mkdir("tree");
+    let path = |file: usize| lab.path(&format!("grove/lib{file}.so"));
+    lab.mkdir("grove");
     for file in 0..FILES {
         std::fs::write(path(file), version(file, 0)).expect("a library");
     }
@@ -60,7 +60,7 @@ fn races() {
         });
         let end = End(&done);
         for _ in 0..SCANS {
-            let output = lab.linkaudit(&["--format", "json", "tree"]);
+            let output = lab.linkaudit(&["--format", "json", "grove"]);
             let error = String::from_utf8_lossy(&output.stderr);
             assert!(
                 output.status.signal().is_none() && error.is_empty(),
@@ -75,7 +75,7 @@ fn races() {
             };
             for file in report["files"].as_array().expect("files") {
                 let path = file["path"].as_str().expect("a path");
-                let Some((_, name)) = path.split_once("/tree/") else { continue };
+                let Some((_, name)) = path.split_once("/grove/") else { continue };
                 if said(name) > 0 {
                     reported += 1;
                     continue;
