@@ -14,6 +14,8 @@
 
 mod support;
 
+#[path = "support/peak.rs"]
+mod peak;
 #[path = "graphs/shapes.rs"]
 mod shapes;
 #[path = "support/tiny.rs"]
@@ -73,7 +75,7 @@ fn audit(lab: &Lab, shape: &Shape, target: &str) -> (Duration, u64) {
         .stdout(Stdio::from(out))
         .spawn()
         .expect("linkaudit runs");
-    let peak = peak_memory(child.id());
+    let peak = peak::memory(child.id());
     let status = child.wait().expect("it ends");
     let time = start.elapsed();
     let size = std::fs::metadata(lab.path("report.json")).expect("a report").len();
@@ -83,19 +85,6 @@ fn audit(lab: &Lab, shape: &Shape, target: &str) -> (Duration, u64) {
     let most = (BYTES + shape.bytes_a_node) * shape.nodes + BYTES * shape.edges;
     assert!(size <= most as u64, "{what}: more than {most}");
     (time, peak)
-}
-
-/// The highest VmHWM that is seen until the process ends.
-fn peak_memory(id: u32) -> u64 {
-    let mut peak = 0;
-    while let Ok(text) = std::fs::read_to_string(format!("/proc/{id}/status")) {
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let Some(line) = line else { break };
-        let number = line.trim().trim_end_matches(" kB");
-        peak = peak.max(number.parse().expect("a number"));
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    peak
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A little-endian ELF file held as bytes, with just enough reading to find the words that a test
+//! An ELF file held as bytes, with just enough reading to find the words that a test
 //! wants to overwrite: program headers, dynamic entries, and the tables these point to.
 //!
 //! It is an editor, not a reader to compare with: it follows the program headers alone and answers
@@ -30,6 +30,7 @@ pub const DT_VERNEEDNUM: u64 = 0x6fff_ffff;
 pub struct ElfFile {
     pub bytes: Vec<u8>,
     wide: bool,
+    big: bool,
 }
 
 /// A program header and where it lies in the file.
@@ -50,13 +51,14 @@ pub struct Entry {
 
 impl ElfFile {
     pub fn new(bytes: Vec<u8>) -> Option<Self> {
-        let known = bytes.len() > 64 && bytes.starts_with(b"\x7fELF") && bytes[5] == 1;
+        let known = bytes.len() > 64 && bytes.starts_with(b"\x7fELF") && matches!(bytes[5], 1 | 2);
         let wide = match bytes.get(4)? {
             1 => false,
             2 => true,
             _ => return None,
         };
-        known.then_some(Self { bytes, wide })
+        let big = bytes[5] == 2;
+        known.then_some(Self { bytes, wide, big })
     }
 
     /// True for ELFCLASS64.
@@ -71,7 +73,8 @@ impl ElfFile {
 
     pub fn get(&self, at: usize, size: usize) -> Option<u64> {
         let bytes = self.bytes.get(at..at.checked_add(size)?)?;
-        Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+        let add = |value, byte: &u8| value << 8 | u64::from(*byte);
+        Some(if self.big { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
     }
 
     /// Overwrites `size` bytes; answers false if they lie outside the file.
@@ -79,6 +82,9 @@ impl ElfFile {
         match at.checked_add(size).and_then(|end| self.bytes.get_mut(at..end)) {
             Some(bytes) => {
                 bytes.copy_from_slice(&value.to_le_bytes()[..size]);
+                if self.big {
+                    bytes.reverse();
+                }
                 true
             }
             None => false,
