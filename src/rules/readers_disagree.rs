@@ -2,6 +2,8 @@
 
 use super::{Context, INPUT, Rule};
 use crate::finding::Findings;
+use crate::format::second::Difference;
+use crate::id::FileId;
 use crate::text::show;
 
 pub(super) static RULE: Rule = Rule {
@@ -48,25 +50,31 @@ section names, symbols as far as both readers infer the length of their table.
 const MOST: usize = 100;
 
 fn check(context: &Context<'_>) -> Findings {
-    let mut out: Findings = Vec::new();
-    let found = context.audit.cross_check.iter().flat_map(|found| &found.differences);
-    let (mut last, mut count) = (None, 0);
-    for (file, difference) in found {
-        count = if last == Some(*file) { count + 1 } else { 1 };
-        last = Some(*file);
-        if count > MOST {
-            continue;
-        }
+    let found = context.audit.cross_check.iter();
+    let files = found.flat_map(|found| found.differences.chunk_by(|(a, _), (b, _)| a == b));
+    files.flat_map(|differences| of_file(context, differences)).collect()
+}
+
+fn of_file(context: &Context<'_>, differences: &[(FileId, Difference)]) -> Findings {
+    let word = |bytes: &Option<Vec<u8>>| match bytes.as_deref() {
+        None => "not there".to_owned(),
+        Some(b"") => "empty".to_owned(),
+        Some(bytes) => show(bytes),
+    };
+    let mut out = Findings::new();
+    for (file, difference) in differences.iter().take(MOST) {
         let what = &difference.what;
-        let word = |bytes: &Option<Vec<u8>>| match bytes.as_deref() {
-            None => "not there".to_owned(),
-            Some(b"") => "empty".to_owned(),
-            Some(bytes) => show(bytes),
-        };
         let (ours, theirs) = (word(&difference.ours), word(&difference.theirs));
         let message = format!("{what} is {ours} here, and {theirs} to the second reader");
         let mut finding = context.about(RULE.id, *file, message);
         finding.detail = Some(format!("{what}: {ours} / {theirs}").into());
+        out.push(finding);
+    }
+    if let Some((file, _)) = differences.get(MOST) {
+        let more = differences.len() - MOST;
+        let message = format!("{more} more differences to the second reader are not listed");
+        let mut finding = context.about(RULE.id, *file, message);
+        finding.detail = Some(b"more".to_vec());
         out.push(finding);
     }
     out
