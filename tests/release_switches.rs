@@ -112,9 +112,10 @@ fn every_switch_at_its_release() {
         root(&lab, minor);
         for switch in SWITCHES {
             let text = ldd(&lab, switch.file);
-            let (wanted, other) = match minor < switch.since {
-                true => (switch.before, switch.after),
-                false => (switch.after, switch.before),
+            let (wanted, other) = if minor < switch.since {
+                (switch.before, switch.after)
+            } else {
+                (switch.after, switch.before)
             };
             cases += 1;
             // A list of libraries may hold what stands in both.
