@@ -8,7 +8,7 @@ use super::resolver::{Names, Resolver};
 use super::suspend::Suspended;
 use super::{Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions};
 use crate::facts::{Need, View};
-use crate::format::elf::{NeedKind, Object};
+use crate::format::elf::NeedKind;
 use crate::id::{FileId, Id as _, StrId};
 use crate::plan::Plan;
 use std::sync::Arc;
@@ -208,11 +208,8 @@ impl<'a, 'v> Builder<'a, 'v> {
     /// The loader is there from the start, answers to three names and is listed only when needed.
     fn add_loader(&mut self) {
         let (path, file) = (self.loader().path, self.loader().file);
-        let interp = self.view.object(self.root.file).and_then(Object::interp);
-        let name = match interp {
-            Some(interp) => self.resolver.strings.id(interp),
-            None => path,
-        };
+        let interp = self.names(self.root.file).and_then(|names| names.interp);
+        let name = interp.unwrap_or(path);
         let soname = file.and_then(|file| self.names(file)).and_then(|names| names.soname);
         for name in [name, path].into_iter().chain(soname) {
             self.register(name, LOADER);

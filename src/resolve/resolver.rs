@@ -25,6 +25,7 @@ pub(super) struct Names {
     /// The number of its signature, if it has one.
     signature: Option<u32>,
     pub(super) needs: Vec<(NeedKind, StrId, bool)>,
+    pub(super) interp: Option<StrId>,
     pub(super) soname: Option<StrId>,
     pub(super) rpath: Option<StrId>,
     pub(super) runpath: Option<StrId>,
@@ -89,7 +90,7 @@ impl Resolver {
             let needs = needs.iter().map(|(kind, name, _)| (*kind, *name)).collect();
             *self.signatures.entry((interp, soname, needs)).or_insert(next)
         });
-        let names = Arc::new(Names { signature, needs, soname, rpath, runpath });
+        let names = Arc::new(Names { signature, needs, interp, soname, rpath, runpath });
         if file.index() >= self.names.len() {
             self.names.resize(file.index() + 1, None);
         }

@@ -9,7 +9,7 @@ use super::suspend::Suspended;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, Role};
-use crate::id::{FastMap, FastSet, FileId, IdVec, LoaderId, RootId};
+use crate::id::{FastMap, FastSet, FileId, IdVec, LoaderId, RootId, StrId};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -78,8 +78,8 @@ enum Pass {
 /// What may become a root, and what resolving it came to.
 struct Candidate {
     start: Start,
-    /// The loader, once it is chosen.
-    loader: Option<LoaderId>,
+    /// The loader, once it is chosen, and the name it is started by.
+    chosen: Option<(LoaderId, StrId)>,
     /// Its link map as far as it is known.
     before: Option<Box<Suspended>>,
     outcome: Option<Outcome>,
@@ -113,7 +113,7 @@ impl Resolving {
     /// lie in given directories.
     pub fn new(view: View<'_>, plan: &Plan, given: Vec<Start>, walked: Vec<Start>) -> Self {
         let dynamic = |start: &Start| view.object(start.file).is_some_and(Object::is_dynamic);
-        let candidate = |start| Candidate { start, loader: None, before: None, outcome: None };
+        let candidate = |start| Candidate { start, chosen: None, before: None, outcome: None };
         let mut sure: Vec<Candidate> = given.into_iter().filter(dynamic).map(candidate).collect();
         let mut perhaps = Vec::new();
         for start in walked.into_iter().filter(dynamic) {
@@ -282,8 +282,8 @@ fn resolve(
     needs: &mut Vec<Need>,
 ) {
     let Start { file, path } = &candidate.start;
-    let loader = match candidate.loader {
-        Some(loader) => loader,
+    let (loader, path) = match candidate.chosen {
+        Some(chosen) => chosen,
         None => match choose(resolver, view, plan, *file, path) {
             Err(missing) => return needs.extend(missing),
             Ok(Choice { loader: Err(why), .. }) => {
@@ -294,11 +294,10 @@ fn resolve(
                 if let Some(fault) = interp {
                     bad_interps.insert(*file, fault);
                 }
-                *candidate.loader.insert(loader)
+                *candidate.chosen.insert((loader, resolver.strings.id(path)))
             }
         },
     };
-    let path = resolver.strings.id(path);
     let root = Root { file: *file, path, loader };
     match resolver.closure(view, plan, root, &mut candidate.before) {
         Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),

@@ -17,6 +17,9 @@ use crate::plan::Plan;
 /// How many needs that lead to something known one look ahead goes through.
 const MOST_AHEAD: usize = 500;
 
+/// A link map with fewer modules is sooner built again than kept.
+const FEW: usize = 64;
+
 /// A link map that waits for facts: the state of its builder.
 pub struct Suspended {
     root: Root,
@@ -75,6 +78,11 @@ impl<'a, 'v> Builder<'a, 'v> {
     /// Puts aside what was built so far.
     pub(super) fn suspend(mut self) -> Built {
         self.look_ahead();
+        if self.modules.len() < FEW {
+            self.by_name.give_back(&mut self.resolver.by_name);
+            self.by_file.give_back(&mut self.resolver.by_file);
+            return Built::Suspended(None);
+        }
         Built::Suspended(Some(Box::new(Suspended {
             root: self.root,
             by_name: self.by_name.keep(&mut self.resolver.by_name),
