@@ -284,6 +284,30 @@ fn preload() {
     );
 }
 
+/// What PT_INTERP names is what runs a program, unless `--loader` says otherwise.
+#[test]
+fn whose_rules_hold() {
+    if !support::has("musl-gcc") {
+        return skip("musl cases: whose rules hold", "needs musl-gcc (Debian: musl-tools)");
+    }
+    let lab = Lab::new();
+    lib(&lab, "d/libfig.so", &[]);
+    exe(&lab, "app", MAIN, &["-Ld", "-lfig", "-Wl,-rpath,$PWD/d"]);
+    let how = |args: &[&str]| {
+        let output = lab.linkaudit(&[&["--format", "json", "app"], args].concat());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let needs = report["files"].as_array().expect("files").iter();
+        let mut needs = needs.flat_map(|file| file["needed"].as_array().expect("needs").iter());
+        let libc = needs.find(|need| need["name"] == "libc.so").map(|need| need["how"].clone());
+        libc.map(|how| how.as_str().expect("a word").to_owned())
+    };
+    assert_eq!(how(&[]).as_deref(), Some("builtin"));
+    assert_eq!(how(&["--loader", "auto"]).as_deref(), Some("builtin"));
+    assert_eq!(how(&["--loader", "musl"]).as_deref(), Some("builtin"));
+    assert_ne!(how(&["--loader", "glibc"]).as_deref(), Some("builtin"));
+    assert_ne!(how(&["--as-ldd"]).as_deref(), Some("builtin"));
+}
+
 #[test]
 fn root_of_another_release() {
     if !support::has("musl-gcc") {

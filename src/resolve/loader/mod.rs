@@ -128,13 +128,19 @@ impl Loaders {
         }
         if let Some(interp) = object.interp() {
             let path = strings.id(interp);
-            if file_for(view, interp, target)?.is_some() {
-                return Ok(found(self.at(view, plan, strings, path, target, machine)?));
+            if let Some(file) = file_for(view, interp, target)? {
+                // `--loader` may say that musl's is not what will run it.
+                let other = plan.loader.is_some() && view.interpreter(file)?.musl.is_some();
+                return Ok(found(if other {
+                    self.system(view, plan, strings, target, machine)?
+                } else {
+                    self.at(view, plan, strings, path, target, machine)?
+                }));
             }
             let loader = self.system(view, plan, strings, target, machine)?;
             return Ok(Choice { loader, interp: Some(interp_fault(view, interp, target)) });
         }
-        if needs_musl(object) {
+        if plan.loader.is_none() && needs_musl(object) {
             let musl = self.musl_of_system(view, plan, strings, target, machine)?;
             return Ok(found(musl.unwrap_or(Err(NoLoader::UnknownFamily))));
         }
