@@ -284,6 +284,25 @@ fn preload() {
     );
 }
 
+/// musl maps a library of another machine without a look; that it cannot be relocated is said.
+#[test]
+fn a_library_of_another_machine_is_no_clean_bill() {
+    if !support::has("musl-gcc") {
+        return skip("musl cases: another machine", "needs musl-gcc (Debian: musl-tools)");
+    }
+    let lab = Lab::new();
+    lib(&lab, "d/libfig.so", &[]);
+    exe(&lab, "app", MAIN, &["-Ld", "-lfig", "-Wl,-rpath,$PWD/d"]);
+    let mut bytes = std::fs::read(lab.path("d/libfig.so")).expect("the library");
+    // e_machine: EM_AARCH64
+    bytes[18] = 183;
+    lab.write("d/libfig.so", bytes);
+    let output = lab.linkaudit(&["app"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("bad-library-file") && text.contains("foreign"), "{text}");
+}
+
 /// What PT_INTERP names is what runs a program, unless `--loader` says otherwise.
 #[test]
 fn whose_rules_hold() {

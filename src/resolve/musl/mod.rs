@@ -255,6 +255,9 @@ impl<'a, 'v> Load<'a, 'v> {
         match self.is_mappable(file) {
             Err(()) => return Loaded::Unknown,
             Ok(Mapped::Refused) => return Loaded::Failed(Some(file), "Exec format error"),
+            Ok(Mapped::OtherMachine) => {
+                return Loaded::Failed(Some(file), "is mapped, and its relocations are foreign");
+            }
             Ok(Mapped::OtherLibc) => {
                 let libc = self.resolver.strings.id(b"libc.so");
                 return self.load(libc, requester);
@@ -314,6 +317,9 @@ impl<'a, 'v> Load<'a, 'v> {
         if !mapped {
             return Ok(Mapped::Refused);
         }
+        if object.header.machine != target.machine {
+            return Ok(Mapped::OtherMachine);
+        }
         if object.tables.is_none() {
             self.needs.push(Need::Tables(file));
             return Err(());
@@ -330,5 +336,8 @@ enum Mapped {
     Library,
     /// A libc: musl's own takes its place.
     OtherLibc,
+    /// Of the same class and byte order, for another machine: musl looks at neither and fails at the
+    /// first relocation. `--list` shows it as loaded; here it is an error at once.
+    OtherMachine,
     Refused,
 }
