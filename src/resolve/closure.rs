@@ -128,19 +128,14 @@ impl<'a, 'v> Builder<'a, 'v> {
     pub(super) fn run(mut self) -> Built {
         self.add_root();
         self.add_loader();
-        let mut failures = Vec::new();
-        let stopped = self.preload(&mut failures);
-        self.preload_failures = failures;
+        self.preload();
         if self.incomplete {
             self.look_ahead();
             self.by_name.give_back(&mut self.resolver.by_name);
             self.by_file.give_back(&mut self.resolver.by_file);
             return Built::Suspended(None);
         }
-        match stopped {
-            Some(fatal) => self.finish(Some(fatal)),
-            None => self.go_on(),
-        }
+        self.go_on()
     }
 
     /// Walks on from where the last round ended.
@@ -188,16 +183,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         // elf/rtld.c takes the program's name away: it answers to the empty one only.
         let empty = self.resolver.strings.id(b"");
         let soname = names.as_ref().and_then(|names| names.soname);
-        self.push(Module {
-            file: Some(file),
-            name: empty,
-            path,
-            aliases: Vec::new(),
-            requester: None,
-            how: How::Root,
-            edges: (0, 0),
-            version_limit: u16::MAX,
-        });
+        self.push(Module::new(Some(file), empty, path, None, How::Root));
         self.register(empty, ROOT);
         if let Some(soname) = soname {
             self.register(soname, ROOT);

@@ -284,16 +284,7 @@ impl Builder<'_, '_> {
         requester: u32,
         how: How,
     ) -> u32 {
-        let module = self.push(Module {
-            file,
-            name,
-            path,
-            aliases: Vec::new(),
-            requester: Some(requester),
-            how,
-            edges: (0, 0),
-            version_limit: u16::MAX,
-        });
+        let module = self.push(Module::new(file, name, path, Some(requester), how));
         self.list.push(module);
         module
     }

@@ -106,6 +106,18 @@ pub struct Module {
 }
 
 impl Module {
+    /// An object that has been met and whose needs have not been looked at.
+    fn new(
+        file: Option<FileId>,
+        name: StrId,
+        path: StrId,
+        requester: Option<u32>,
+        how: How,
+    ) -> Self {
+        let (aliases, edges, version_limit) = (Vec::new(), (0, 0), u16::MAX);
+        Self { file, name, path, aliases, requester, how, edges, version_limit }
+    }
+
     /// `_dl_name_match_p`: true if the loader knows the object by this name.
     pub fn answers(&self, name: StrId) -> bool {
         self.name == name

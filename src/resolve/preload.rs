@@ -8,7 +8,7 @@ use crate::id::StrId;
 impl Builder<'_, '_> {
     /// Entries of LD_PRELOAD and then of ld.so.preload, with the root as requester (`elf/rtld.c`,
     /// `handle_preload_list` and `do_preload`). Tokens count in paths only.
-    pub(super) fn preload(&mut self, failures: &mut Vec<PreloadFailure>) -> Option<Fatal> {
+    pub(super) fn preload(&mut self) {
         let plan = self.plan;
         let typed = plan.ld_preload.split(|b| matches!(b, b':' | b' '));
         let typed = typed.filter(|entry| !entry.is_empty());
@@ -29,7 +29,7 @@ impl Builder<'_, '_> {
                             (true, false) => "wrong ELF class: ELFCLASS64",
                         };
                         self.drop_stub(module);
-                        failures.push(PreloadFailure { name, source, text });
+                        self.preload_failures.push(PreloadFailure { name, source, text });
                     } else {
                         if module as usize == new {
                             // It is known by what was typed.
@@ -42,12 +42,11 @@ impl Builder<'_, '_> {
                 Mapped::Fatal(Fatal { text, .. }) => {
                     // `do_preload` leaves the error number out.
                     let text = text.strip_suffix(": Error 21").unwrap_or(text);
-                    failures.push(PreloadFailure { name, source, text });
+                    self.preload_failures.push(PreloadFailure { name, source, text });
                 }
                 Mapped::Unknown => {}
             }
         }
-        None
     }
 
     /// A preload that was not found leaves no stub behind.

@@ -145,16 +145,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             match self.search(name, module, None) {
                 Some(Found::File(file, path, how)) => {
                     if self.by_file.get(file.index()).is_none() && ahead.files.insert(file) {
-                        self.push(Module {
-                            file: Some(file),
-                            name,
-                            path,
-                            aliases: Vec::new(),
-                            requester: Some(module),
-                            how,
-                            edges: (0, 0),
-                            version_limit: u16::MAX,
-                        });
+                        self.push(Module::new(Some(file), name, path, Some(module), how));
                     }
                 }
                 Some(Found::Nothing | Found::Stop(..)) => {}

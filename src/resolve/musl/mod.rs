@@ -95,16 +95,7 @@ impl<'a, 'v> Load<'a, 'v> {
         let loader = resolver.loaders.get(root.loader);
         let (path, file) = (loader.path, loader.file);
         let empty = resolver.strings.id(b"");
-        let module = |file, name, path, how| Module {
-            file,
-            name,
-            path,
-            aliases: Vec::new(),
-            requester: None,
-            how,
-            edges: (0, 0),
-            version_limit: u16::MAX,
-        };
+        let module = |file, name, path, how| Module::new(file, name, path, None, how);
         let modules = vec![
             module(Some(root.file), empty, root.path, How::Root),
             module(file, path, path, How::Builtin),
@@ -282,16 +273,7 @@ impl<'a, 'v> Load<'a, 'v> {
         requester: Option<u32>,
         how: How,
     ) -> u32 {
-        self.modules.push(Module {
-            file,
-            name,
-            path,
-            aliases: Vec::new(),
-            requester,
-            how,
-            edges: (0, 0),
-            version_limit: u16::MAX,
-        });
+        self.modules.push(Module::new(file, name, path, requester, how));
         self.named.push(false);
         u32::try_from(self.modules.len() - 1).unwrap_or(u32::MAX)
     }
