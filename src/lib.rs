@@ -22,6 +22,7 @@ pub mod id;
 pub mod judge;
 pub mod package;
 pub mod plan;
+pub mod policy;
 pub mod report;
 pub mod resolve;
 pub mod rules;

@@ -1,7 +1,9 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
+use crate::policy::Policy;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What is read of a file beyond what resolving and binding always need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub struct Plan {
     pub cpu: Cpu,
     /// The processor was named, so that what depends on it is decided.
     pub cpu_stated: bool,
+    /// What policies say.
+    pub policy: Arc<Policy>,
     /// How many threads work.
     pub threads: usize,
 }
@@ -80,6 +84,7 @@ impl Plan {
             cwd_stated: false,
             cpu: Cpu::BASELINE,
             cpu_stated: false,
+            policy: Arc::default(),
             threads: 1,
         }
     }

@@ -14,6 +14,7 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// More threads than this gain nothing on any file system.
 const MOST_THREADS: usize = 64;
@@ -87,6 +88,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         cwd_stated: shared.cwd.is_some(),
         cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
+        policy: Arc::default(),
         threads: threads(shared),
     };
     let on_terminal = std::io::stdout().is_terminal();

@@ -1,0 +1,232 @@
+//! Policies: what a run is told about the audited files beyond what they say themselves. This file
+//! is the model, valid and merged; [`crate::plan::Plan`] holds it and every stage may read it. It
+//! opens no file and knows no TOML.
+
+mod pattern;
+
+pub use pattern::Pattern;
+
+use crate::rules::Level;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where an entry stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// The policy's name: a file as it was named, `built-in NAME`, or `command line`.
+    pub source: Arc<str>,
+    /// The line, from 1; 0 where there are no lines.
+    pub line: u32,
+}
+
+/// A day of the calendar, which compares as days do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day {
+    /// The year.
+    pub year: u16,
+    /// 1 to 12.
+    pub month: u8,
+    /// 1 to 31.
+    pub day: u8,
+}
+
+/// All policies of a run in one.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// The names of what was merged, in order, the default first.
+    pub sources: Vec<Arc<str>>,
+    /// Levels of rules and groups, in the order of merging: the last that applies wins.
+    pub levels: Vec<LevelSetting>,
+    /// `[[waive]]`
+    pub waivers: Vec<Waiver>,
+    /// `[require] files`
+    pub required_files: Vec<RequiredFile>,
+    /// `[require] symbols`
+    pub required_symbols: Vec<SymbolAt>,
+    /// `[forbid] libraries`
+    pub forbidden_libraries: Vec<ForbiddenLibrary>,
+    /// `[forbid] symbols`
+    pub forbidden_symbols: Vec<SymbolAt>,
+    /// `[limits.symbol-versions]`
+    pub version_limits: Vec<VersionLimit>,
+    /// `[search-path]`
+    pub search_path: SearchPath,
+    /// `[gpu]`
+    pub gpu: Gpu,
+    /// `[[host]]`
+    pub hosts: Vec<Host>,
+    /// `[[archive]]`
+    pub archives: Vec<ArchivePolicy>,
+    /// `[[provider]]`
+    pub providers: Vec<Provider>,
+    /// Sonames that the target system provides: neither opened nor missing. Policies of auditwheel
+    /// name them.
+    pub provided: Vec<Provided>,
+}
+
+/// The level of a rule or group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LevelSetting {
+    /// The rule or group.
+    pub name: String,
+    /// Its level.
+    pub level: Level,
+    /// Where it was set.
+    pub origin: Origin,
+}
+
+/// A `[[waive]]` entry: findings of one rule that are known and accepted. All selectors that are set
+/// must match.
+#[derive(Clone, Debug)]
+pub struct Waiver {
+    /// The rule's id; it may be one that no built rule has yet.
+    pub rule: String,
+    /// Over the path below the prefix.
+    pub path: Option<Pattern>,
+    /// Over the raw symbol.
+    pub symbol: Option<Pattern>,
+    /// Over the version.
+    pub version: Option<Pattern>,
+    /// Over the library's name as it was asked for.
+    pub library: Option<Pattern>,
+    /// Over the GPU target.
+    pub target: Option<Pattern>,
+    /// Over the archive member.
+    pub member: Option<Pattern>,
+    /// Over the detail.
+    pub detail: Option<Pattern>,
+    /// Why it is accepted.
+    pub reason: String,
+    /// The last day on which it waives.
+    pub expires: Option<Day>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A file that a prefix must have.
+#[derive(Clone, Debug)]
+pub struct RequiredFile {
+    /// Over paths below the prefix; one match is enough.
+    pub path: Pattern,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A symbol that the files at a path must define, or must neither define nor refer to.
+#[derive(Clone, Debug)]
+pub struct SymbolAt {
+    /// Over paths below the prefix; every file without it.
+    pub path: Option<Pattern>,
+    /// A raw name where it is required, a pattern where it is forbidden.
+    pub symbol: Pattern,
+    /// Why, if the policy says so.
+    pub reason: Option<String>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A library that nothing may need.
+#[derive(Clone, Debug)]
+pub struct ForbiddenLibrary {
+    /// Over the needed name.
+    pub name: Pattern,
+    /// Why, if the policy says so.
+    pub reason: Option<String>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// The newest version of a family that may be needed: `GLIBC` up to `2.17`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionLimit {
+    /// What stands before the underscore and the number.
+    pub family: String,
+    /// The newest number, part by part.
+    pub newest: Vec<u32>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// What search paths of objects may be.
+#[derive(Clone, Debug, Default)]
+pub struct SearchPath {
+    /// The tag that objects must use, if they have a search path.
+    pub require: Option<(SearchTag, Origin)>,
+    /// How entries may begin, part by part; nothing to allow everything.
+    pub allow: Option<(Vec<String>, Origin)>,
+}
+
+/// `[search-path] require`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SearchTag {
+    /// DT_RPATH
+    Rpath,
+    /// DT_RUNPATH
+    Runpath,
+    /// Neither.
+    None,
+}
+
+/// `[gpu]`; no rule reads it yet.
+#[derive(Clone, Debug, Default)]
+pub struct Gpu {
+    /// Processors that must be served.
+    pub targets: Option<(Vec<String>, Origin)>,
+    /// `stock`, `debian` or `nix`: which code objects the HIP runtime accepts.
+    pub loader: Option<(String, Origin)>,
+}
+
+/// A `[[host]]` entry: shared objects that one kind of program loads, and that take symbols from it.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The name, such as `python`.
+    pub name: String,
+    /// Over paths below the prefix: files that are its plugins.
+    pub plugins: Vec<Pattern>,
+    /// Over defined names: a shared object that defines a matching one is a plugin.
+    pub exports: Vec<Pattern>,
+    /// Over names that the host provides to its plugins.
+    pub symbols: Vec<Pattern>,
+    /// The program, as a path below the prefix; with it the scope is real.
+    pub executable: Option<String>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// An `[[archive]]` entry: what is demanded of a static archive.
+#[derive(Clone, Debug)]
+pub struct ArchivePolicy {
+    /// Over the path below the prefix, or the whole path.
+    pub matches: Pattern,
+    /// References with such names must be defined inside.
+    pub covers: Vec<Pattern>,
+    /// The list of archives it is merged from.
+    pub deps_list: Option<PathBuf>,
+    /// Set of the list to the directory of its archives.
+    pub from: Vec<(String, PathBuf)>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A `[[provider]]` entry: where a symbol is known to be defined without the archive at hand.
+/// `{T}` stands for the same text wherever it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// The symbol, with `{T}` in it or not.
+    pub symbol: String,
+    /// The archive's bare name, without `lib` and `.a`.
+    pub archive: String,
+    /// The list it belongs on, by file name.
+    pub list: Option<String>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A soname that the target system provides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provided {
+    /// The soname.
+    pub soname: String,
+    /// Where it stands.
+    pub origin: Origin,
+}
