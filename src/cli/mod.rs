@@ -5,6 +5,7 @@ pub mod exit;
 mod out;
 mod place;
 mod plan;
+mod policy;
 mod progress;
 pub mod run;
 mod views;
@@ -156,6 +157,12 @@ pub struct Shared {
     /// Look for providers here too when a fix is proposed; never changes resolution
     #[arg(long, global = true, value_name = "DIR")]
     pub lib_path: Vec<PathBuf>,
+    /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
+    #[arg(long, global = true, value_name = "FILE|NAME")]
+    pub policy: Vec<OsString>,
+    /// Do not look for linkaudit.toml in the current directory
+    #[arg(long, global = true)]
+    pub isolated: bool,
     /// Do not report findings of this rule or group
     #[arg(short = 'A', long, global = true, value_name = "RULE|GROUP")]
     pub allow: Vec<String>,
