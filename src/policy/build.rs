@@ -5,8 +5,8 @@ use super::problem::{Problem, Source};
 use super::shape::{self, SELECTORS};
 use super::tree::{Check, Node, Table};
 use super::{
-    ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provider,
-    RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, words,
+    ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
+    Provider, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults,
 };
 use crate::rules::{Level, catalogue};
 use crate::text::show;
@@ -97,7 +97,8 @@ impl Builder<'_> {
             hosts: self.hosts(root),
             archives: self.archives(root),
             providers: self.providers(root),
-            ..Policy::default()
+            provided: self.provided(root),
+            sources: Vec::new(),
         }
     }
 
@@ -201,10 +202,12 @@ impl Builder<'_> {
         let mut out = Vec::new();
         for entry in table.into_iter().flat_map(|table| table.tables("symbols")) {
             let Some(symbol) = name(entry, "symbol") else { continue };
-            let says = format!("{}\n{}", entry.text("path").unwrap_or_default(), symbol.text());
+            let part = |key| entry.text(key).unwrap_or_default();
+            let says = [part("path"), part("library"), part("symbol")].join("\n");
             self.once(&mut seen, "this symbol", &says, &entry.span);
             out.push(SymbolAt {
                 path: path(entry, "path"),
+                library: name(entry, "library"),
                 symbol,
                 reason: entry.text("reason").map(str::to_owned),
                 origin: self.origin(&entry.span),
@@ -225,12 +228,23 @@ impl Builder<'_> {
         out
     }
 
+    fn provided(&mut self, root: &Table) -> Vec<Provided> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (soname, node) in root.table("provided").into_iter().flat_map(|t| t.texts("libraries"))
+        {
+            self.once(&mut seen, "this library", soname, &node.span);
+            out.push(Provided { soname: soname.to_owned(), origin: self.origin(&node.span) });
+        }
+        out
+    }
+
     fn version_limits(&self, root: &Table) -> Vec<VersionLimit> {
         let limits = root.table("limits").and_then(|limits| limits.table("symbol-versions"));
         let limit = |(family, span, node): &(String, Range<usize>, Node)| {
             Some(VersionLimit {
                 family: family.clone(),
-                newest: words::parts(node.text()?)?,
+                newest: faults::parts(node.text()?)?,
                 origin: self.origin(span),
             })
         };

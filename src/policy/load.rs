@@ -5,7 +5,7 @@
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
 use super::problem::{Mistakes, Problem, Source};
-use super::{Policy, words};
+use super::{Policy, faults};
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -108,7 +108,7 @@ impl Loader<'_> {
         let names: Vec<&str> = BUILT_IN.iter().map(|policy| policy.name).collect();
         if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
             let wrong = format!("`{shown}` is no built-in policy and no file");
-            let right = match words::nearest(name, names.iter().copied()) {
+            let right = match faults::nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("built in are {}", names.join(", ")),
             };

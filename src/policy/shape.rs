@@ -60,6 +60,7 @@ pub(super) const FILE: &[Key] = &[
     optional("waive", Kind::Tables(WAIVE), "Findings of one rule that are known and accepted."),
     optional("require", Kind::Table(REQUIRE), "What a prefix must have."),
     optional("forbid", Kind::Table(FORBID), "What a prefix must not have."),
+    optional("provided", Kind::Table(PROVIDED), "What the system has that the files will run on."),
     optional("limits", Kind::Table(LIMITS), "The newest that may be needed."),
     optional("search-path", Kind::Table(SEARCH_PATH), "What search paths of objects may be."),
     optional("gpu", Kind::Table(GPU), "Which GPUs the device code must serve."),
@@ -144,9 +145,20 @@ const FORBIDDEN_SYMBOL: &[Key] = &[
         Kind::Text(&words::PATH),
         "A pattern over paths below the prefix; without it every file.",
     ),
+    optional(
+        "library",
+        Kind::Text(&words::NAME),
+        "A pattern over needed names: only references by objects that need such a library count.",
+    ),
     required("symbol", Kind::Text(&words::NAME), "A pattern over the raw symbol."),
     optional("reason", Kind::Text(&words::REASON), "Why it is forbidden."),
 ];
+
+const PROVIDED: &[Key] = &[optional(
+    "libraries",
+    Kind::List(&words::SONAME),
+    "Sonames that are neither opened nor missing.",
+)];
 
 const LIMITS: &[Key] = &[optional(
     "symbol-versions",
