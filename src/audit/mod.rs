@@ -13,6 +13,7 @@ use crate::facts::{Corpus, CrossCheck, View};
 use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
+use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving};
@@ -145,7 +146,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     clock.lap("collect");
 
     let mut resolver = Resolver::default();
-    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names);
+    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names, &prefixes);
     clock.lap("resolve");
 
     let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
@@ -236,9 +237,16 @@ fn resolve(
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
     names: &Names,
+    prefixes: &Prefixes,
 ) -> Closures {
     let (given, walked) = names.starts(plan, corpus);
-    let mut resolving = Resolving::new(View::new(corpus), plan, given, walked);
+    let hosts = loop {
+        match Hosts::find(plan, corpus, prefixes) {
+            Ok(hosts) => break hosts,
+            Err(needs) => collector.answer(corpus, needs),
+        }
+    };
+    let mut resolving = Resolving::new(View::new(corpus), plan, hosts, given, walked);
     let mut bad_interps = BadInterps::default();
     loop {
         let needs = resolving.step(resolver, View::new(corpus), plan, &mut bad_interps);

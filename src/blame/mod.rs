@@ -169,7 +169,7 @@ pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<u32>
 pub fn first_loader(closures: &crate::resolve::roots::Closures) -> FastMap<FileId, RootId> {
     let mut out = FastMap::default();
     for (root, closure) in closures.roots.entries() {
-        for module in closure.modules() {
+        for (_, module) in closure.modules() {
             if let Some(file) = module.file {
                 out.entry(file).or_insert(root);
             }
