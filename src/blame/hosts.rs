@@ -30,8 +30,9 @@ impl<'a> Hosts<'a> {
         name: &[u8],
     ) -> Option<usize> {
         let root = closure.root.file;
-        // What a program loads at its start comes before anything it opens later.
-        if self.source.hosts.is_empty() || self.is_program(root) {
+        // Nobody opens a program; and with the host at hand its names were looked up.
+        let known = closure.root.host.is_some() || self.is_program(root);
+        if self.source.hosts.is_empty() || known {
             return None;
         }
         let hosts = self.source.hosts;
