@@ -31,7 +31,7 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     let head = Head {
         schema: SCHEMA,
         tool: Tool { name: "linkaudit", version: env!("CARGO_PKG_VERSION") },
-        policies: [],
+        policies: report.plan.policy.sources.iter().map(|name| &**name).collect(),
         complete: report.verdict.complete,
         totals: Totals::new(report),
     };
@@ -86,7 +86,7 @@ fn to_vec(items: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 struct Head<'a> {
     schema: &'static str,
     tool: Tool,
-    policies: [(); 0],
+    policies: Vec<&'a str>,
     complete: bool,
     totals: Totals<'a>,
 }
