@@ -2,6 +2,7 @@
 //! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
 
 pub mod exit;
+mod hosts;
 mod out;
 mod place;
 mod plan;
@@ -157,6 +158,9 @@ pub struct Shared {
     /// Look for providers here too when a fix is proposed; never changes resolution
     #[arg(long, global = true, value_name = "DIR")]
     pub lib_path: Vec<PathBuf>,
+    /// Shared objects that match GLOB (else: that nothing else needs) are loaded by this program
+    #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd")]
+    pub host: Vec<OsString>,
     /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
     #[arg(long, global = true, value_name = "FILE|NAME")]
     pub policy: Vec<OsString>,

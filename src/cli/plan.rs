@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::place::Place;
-use super::{Loader, Shared, Switch, policy};
+use super::{Loader, Shared, Switch, hosts, policy};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
@@ -66,6 +66,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
     };
     let paths = paths.iter().map(named).collect::<Result<_>>()?;
     let lib_paths = shared.lib_path.iter().map(named).collect::<Result<_>>()?;
+    let hosts = hosts::read(&shared.host, &place, &tree)?;
     let plan = Plan {
         paths,
         listed: listed.into_iter().map(|path| place.listed(path)).collect(),
@@ -89,6 +90,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
         policy,
+        hosts,
         threads: threads(shared),
     };
     let levels = Levels::new(&plan.policy);
