@@ -189,6 +189,7 @@ impl Place {
             ("symbol", &finding.symbol),
             ("version", &finding.version),
             ("library", &finding.library),
+            ("member", &finding.member),
             ("detail", &finding.detail),
         ];
         for (name, value) in keys {

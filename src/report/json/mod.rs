@@ -176,7 +176,7 @@ struct Finding<'a> {
     version: Option<Text<'a>>,
     library: Option<Text<'a>>,
     target: Option<()>,
-    member: Option<()>,
+    member: Option<Text<'a>>,
     detail: Option<Text<'a>>,
     when: Option<When>,
     message: &'a str,
@@ -207,7 +207,7 @@ impl<'a> Finding<'a> {
             version: text(finding.version.as_ref()),
             library: text(finding.library.as_ref()),
             target: None,
-            member: None,
+            member: text(finding.member.as_ref()),
             detail: text(finding.detail.as_ref()),
             when: finding.when,
             message: &finding.message,
@@ -231,6 +231,8 @@ struct EvidenceOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     member: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     how: Option<&'static str>,
@@ -246,6 +248,7 @@ impl<'a> EvidenceOut<'a> {
             name: text(evidence.name.as_ref()),
             symbol: text(evidence.symbol.as_ref()),
             version: text(evidence.version.as_ref()),
+            archive: path(evidence.archive.as_deref()),
             member: text(evidence.member.as_ref()),
             how: evidence.how,
             reason: evidence.reason.as_deref(),
