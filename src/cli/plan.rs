@@ -2,11 +2,13 @@
 //! directory, and the files that options name.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
+use super::baseline::Baselines;
 use super::place::Place;
 use super::{Loader, Shared, Switch};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
+use crate::policy::Day;
 use crate::report::{Named, Style};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
@@ -24,6 +26,7 @@ pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: DiskTree,
     pub(super) levels: Levels,
+    pub(super) baselines: Baselines,
     pub(super) style: Style,
     pub(super) progress: bool,
 }
@@ -89,6 +92,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
         policy: Arc::default(),
+        today: today(),
         threads: threads(shared),
     };
     let on_terminal = std::io::stdout().is_terminal();
@@ -112,7 +116,8 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    Ok(Prepared { plan, tree, levels: levels(shared)?, style, progress })
+    let (levels, baselines) = (levels(shared)?, Baselines::new(shared)?);
+    Ok(Prepared { plan, tree, levels, baselines, style, progress })
 }
 
 fn bytes(text: Option<&OsStr>) -> Vec<u8> {
@@ -168,6 +173,28 @@ fn levels(shared: &Shared) -> Result<Levels> {
         }
     }
     Ok(Levels { settings: shared.levels.clone() })
+}
+
+/// Today in UTC, by the rule of the Gregorian calendar for days since 1970.
+fn today() -> Day {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let mut left = since.map_or(0, |since| since.as_secs() / 86_400);
+    let is_leap = |y: u16| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
+    let mut year = 1970;
+    while left >= 365 + u64::from(is_leap(year)) && year < u16::MAX {
+        left -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 1;
+    for length in lengths {
+        if left < length {
+            break;
+        }
+        left -= length;
+        month += 1;
+    }
+    Day { year, month, day: u8::try_from(left + 1).unwrap_or(31) }
 }
 
 fn threads(shared: &Shared) -> usize {

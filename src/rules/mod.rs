@@ -5,10 +5,19 @@
 //! file and decides nothing that the loader decides.
 
 mod bad_library_file;
+mod demand;
+pub(crate) mod expired_waiver;
+mod forbidden_library;
+mod forbidden_symbol;
 mod malformed;
 mod missing_library;
 mod missing_version;
 mod readers_disagree;
+mod required_file;
+mod required_symbol;
+mod search_path_policy;
+pub(crate) mod stale_waiver;
+mod symbol_version_too_new;
 mod undecided;
 mod undefined_symbol;
 mod unreadable;
@@ -65,11 +74,17 @@ pub struct Group {
 pub const LIBRARY: Group = Group { name: "library", level: Level::Error, is_input: false };
 /// Symbols that do not bind, or bind to the wrong definition.
 pub const SYMBOL: Group = Group { name: "symbol", level: Level::Error, is_input: false };
+/// What a prefix must have to be of use to others.
+pub const PACKAGE: Group = Group { name: "package", level: Level::Error, is_input: false };
+/// What a policy demands.
+pub const POLICY: Group = Group { name: "policy", level: Level::Error, is_input: false };
+/// What is wrong with the waivers of a policy.
+pub const WAIVERS: Group = Group { name: "waivers", level: Level::Warning, is_input: false };
 /// What could not be read or decided.
 pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
 
 /// All groups that have rules.
-pub const GROUPS: &[Group] = &[LIBRARY, SYMBOL, INPUT];
+pub const GROUPS: &[Group] = &[LIBRARY, SYMBOL, PACKAGE, POLICY, WAIVERS, INPUT];
 
 /// One rule.
 pub struct Rule {
@@ -117,11 +132,22 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &required_file::RULE,
+    &forbidden_library::RULE,
+    &forbidden_symbol::RULE,
+    &required_symbol::RULE,
+    &symbol_version_too_new::RULE,
+    &search_path_policy::RULE,
+    &stale_waiver::RULE,
+    &expired_waiver::RULE,
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,
     &readers_disagree::RULE,
 ];
+
+/// The rule that runs only with `--cross-check`.
+pub const CROSS_CHECKED: &str = readers_disagree::RULE.id;
 
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

@@ -18,7 +18,8 @@ const DOCS: &str = "\
 
 Names every question that was met and could not be answered: a program whose loader's rules are not
 known or not on this system, a result that depends on the processor or on the current directory,
-default directories that had to be guessed.
+default directories that had to be guessed; and everything that a policy demands of files or parts of a
+prefix that were not given, or of rules that linkaudit does not have yet.
 
 ## Why it matters
 
@@ -33,7 +34,8 @@ incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules
 ## How to fix
 
 Audit the file on, or under the root of, a system that has its loader. Take relative and empty
-entries out of search paths, or say with `--cwd` and `--cpu` where the program will run.
+entries out of search paths, or say with `--cwd` and `--cpu` where the program will run. For a policy
+that demands files give the whole prefix, or the files' own policy.
 
 ## Limits
 
@@ -78,5 +80,6 @@ fn check(context: &Context<'_>) -> Findings {
             out.push(finding);
         }
     }
+    out.extend(super::demand::unanswered(context));
     out
 }
