@@ -14,6 +14,7 @@ use crate::facts::{Corpus, CrossCheck, View};
 use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
+use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving};
@@ -158,16 +159,17 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     clock.lap("collect");
 
     let mut resolver = Resolver::default();
-    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names);
+    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names, &prefixes);
     clock.lap("resolve");
 
     let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
     clock.lap("bind");
 
-    let unbound = blame::unbound_names(source(&corpus, &resolver, &closures, &bindings));
+    let found = (&resolver, &closures, &bindings[..]);
+    let unbound = blame::unbound_names(source(plan, &prefixes, &corpus, found));
     let archives = collector.archive_definitions(&mut corpus, &unbound);
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
+    let blame = blame::blame(source(plan, &prefixes, &corpus, found), &providers);
     clock.lap("blame");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
@@ -199,12 +201,13 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 }
 
 fn source<'a>(
+    plan: &'a Plan,
+    prefixes: &'a Prefixes,
     corpus: &'a Corpus,
-    resolver: &'a Resolver,
-    closures: &'a Closures,
-    bindings: &'a [RootBinding],
+    (resolver, closures, bindings): (&'a Resolver, &'a Closures, &'a [RootBinding]),
 ) -> Source<'a> {
-    Source { view: View::new(corpus), strings: &resolver.strings, closures, bindings }
+    let (view, strings, hosts) = (View::new(corpus), &resolver.strings, &plan.policy.hosts);
+    Source { view, strings, closures, bindings, prefixes, hosts }
 }
 
 fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {
@@ -251,9 +254,16 @@ fn resolve(
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
     names: &Names,
+    prefixes: &Prefixes,
 ) -> Closures {
     let (given, walked) = names.starts(plan, corpus);
-    let mut resolving = Resolving::new(View::new(corpus), plan, given, walked);
+    let hosts = loop {
+        match Hosts::find(plan, corpus, prefixes) {
+            Ok(hosts) => break hosts,
+            Err(needs) => collector.answer(corpus, needs),
+        }
+    };
+    let mut resolving = Resolving::new(View::new(corpus), plan, hosts, given, walked);
     let mut bad_interps = BadInterps::default();
     loop {
         let needs = resolving.step(resolver, View::new(corpus), plan, &mut bad_interps);

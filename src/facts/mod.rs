@@ -6,6 +6,7 @@
 mod answer;
 pub mod collect;
 mod corpus;
+pub mod plugins;
 pub mod providers;
 mod view;
 

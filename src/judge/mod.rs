@@ -3,19 +3,18 @@
 
 mod baseline;
 mod fingerprint;
-mod levels;
 mod rewrite;
 mod scope;
 mod waivers;
 
 pub use baseline::{Baseline, Broken, Entry};
 pub use fingerprint::Sonames;
-pub use levels::Levels;
 pub use rewrite::{Rewrite, rewrite};
 pub use scope::Scope;
 
 use crate::finding::{EvidenceKind, Finding, Findings};
 use crate::id::FastMap;
+pub use crate::policy::Levels;
 use crate::policy::{Day, Origin, Policy, Waiver};
 use crate::rules::{self, Level, Rule};
 use baseline::Lines;

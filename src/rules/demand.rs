@@ -1,12 +1,15 @@
 //! What rules about policies share: where an entry stands, which files a path of a policy means, and
 //! what a policy demands that could not be held against anything. It finds no fault itself.
 
-use super::{Context, find, undecided};
+use super::{
+    Context, Level, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
+    undecided,
+};
 use crate::facts::{Content, FileFacts};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::id::{FastMap, FileId, RootId};
 use crate::package::Located;
-use crate::policy::{Origin, Pattern, SymbolAt};
+use crate::policy::{Levels, Origin, Pattern, SymbolAt};
 use crate::text::show;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -122,6 +125,8 @@ pub(super) fn origin(origin: &Origin) -> Evidence {
 /// What policies demand and nothing could answer.
 pub(super) fn unanswered(context: &Context<'_>) -> Findings {
     let policy = &context.plan.policy;
+    let levels = Levels::new(policy);
+    let is_asked = |rule: &Rule| levels.of(rule) != Level::Allow;
     let mut out = Findings::new();
     let given = context.given();
     let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {
@@ -135,8 +140,9 @@ pub(super) fn unanswered(context: &Context<'_>) -> Findings {
             out.push(finding(given.absent(pattern), words, pattern.text()));
         }
     };
-    for required in &policy.required_files {
-        if !super::required_file::is_there(context, required, None) {
+    let files = policy.required_files.iter().filter(|_| is_asked(&required_file::RULE));
+    for required in files {
+        if !required_file::is_there(context, required, None) {
             absent(
                 &required.origin,
                 &required.path,
@@ -144,7 +150,8 @@ pub(super) fn unanswered(context: &Context<'_>) -> Findings {
             );
         }
     }
-    for required in &policy.required_symbols {
+    let symbols = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
+    for required in symbols {
         if let Some(pattern) = required.path.as_ref().filter(|_| context.meant(required).is_empty())
         {
             let symbol = show(required.symbol.text().as_bytes());
@@ -152,9 +159,12 @@ pub(super) fn unanswered(context: &Context<'_>) -> Findings {
             absent(&required.origin, pattern, &format!("the symbol {symbol} in {file}"));
         }
     }
-    out.extend(archives(context));
-    out.extend(not_built(context));
-    out.extend(super::symbol_version_too_new::unanswered(context));
+    let required = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
+    let forbidden = policy.forbidden_symbols.iter().filter(|_| is_asked(&forbidden_symbol::RULE));
+    out.extend(archives(context, required.chain(forbidden)));
+    if is_asked(&symbol_version_too_new::RULE) {
+        out.extend(symbol_version_too_new::unanswered(context));
+    }
     out
 }
 
@@ -165,10 +175,9 @@ fn finding(file: Arc<Located>, words: String, detail: &str) -> Box<Finding> {
 }
 
 /// Archives and other files without dynamic symbols that a policy names for their symbols.
-fn archives(context: &Context<'_>) -> Findings {
-    let policy = &context.plan.policy;
+fn archives<'p>(context: &Context<'_>, entries: impl Iterator<Item = &'p SymbolAt>) -> Findings {
     let mut out = Findings::new();
-    for at in policy.required_symbols.iter().chain(&policy.forbidden_symbols) {
+    for at in entries {
         for (file, _) in context.meant(at) {
             if has_symbols(&context.audit.corpus.files[file]) {
                 continue;
@@ -195,18 +204,4 @@ pub(super) fn has_symbols(facts: &FileFacts) -> bool {
         Content::Elf(object) => object.is_dynamic(),
         Content::Archive(_) | Content::Other(_) => false,
     }
-}
-
-/// What policies demand of rules that there are not yet.
-fn not_built(context: &Context<'_>) -> Findings {
-    let gpu = &context.plan.policy.gpu;
-    let targets = gpu.targets.iter().map(|(_, origin)| ("gpu-target-missing", "targets", origin));
-    let loader = gpu.loader.iter().map(|(_, origin)| ("gpu-bundle-unloadable", "loader", origin));
-    let gpu = targets.chain(loader).filter(|(rule, ..)| find(rule).is_none());
-    gpu.map(|(rule, key, origin)| {
-        let words = format!("{} demands something of GPU code (`{key}`)", place(origin));
-        let words = format!("{words}, and the rule `{rule}` is not there yet");
-        finding(policy_file(origin), words, &format!("gpu.{key}"))
-    })
-    .collect()
 }

@@ -6,7 +6,7 @@ use super::{Context, POLICY, Rule};
 use crate::finding::{Finding, Findings};
 use crate::format::elf::{Object, RefKind, Tables};
 use crate::id::FileId;
-use crate::policy::SymbolAt;
+use crate::policy::{Pattern, SymbolAt};
 use crate::text::show;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -24,7 +24,8 @@ const DOCS: &str = "\
 
 Holds the dynamic symbols of every audited program and shared object against `symbols` of
 `[forbid]`: those that it refers to and those that it defines for others. An entry with `path` is
-about the files at that path only, whatever name or link leads to them.
+about the files at that path only, whatever name or link leads to them; one with `library` about
+references of files that need a library of that name.
 
 ## Why it matters
 
@@ -71,8 +72,14 @@ struct Has {
 fn findings(context: &Context<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings {
     let Some(object) = context.view().object(file) else { return Findings::new() };
     let mut found: BTreeMap<&[u8], (Has, &SymbolAt)> = BTreeMap::new();
+    let needs =
+        |pattern: &Pattern| object.needs.iter().any(|n| pattern.matches(object.str(n.name)));
     let mut take = |name, has: Has| {
-        let hits = entries.iter().filter(|entry| entry.symbol.matches(name));
+        let applies = |entry: &&&SymbolAt| match &entry.library {
+            Some(library) => !has.defined && needs(library),
+            None => true,
+        };
+        let hits = entries.iter().filter(|entry| entry.symbol.matches(name)).filter(applies);
         if let Some(entry) = hits.min_by_key(|entry| &entry.origin) {
             let (all, _) = found.entry(name).or_insert((Has::default(), entry));
             all.defined |= has.defined;

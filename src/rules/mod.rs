@@ -5,6 +5,7 @@
 //! file and decides nothing that the loader decides.
 
 mod bad_library_file;
+pub mod catalogue;
 mod demand;
 pub(crate) mod expired_waiver;
 mod forbidden_library;
@@ -24,6 +25,7 @@ mod unreadable;
 mod words;
 mod wrong_architecture;
 
+pub use catalogue::{GROUPS, INPUT, LIBRARY, PACKAGE, POLICY, SYMBOL, WAIVERS};
 pub(crate) use words::{outcome, typeable};
 
 use crate::audit::Audit;
@@ -69,22 +71,6 @@ pub struct Group {
     /// Its findings make the run incomplete instead of failing it.
     pub is_input: bool,
 }
-
-/// Libraries that are missing or that the loader refuses.
-pub const LIBRARY: Group = Group { name: "library", level: Level::Error, is_input: false };
-/// Symbols that do not bind, or bind to the wrong definition.
-pub const SYMBOL: Group = Group { name: "symbol", level: Level::Error, is_input: false };
-/// What a prefix must have to be of use to others.
-pub const PACKAGE: Group = Group { name: "package", level: Level::Error, is_input: false };
-/// What a policy demands.
-pub const POLICY: Group = Group { name: "policy", level: Level::Error, is_input: false };
-/// What is wrong with the waivers of a policy.
-pub const WAIVERS: Group = Group { name: "waivers", level: Level::Warning, is_input: false };
-/// What could not be read or decided.
-pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
-
-/// All groups that have rules.
-pub const GROUPS: &[Group] = &[LIBRARY, SYMBOL, PACKAGE, POLICY, WAIVERS, INPUT];
 
 /// One rule.
 pub struct Rule {
