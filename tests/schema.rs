@@ -146,10 +146,11 @@ fn rich() -> Value {
     let built = fixture.build();
     let (mut report, _) = built.report(&["--facts"]);
     let waived = || {
-        built.lab.linkaudit(&["lib", "--write-baseline", "known"]);
+        built.lab.linkaudit(&["bin", "--write-baseline", "known"]);
         let known = std::fs::read_to_string(built.lab.path("known")).expect("a baseline");
-        built.lab.write("known", known + &format!("{} undefined-symbol a b\n", "0".repeat(32)));
-        let args = ["lib", "--baseline", "known", "--format", "json"];
+        let gone = format!("{}{} undefined-symbol a b\n", &known[..8], "0".repeat(24));
+        built.lab.write("known", known + &gone);
+        let args = ["bin", "--baseline", "known", "--format", "json"];
         let output = built.lab.linkaudit(&args);
         serde_json::from_slice::<Value>(&output.stdout).expect("a JSON report")
     };

@@ -9,7 +9,7 @@ use crate::id::FastSet;
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
 use crate::policy::Waiver;
-use crate::rules;
+use crate::rules::{self, LIBRARY, SYMBOL};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -19,8 +19,10 @@ type Below = (String, Vec<u8>);
 /// What a run looked at.
 #[derive(Debug, Default)]
 pub struct Scope {
-    /// Every name of every file that was read.
-    files: FastSet<Below>,
+    /// Every name of every file that was audited.
+    audited: FastSet<Below>,
+    /// The same of dependencies outside, which not every rule judges.
+    dependencies: FastSet<Below>,
     /// Those of files that were read in part only: what is missing about them proves nothing.
     partial: FastSet<Below>,
     /// Given directories below their prefixes; nothing instead of a package for every package.
@@ -79,7 +81,18 @@ impl Scope {
         if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
             self.partial.extend(names.iter().cloned());
         }
-        self.files.extend(names);
+        if facts.audited {
+            self.audited.extend(names);
+        } else {
+            self.dependencies.extend(names);
+        }
+    }
+
+    /// Names of files that a rule judges.
+    fn judged(&self, rule: &str) -> impl Iterator<Item = &FastSet<Below>> {
+        let outside = rule == rules::OF_ALL_THAT_IS_LOADED
+            || rules::find(rule).is_some_and(|rule| [LIBRARY, SYMBOL].contains(&rule.group));
+        [&self.audited, &self.dependencies].into_iter().take(if outside { 2 } else { 1 })
     }
 
     fn is_active(&self, rule: &str) -> bool {
@@ -91,7 +104,10 @@ impl Scope {
     /// what was read, or no path at all where directories were given.
     pub(super) fn concerns(&self, waiver: &Waiver) -> bool {
         let met = match &waiver.path {
-            Some(pattern) => self.files.iter().any(|(_, path)| pattern.matches(path)),
+            Some(pattern) => {
+                let mut names = self.judged(&waiver.rule).flatten();
+                names.any(|(_, path)| pattern.matches(path))
+            }
             None => !self.dirs.is_empty(),
         };
         met && self.is_active(&waiver.rule)
@@ -112,6 +128,6 @@ impl Scope {
         let walked = |(package, dir): &(Option<String>, Vec<u8>)| {
             package.as_ref().is_none_or(|package| *package == at.0) && is_below(&at.1, dir)
         };
-        self.files.contains(&at) || self.dirs.iter().any(walked)
+        self.judged(&entry.rule).any(|files| files.contains(&at)) || self.dirs.iter().any(walked)
     }
 }

@@ -135,6 +135,9 @@ pub const RULES: &[&Rule] = &[
 /// The rule that runs only with `--cross-check`.
 pub const CROSS_CHECKED: &str = readers_disagree::RULE.id;
 
+/// The rule that judges dependencies too although it is not the loader's.
+pub const OF_ALL_THAT_IS_LOADED: &str = forbidden_library::RULE.id;
+
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().copied().find(|rule| rule.id == id)
