@@ -90,11 +90,42 @@ pub enum Command {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
+    /// Check, show and begin policies
+    Policy {
+        /// What to do with them
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
         rule: Option<String>,
     },
+}
+
+/// Commands of `policy`.
+#[derive(Subcommand, Debug)]
+pub enum PolicyCommand {
+    /// Say what is wrong with policies, and which rules they name that are not built yet
+    Check {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Show what policies come to when they are merged, and where each entry came from
+    Show {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Write a policy to begin with, in which everything is a comment
+    Init {
+        /// The file, which must not be there yet
+        #[arg(value_name = "FILE", default_value = policy::FOUND)]
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of policy files, from which editors complete
+    Schema,
 }
 
 /// When something is on.

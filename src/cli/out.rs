@@ -57,3 +57,13 @@ fn beside(path: &Path) -> PathBuf {
     name.push(format!(".{}.new", std::process::id()));
     path.with_file_name(name)
 }
+
+/// Lets `render` write to a file that is not there yet.
+pub(super) fn new_file(
+    path: &Path,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create_new(path)?);
+    render(&mut out)?;
+    out.flush()
+}

@@ -115,7 +115,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
 }
 
 /// True if what goes to a terminal, or elsewhere, is coloured.
-fn colored(shared: &Shared, on_terminal: bool) -> bool {
+pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
     match shared.color {
         Switch::Always => true,
         Switch::Never => false,

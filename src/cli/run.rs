@@ -4,7 +4,7 @@ use super::baseline::{self, Baselines};
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, out, views};
+use super::{Cli, Command, Shared, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
 use crate::judge::{Judging, Levels, Scope, Sonames, Verdict, judge};
@@ -25,17 +25,27 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Check { paths }) => check(&cli.shared, &paths),
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
+        Some(Command::Policy { command }) => {
+            only_human(&cli.shared, "policy")?;
+            policy::run(&cli.shared, &command)
+        }
         Some(Command::Explain { rule }) => {
-            let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
-            if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
-                bail!("`explain` has no output `{name}`; there is human");
-            }
+            only_human(&cli.shared, "explain")?;
             match rule {
                 Some(rule) => explain(&rule),
                 None => explain_all(),
             }
         }
     }
+}
+
+/// A command that writes for people refuses other outputs.
+fn only_human(shared: &Shared, command: &str) -> Result<()> {
+    let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
+    if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {
+        bail!("`{command}` has no output `{name}`; there is human");
+    }
+    Ok(())
 }
 
 /// One audit with its judged findings.

@@ -123,6 +123,15 @@ impl Builder<'_> {
         }
     }
 
+    /// An entry needs one of several keys.
+    fn needs_one(&mut self, table: &Table, name: &str, without: &str) {
+        let keys = shape::one_of(name).unwrap_or_default();
+        if !table.partial && keys.iter().all(|key| table.get(key).is_none()) {
+            let wrong = format!("`[[{name}]]` {without}");
+            self.check.lacks(&table.span, wrong, format!("add one of {}", keys.join(", ")));
+        }
+    }
+
     fn levels(&mut self, root: &Table) -> Vec<LevelSetting> {
         let Some(table) = root.table("levels") else { return Vec::new() };
         let setting = |(name, span, node): &(String, Range<usize>, Node)| {
@@ -142,17 +151,12 @@ impl Builder<'_> {
         for table in root.tables("waive") {
             let selectors: Vec<(&str, &Node)> =
                 SELECTORS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
-            if selectors.is_empty() && !table.partial {
-                let wrong = "`[[waive]]` selects nothing".to_owned();
-                let right =
-                    format!("add one of {}; `[levels]` allows all of a rule", SELECTORS.join(", "));
-                self.check.lacks(&table.span, wrong, right);
-            }
+            self.needs_one(table, "waive", "selects nothing");
             let Some(rule) = table.text("rule") else { continue };
             self.unset(rule, &selectors);
             let mut says = rule.to_owned();
             for (key, node) in selectors {
-                says += &format!("\n{key}={}", node.text().unwrap_or_default());
+                says = format!("{says}\n{key}={}", node.text().unwrap_or_default());
             }
             if !table.partial {
                 self.once(&mut seen, "this waiver", &says, &table.span);
@@ -292,11 +296,7 @@ impl Builder<'_> {
                 executable: table.text("executable").map(str::to_owned),
                 origin: self.origin(&table.span),
             };
-            if host.plugins.is_empty() && host.exports.is_empty() && !table.partial {
-                let wrong = "`[[host]]` can never match: nothing says which files are its plugins";
-                let right = "add `plugins` or `exports`";
-                self.check.lacks(&table.span, wrong.to_owned(), right);
-            }
+            self.needs_one(table, "host", "recognises no plugin");
             if !host.name.is_empty() {
                 self.once(&mut seen, "this host", &host.name, &table.span);
             }
@@ -313,10 +313,7 @@ impl Builder<'_> {
             self.once(&mut seen, "this archive", matches.text(), &table.span);
             let covers = patterns(table, "covers", Pattern::name);
             let deps_list = table.text("deps-list").map(|list| self.dir.join(list));
-            if covers.is_empty() && deps_list.is_none() && !table.partial {
-                let wrong = "`[[archive]]` demands nothing".to_owned();
-                self.check.lacks(&table.span, wrong, "add `covers` or `deps-list`");
-            }
+            self.needs_one(table, "archive", "demands nothing");
             let from = table.table("from");
             if let Some(from) = from.filter(|_| deps_list.is_none() && !table.partial) {
                 let wrong = "`from` says nothing without a list".to_owned();

@@ -1,7 +1,7 @@
 //! Merging: what a later policy does to what earlier ones say. Tables are merged by key, lists
 //! append, and what stands for itself as a whole (`targets`, `allow`) is replaced.
 
-use super::{LevelSetting, Pattern, Policy, SymbolAt};
+use super::{LevelSetting, Pattern, Policy, SymbolAt, show};
 
 impl Policy {
     /// Merges a policy that comes after this one.
@@ -12,10 +12,10 @@ impl Policy {
             self.version_limits.retain(|earlier| earlier.family != limit.family);
             self.version_limits.push(limit);
         }
-        self.waivers.extend(later.waivers);
-        self.hosts.extend(later.hosts);
-        self.archives.extend(later.archives);
-        // Two policies that demand the same demand it once.
+        // Two policies that say the same say it once.
+        unite(&mut self.waivers, later.waivers, show::waiver_text);
+        unite(&mut self.hosts, later.hosts, show::host_text);
+        unite(&mut self.archives, later.archives, show::archive_text);
         unite(&mut self.required_files, later.required_files, |file| file.path.text().to_owned());
         unite(&mut self.required_symbols, later.required_symbols, demand);
         unite(&mut self.forbidden_symbols, later.forbidden_symbols, demand);

@@ -4,7 +4,8 @@
 //!
 //! Files become the model in `load` (names, `extends`, order), `tree` (what may stand where, by the
 //! table in `shape`, and the kinds of text in `words` and `faults`), `build` (what values mean together) and
-//! `merge`; `problem` shows what is wrong with them.
+//! `merge`; `problem` shows what is wrong with them. `wheel` reads those of auditwheel; `schema` and
+//! `show` write what files may hold and what all of them come to.
 
 mod build;
 pub mod builtin;
@@ -14,20 +15,27 @@ mod load;
 mod merge;
 mod pattern;
 mod problem;
+mod schema;
 mod shape;
+mod show;
 mod tree;
 mod unchecked;
+mod wheel;
 mod words;
 
 pub use levels::Levels;
 pub use load::{Files, load};
 pub use pattern::Pattern;
 pub use problem::Mistakes;
+pub use schema::schema;
 pub use unchecked::Unchecked;
 
 use crate::rules::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// A policy to begin with, in which everything is a comment.
+pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Where an entry stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +44,15 @@ pub struct Origin {
     pub source: Arc<str>,
     /// The line, from 1; 0 where there are no lines.
     pub line: u32,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.source),
+            line => write!(f, "{}:{line}", self.source),
+        }
+    }
 }
 
 /// A day of the calendar, which compares as days do.

@@ -78,8 +78,18 @@ pub(super) const FILE: &[Key] = &[
 ];
 
 /// The keys of `[[waive]]` that select findings.
-pub(super) const SELECTORS: [&str; 7] =
-    ["path", "symbol", "version", "library", "target", "member", "detail"];
+pub(super) const SELECTORS: &[&str] =
+    &["path", "symbol", "version", "library", "target", "member", "detail"];
+
+/// The keys of which an entry needs at least one.
+pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
+    match table {
+        "waive" => Some(SELECTORS),
+        "host" => Some(&["plugins", "exports"]),
+        "archive" => Some(&["covers", "deps-list"]),
+        _ => None,
+    }
+}
 
 const WAIVE: &[Key] = &[
     required("rule", Kind::Text(&words::RULE), "The rule whose findings are accepted."),
