@@ -1,6 +1,6 @@
 //! Policy files: what is right is read, merged and shown again; what is wrong is said, all of it, with
 //! its place. `broken` holds messages, `valid` the other half, `mutants` what lies between.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -15,6 +15,8 @@ mod support;
 
 #[path = "policy/broken.rs"]
 mod broken;
+#[path = "policy/command.rs"]
+mod command;
 #[path = "policy/kit.rs"]
 mod kit;
 #[path = "policy/merging.rs"]
@@ -23,6 +25,8 @@ mod merging;
 mod mutants;
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/tiny.rs"]
+mod tiny;
 #[path = "policy/valid.rs"]
 mod valid;
 #[path = "policy/wheels.rs"]

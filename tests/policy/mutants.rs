@@ -5,7 +5,7 @@ use crate::broken::PLATFORMS;
 use crate::kit::{Memory, bare, json, one, right};
 use crate::random::Random;
 use crate::valid::validator;
-use linkaudit::policy::load;
+use linkaudit::policy::{Pattern, load};
 use std::ffi::OsStr;
 
 const MUTANTS: u64 = 5000;
@@ -119,6 +119,48 @@ fn changed_policies_are_read_or_refused_and_nothing_else() {
         "{MUTANTS} changed policies: {read} read, {refused} refused for {mistakes} mistakes, 0 panics"
     );
     assert!(read > MUTANTS / 10 && refused > MUTANTS / 10, "{read} {refused}");
+}
+
+#[test]
+fn patterns_of_any_kind_are_made_or_refused() {
+    let pieces = [
+        "*",
+        "**",
+        "?",
+        "[",
+        "]",
+        "!",
+        "^",
+        "-",
+        "{",
+        "}",
+        ",",
+        "\\",
+        "/",
+        "a",
+        "z",
+        "é",
+        "߿",
+        "ࠀ",
+        "&&",
+        "[:alpha:]",
+        "\u{10ffff}",
+    ];
+    let (mut made, all) = (0, 20_000);
+    for seed in 0..all {
+        let random = &mut Random::new(seed);
+        let text: String = (0..random.below(12)).map(|_| *random.pick(&pieces)).collect();
+        for pattern in [Pattern::path(&text), Pattern::name(&text)] {
+            made +=
+                u64::from(pattern.is_ok_and(|pattern| !pattern.matches(b"nothing is called so")));
+        }
+    }
+    for text in
+        ["?".repeat(300_000), "{".repeat(400) + "a" + &"}".repeat(400), "[a-z]".repeat(90_000)]
+    {
+        assert!(Pattern::path(&text).is_err());
+    }
+    println!("{all} random patterns, {made} made twice over, 0 panics");
 }
 
 #[test]
