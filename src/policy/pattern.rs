@@ -1,9 +1,10 @@
 //! Patterns of policies: globs over paths and over names. A policy file's text becomes one of these
 //! when the file is read; a pattern that is not one is a mistake in the file.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::OnceLock;
 
 /// Longer patterns, and ones with more alternatives, are nobody's: an automaton that is too large to
 /// be built ends globset with a panic.
@@ -13,7 +14,9 @@ const MOST_ALTERNATIVES: usize = 32;
 /// A glob: `*`, `?`, `[…]`, `{a,b}` and, in paths, `**`.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    matcher: GlobMatcher,
+    glob: Glob,
+    /// Made when something is first held against it: most patterns of most runs never are.
+    matcher: OnceLock<GlobMatcher>,
     plain: Option<Plain>,
 }
 
@@ -72,26 +75,29 @@ impl Pattern {
             .build()
             .map_err(|error| error.kind().to_string())?;
         let plain = Plain::new(text).filter(|_| !separated);
-        Ok(Self { matcher: glob.compile_matcher(), plain })
+        Ok(Self { glob, matcher: OnceLock::new(), plain })
     }
 
     /// As it was written.
     pub fn text(&self) -> &str {
-        self.matcher.glob().glob()
+        self.glob.glob()
     }
 
     /// True if the whole of `bytes` matches.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         match &self.plain {
             Some(plain) => plain.matches(bytes),
-            None => self.matcher.is_match(OsStr::from_bytes(bytes)),
+            None => {
+                let matcher = self.matcher.get_or_init(|| self.glob.compile_matcher());
+                matcher.is_match(OsStr::from_bytes(bytes))
+            }
         }
     }
 }
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
-        self.matcher.glob() == other.matcher.glob()
+        self.glob == other.glob
     }
 }
 
@@ -134,7 +140,7 @@ mod tests {
         for text in texts {
             let pattern = Pattern::name(text).expect("a pattern");
             for name in names {
-                let glob = pattern.matcher.is_match(OsStr::from_bytes(name));
+                let glob = pattern.glob.compile_matcher().is_match(OsStr::from_bytes(name));
                 assert_eq!(pattern.matches(name), glob, "{text} {name:?}");
             }
         }
