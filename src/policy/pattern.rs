@@ -85,13 +85,11 @@ impl Pattern {
 
     /// True if the whole of `bytes` matches.
     pub fn matches(&self, bytes: &[u8]) -> bool {
-        match &self.plain {
-            Some(plain) => plain.matches(bytes),
-            None => {
-                let matcher = self.matcher.get_or_init(|| self.glob.compile_matcher());
-                matcher.is_match(OsStr::from_bytes(bytes))
-            }
+        if let Some(plain) = &self.plain {
+            return plain.matches(bytes);
         }
+        let matcher = self.matcher.get_or_init(|| self.glob.compile_matcher());
+        matcher.is_match(OsStr::from_bytes(bytes))
     }
 }
 
