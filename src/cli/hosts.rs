@@ -11,7 +11,7 @@ use crate::tree::{DiskTree, Kind, Opened, Tree as _, walk};
 use anyhow::{Result, anyhow, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// All hosts that were typed.
 pub(super) fn read(
@@ -50,7 +50,7 @@ fn host(typed: &OsStr, place: &Place<'_>, tree: &DiskTree) -> Result<HostFile> {
 }
 
 /// Why a file cannot be a host, if it cannot.
-fn fault(path: &PathBuf, tree: &DiskTree) -> Option<String> {
+fn fault(path: &Path, tree: &DiskTree) -> Option<String> {
     match tree.kind(path) {
         Err(errno) => return Some(walk::describe(errno)),
         Ok(Kind::Directory) => return Some("it is a directory; a host is a program".to_owned()),

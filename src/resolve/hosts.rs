@@ -29,7 +29,7 @@ pub struct Unhosted {
     /// Places in `Plan::hosts`: files that no loader starts.
     pub unusable: Vec<usize>,
     /// Places in `Plan::hosts`: programs for which there is no plugin.
-    pub idle: Vec<usize>,
+    pub idle: Vec<(usize, FileId)>,
     /// Plugins that are for another machine than the program that `--host` names for them.
     pub foreign: Vec<(FileId, FileId)>,
     /// Programs that do not come to load plugins, and how many those are.
@@ -85,7 +85,8 @@ impl Hosts {
     /// Notes which of `--host` have no plugin: those of what nothing else needs, by `used`.
     pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
-        self.unhosted.idle.extend(idle.filter_map(|host| self.list[*host].option));
+        let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));
+        self.unhosted.idle.extend(idle.filter_map(named));
         self.unhosted.idle.sort_unstable();
     }
 
@@ -109,7 +110,9 @@ impl Hosts {
         let at = self.add(Host { file, path, option: Some(number) });
         let Some(pattern) = &host.plugins else {
             self.list[at].option = Some(number);
-            self.of_rest.push(at);
+            if !self.of_rest.contains(&at) {
+                self.of_rest.push(at);
+            }
             return;
         };
         let mut idle = true;
@@ -124,7 +127,7 @@ impl Hosts {
             }
         }
         if idle {
-            self.unhosted.idle.push(number);
+            self.unhosted.idle.push((number, file));
         }
     }
 
@@ -164,13 +167,11 @@ impl Hosts {
 
     /// The place of a host in the list. One program is one host, by whatever names it was found.
     fn add(&mut self, host: Host) -> usize {
-        match self.list.iter().position(|known| known.file == host.file) {
-            Some(at) => at,
-            None => {
-                self.list.push(host);
-                self.list.len() - 1
-            }
+        if let Some(at) = self.list.iter().position(|known| known.file == host.file) {
+            return at;
         }
+        self.list.push(host);
+        self.list.len() - 1
     }
 
     fn pair(&mut self, plugin: FileId, host: usize) {
