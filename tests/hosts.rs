@@ -25,6 +25,8 @@ mod report;
 mod kit;
 #[path = "hosts/names.rs"]
 mod names;
+#[path = "hosts/python.rs"]
+mod python;
 #[path = "hosts/symbols.rs"]
 mod symbols;
 
