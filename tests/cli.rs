@@ -23,6 +23,8 @@ mod kit;
 
 #[path = "cli/archives.rs"]
 mod archives;
+#[path = "cli/assumed.rs"]
+mod assumed;
 #[path = "cli/bad_files.rs"]
 mod bad_files;
 #[path = "support/bare.rs"]

@@ -152,10 +152,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
     clock.lap("bind");
 
-    let unbound = blame::unbound_names(source(&corpus, &resolver, &closures, &bindings));
+    let found = (&resolver, &closures, &bindings[..]);
+    let unbound = blame::unbound_names(source(plan, &prefixes, &corpus, found));
     let archives = collector.archive_definitions(&mut corpus, &unbound);
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
+    let blame = blame::blame(source(plan, &prefixes, &corpus, found), &providers);
     clock.lap("blame");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
@@ -185,12 +186,13 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 }
 
 fn source<'a>(
+    plan: &'a Plan,
+    prefixes: &'a Prefixes,
     corpus: &'a Corpus,
-    resolver: &'a Resolver,
-    closures: &'a Closures,
-    bindings: &'a [RootBinding],
+    (resolver, closures, bindings): (&'a Resolver, &'a Closures, &'a [RootBinding]),
 ) -> Source<'a> {
-    Source { view: View::new(corpus), strings: &resolver.strings, closures, bindings }
+    let (view, strings, hosts) = (View::new(corpus), &resolver.strings, &plan.policy.hosts);
+    Source { view, strings, closures, bindings, prefixes, hosts }
 }
 
 fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {

@@ -6,6 +6,7 @@ mod hosts;
 mod out;
 mod place;
 mod plan;
+mod policy;
 mod progress;
 pub mod run;
 mod views;
@@ -160,6 +161,12 @@ pub struct Shared {
     /// Shared objects that match GLOB (else: that nothing else needs) are loaded by this program
     #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd")]
     pub host: Vec<OsString>,
+    /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
+    #[arg(long, global = true, value_name = "FILE|NAME")]
+    pub policy: Vec<OsString>,
+    /// Do not look for linkaudit.toml in the current directory
+    #[arg(long, global = true)]
+    pub isolated: bool,
     /// Do not report findings of this rule or group
     #[arg(short = 'A', long, global = true, value_name = "RULE|GROUP")]
     pub allow: Vec<String>,

@@ -25,7 +25,7 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
     }
     let tables = object.tables.as_ref().ok_or(Need::Tables(file))?;
     let is_named = |symbol: Symbol<'_>| {
-        symbol.is_export() && host.exports.iter().any(|pattern| pattern.matches(symbol.name))
+        host.exports.iter().any(|pattern| pattern.matches(symbol.name)) && symbol.is_export()
     };
     Ok(tables.symbols().any(is_named))
 }

@@ -1,10 +1,28 @@
 //! Policies: what a run is told about the audited files beyond what they say themselves. This file
 //! is the model, valid and merged; [`crate::plan::Plan`] holds it and every stage may read it. It
 //! opens no file and knows no TOML.
+//!
+//! Files become the model in `load` (names, `extends`, order), `tree` (what may stand where, by the
+//! table in `shape` and the kinds of text in `words`), `build` (what values mean together) and
+//! `merge`; `problem` shows what is wrong with them.
 
+mod build;
+pub mod builtin;
+mod levels;
+mod load;
+mod merge;
 mod pattern;
+mod problem;
+mod shape;
+mod tree;
+mod unchecked;
+mod words;
 
+pub use levels::Levels;
+pub use load::{Files, load};
 pub use pattern::Pattern;
+pub use problem::Mistakes;
+pub use unchecked::Unchecked;
 
 use crate::rules::Level;
 use std::path::PathBuf;
@@ -35,7 +53,7 @@ pub struct Day {
 pub struct Policy {
     /// The names of what was merged, in order, the default first.
     pub sources: Vec<Arc<str>>,
-    /// Levels of rules and groups, in the order of merging: the last that applies wins.
+    /// Levels of rules and groups, each set once; [`Levels`] says which applies.
     pub levels: Vec<LevelSetting>,
     /// `[[waive]]`
     pub waivers: Vec<Waiver>,
