@@ -23,6 +23,8 @@ mod report;
 
 #[path = "hosts/kit.rs"]
 mod kit;
+#[path = "hosts/musl.rs"]
+mod musl;
 #[path = "hosts/names.rs"]
 mod names;
 #[path = "hosts/python.rs"]
