@@ -1,7 +1,7 @@
 //! The last lines of a report for people: what it came to, what was read, and the next command to
 //! type. Build logs show only these.
 
-use super::{Report, Style};
+use super::{Report, Style, waived};
 use crate::blame::Assumed;
 use crate::facts::FileFacts;
 use crate::rules::Level;
@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 /// Writes them.
 pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    waived::list(report, style, out)?;
     let findings = &report.verdict.findings;
     let count = |level: Level, input: bool| {
         findings.iter().filter(|f| f.level == level && f.rule.group.is_input == input).count()
@@ -41,10 +42,14 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         _ => "1;31",
     };
     writeln!(out, "{}: {}", style.paint(code, &verdict), read.join(", "))?;
+    waived::count(report, style, out)?;
     let assumed = report.verdict.assumed;
     if assumed > 0 {
         let text = plural(assumed, "undefined reference is", "undefined references are");
-        writeln!(out, "{text} assumed to be defined by allowed missing libraries")?;
+        writeln!(
+            out,
+            "{text} assumed to be defined by missing libraries that are allowed or waived"
+        )?;
     }
     let explained = report.audit.blame.explained - assumed;
     if explained > 0 {
