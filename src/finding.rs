@@ -50,6 +50,8 @@ pub struct Evidence {
     pub version: Option<Vec<u8>>,
     /// A member of the archive at `path`.
     pub member: Option<Vec<u8>>,
+    /// The archive that the member was merged from.
+    pub archive: Option<Arc<Path>>,
     /// How a file was found.
     pub how: Option<&'static str>,
     /// Why it was not taken.
@@ -88,6 +90,8 @@ pub struct Finding {
     pub version: Option<Vec<u8>>,
     /// A library by the name it was asked for.
     pub library: Option<Vec<u8>>,
+    /// A member of the file, which is an archive.
+    pub member: Option<Vec<u8>>,
     /// What it is about where no other key fits.
     pub detail: Option<Vec<u8>>,
     /// When it strikes.
@@ -110,6 +114,7 @@ impl Finding {
             symbol: None,
             version: None,
             library: None,
+            member: None,
             detail: None,
             when: None,
             message,
@@ -131,6 +136,17 @@ impl Finding {
         }
     }
 
+    /// What the fact is about, by the names that JSON, fingerprints and waivers have for it.
+    pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 5] {
+        [
+            ("symbol", self.symbol.as_deref()),
+            ("version", self.version.as_deref()),
+            ("library", self.library.as_deref()),
+            ("member", self.member.as_deref()),
+            ("detail", self.detail.as_deref()),
+        ]
+    }
+
     /// The order of a report: by place, rule, and what the fact is about.
     pub fn key(&self) -> impl Ord + use<'_> {
         // Paths compare by bytes here; `Path` itself compares part by part.
@@ -138,7 +154,7 @@ impl Finding {
             self.file.prefix.as_deref().map(Path::as_os_str),
             self.file.path.as_os_str(),
             self.rule,
-            (&self.library, &self.symbol, &self.version, &self.detail),
+            (&self.library, &self.symbol, &self.version, &self.member, &self.detail),
         )
     }
 }

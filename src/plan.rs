@@ -1,7 +1,7 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
-use crate::policy::{Pattern, Policy};
+use crate::policy::{Day, Pattern, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -71,6 +71,8 @@ pub struct Plan {
     pub cpu_stated: bool,
     /// What policies say.
     pub policy: Arc<Policy>,
+    /// The day on which waivers must not have expired.
+    pub today: Day,
     /// How many threads work.
     pub threads: usize,
 }
@@ -97,13 +99,16 @@ impl Plan {
             cpu: Cpu::BASELINE,
             cpu_stated: false,
             policy: Arc::default(),
+            today: Day { year: 1970, month: 1, day: 1 },
             threads: 1,
         }
     }
 
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
-        Wants { tables: self.facts || self.definitions || self.cross_check }
+        let policy = &self.policy;
+        let by_policy = !policy.required_symbols.is_empty() || !policy.forbidden_symbols.is_empty();
+        Wants { tables: self.facts || self.definitions || self.cross_check || by_policy }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

@@ -29,6 +29,8 @@ mod assumed;
 mod bad_files;
 #[path = "support/bare.rs"]
 mod bare;
+#[path = "cli/baseline.rs"]
+mod baseline;
 #[path = "cli/color.rs"]
 mod color;
 #[path = "cli/commands.rs"]
@@ -67,5 +69,7 @@ mod symbols;
 mod table;
 #[path = "cli/tree.rs"]
 mod tree;
+#[path = "cli/waivers.rs"]
+mod waivers;
 #[path = "cli/why.rs"]
 mod why;

@@ -143,7 +143,22 @@ fn entries_are_the_sum_of_their_line() {
 /// A report with a finding, evidence, needs, exports and bindings.
 fn rich() -> Value {
     let fixture = Fixture { rule: "missing-library".to_owned(), kind: "bad" };
-    let (mut report, _) = fixture.build().report(&["--facts"]);
+    let built = fixture.build();
+    let (mut report, _) = built.report(&["--facts"]);
+    let waived = || {
+        built.lab.linkaudit(&["bin", "--write-baseline", "known"]);
+        let known = std::fs::read_to_string(built.lab.path("known")).expect("a baseline");
+        let gone = format!("{}{} undefined-symbol a b\n", &known[..8], "0".repeat(24));
+        built.lab.write("known", known + &gone);
+        let args = ["bin", "--baseline", "known", "--format", "json"];
+        let output = built.lab.linkaudit(&args);
+        serde_json::from_slice::<Value>(&output.stdout).expect("a JSON report")
+    };
+    let waived = waived();
+    for key in ["waived", "stale"] {
+        report[key] = waived[key].clone();
+        assert!(report[key].as_array().is_some_and(|list| !list.is_empty()), "{key}: {waived}");
+    }
     let bound = &mut report["bindings"][0]["bound"];
     if bound.as_array().is_none_or(Vec::is_empty) {
         *bound = json!([["/a", "b", null, "/c"]]);
@@ -190,7 +205,8 @@ fn a_missing_key_is_refused_everywhere() {
     objects(&report, "", &mut places);
     // Only these may leave keys out: those that do not apply.
     let optional = |place: &str, key: &str| {
-        (place.contains("/evidence/") && key != "kind") || (place.is_empty() && key == "bindings")
+        (place.contains("/evidence/") && key != "kind")
+            || (place.is_empty() && ["bindings", "stale"].contains(&key))
     };
     for place in &places {
         let object = report.pointer(place).and_then(Value::as_object).expect("an object");
@@ -234,6 +250,9 @@ fn wrong_values_are_refused() {
         ("/files/0/machine", json!(62)),
         ("/files/0/exports", json!([{ "name": "a" }])),
         ("/waived", json!([report["findings"][0]])),
+        ("/stale", json!([])),
+        ("/waived/0/waiver/by", json!("nobody")),
+        ("/waived/0/waiver/line", json!(0)),
         ("/archives", json!([{ "path": "lib/liba.a" }])),
         ("/bindings/0/bound", json!([["/a", "b", null]])),
         ("/bindings/0/bound", json!([["/a", "b", null, "/c", "/d"]])),
@@ -250,7 +269,10 @@ fn wrong_values_are_refused() {
 fn what_is_promised_for_later_is_accepted() {
     let (validator, report) = (validator(), rich());
     let mut waived = report["findings"][0].clone();
-    waived["waiver"] = json!({ "rule": "missing-library", "reason": "it comes with the host" });
+    waived["waiver"] = json!({
+        "by": "policy", "reason": "it comes with the host", "source": "linkaudit.toml", "line": 3,
+        "expires": "2027-06-01"
+    });
     let mut fixed = report["findings"][0].clone();
     fixed["fix"] = json!([{
         "intent": "add-to-list", "list": "deps.cmake", "set": "__mlir_libs", "entry": "LLVMX86Info",

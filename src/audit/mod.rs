@@ -2,6 +2,7 @@
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
 mod binding;
+mod named;
 
 pub use binding::{NamedBindings, bind_names};
 
@@ -18,9 +19,10 @@ use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving};
 use crate::starts::Names;
-use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
+use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
 use binding::bind;
+use named::Wanted;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -45,6 +47,10 @@ pub struct Audit {
     pub problems: Vec<Problem>,
     /// Counts of the walk.
     pub totals: Totals,
+    /// Files that a policy may mean whatever they hold, by the names of the walk.
+    pub named: Vec<PathBuf>,
+    /// Links to directories that the walk met, and where they lead.
+    pub linked: Vec<(PathBuf, PathBuf)>,
     /// Every file in the order in which `ldd` would be asked, with its root if it has one; empty
     /// unless every file is a root.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
@@ -88,11 +94,14 @@ pub struct Input {
 pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
     let consume = |candidate: walk::Candidate| read_candidate(&candidate, wants);
-    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &consume);
+    let wanted = Wanted::new(&plan.policy);
+    let visit = Visit { consume: &consume, is_named: &|path| wanted.may_be(path) };
+    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
     let providers = if plan.lib_paths.is_empty() {
         Walked::default()
     } else {
-        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &consume)
+        let visit = Visit { consume: &consume, is_named: &|_| false };
+        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
     Input { audited, providers }
 }
@@ -132,7 +141,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.wants());
     let names = Names::new(&input.audited);
-    let Walked { given, entries, problems, mut totals } = input.audited;
+    let Walked { given, entries, problems, mut totals, named, linked } = input.audited;
     collector.add_entries(&mut corpus, &given, entries, true);
     let Walked { given: places, entries, problems: lib_problems, .. } = input.providers;
     collector.add_entries(&mut corpus, &places, entries, false);
@@ -141,6 +150,10 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
+    let named = collector.placed(&given, &named);
+    let places = collector.placed(&given, &linked).into_iter().zip(&linked);
+    let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
+    let linked = places.filter_map(leads).collect();
     let prefixes = prefixes(&given, tree, &corpus, &problems);
     count_partial(&corpus, &mut totals);
     clock.lap("collect");
@@ -179,6 +192,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
         prefixes,
         problems,
         totals,
+        named,
+        linked,
         listing,
         cross_check,
         timings: clock.laps,

@@ -1,6 +1,7 @@
 //! The command line: what may be typed. Nothing is opened or decided here; `plan` turns it into a
 //! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
 
+mod baseline;
 pub mod exit;
 mod hosts;
 mod out;
@@ -89,11 +90,42 @@ pub enum Command {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
+    /// Check, show and begin policies
+    Policy {
+        /// What to do with them
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
         rule: Option<String>,
     },
+}
+
+/// Commands of `policy`.
+#[derive(Subcommand, Debug)]
+pub enum PolicyCommand {
+    /// Say what is wrong with policies, and which rules they name that are not built yet
+    Check {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Show what policies come to when they are merged, and where each entry came from
+    Show {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Write a policy to begin with, in which everything is a comment
+    Init {
+        /// The file, which must not be there yet
+        #[arg(value_name = "FILE", default_value = policy::FOUND)]
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of policy files, from which editors complete
+    Schema,
 }
 
 /// When something is on.
@@ -182,6 +214,16 @@ pub struct Shared {
     /// Lowest level that makes the exit status 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
     pub fail_on: FailOn,
+    /// Waive the findings that FILE lists
+    #[arg(long, global = true, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write all findings to FILE; with --baseline only take out what is not found any more. The
+    /// exit status stays that of the findings
+    #[arg(long, global = true, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+    /// Exit with 1 if the baseline lists what is not found any more
+    #[arg(long, global = true, requires = "baseline")]
+    pub fail_on_stale: bool,
     /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,

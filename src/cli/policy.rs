@@ -2,19 +2,20 @@
 //! policy; the commands of `policy` are here too.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
-use super::Shared;
-use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy};
+use super::exit::Exit;
+use super::{PolicyCommand, Shared, out, plan};
+use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Unchecked};
 use crate::rules::catalogue;
 use crate::text::show_path;
-use anyhow::{Result, bail};
-use std::ffi::OsStr;
+use anyhow::{Context as _, Result, bail};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The policy of a directory.
-const FOUND: &str = "linkaudit.toml";
+pub(super) const FOUND: &str = "linkaudit.toml";
 /// Larger files are no policies.
 const MOST_BYTES: u64 = 16 << 20;
 
@@ -36,21 +37,64 @@ impl Files for Disk {
     }
 }
 
+/// Carries out a command of `policy`.
+pub(super) fn run(shared: &Shared, command: &PolicyCommand) -> Result<Exit> {
+    let color = plan::colored(shared, io::stderr().is_terminal());
+    match command {
+        PolicyCommand::Check { policies } => check(&merged(shared, policies, color)?, shared)?,
+        PolicyCommand::Show { policies } => {
+            let policy = merged(shared, policies, color)?;
+            out::stdout(|w| w.write_all(policy.show().as_bytes()))?;
+        }
+        PolicyCommand::Init { file } => {
+            let shown = show_path(file);
+            let written = out::new_file(file, |w| w.write_all(policy::TEMPLATE.as_bytes()));
+            if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+                bail!("{shown} is there already and is left as it is");
+            }
+            written.with_context(|| format!("{shown} cannot be written"))?;
+            out::stdout(|w| writeln!(w, "wrote {shown}; next: linkaudit policy check {shown}"))?;
+        }
+        PolicyCommand::Schema => out::stdout(|w| w.write_all(policy::schema().as_bytes()))?,
+    }
+    Ok(Exit::Clean)
+}
+
+/// Says what the policies are and which of their rules nothing checks.
+fn check(policy: &Policy, shared: &Shared) -> Result<()> {
+    out::stdout(|w| {
+        for inactive in policy.inactive() {
+            let Unchecked { what, rules, origin } = inactive;
+            writeln!(w, "not active: {} in {what}  {origin}", rules.join(", "))?;
+        }
+        if shared.quiet {
+            return Ok(());
+        }
+        writeln!(w, "{}: no mistakes", policy.sources.join(", "))
+    })?;
+    Ok(())
+}
+
 /// The policy of a run: built-in default, what `--policy` names or what is found, the command line.
 pub(super) fn of_run(shared: &Shared, color: bool) -> Result<Arc<Policy>> {
-    let found = found(shared)?.then_some(OsStr::new(FOUND));
-    let named = shared.policy.iter().map(|name| &**name).chain(found);
-    let mut policy = match policy::load(named, &Disk) {
+    merged(shared, &[], color).map(Arc::new)
+}
+
+/// The same with more policies, for which nothing is looked for.
+fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
+    let named = || shared.policy.iter().chain(more).map(|name| &**name);
+    let found = named().next().is_none() && found(shared)?;
+    let mut policy = match policy::load(named().chain(found.then_some(OsStr::new(FOUND))), &Disk) {
         Ok(policy) => policy,
         Err(mistakes) => return Err(refuse(&mistakes, color)),
     };
     policy.set(levels(shared)?);
-    Ok(Arc::new(policy))
+    Ok(policy)
 }
 
 /// True if there is a policy to be found. What is there and is no file is not passed over.
 fn found(shared: &Shared) -> Result<bool> {
-    if shared.isolated || !shared.policy.is_empty() {
+    if shared.isolated {
         return Ok(false);
     }
     let path = Path::new(FOUND);

@@ -1,12 +1,13 @@
 //! Carries out one command. It strings the stages together and knows no rule of its own.
 
+use super::baseline::{self, Baselines};
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, out, views};
+use super::{Cli, Command, Shared, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
-use crate::judge::{Levels, Sonames, Verdict, judge};
+use crate::judge::{Judging, Levels, Scope, Sonames, Verdict, judge};
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
 use crate::rules::{self, RULES};
@@ -24,11 +25,12 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Check { paths }) => check(&cli.shared, &paths),
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
+        Some(Command::Policy { command }) => {
+            only_human(&cli.shared, "policy")?;
+            policy::run(&cli.shared, &command)
+        }
         Some(Command::Explain { rule }) => {
-            let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
-            if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
-                bail!("`explain` has no output `{name}`; there is human");
-            }
+            only_human(&cli.shared, "explain")?;
             match rule {
                 Some(rule) => explain(&rule),
                 None => explain_all(),
@@ -37,15 +39,31 @@ pub fn run(cli: Cli) -> Result<Exit> {
     }
 }
 
+/// A command that writes for people refuses other outputs.
+fn only_human(shared: &Shared, command: &str) -> Result<()> {
+    let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
+    if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {
+        bail!("`{command}` has no output `{name}`; there is human");
+    }
+    Ok(())
+}
+
 /// One audit with its judged findings.
 pub(super) struct Run {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) verdict: Verdict,
+    sonames: Sonames,
 }
 
 impl Run {
-    pub(super) fn new(plan: Plan, tree: &DiskTree, levels: &Levels, progress: &Progress) -> Self {
+    pub(super) fn new(
+        plan: Plan,
+        tree: &DiskTree,
+        levels: &Levels,
+        baselines: &Baselines,
+        progress: &Progress,
+    ) -> Self {
         let start = Instant::now();
         let input = audit::read_disk(&plan, tree, progress.seen());
         let walked = start.elapsed();
@@ -55,9 +73,18 @@ impl Run {
         let findings = rules::check(&mut audit, &plan);
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
-        let verdict = judge(findings, levels, &Sonames::new(files));
+        let sonames = Sonames::new(files);
+        let known = baselines.known();
+        let scope = if known.is_some() || !plan.policy.waivers.is_empty() {
+            Scope::of(&audit, &sonames, &plan)
+        } else {
+            Scope::default()
+        };
+        let (policy, today) = (&*plan.policy, plan.today);
+        let how = Judging { levels, policy, today, known, scope: &scope, sonames: &sonames };
+        let verdict = judge(findings, &how);
         audit.timings.push(("rules", judging.elapsed()));
-        Self { plan, audit, verdict }
+        Self { plan, audit, verdict, sonames }
     }
 
     pub(super) fn report(&self) -> Report<'_> {
@@ -96,14 +123,15 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let Sinks { stdout, files } = sinks(shared, "check", OUTPUTS)?;
-    let Prepared { plan, tree, levels, style, .. } = &prepared;
+    let Prepared { plan, tree, levels, baselines, style, .. } = &prepared;
     prepared.say_what_is_assumed(shared);
     start_threads(plan);
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
     let run = |every_file_is_root| {
-        Run::new(Plan { every_file_is_root, ..plan.clone() }, tree, levels, &progress)
+        let plan = Plan { every_file_is_root, ..plan.clone() };
+        Run::new(plan, tree, levels, baselines, &progress)
     };
     let main = run(every(stdout));
     let other = files.iter().any(|(output, _)| every(output) != every(stdout));
@@ -120,7 +148,14 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     }
     out::stdout(|w| (stdout.render)(&main.report(), *style, w))
         .context("the report cannot be written")?;
-    let status = exit::of(&main.verdict, shared.fail_on);
+    baselines.write(shared, &main.verdict, &main.sonames)?;
+    if let Some(known) = baselines.known().filter(|known| known.waives && !stdout.for_people) {
+        baseline::say_stale(&main.verdict, &known);
+    }
+    let status = match exit::of(&main.verdict, shared.fail_on) {
+        _ if shared.fail_on_stale && !main.verdict.stale.is_empty() => Exit::Findings,
+        status => status,
+    };
     std::mem::forget(other);
     main.finish(shared, rendering, start);
     Ok(status)

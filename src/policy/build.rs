@@ -5,8 +5,8 @@ use super::problem::{Problem, Source};
 use super::shape::{self, SELECTORS};
 use super::tree::{Check, Node, Table};
 use super::{
-    ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provider,
-    RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, words,
+    ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
+    Provider, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults,
 };
 use crate::rules::{Level, catalogue};
 use crate::text::show;
@@ -97,7 +97,8 @@ impl Builder<'_> {
             hosts: self.hosts(root),
             archives: self.archives(root),
             providers: self.providers(root),
-            ..Policy::default()
+            provided: self.provided(root),
+            sources: Vec::new(),
         }
     }
 
@@ -122,6 +123,15 @@ impl Builder<'_> {
         }
     }
 
+    /// An entry needs one of several keys.
+    fn needs_one(&mut self, table: &Table, name: &str, without: &str) {
+        let keys = shape::one_of(name).unwrap_or_default();
+        if !table.partial && keys.iter().all(|key| table.get(key).is_none()) {
+            let wrong = format!("`[[{name}]]` {without}");
+            self.check.lacks(&table.span, wrong, format!("add one of {}", keys.join(", ")));
+        }
+    }
+
     fn levels(&mut self, root: &Table) -> Vec<LevelSetting> {
         let Some(table) = root.table("levels") else { return Vec::new() };
         let setting = |(name, span, node): &(String, Range<usize>, Node)| {
@@ -141,17 +151,12 @@ impl Builder<'_> {
         for table in root.tables("waive") {
             let selectors: Vec<(&str, &Node)> =
                 SELECTORS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
-            if selectors.is_empty() && !table.partial {
-                let wrong = "`[[waive]]` selects nothing".to_owned();
-                let right =
-                    format!("add one of {}; `[levels]` allows all of a rule", SELECTORS.join(", "));
-                self.check.lacks(&table.span, wrong, right);
-            }
+            self.needs_one(table, "waive", "selects nothing");
             let Some(rule) = table.text("rule") else { continue };
             self.unset(rule, &selectors);
             let mut says = rule.to_owned();
             for (key, node) in selectors {
-                says += &format!("\n{key}={}", node.text().unwrap_or_default());
+                says = format!("{says}\n{key}={}", node.text().unwrap_or_default());
             }
             if !table.partial {
                 self.once(&mut seen, "this waiver", &says, &table.span);
@@ -201,10 +206,12 @@ impl Builder<'_> {
         let mut out = Vec::new();
         for entry in table.into_iter().flat_map(|table| table.tables("symbols")) {
             let Some(symbol) = name(entry, "symbol") else { continue };
-            let says = format!("{}\n{}", entry.text("path").unwrap_or_default(), symbol.text());
+            let part = |key| entry.text(key).unwrap_or_default();
+            let says = [part("path"), part("library"), part("symbol")].join("\n");
             self.once(&mut seen, "this symbol", &says, &entry.span);
             out.push(SymbolAt {
                 path: path(entry, "path"),
+                library: name(entry, "library"),
                 symbol,
                 reason: entry.text("reason").map(str::to_owned),
                 origin: self.origin(&entry.span),
@@ -225,12 +232,23 @@ impl Builder<'_> {
         out
     }
 
+    fn provided(&mut self, root: &Table) -> Vec<Provided> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (soname, node) in root.table("provided").into_iter().flat_map(|t| t.texts("libraries"))
+        {
+            self.once(&mut seen, "this library", soname, &node.span);
+            out.push(Provided { soname: soname.to_owned(), origin: self.origin(&node.span) });
+        }
+        out
+    }
+
     fn version_limits(&self, root: &Table) -> Vec<VersionLimit> {
         let limits = root.table("limits").and_then(|limits| limits.table("symbol-versions"));
         let limit = |(family, span, node): &(String, Range<usize>, Node)| {
             Some(VersionLimit {
                 family: family.clone(),
-                newest: words::parts(node.text()?)?,
+                newest: faults::parts(node.text()?)?,
                 origin: self.origin(span),
             })
         };
@@ -266,23 +284,30 @@ impl Builder<'_> {
         Some((out, self.origin(&table.get(key)?.span)))
     }
 
+    /// Patterns of a key; all have been seen to be patterns.
+    fn patterns(&mut self, table: &Table, key: &str, new: NewPattern) -> Vec<Pattern> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (text, node) in table.texts(key) {
+            self.once(&mut seen, "this pattern", text, &node.span);
+            out.extend(new(text));
+        }
+        out
+    }
+
     fn hosts(&mut self, root: &Table) -> Vec<Host> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
         for table in root.tables("host") {
             let host = Host {
                 name: table.text("name").unwrap_or_default().to_owned(),
-                plugins: patterns(table, "plugins", Pattern::path),
-                exports: patterns(table, "exports", Pattern::name),
-                symbols: patterns(table, "symbols", Pattern::name),
+                plugins: self.patterns(table, "plugins", Pattern::path),
+                exports: self.patterns(table, "exports", Pattern::name),
+                symbols: self.patterns(table, "symbols", Pattern::name),
                 executable: table.text("executable").map(str::to_owned),
                 origin: self.origin(&table.span),
             };
-            if host.plugins.is_empty() && host.exports.is_empty() && !table.partial {
-                let wrong = "`[[host]]` can never match: nothing says which files are its plugins";
-                let right = "add `plugins` or `exports`";
-                self.check.lacks(&table.span, wrong.to_owned(), right);
-            }
+            self.needs_one(table, "host", "recognises no plugin");
             if !host.name.is_empty() {
                 self.once(&mut seen, "this host", &host.name, &table.span);
             }
@@ -297,12 +322,9 @@ impl Builder<'_> {
         for table in root.tables("archive") {
             let Some(matches) = path(table, "match") else { continue };
             self.once(&mut seen, "this archive", matches.text(), &table.span);
-            let covers = patterns(table, "covers", Pattern::name);
+            let covers = self.patterns(table, "covers", Pattern::name);
             let deps_list = table.text("deps-list").map(|list| self.dir.join(list));
-            if covers.is_empty() && deps_list.is_none() && !table.partial {
-                let wrong = "`[[archive]]` demands nothing".to_owned();
-                self.check.lacks(&table.span, wrong, "add `covers` or `deps-list`");
-            }
+            self.needs_one(table, "archive", "demands nothing");
             let from = table.table("from");
             if let Some(from) = from.filter(|_| deps_list.is_none() && !table.partial) {
                 let wrong = "`from` says nothing without a list".to_owned();
@@ -350,6 +372,8 @@ impl Builder<'_> {
 
 /// What was met, with its line.
 type Seen = BTreeMap<String, u32>;
+/// [`Pattern::path`] or [`Pattern::name`].
+type NewPattern = fn(&str) -> Result<Pattern, String>;
 
 fn path(table: &Table, key: &str) -> Option<Pattern> {
     Pattern::path(table.text(key)?).ok()
@@ -357,13 +381,4 @@ fn path(table: &Table, key: &str) -> Option<Pattern> {
 
 fn name(table: &Table, key: &str) -> Option<Pattern> {
     Pattern::name(table.text(key)?).ok()
-}
-
-/// Patterns of a key; all have been seen to be patterns.
-fn patterns(
-    table: &Table,
-    key: &str,
-    pattern: fn(&str) -> Result<Pattern, String>,
-) -> Vec<Pattern> {
-    table.texts(key).filter_map(|(text, _)| pattern(text).ok()).collect()
 }

@@ -5,7 +5,7 @@
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
 use super::problem::{Mistakes, Problem, Source};
-use super::{Policy, words};
+use super::{Policy, faults, wheel};
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -73,42 +73,73 @@ impl Loader<'_> {
             let origin = format!("built-in {}", policy.name).into();
             return self.policy(policy.name.into(), source, &origin, Path::new(""), place);
         }
+        // One platform of a file is chosen behind `#`.
+        let (file, tag) = match wheel::split(text) {
+            Some((file, tag)) => (OsStr::new(file), Some(tag)),
+            None => (name, None),
+        };
         let here = |part: &Component<'_>| place.is_some() && *part == Component::CurDir;
-        let path = dir.join(name);
+        let path = dir.join(file);
         let path: PathBuf = path.components().filter(|part| !here(part)).collect();
-        let shown = show_path(&path);
-        let identity = self.files.real(&path);
+        let mut shown = show_path(&path);
+        let mut identity = self.files.real(&path);
+        if let Some(Some(tag)) = tag {
+            shown = format!("{shown}#{}", show(tag.as_bytes()));
+            identity.as_mut_os_string().push(format!("#{tag}"));
+        }
         if self.done.contains(&identity) {
             return;
         }
-        let bytes = match self.files.read(&path) {
-            Ok(bytes) => bytes,
+        let read = match self.files.read(&path) {
+            Ok(bytes) => self.text(bytes, &shown, place),
             Err(error) => {
-                self.done.insert(identity);
-                return self.unreadable(text, &shown, &error, place);
+                self.unreadable(text, &shown, &error, place);
+                None
             }
         };
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text),
-            Err(error) => {
-                self.done.insert(identity);
-                let at = error.utf8_error().valid_up_to();
-                let line = 1 + error.as_bytes()[..at].iter().filter(|b| **b == b'\n').count();
-                let wrong = format!("{shown} is no text: line {line} is not UTF-8");
-                return self.wrong(place, wrong, "write the policy in UTF-8");
-            }
+        let Some(text) = read else {
+            self.done.insert(identity);
+            return;
         };
-        let dir = path.parent().unwrap_or(Path::new("")).to_path_buf();
         let name: Arc<str> = shown.into();
         let source = Source { name: Arc::clone(&name), text };
+        if let Some(tag) = tag {
+            return self.wheel(identity, source, &name, tag);
+        }
+        let dir = path.parent().unwrap_or(Path::new("")).to_path_buf();
         self.policy(identity, source, &name, &dir, place);
+    }
+
+    /// Bytes as text without byte order mark.
+    fn text(&mut self, bytes: Vec<u8>, shown: &str, place: &Place) -> Option<String> {
+        match String::from_utf8(bytes) {
+            Ok(text) => Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let line = error.as_bytes()[..at].split(|b| *b == b'\n').count();
+                let wrong = format!("{shown} is no text: line {line} is not UTF-8");
+                self.wrong(place, wrong, "write the policy in UTF-8");
+                None
+            }
+        }
+    }
+
+    /// Merges one platform of a file of auditwheel.
+    fn wheel(&mut self, identity: PathBuf, source: Source, origin: &Arc<str>, tag: Option<&str>) {
+        self.done.insert(identity);
+        match wheel::build(&Arc::new(source), origin, tag) {
+            Ok(policy) => {
+                self.merged.append(Policy { sources: vec![Arc::clone(origin)], ..policy });
+            }
+            Err(problem) => self.problems.push(problem),
+        }
     }
 
     fn unreadable(&mut self, name: &str, shown: &str, error: &io::Error, place: &Place) {
         let names: Vec<&str> = BUILT_IN.iter().map(|policy| policy.name).collect();
         if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
             let wrong = format!("`{shown}` is no built-in policy and no file");
-            let right = match words::nearest(name, names.iter().copied()) {
+            let right = match faults::nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("built in are {}", names.join(", ")),
             };

@@ -1,7 +1,7 @@
 //! Merging: what a later policy does to what earlier ones say. Tables are merged by key, lists
 //! append, and what stands for itself as a whole (`targets`, `allow`) is replaced.
 
-use super::{LevelSetting, Policy};
+use super::{LevelSetting, Pattern, Policy, SymbolAt, show};
 
 impl Policy {
     /// Merges a policy that comes after this one.
@@ -12,23 +12,13 @@ impl Policy {
             self.version_limits.retain(|earlier| earlier.family != limit.family);
             self.version_limits.push(limit);
         }
-        self.waivers.extend(later.waivers);
-        self.hosts.extend(later.hosts);
-        self.archives.extend(later.archives);
-        // Two policies that demand the same demand it once.
+        // Two policies that say the same say it once.
+        unite(&mut self.waivers, later.waivers, show::waiver_text);
+        unite(&mut self.hosts, later.hosts, show::host_text);
+        unite(&mut self.archives, later.archives, show::archive_text);
         unite(&mut self.required_files, later.required_files, |file| file.path.text().to_owned());
-        unite(&mut self.required_symbols, later.required_symbols, |symbol| {
-            (
-                symbol.path.as_ref().map(|path| path.text().to_owned()),
-                symbol.symbol.text().to_owned(),
-            )
-        });
-        unite(&mut self.forbidden_symbols, later.forbidden_symbols, |symbol| {
-            (
-                symbol.path.as_ref().map(|path| path.text().to_owned()),
-                symbol.symbol.text().to_owned(),
-            )
-        });
+        unite(&mut self.required_symbols, later.required_symbols, demand);
+        unite(&mut self.forbidden_symbols, later.forbidden_symbols, demand);
         unite(&mut self.forbidden_libraries, later.forbidden_libraries, |library| {
             library.name.text().to_owned()
         });
@@ -49,6 +39,14 @@ impl Policy {
             self.levels.push(setting);
         }
     }
+}
+
+/// What tells one demand from another.
+fn demand(symbol: &SymbolAt) -> [String; 3] {
+    let text =
+        |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.text().to_owned());
+    let [path, library] = [&symbol.path, &symbol.library].map(|p| text(p).unwrap_or_default());
+    [path, library, symbol.symbol.text().to_owned()]
 }
 
 /// Adds what is not there yet; the earlier of two stays.

@@ -3,6 +3,7 @@
 
 use crate::text::show;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,6 +24,12 @@ impl Source {
     pub(super) fn line(&self, offset: usize) -> u32 {
         let before = self.text.as_bytes().iter().take(offset).filter(|b| **b == b'\n').count();
         u32::try_from(before + 1).unwrap_or(u32::MAX)
+    }
+
+    /// The byte at a column, from 1 in bytes, of a line.
+    pub(super) fn offset(&self, line: usize, column: usize) -> usize {
+        let before = self.text.split_inclusive('\n').take(line.saturating_sub(1));
+        before.map(str::len).sum::<usize>() + column.saturating_sub(1)
     }
 
     /// The bytes of the line in which the byte at `offset` stands, without its end.
@@ -77,7 +84,7 @@ impl Mistakes {
         let mut out = shown.collect::<Vec<_>>().join("\n\n");
         out.push('\n');
         if let Some(more) = self.problems.len().checked_sub(MOST).filter(|more| *more > 0) {
-            out += &format!("\n{more} more are not shown\n");
+            let _ = writeln!(out, "\n{more} more are not shown");
         }
         out
     }

@@ -60,6 +60,7 @@ pub(super) const FILE: &[Key] = &[
     optional("waive", Kind::Tables(WAIVE), "Findings of one rule that are known and accepted."),
     optional("require", Kind::Table(REQUIRE), "What a prefix must have."),
     optional("forbid", Kind::Table(FORBID), "What a prefix must not have."),
+    optional("provided", Kind::Table(PROVIDED), "What the system has that the files will run on."),
     optional("limits", Kind::Table(LIMITS), "The newest that may be needed."),
     optional("search-path", Kind::Table(SEARCH_PATH), "What search paths of objects may be."),
     optional("gpu", Kind::Table(GPU), "Which GPUs the device code must serve."),
@@ -77,8 +78,18 @@ pub(super) const FILE: &[Key] = &[
 ];
 
 /// The keys of `[[waive]]` that select findings.
-pub(super) const SELECTORS: [&str; 7] =
-    ["path", "symbol", "version", "library", "target", "member", "detail"];
+pub(super) const SELECTORS: &[&str] =
+    &["path", "symbol", "version", "library", "target", "member", "detail"];
+
+/// The keys of which an entry needs at least one.
+pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
+    match table {
+        "waive" => Some(SELECTORS),
+        "host" => Some(&["plugins", "exports"]),
+        "archive" => Some(&["covers", "deps-list"]),
+        _ => None,
+    }
+}
 
 const WAIVE: &[Key] = &[
     required("rule", Kind::Text(&words::RULE), "The rule whose findings are accepted."),
@@ -144,9 +155,20 @@ const FORBIDDEN_SYMBOL: &[Key] = &[
         Kind::Text(&words::PATH),
         "A pattern over paths below the prefix; without it every file.",
     ),
+    optional(
+        "library",
+        Kind::Text(&words::NAME),
+        "A pattern over needed names: only references by objects that need such a library count.",
+    ),
     required("symbol", Kind::Text(&words::NAME), "A pattern over the raw symbol."),
     optional("reason", Kind::Text(&words::REASON), "Why it is forbidden."),
 ];
+
+const PROVIDED: &[Key] = &[optional(
+    "libraries",
+    Kind::List(&words::SONAME),
+    "Sonames that are neither opened nor missing.",
+)];
 
 const LIMITS: &[Key] = &[optional(
     "symbol-versions",

@@ -2,9 +2,10 @@
 //! that does not fit is a problem. It knows no key by name.
 
 use super::Day;
+use super::faults::nearest;
 use super::problem::{Problem, Source};
 use super::shape::{Key, Kind};
-use super::words::{Word, nearest};
+use super::words::Word;
 use crate::text::show;
 use std::ops::Range;
 use std::sync::Arc;

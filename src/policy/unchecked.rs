@@ -23,7 +23,29 @@ impl Policy {
         self.unchecked_by(|id| catalogue::known(id).is_some_and(|known| known.active().is_some()))
     }
 
-    /// The same where the rules that `built` names are built.
+    /// Everything that names a rule that is not built, demand or not.
+    pub fn inactive(&self) -> Vec<Unchecked> {
+        let demands = self.demands().into_iter();
+        let levels = self.levels.iter().filter_map(|set| {
+            Some(("[levels]".to_owned(), catalogue::known(&set.name)?.id, &set.origin))
+        });
+        let waivers = self.waivers.iter().filter_map(|waiver| {
+            Some(("[[waive]]".to_owned(), catalogue::known(&waiver.rule)?.id, &waiver.origin))
+        });
+        let inactive = |rule: &str| catalogue::known(rule).is_some_and(|k| k.active().is_none());
+        demands
+            .chain(levels)
+            .chain(waivers)
+            .filter(|(_, rule, _)| inactive(rule))
+            .map(|(what, rule, origin)| Unchecked {
+                what,
+                rules: vec![rule],
+                origin: origin.clone(),
+            })
+            .collect()
+    }
+
+    /// Demands that nothing checks where the rules that `built` names are built.
     fn unchecked_by(&self, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
         let levels = Levels::new(self);
         let asked = |id: &str| {
@@ -41,7 +63,7 @@ impl Policy {
                 origin: origin.clone(),
             })
             .collect();
-        out.extend(self.levels_of_nothing(&levels, built));
+        out.extend(Self::levels_of_nothing(&levels, built));
         out
     }
 
@@ -86,7 +108,7 @@ impl Policy {
     }
 
     /// Settings that ask for findings of a rule, or of a group, of which nothing is built.
-    fn levels_of_nothing(&self, levels: &Levels, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
+    fn levels_of_nothing(levels: &Levels, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
         let mut out: BTreeMap<&str, Unchecked> = BTreeMap::new();
         let groups = GROUPS.iter().map(|group| {
             let members = CATALOGUE.iter().filter(|known| known.group.name == group.name);

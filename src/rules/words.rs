@@ -1,12 +1,14 @@
 //! Evidence and words that several rules share. It words; it finds nothing out.
 
 use super::Context;
+use super::demand::{origin, policy_file};
 use crate::blame::{self, Site};
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
 use crate::format::elf::{Object, Target};
 use crate::id::{FileId, Id as _, RootId};
 use crate::package::Located;
+use crate::policy::Waiver;
 use crate::resolve::search::{Outcome, Tried};
 use crate::text::{shell, show};
 use std::ffi::OsStr;
@@ -184,4 +186,29 @@ pub(crate) fn outcome(outcome: Outcome) -> String {
 /// True if the search passed over a file for its class or machine.
 pub(super) fn passed_over(tried: &[Tried]) -> bool {
     tried.iter().any(|t| matches!(t.outcome, Outcome::WrongClass | Outcome::WrongMachine))
+}
+
+/// A finding about a waiver itself, worded from the waiver's rule and selectors.
+pub(super) fn about_waiver(
+    rule: &'static str,
+    waiver: &Waiver,
+    word: impl Fn(&str) -> String,
+) -> Box<Finding> {
+    let selectors = [
+        ("path", &waiver.path),
+        ("symbol", &waiver.symbol),
+        ("version", &waiver.version),
+        ("library", &waiver.library),
+        ("target", &waiver.target),
+        ("member", &waiver.member),
+        ("detail", &waiver.detail),
+    ];
+    let set = selectors.iter().filter_map(|(key, pattern)| Some((key, pattern.as_ref()?)));
+    let mut text = waiver.rule.clone();
+    text.extend(set.map(|(key, pattern)| format!(" {key}={}", pattern.text())));
+    let message = word(&show(text.as_bytes()));
+    let mut finding = Finding::new(rule, policy_file(&waiver.origin), message);
+    finding.detail = Some(text.into());
+    finding.evidence.push(origin(&waiver.origin));
+    finding
 }

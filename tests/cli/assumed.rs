@@ -44,8 +44,8 @@ fn a_path_makes_a_plugin() {
     assert_assumed(&found, &json!({ "python": 2 }));
     let run = run(&lab, &["p"]);
     assert_eq!(run.status, 0);
-    let text = "nothing wrong: 1 ELF file, 1 root\n2 undefined references are assumed to be defined \
-                by the programs that load these plugins: python 2\n";
+    let text = "nothing wrong: 1 ELF file, 1 root\n2 references are assumed to be defined by the \
+                programs that load these plugins: python 2\n";
     assert_eq!(run.out, text);
 }
 

@@ -15,6 +15,9 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("warn", &["symbol"]),
     ("deny", &["symbol"]),
     ("fail-on", &["never"]),
+    ("baseline", &["known.txt"]),
+    ("write-baseline", &["new.txt"]),
+    ("fail-on-stale", &["--baseline", "known.txt"]),
     ("format", &["json"]),
     ("output", &["json=report.json"]),
     ("files-from", &["list"]),
@@ -59,6 +62,7 @@ fn every_option_of_the_help_works() {
     let lab = three_trees();
     // Good for both kinds of lists.
     lab.write("list", "fine");
+    lab.write("known.txt", "# nothing is known\n");
     let help = run(&lab, &["check", "--help"]);
     assert_eq!((help.status, help.err.as_str()), (0, ""));
     let mut listed = listed(&help.out);

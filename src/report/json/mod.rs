@@ -7,7 +7,7 @@ mod files;
 use super::{Report, Style};
 use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
-use crate::judge::Judged;
+use crate::judge::{Entry, Judged, Waived};
 use crate::text::Text;
 use bindings::Bindings;
 use files::Files;
@@ -39,12 +39,16 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     out.write_all(head.strip_suffix(b"}").unwrap_or(&head))?;
     out.write_all(b",\"findings\":[")?;
     list(&report.verdict.findings, Finding::new, out)?;
-    out.write_all(b"],\"waived\":[],\"files\":[")?;
+    out.write_all(b"],\"waived\":[")?;
+    list(&report.verdict.waived, WaivedFinding::new, out)?;
+    out.write_all(b"],\"files\":[")?;
     let files = Files::new(report);
     list(&files.objects(), |object| files.file(*object), out)?;
     out.write_all(b"],")?;
+    let stale = &report.verdict.stale;
     let tail = Tail {
         archives: [],
+        stale: stale.iter().map(StaleLine::new).collect(),
         cross_check: report.audit.cross_check.as_ref().map(CrossCheck::new),
         bindings: report.plan.facts.then_some(Bindings { report }),
     };
@@ -95,6 +99,8 @@ struct Head<'a> {
 #[derive(Serialize)]
 struct Tail<'a> {
     archives: [(); 0],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stale: Vec<StaleLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cross_check: Option<CrossCheck<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,7 +187,7 @@ struct Finding<'a> {
     version: Option<Text<'a>>,
     library: Option<Text<'a>>,
     target: Option<()>,
-    member: Option<()>,
+    member: Option<Text<'a>>,
     detail: Option<Text<'a>>,
     when: Option<When>,
     message: &'a str,
@@ -212,7 +218,7 @@ impl<'a> Finding<'a> {
             version: text(finding.version.as_ref()),
             library: text(finding.library.as_ref()),
             target: None,
-            member: None,
+            member: text(finding.member.as_ref()),
             detail: text(finding.detail.as_ref()),
             when: finding.when,
             message: &finding.message,
@@ -221,6 +227,53 @@ impl<'a> Finding<'a> {
             witness: finding.witness.as_deref(),
             fingerprint: &judged.fingerprint,
         }
+    }
+}
+
+#[derive(Serialize)]
+struct WaivedFinding<'a> {
+    #[serde(flatten)]
+    finding: Finding<'a>,
+    waiver: Waiver<'a>,
+}
+
+/// Who waives a finding.
+#[derive(Serialize)]
+struct Waiver<'a> {
+    by: &'static str,
+    reason: Option<&'a str>,
+    source: &'a str,
+    line: Option<u32>,
+    expires: Option<String>,
+}
+
+impl<'a> WaivedFinding<'a> {
+    fn new(Waived { judged, by }: &'a Waived) -> Self {
+        let waiver = Waiver {
+            by: if by.baseline { "baseline" } else { "policy" },
+            reason: by.reason.as_deref(),
+            source: &by.origin.source,
+            line: Some(by.origin.line).filter(|line| *line > 0),
+            expires: by.expires.map(|day| day.to_string()),
+        };
+        Self { finding: Finding::new(judged), waiver }
+    }
+}
+
+/// What is left of a baseline; only there if there is one to tell of.
+#[derive(Serialize)]
+struct StaleLine<'a> {
+    line: u32,
+    fingerprint: &'a str,
+    rule: &'a str,
+    path: Text<'a>,
+    name: Text<'a>,
+}
+
+impl<'a> StaleLine<'a> {
+    fn new(entry: &'a Entry) -> Self {
+        let Entry { line, fingerprint, rule, path, name, .. } = entry;
+        Self { line: *line, fingerprint, rule, path: Text(path), name: Text(name) }
     }
 }
 
@@ -235,6 +288,8 @@ struct EvidenceOut<'a> {
     symbol: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    archive: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     member: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -251,6 +306,7 @@ impl<'a> EvidenceOut<'a> {
             name: text(evidence.name.as_ref()),
             symbol: text(evidence.symbol.as_ref()),
             version: text(evidence.version.as_ref()),
+            archive: path(evidence.archive.as_deref()),
             member: text(evidence.member.as_ref()),
             how: evidence.how,
             reason: evidence.reason.as_deref(),

@@ -1,0 +1,29 @@
+//! Policy files: what is right is read, merged and shown again; what is wrong is said, all of it, with
+//! its place. `broken` holds messages, `valid` the other half, `mutants` what lies between.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::doc_markdown,
+    unreachable_pub,
+    dead_code,
+    reason = "tests read what lies in the repository and write it on demand"
+)]
+
+mod support;
+
+#[path = "policy/broken.rs"]
+mod broken;
+#[path = "policy/kit.rs"]
+mod kit;
+#[path = "policy/merging.rs"]
+mod merging;
+#[path = "policy/mutants.rs"]
+mod mutants;
+#[path = "support/random.rs"]
+mod random;
+#[path = "policy/valid.rs"]
+mod valid;
+#[path = "policy/wheels.rs"]
+mod wheels;
