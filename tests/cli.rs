@@ -45,6 +45,8 @@ mod explained;
 mod fingerprints;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/hosts.rs"]
+mod hosts;
 #[path = "cli/ldd_text.rs"]
 mod ldd_text;
 #[path = "cli/levels.rs"]
