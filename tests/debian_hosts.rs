@@ -68,6 +68,7 @@ fn what_is_found_is_real_and_what_is_assumed_is_there() {
     std::fs::create_dir_all(root.join("dev")).expect("a directory");
     std::fs::write(root.join("dev/null"), "").expect("a file");
     let moved = Moved::new(&files, many);
+    println!("{moved}");
 
     let unnamed = audit(&root, &[]);
     let policy = lab.write("hosts.toml", policy());

@@ -24,9 +24,8 @@ const DOCS: &str = "\
 Names every question that was met and could not be answered: a program whose loader's rules are not
 known or not on this system, a result that depends on the processor or on the current directory,
 default directories that had to be guessed, a `--host` for which there is no plugin or which does not
-come to load any. A demand of a policy whose rule is not built yet is one too.
-default directories that had to be guessed. What a policy demands of files that were not given, or of
-rules that are not built yet, is one too.
+come to load any. What a policy demands of files that were not given, or of rules that are not built
+yet, is one too.
 
 ## Why it matters
 
@@ -42,10 +41,8 @@ incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules
 
 Audit the file on, or under the root of, a system that has its loader. Take relative and empty
 entries out of search paths, or say with `--cwd` and `--cpu` where the program will run. The GLOB of
-`--host FILE=GLOB` is held against paths below the prefix: `lib/**/*.so`. Take a demand that nothing
-checks out of the policy, or allow its rule.
-entries out of search paths, or say with `--cwd` and `--cpu` where the program will run. Give the whole
-prefix that a policy is about. Take a demand that nothing checks out of the policy, or allow its rule.
+`--host FILE=GLOB` is held against paths below the prefix: `lib/**/*.so`. Give the whole prefix that a
+policy is about. Take a demand that nothing checks out of the policy, or allow its rule.
 
 ## Limits
 
@@ -92,8 +89,8 @@ fn check(context: &Context<'_>) -> Findings {
             out.push(finding);
         }
     }
-    out.extend(hosts(context));
     out.extend(super::demand::unanswered(context));
+    out.extend(hosts(context));
     out.extend(context.plan.policy.unchecked().into_iter().map(unchecked));
     out
 }
