@@ -123,7 +123,7 @@ impl Entry {
         let [fingerprint, rule, path, name] = fields[..] else {
             return Err(format!("it has {} fields and not 4", fields.len()));
         };
-        if fingerprint.len() != DIGITS || !fingerprint.iter().all(is_digit) {
+        if fingerprint.len() != DIGITS || !fingerprint.iter().copied().all(is_digit) {
             return Err(format!(
                 "its fingerprint is not {DIGITS} hexadecimal digits in lower case"
             ));
@@ -145,7 +145,7 @@ impl Entry {
     }
 }
 
-fn is_digit(byte: &u8) -> bool {
+fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 

@@ -192,7 +192,9 @@ impl Page<'_> {
         if hops.len() > 1 {
             self.line("chain", &hops.join(" > "))?;
         }
-        let roots = finding.evidence_of(EvidenceKind::Root).count();
+        // A root that was found somehow is the host of one.
+        let roots = finding.evidence_of(EvidenceKind::Root).filter(|root| root.how.is_none());
+        let roots = roots.count();
         if roots > 1 {
             self.line("roots", &format!("{roots} roots are affected"))?;
         }

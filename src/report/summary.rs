@@ -94,15 +94,34 @@ fn assumed_of(
     if !style.verbose {
         let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
         let names: Vec<String> = hosts.iter().map(name).collect();
-        return writeln!(out, "{text}: {}", names.join(", "));
+        let line = format!("{text} {}", names.join(", "));
+        if line.chars().count() <= style.columns() {
+            return writeln!(out, "{line}");
+        }
+        writeln!(out, "{text}")?;
+        return folded(&names, style.columns(), out);
     }
-    writeln!(out, "{text}:")?;
+    writeln!(out, "{text}")?;
     for Assumed { host, references, files } in hosts {
         let references = plural(*references, "reference", "references");
         let files = plural(*files, "file", "files");
         writeln!(out, "    {:<12} {references} of {files}", show(host.as_bytes()))?;
     }
     Ok(())
+}
+
+/// A list in as many lines as it takes.
+fn folded(names: &[String], columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = String::new();
+    for (number, name) in names.iter().enumerate() {
+        let comma = if number + 1 < names.len() { "," } else { "" };
+        if !line.is_empty() && line.chars().count() + name.chars().count() + 6 > columns {
+            writeln!(out, "   {line}")?;
+            line.clear();
+        }
+        line.extend([" ", name, comma]);
+    }
+    writeln!(out, "   {line}")
 }
 
 fn plural(n: usize, one: &str, many: &str) -> String {

@@ -22,6 +22,9 @@ const MOST_HOPS: usize = 40;
 /// Candidates named for one finding; more would not help anybody.
 const MOST_CANDIDATES: usize = 5;
 
+/// How a program stands in the evidence about its plugins.
+const HOST: &str = "host";
+
 impl Context<'_> {
     /// Where a file belongs.
     pub(super) fn locate(&self, file: FileId) -> Arc<Located> {
@@ -70,6 +73,12 @@ impl Context<'_> {
             .map(|root| Evidence::at(EvidenceKind::Root, self.shared_root(*root)))
             .collect();
         out.dedup();
+        let mut hosts: Vec<FileId> =
+            roots.iter().filter_map(|root| self.audit.closures.roots[*root].root.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.sort_by_key(|host| self.path(*host).as_os_str());
+        out.extend(hosts.into_iter().map(|host| self.host(host)));
         let Some(site) = site else { return out };
         let closure = &self.audit.closures.roots[site.root];
         let chain = blame::chain(&self.audit.closures, site);
@@ -84,13 +93,20 @@ impl Context<'_> {
             }
             let module = closure.module(module);
             let Some(file) = module.file else { continue };
+            let is_host = at == 0 && closure.host().is_some();
             out.push(Evidence {
                 name: Some(self.audit.text(module.name).to_vec()).filter(|name| !name.is_empty()),
-                how: Some(module.how.name()),
+                how: Some(if is_host { HOST } else { module.how.name() }),
                 ..Evidence::at(EvidenceKind::Chain, self.shared_path(file))
             });
         }
         out
+    }
+
+    /// A program that loads a plugin.
+    pub(super) fn host(&self, file: FileId) -> Evidence {
+        let path = self.shared_path(file);
+        Evidence { how: Some(HOST), ..Evidence::at(EvidenceKind::Root, path) }
     }
 
     /// The path of the first root.
