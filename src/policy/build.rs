@@ -284,15 +284,26 @@ impl Builder<'_> {
         Some((out, self.origin(&table.get(key)?.span)))
     }
 
+    /// Patterns of a key; all have been seen to be patterns.
+    fn patterns(&mut self, table: &Table, key: &str, new: NewPattern) -> Vec<Pattern> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (text, node) in table.texts(key) {
+            self.once(&mut seen, "this pattern", text, &node.span);
+            out.extend(new(text));
+        }
+        out
+    }
+
     fn hosts(&mut self, root: &Table) -> Vec<Host> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
         for table in root.tables("host") {
             let host = Host {
                 name: table.text("name").unwrap_or_default().to_owned(),
-                plugins: patterns(table, "plugins", Pattern::path),
-                exports: patterns(table, "exports", Pattern::name),
-                symbols: patterns(table, "symbols", Pattern::name),
+                plugins: self.patterns(table, "plugins", Pattern::path),
+                exports: self.patterns(table, "exports", Pattern::name),
+                symbols: self.patterns(table, "symbols", Pattern::name),
                 executable: table.text("executable").map(str::to_owned),
                 origin: self.origin(&table.span),
             };
@@ -311,7 +322,7 @@ impl Builder<'_> {
         for table in root.tables("archive") {
             let Some(matches) = path(table, "match") else { continue };
             self.once(&mut seen, "this archive", matches.text(), &table.span);
-            let covers = patterns(table, "covers", Pattern::name);
+            let covers = self.patterns(table, "covers", Pattern::name);
             let deps_list = table.text("deps-list").map(|list| self.dir.join(list));
             self.needs_one(table, "archive", "demands nothing");
             let from = table.table("from");
@@ -361,6 +372,8 @@ impl Builder<'_> {
 
 /// What was met, with its line.
 type Seen = BTreeMap<String, u32>;
+/// [`Pattern::path`] or [`Pattern::name`].
+type NewPattern = fn(&str) -> Result<Pattern, String>;
 
 fn path(table: &Table, key: &str) -> Option<Pattern> {
     Pattern::path(table.text(key)?).ok()
@@ -368,13 +381,4 @@ fn path(table: &Table, key: &str) -> Option<Pattern> {
 
 fn name(table: &Table, key: &str) -> Option<Pattern> {
     Pattern::name(table.text(key)?).ok()
-}
-
-/// Patterns of a key; all have been seen to be patterns.
-fn patterns(
-    table: &Table,
-    key: &str,
-    pattern: fn(&str) -> Result<Pattern, String>,
-) -> Vec<Pattern> {
-    table.texts(key).filter_map(|(text, _)| pattern(text).ok()).collect()
 }

@@ -32,6 +32,11 @@ impl Policy {
         replace(&mut self.gpu.loader, later.gpu.loader);
     }
 
+    /// True if the target system provides a library of this name.
+    pub fn provides(&self, name: &[u8]) -> bool {
+        self.provided.iter().any(|provided| provided.soname.as_bytes() == name)
+    }
+
     /// Sets levels over those that are set.
     pub fn set(&mut self, levels: Vec<LevelSetting>) {
         for setting in levels {

@@ -5,6 +5,11 @@ use globset::{GlobBuilder, GlobMatcher};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
+/// Longer patterns, and ones with more alternatives, are nobody's: an automaton that is too large to
+/// be built ends globset with a panic.
+const MOST_BYTES: usize = 1000;
+const MOST_ALTERNATIVES: usize = 32;
+
 /// A glob: `*`, `?`, `[…]`, `{a,b}` and, in paths, `**`.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -27,8 +32,8 @@ enum Plain {
 impl Plain {
     fn new(text: &str) -> Option<Self> {
         let plain = |text: &str| {
-            let special = |byte| b"*?[]{}\\".contains(byte);
-            (!text.as_bytes().iter().any(|byte| special(byte))).then(|| text.as_bytes().into())
+            let special = |byte: &u8| b"*?[]{}\\".contains(byte);
+            (!text.as_bytes().iter().any(special)).then(|| text.as_bytes().into())
         };
         match (text.strip_suffix('*'), text.strip_prefix('*')) {
             (Some(rest), _) => plain(rest).map(Self::Prefix),
@@ -58,6 +63,9 @@ impl Pattern {
     }
 
     fn new(text: &str, separated: bool) -> Result<Self, String> {
+        if text.len() > MOST_BYTES || text.matches('{').count() > MOST_ALTERNATIVES {
+            return Err("it is too long".to_owned());
+        }
         let glob = GlobBuilder::new(text)
             .literal_separator(separated)
             .backslash_escape(true)

@@ -56,7 +56,9 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         let text = plural(explained, "undefined reference is", "undefined references are");
         writeln!(out, "{text} explained by missing libraries")?;
     }
-    hosts(report, style, out)?;
+    let blame = &report.audit.blame;
+    assumed_of("the programs that load these plugins", &blame.assumed, style, out)?;
+    assumed_of("libraries that the system provides", &blame.provided, style, out)?;
     if let Some(found) = &report.audit.cross_check {
         let not: Vec<String> = found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
         let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
@@ -75,15 +77,20 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// What plugins take from programs that are not at hand: one line for all hosts, or one for each.
-fn hosts(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let hosts = &report.audit.blame.assumed;
+/// What is taken from programs or libraries that are not at hand: one line for all of them, or one
+/// for each.
+fn assumed_of(
+    definers: &str,
+    hosts: &[Assumed],
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let all: usize = hosts.iter().map(|host| host.references).sum();
     if all == 0 {
         return Ok(());
     }
     let text = plural(all, "undefined reference is", "undefined references are");
-    let text = format!("{text} assumed to be defined by the programs that load these plugins");
+    let text = format!("{text} assumed to be defined by {definers}");
     if !style.verbose {
         let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
         let names: Vec<String> = hosts.iter().map(name).collect();

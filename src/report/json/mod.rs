@@ -147,6 +147,7 @@ impl<'a> Totals<'a> {
     fn new(report: &Report<'a>) -> Self {
         let totals = &report.audit.totals;
         let hosts = report.audit.blame.assumed.iter();
+        let provided: usize = report.audit.blame.provided.iter().map(|p| p.references).sum();
         let assumed_by_host: BTreeMap<_, _> =
             hosts.map(|host| (&*host.host, host.references)).collect();
         Self {
@@ -161,7 +162,7 @@ impl<'a> Totals<'a> {
             roots: report.audit.closures.roots.len(),
             code_objects: 0,
             explained: report.audit.blame.explained - report.verdict.assumed,
-            assumed: report.verdict.assumed + assumed_by_host.values().sum::<usize>(),
+            assumed: report.verdict.assumed + provided + assumed_by_host.values().sum::<usize>(),
             assumed_by_host,
         }
     }

@@ -168,6 +168,7 @@ impl<'t> Page<'_, 't> {
                 How::Missing if edge.is_missing() => "NOT FOUND",
                 How::Missing => "not found, and need not be",
                 How::Loaded => "",
+                How::Provided => "by the system",
                 _ if !edge.loads && edge.tag != Tag::Preload => "  the same file as another need's",
                 _ if children && depth == DEEPEST => "  see below",
                 _ if is_shown => "  see above",
@@ -232,7 +233,11 @@ impl<'t> Page<'_, 't> {
         if edge.is_missing() {
             return format!("{} {}", self.style.alarm(&how), self.style.alarm(note));
         }
-        let path = if edge.how == How::Missing { String::new() } else { self.opened(edge) };
+        let path = if matches!(edge.how, How::Missing | How::Provided) {
+            String::new()
+        } else {
+            self.opened(edge)
+        };
         let of = edge.rpath_of.filter(|owner| *owner != edge.from);
         let of = of.map(|owner| format!("  by RPATH of {}", self.path(owner)));
         let of = self.style.dim(&of.unwrap_or_default());
