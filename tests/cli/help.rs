@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 const OPTIONS: &[(&str, &[&str])] = &[
     ("as-ldd", &[]),
     ("lib-path", &["fine"]),
+    ("host", &["/bin/sh"]),
     ("policy", &["default"]),
     ("isolated", &[]),
     ("allow", &["symbol"]),
