@@ -49,7 +49,7 @@ pub struct Audit {
     pub totals: Totals,
     /// Files that a policy may mean whatever they hold, by the names of the walk.
     pub named: Vec<PathBuf>,
-    /// Links to directories that the walk met, and where they lead.
+    /// Links to directories that the walk met, and where they lead, if a policy names files.
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Every file in the order in which `ldd` would be asked, with its root if it has one; empty
     /// unless every file is a root.
@@ -150,7 +150,9 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
-    let named = collector.placed(&given, &named);
+    let named_files = collector.placed(&given, &named);
+    // Every link costs a look at where it leads.
+    let linked = if named::names_files(&plan.policy) { linked } else { Vec::new() };
     let places = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = places.filter_map(leads).collect();
@@ -192,7 +194,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
         prefixes,
         problems,
         totals,
-        named,
+        named: named_files,
         linked,
         listing,
         cross_check,

@@ -84,10 +84,13 @@ fn lines(count: usize) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
-/// Refuses an option that only `check` has.
+/// Refuses options that only `check` has.
 pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     if shared.write_baseline.is_some() {
         bail!("`{command}` writes no baseline; `linkaudit check --write-baseline FILE` does");
+    }
+    if shared.fail_on_stale {
+        bail!("`{command}` tells no stale lines; `linkaudit check --fail-on-stale` does");
     }
     Ok(())
 }

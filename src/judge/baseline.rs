@@ -89,8 +89,8 @@ impl Baseline {
         let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
         let mut wrong = Vec::new();
         let mut seen: FastMap<String, u32> = FastMap::default();
-        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        let lines = bytes.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
+        let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let lines = content.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
         for (text, number) in lines.zip(1..) {
             let content = text.trim_ascii();
             if content.is_empty() || content.starts_with(b"#") {
