@@ -17,6 +17,7 @@ pub mod cli;
 pub mod demangle;
 pub mod facts;
 pub mod finding;
+pub mod fix;
 pub mod format;
 pub mod id;
 pub mod judge;
