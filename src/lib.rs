@@ -14,6 +14,7 @@ pub mod audit;
 pub mod bind;
 pub mod blame;
 pub mod cli;
+pub mod cover;
 pub mod demangle;
 pub mod facts;
 pub mod finding;

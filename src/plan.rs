@@ -44,6 +44,8 @@ pub struct Plan {
     pub cross_check: bool,
     /// What every object defines is asked: its dynamic tables are kept.
     pub definitions: bool,
+    /// The members of all archives at hand are read, those of `--lib-path` too.
+    pub members: bool,
     /// Results of one root are used for another where the loader could not tell them apart.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
@@ -77,6 +79,7 @@ impl Plan {
             facts: false,
             cross_check: false,
             definitions: false,
+            members: false,
             reuse: true,
             ld_library_path: Vec::new(),
             ld_preload: Vec::new(),

@@ -1,12 +1,14 @@
 //! The pipeline: walk, read, resolve, bind, blame. The only loops over missing facts are here: a
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
+pub(crate) mod archives;
 mod binding;
 
 pub use binding::{NamedBindings, bind_names};
 
 use crate::bind::RootBinding;
 use crate::blame::{self, Blame, Source};
+use crate::cover::Library;
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
 use crate::facts::{Corpus, CrossCheck, View};
@@ -38,6 +40,8 @@ pub struct Audit {
     pub blame: Blame,
     /// Definitions of unbound names at hand.
     pub providers: Providers,
+    /// Archives whose members were read.
+    pub library: Library,
     /// Where files belong.
     pub prefixes: Prefixes,
     /// What the walk could not look at.
@@ -157,6 +161,10 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
     clock.lap("blame");
 
+    let library =
+        archives::read(plan, &mut corpus, &mut collector, (&blame, &providers, &prefixes));
+    clock.lap("archives");
+
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
     if cross_check.is_some() {
         clock.lap("cross-check");
@@ -174,6 +182,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
         bindings,
         blame,
         providers,
+        library,
         prefixes,
         problems,
         totals,

@@ -81,6 +81,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         facts: shared.facts,
         cross_check: shared.cross_check,
         definitions: false,
+        members: false,
         reuse: !shared.no_reuse,
         ld_library_path: bytes(shared.ld_library_path.as_deref()),
         ld_preload: bytes(shared.ld_preload.as_deref()),

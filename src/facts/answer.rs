@@ -3,6 +3,7 @@
 //! puts the answers into the corpus.
 
 use super::collect::{Read, read};
+use super::members;
 use super::{Content, Corpus, FileFacts, Need, Place};
 use crate::format::archive::{self, Definition, Names};
 use crate::format::elf::{self, Target, Verdict};
@@ -28,6 +29,7 @@ pub(super) enum Answer {
     Interpreter(elf::interpreter::Interpreter),
     Tables(Option<(Stat, Box<Read>)>),
     Relocations(elf::relocs::Relocations),
+    Members(Option<archive::Members>),
 }
 
 /// What lies at one path.
@@ -101,7 +103,13 @@ fn passed(content: &Content, target: Option<Target>) -> bool {
     })
 }
 
-pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer {
+pub(super) fn answer(
+    tree: &dyn Tree,
+    wants: Wants,
+    allowed: &[PathBuf],
+    corpus: &Corpus,
+    need: &Need,
+) -> Answer {
     match need {
         Need::First { paths, target } => Answer::Places(first(tree, wants, corpus, paths, *target)),
         Need::Directory(path) => {
@@ -126,6 +134,7 @@ pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need
         Need::Relocations(file) => {
             Answer::Relocations(read_relocations(tree, &corpus.files[*file]))
         }
+        Need::Members(file) => Answer::Members(members::read(tree, allowed, &corpus.files[*file])),
     }
 }
 

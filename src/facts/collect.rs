@@ -14,6 +14,7 @@ use crate::tree::{Handle, Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
 const HEAD: usize = 4096;
@@ -32,7 +33,7 @@ pub fn read(handle: &Handle, wants: Wants) -> Read {
         let head = &head[..n];
         Ok(match sniff(head) {
             Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
-            Sniffed::Archive => Content::Archive(archive::read(handle)?),
+            Sniffed::Archive => Content::Archive(archive::read(handle, head)?),
             Sniffed::Other => Content::Other(elf::Ident::new(head)),
         })
     };
@@ -72,13 +73,15 @@ pub fn read_candidate(candidate: &Candidate, wants: Wants) -> Read {
 pub struct Collector<'t> {
     tree: &'t dyn Tree,
     wants: Wants,
+    /// Directories below which members of thin archives are opened.
+    allowed: Vec<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
 }
 
 impl<'t> Collector<'t> {
     /// A collector that reads from `tree`.
     pub fn new(tree: &'t dyn Tree, wants: Wants) -> Self {
-        Self { tree, wants, real_dirs: FastMap::default() }
+        Self { tree, wants, allowed: Vec::new(), real_dirs: FastMap::default() }
     }
 
     /// Takes the names a walk found, in order of their paths. `audited` says whether they were
@@ -101,6 +104,7 @@ impl<'t> Collector<'t> {
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
+        self.allow(given);
         let roots = self.roots(given);
         for Entry { is_link, given_link, path, stat, .. } in names {
             let key = (stat.dev, stat.ino);
@@ -132,6 +136,18 @@ impl<'t> Collector<'t> {
         }
     }
 
+    /// Lets members of thin archives be opened below what was given, and beside given files.
+    fn allow(&mut self, given: &[Given]) {
+        let real = |given: &Given| {
+            let path = self.tree.real_path(&given.path).ok()?;
+            match given.kind {
+                Ok(Kind::Directory) => Some(path),
+                _ => path.parent().map(Path::to_path_buf),
+            }
+        };
+        self.allowed.extend(given.iter().filter_map(real).collect::<Vec<_>>());
+    }
+
     /// Given directories with what they really are.
     fn roots(&self, given: &[Given]) -> Vec<(PathBuf, PathBuf)> {
         let dirs = given.iter().filter(|given| given.kind == Ok(Kind::Directory));
@@ -144,10 +160,10 @@ impl<'t> Collector<'t> {
     pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
         needs.sort_unstable();
         needs.dedup();
-        let (tree, wants) = (self.tree, self.wants);
+        let (tree, wants, allowed) = (self.tree, self.wants, &*self.allowed);
         let known = &*corpus;
         let answers: Vec<Answer> =
-            needs.par_iter().map(|need| answer(tree, wants, known, need)).collect();
+            needs.par_iter().map(|need| answer(tree, wants, allowed, known, need)).collect();
         for (need, answer) in needs.into_iter().zip(answers) {
             self.put(corpus, need, answer);
         }
@@ -233,6 +249,13 @@ impl<'t> Collector<'t> {
             (Need::Relocations(file), Answer::Relocations(relocations)) => {
                 corpus.files[file].defects.extend(relocations.defects.iter().cloned());
                 corpus.relocations.insert(file, relocations);
+            }
+            (Need::Members(file), Answer::Members(members)) => {
+                if members.is_none() {
+                    let what = "changed while it was audited";
+                    corpus.files[file].defects.push(Defect::new(Table::File, 0, what));
+                }
+                corpus.members.insert(file, Arc::new(members.unwrap_or_default()));
             }
             // `answer` pairs each need with its own kind of answer.
             _ => {}

@@ -6,6 +6,7 @@
 mod answer;
 pub mod collect;
 mod corpus;
+mod members;
 pub mod providers;
 mod view;
 
@@ -125,6 +126,8 @@ pub enum Need {
     Tables(FileId),
     /// The relocations of a file.
     Relocations(FileId),
+    /// The members of an archive, or the symbols of a relocatable object as its only member.
+    Members(FileId),
 }
 
 impl Content {

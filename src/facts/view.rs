@@ -2,11 +2,13 @@
 //! proof of a fix can run the same code on a changed model. It answers, or names the fact it misses.
 
 use super::{Corpus, FileFacts, Need, Place};
+use crate::format::archive::Members;
 use crate::format::elf::Object;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
 use crate::id::FileId;
 use crate::tree::Errno;
+use std::sync::Arc;
 
 /// What lies in the audited system, as far as it is known.
 #[derive(Clone, Copy)]
@@ -53,5 +55,10 @@ impl<'c> View<'c> {
     /// The relocations of a file.
     pub fn relocations(&self, file: FileId) -> Result<&'c Relocations, Need> {
         self.corpus.relocations(file)
+    }
+
+    /// The members of an archive.
+    pub fn members(&self, file: FileId) -> Result<&'c Arc<Members>, Need> {
+        self.corpus.members(file)
     }
 }

@@ -43,6 +43,12 @@ pub enum Table {
     MemberHeader,
     /// The symbol index of an archive.
     ArchiveIndex,
+    /// The section headers of an object in an archive.
+    SectionHeaders,
+    /// The symbol table of an object in an archive.
+    MemberSymbols,
+    /// The names of symbols of an object in an archive.
+    MemberStrings,
 }
 
 impl Table {
@@ -64,6 +70,9 @@ impl Table {
             Self::Relocations => "relocations",
             Self::MemberHeader => "archive member header",
             Self::ArchiveIndex => "archive symbol index",
+            Self::SectionHeaders => "section headers",
+            Self::MemberSymbols => "symbol table",
+            Self::MemberStrings => "string table",
         }
     }
 }
