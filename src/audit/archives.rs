@@ -6,6 +6,7 @@ use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::{Content, Corpus, FileFacts, Need};
+use crate::format::elf::Role;
 use crate::id::{FastSet, FileId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
@@ -70,7 +71,12 @@ fn wanted(
             || thin || size <= MOST_UNASKED || traced || given(plan, facts) || beside(facts);
         all || facts.provider && traced || facts.audited && audited() || policy()
     };
-    archives().filter(|(_, facts)| is_wanted(facts)).map(|(file, _)| file).collect()
+    let objects = corpus.files.entries().filter(|(_, facts)| {
+        let role = facts.object().map(|object| object.role);
+        plan.members && role == Some(Role::Relocatable) && given(plan, facts)
+    });
+    let archives = archives().filter(|(_, facts)| is_wanted(facts));
+    archives.chain(objects).map(|(file, _)| file).collect()
 }
 
 /// True if the file was named on the command line.

@@ -3,8 +3,10 @@
 
 pub(crate) mod archives;
 mod binding;
+mod linked;
 
 pub use binding::{NamedBindings, bind_names};
+pub use linked::Libraries;
 
 use crate::bind::RootBinding;
 use crate::blame::{self, Blame, Source};

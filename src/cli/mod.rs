@@ -1,12 +1,14 @@
 //! The command line: what may be typed. Nothing is opened or decided here; `plan` turns it into a
 //! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
 
+mod archive;
 pub mod exit;
 mod out;
 mod place;
 mod plan;
 mod progress;
 pub mod run;
+mod scripts;
 mod views;
 
 use crate::rules::Level;
@@ -87,11 +89,42 @@ pub enum Command {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
+    /// Show which members of static archives are needed, for which symbol, and what stays undefined
+    Archive(ArchiveOptions),
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
         rule: Option<String>,
     },
+}
+
+/// What `archive` is asked.
+#[derive(Args, Debug)]
+pub struct ArchiveOptions {
+    /// Static archives that are linked
+    #[arg(value_name = "ARCHIVE")]
+    pub archives: Vec<PathBuf>,
+    /// Look here for archives that may be added
+    #[arg(long, value_name = "DIR")]
+    pub from: Vec<PathBuf>,
+    /// These archives follow, and the order counts as it does for lld
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub order: Option<Vec<PathBuf>>,
+    /// What is linked: a shared library, a program or a relocatable object
+    #[arg(long, value_name = "FILE")]
+    pub root_object: Vec<PathBuf>,
+    /// A symbol that must be defined
+    #[arg(long, value_name = "NAME")]
+    pub root_symbol: Vec<OsString>,
+    /// List what every member refers to; nothing of that is an error
+    #[arg(long)]
+    pub all_members: bool,
+    /// Write what was taken for which symbol, as lld does
+    #[arg(long, value_name = "FILE", requires = "order")]
+    pub why_extract: Option<PathBuf>,
+    /// Write how many members of each archive were taken, as lld does
+    #[arg(long, value_name = "FILE", requires = "order")]
+    pub archive_stats: Option<PathBuf>,
 }
 
 /// When something is on.
@@ -171,7 +204,7 @@ pub struct Shared {
     /// Lowest level that makes the exit status 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
     pub fail_on: FailOn,
-    /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json
+    /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,
     /// A further output of the same run, written to FILE

@@ -46,6 +46,15 @@ pub(super) struct Sinks<O: 'static> {
 
 /// Makes the plan of an audit; every mistake in what was typed is found before anything runs.
 pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
+    prepare_with(shared, paths, &[])
+}
+
+/// The same with more places for providers, which come before those of `--lib-path`.
+pub(super) fn prepare_with(
+    shared: &Shared,
+    paths: &[PathBuf],
+    places: &[PathBuf],
+) -> Result<Prepared> {
     let here = std::env::current_dir().context("the current directory cannot be read")?;
     let place = Place::new(shared, &here)?;
     let listed = match &shared.files_from {
@@ -65,7 +74,7 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         Ok(named)
     };
     let paths = paths.iter().map(named).collect::<Result<_>>()?;
-    let lib_paths = shared.lib_path.iter().map(named).collect::<Result<_>>()?;
+    let lib_paths = places.iter().chain(&shared.lib_path).map(named).collect::<Result<_>>()?;
     let plan = Plan {
         paths,
         listed: listed.into_iter().map(|path| place.listed(path)).collect(),

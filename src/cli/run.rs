@@ -3,7 +3,7 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, out, views};
+use super::{Cli, Command, Shared, archive, out, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
 use crate::judge::{Levels, Sonames, Verdict, judge};
@@ -24,6 +24,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Check { paths }) => check(&cli.shared, &paths),
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
+        Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
         Some(Command::Explain { rule }) => {
             let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
             if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {

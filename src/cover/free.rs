@@ -87,6 +87,11 @@ impl<'q> Run<'q> {
 
     fn ask_roots(&mut self) {
         let question = self.question;
+        let all = question.archives.iter().filter(|_| question.all_members);
+        for member in all.flat_map(|archive| question.library.members_of(*archive)) {
+            self.enter(member);
+            self.out.needed.push(Needed { member, symbol: Box::default(), by: By::Asked });
+        }
         for name in question.symbols {
             self.ask(name, By::Asked);
         }
@@ -187,13 +192,19 @@ impl<'q> Run<'q> {
     }
 
     fn take(&mut self, member: MemberId, name: NameId, by: By) {
+        let symbol = self.question.library.text(name).into();
+        self.out.needed.push(Needed { member, symbol, by });
+        self.enter(member);
+    }
+
+    /// Follows what a member refers to.
+    fn enter(&mut self, member: MemberId) {
         let library = self.question.library;
         self.taken[member.index()] = true;
         self.used[library.archive_of(member).index()] = true;
         if library.member(member).is_opaque() {
             self.out.opaque.push(member);
         }
-        self.out.needed.push(Needed { member, symbol: library.text(name).into(), by });
         for (name, symbol) in library.symbols(member) {
             if symbol.kind == SymbolKind::Undefined && !self.asked[name.index()] {
                 self.queue.push_back((name, By::Member(member)));

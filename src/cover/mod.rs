@@ -46,6 +46,8 @@ pub struct Question<'a> {
     pub roots: &'a [Root],
     /// Names that are asked for by themselves.
     pub symbols: &'a [Box<[u8]>],
+    /// Every member of the archives that are linked anyway is taken.
+    pub all_members: bool,
     /// The archives that are linked anyway, in order.
     pub archives: &'a [ArchiveId],
     /// The archives that may be added, in order.
@@ -85,7 +87,7 @@ pub enum By {
 pub struct Needed {
     /// The member.
     pub member: MemberId,
-    /// The symbol for which it was taken.
+    /// The symbol for which it was taken; empty where every member is.
     pub symbol: Box<[u8]>,
     /// Who referred to the symbol first.
     pub by: By,

@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod elf;
+pub mod script;
 pub mod second;
 
 use crate::tree::Handle;
