@@ -1,6 +1,7 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
+use crate::fix::propose::Request;
 use crate::policy::Policy;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub struct Plan {
     pub cpu_stated: bool,
     /// What policies say.
     pub policy: Arc<Policy>,
+    /// What fixes are looked for, if any are.
+    pub fix: Option<Arc<Request>>,
     /// How many threads work.
     pub threads: usize,
 }
@@ -88,6 +91,7 @@ impl Plan {
             cpu: Cpu::BASELINE,
             cpu_stated: false,
             policy: Arc::default(),
+            fix: None,
             threads: 1,
         }
     }

@@ -1,10 +1,12 @@
 //! The pipeline: walk, read, resolve, bind, blame. The only loops over missing facts are here: a
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
+mod again;
 pub(crate) mod archives;
 mod binding;
 mod linked;
 
+pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
 pub use linked::Libraries;
 
@@ -13,13 +15,13 @@ use crate::blame::{self, Blame, Source};
 use crate::cover::Library;
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
-use crate::facts::{Corpus, CrossCheck, View};
+use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::{BadInterps, Closures, Resolving};
+use crate::resolve::roots::{BadInterps, Closures, Resolving, Start};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
@@ -151,16 +153,18 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     clock.lap("collect");
 
     let mut resolver = Resolver::default();
-    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names);
+    let none = Edits::default();
+    let starts = names.starts(plan, &corpus);
+    let closures = resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, starts);
     clock.lap("resolve");
 
-    let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
+    let bindings = bind(plan, &mut corpus, &none, &mut collector, &resolver, &closures);
     clock.lap("bind");
 
-    let unbound = blame::unbound_names(source(&corpus, &resolver, &closures, &bindings));
+    let unbound = blame::unbound_names(source(&corpus, &none, &resolver, &closures, &bindings));
     let archives = collector.archive_definitions(&mut corpus, &unbound);
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
+    let blame = blame::blame(source(&corpus, &none, &resolver, &closures, &bindings), &providers);
     clock.lap("blame");
 
     let library =
@@ -196,11 +200,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 
 fn source<'a>(
     corpus: &'a Corpus,
+    edits: &'a Edits,
     resolver: &'a Resolver,
     closures: &'a Closures,
     bindings: &'a [RootBinding],
 ) -> Source<'a> {
-    Source { view: View::new(corpus), strings: &resolver.strings, closures, bindings }
+    Source { view: View::edited(corpus, edits), strings: &resolver.strings, closures, bindings }
 }
 
 fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {
@@ -244,17 +249,18 @@ fn count_partial(corpus: &Corpus, totals: &mut Totals) {
 fn resolve(
     plan: &Plan,
     corpus: &mut Corpus,
+    edits: &Edits,
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
-    names: &Names,
+    (given, walked): (Vec<Start>, Vec<Start>),
 ) -> Closures {
-    let (given, walked) = names.starts(plan, corpus);
-    let mut resolving = Resolving::new(View::new(corpus), plan, given, walked);
+    let mut resolving = Resolving::new(View::edited(corpus, edits), plan, given, walked);
     let mut bad_interps = BadInterps::default();
     loop {
-        let needs = resolving.step(resolver, View::new(corpus), plan, &mut bad_interps);
+        let view = View::edited(corpus, edits);
+        let needs = resolving.step(resolver, view, plan, &mut bad_interps);
         if needs.is_empty() {
-            return resolving.finish(resolver, View::new(corpus), plan, &bad_interps);
+            return resolving.finish(resolver, view, plan, &bad_interps);
         }
         collector.answer(corpus, needs);
     }

@@ -3,6 +3,7 @@
 
 mod archive;
 pub mod exit;
+mod fix;
 mod out;
 mod place;
 mod plan;
@@ -91,6 +92,8 @@ pub enum Command {
     },
     /// Show which members of static archives are needed, for which symbol, and what stays undefined
     Archive(ArchiveOptions),
+    /// Write what would make findings go away: lists of archives, scripts, flags, waivers
+    Fix(FixOptions),
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
@@ -125,6 +128,26 @@ pub struct ArchiveOptions {
     /// Write how many members of each archive were taken, as lld does
     #[arg(long, value_name = "FILE", requires = "order")]
     pub archive_stats: Option<PathBuf>,
+}
+
+/// What `fix` is asked.
+#[derive(Args, Debug)]
+pub struct FixOptions {
+    /// Directories and files to audit
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What to write: cmake-deps, mri, ldflags, policy-waivers; to stdout unless -o NAME=FILE says where
+    #[arg(long, value_name = "NAME")]
+    pub emit: Vec<String>,
+    /// The archive that is merged from others, if it cannot be told from what --lib-path holds
+    #[arg(long, value_name = "FILE")]
+    pub archive: Option<PathBuf>,
+    /// The list of the archives it is merged from
+    #[arg(long, value_name = "FILE")]
+    pub deps_list: Option<PathBuf>,
+    /// Names that nothing needs leave the list
+    #[arg(long, requires = "deps_list")]
+    pub minimal: bool,
 }
 
 /// When something is on.

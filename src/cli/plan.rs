@@ -99,6 +99,7 @@ pub(super) fn prepare_with(
         cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
         policy: Arc::default(),
+        fix: None,
         threads: threads(shared),
     };
     let on_terminal = std::io::stdout().is_terminal();
@@ -154,15 +155,25 @@ pub(super) fn sinks<O: Named>(
     command: &str,
     outputs: &'static [O],
 ) -> Result<Sinks<O>> {
+    sinks_of(&shared.format, &shared.output, command, outputs)
+}
+
+/// The same for a format and pairs of a name and a file.
+pub(super) fn sinks_of<O: Named>(
+    format: &str,
+    pairs: &[String],
+    command: &str,
+    outputs: &'static [O],
+) -> Result<Sinks<O>> {
     let find = |name: &str| {
         outputs.iter().find(|output| output.name() == name).with_context(|| {
             let names: Vec<&str> = outputs.iter().map(Named::name).collect();
             format!("`{command}` has no output `{name}`; there are {}", names.join(", "))
         })
     };
-    let stdout = find(&shared.format)?;
+    let stdout = find(format)?;
     let mut files = Vec::new();
-    for pair in &shared.output {
+    for pair in pairs {
         let Some((name, file)) = pair.split_once('=') else {
             bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
         };

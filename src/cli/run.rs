@@ -3,9 +3,10 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, archive, out, views};
+use super::{Cli, Command, Shared, archive, fix, out, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
+use crate::fix::propose::{Proposal, propose};
 use crate::judge::{Levels, Sonames, Verdict, judge};
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
@@ -25,6 +26,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
         Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
+        Some(Command::Fix(options)) => fix::fix(&cli.shared, &options),
         Some(Command::Explain { rule }) => {
             let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
             if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
@@ -43,6 +45,8 @@ pub(super) struct Run {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) verdict: Verdict,
+    /// What would make findings go away, if the plan asks for it.
+    pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
 impl Run {
@@ -53,12 +57,15 @@ impl Run {
         let mut audit = audit::audit(&plan, tree, input);
         audit.timings.insert(0, ("walk and read", walked));
         let judging = Instant::now();
-        let findings = rules::check(&mut audit, &plan);
+        let mut findings = rules::check(&mut audit, &plan);
+        let request = plan.fix.clone();
+        let proposal =
+            request.map(|request| propose(&mut audit, &plan, tree, &request, &mut findings));
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
         let verdict = judge(findings, levels, &Sonames::new(files));
         audit.timings.push(("rules", judging.elapsed()));
-        Self { plan, audit, verdict }
+        Self { plan, audit, verdict, proposal }
     }
 
     pub(super) fn report(&self) -> Report<'_> {

@@ -11,7 +11,7 @@ pub mod providers;
 mod view;
 
 pub use corpus::{Corpus, Place};
-pub use view::View;
+pub use view::{Edits, View};
 
 use crate::format::Defect;
 use crate::format::archive::Archive;

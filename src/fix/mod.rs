@@ -7,6 +7,11 @@
 
 pub mod emit;
 pub mod list;
+pub mod merge;
+pub mod propose;
+pub mod prove;
+pub mod solve;
+pub mod summary;
 
 use std::path::Path;
 use std::sync::Arc;

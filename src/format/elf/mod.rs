@@ -5,6 +5,7 @@
 //! `read` makes an [`Object`]; `facts::collect` calls it.
 
 mod dynamic;
+pub mod edit;
 mod got;
 pub mod hash;
 mod hash_table;
