@@ -2,7 +2,7 @@
 //! sees it. It holds no facts of the audited files.
 
 use crate::fix::propose::Request;
-use crate::policy::Policy;
+use crate::policy::{Pattern, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +24,15 @@ pub enum LoaderRules {
     Guix,
 }
 
+/// A program that loads shared objects with dlopen.
+#[derive(Clone, Debug)]
+pub struct HostFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Over paths below the prefix: what it loads. Without it, what nothing else needs.
+    pub plugins: Option<Pattern>,
+}
+
 /// What runs decide for the stages.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -33,6 +42,8 @@ pub struct Plan {
     pub listed: Vec<PathBuf>,
     /// `--lib-path`: more places to look for providers when a fix is proposed.
     pub lib_paths: Vec<PathBuf>,
+    /// `--host`: programs that load shared objects with dlopen.
+    pub hosts: Vec<HostFile>,
     /// Whose rules are followed, if that is not read from PT_INTERP and the libc beside it.
     pub loader: Option<LoaderRules>,
     /// Resolve as the system loader's `ldd` would, instead of as PT_INTERP would.
@@ -76,6 +87,7 @@ impl Plan {
             paths,
             listed: Vec::new(),
             lib_paths: Vec::new(),
+            hosts: Vec::new(),
             loader: None,
             as_ldd: false,
             every_file_is_root: false,

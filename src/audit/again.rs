@@ -2,10 +2,10 @@
 //! The same code runs on a [`View`](crate::facts::View) with edits; only the roots that load a
 //! changed object are looked at. `fix::prove` is the caller.
 
-use super::{Audit, binding, resolve, source};
+use super::{Audit, binding, hosts, resolve, source};
 use crate::blame;
 use crate::facts::collect::Collector;
-use crate::facts::{Edits, Need};
+use crate::facts::{Edits, Need, View};
 use crate::id::{FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::resolver::Resolver;
@@ -50,22 +50,26 @@ impl Audit {
 
     /// What goes wrong under all roots that load an edited object, with the edits.
     pub fn again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> BTreeSet<Fault> {
-        let starts: Vec<Start> = self
-            .roots_with(edits)
-            .map(|root| {
-                let root = &self.closures.roots[root].root;
-                let path = self.resolver.strings.text(root.path).to_vec();
-                Start { file: root.file, path }
-            })
-            .collect();
+        let roots = self.roots_with(edits).map(|root| {
+            let root = &self.closures.roots[root].root;
+            let path = self.resolver.strings.text(root.path).to_vec();
+            (root.host.is_none(), Start { file: root.file, path })
+        });
+        // What a program opens is a plugin again; anything else starts by itself.
+        let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
+        let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
+        let starts: (Vec<Start>, Vec<Start>) = (only(given), only(walked));
         let plan = Plan { facts: false, ..plan.clone() };
         let mut collector = Collector::new(tree, plan.wants());
         let mut resolver = Resolver::default();
         let corpus = &mut self.corpus;
-        let starts = (starts, Vec::new());
+        let found = hosts(&plan, corpus, &mut collector, &self.prefixes);
+        let starts = (starts, found);
         let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
         let bindings = binding::bind(&plan, corpus, edits, &mut collector, &resolver, &closures);
-        let source = source(corpus, edits, &resolver, &closures, &bindings);
+        let view = View::edited(corpus, edits);
+        let found = (&resolver, &closures, &bindings[..]);
+        let source = source(&plan, &self.prefixes, view, found);
         Self::faults(&blame::blame(source, &self.providers))
     }
 

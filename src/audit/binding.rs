@@ -29,6 +29,7 @@ pub(super) fn bind(
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
     let own = bind_own(plan, corpus, edits, collector, (closures, &lone), resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
+    let hosts = hosts(closures);
     loop {
         let shared = Shared {
             view: View::edited(corpus, edits),
@@ -37,13 +38,19 @@ pub(super) fn bind(
             lone: &lone,
             bindings: plan.facts,
             started: !plan.as_ldd,
+            unique: None,
         };
-        let todo: Vec<RootId> =
-            closures.roots.ids().filter(|root| done[root.index()].is_none()).collect();
+        // Bindings of a plugin depend on what its host has bound.
+        let waits = |host: &RootId| plan.facts && done[host.index()].is_none();
+        let open =
+            |root: &RootId| done[root.index()].is_none() && !hosts.get(root).is_some_and(waits);
+        let todo: Vec<RootId> = closures.roots.ids().filter(open).collect();
         let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
             .par_iter()
             .map_init(Worker::default, |worker, root| {
                 let closure = &closures.roots[*root];
+                let host = hosts.get(root).and_then(|host| done[host.index()].as_ref());
+                let shared = Shared { unique: host.map(|host| &host.unique), ..shared };
                 match resolver.loaders.get(closure.root.loader).family {
                     Family::Glibc => root::bind(closure, shared, release(closure), worker),
                     Family::Musl(release) => {
@@ -59,11 +66,22 @@ pub(super) fn bind(
                 Err(missing) => needs.extend(missing),
             }
         }
-        if needs.is_empty() {
+        if needs.is_empty() && done.iter().all(Option::is_some) {
             return done.into_iter().flatten().collect();
         }
         collector.answer(corpus, needs);
     }
+}
+
+/// The root that is the host of each plugin's.
+fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
+    let roots = || closures.roots.entries();
+    let alone = roots().filter(|(_, closure)| closure.root.host.is_none());
+    let programs: FastMap<FileId, RootId> =
+        alone.map(|(root, closure)| (closure.root.file, root)).collect();
+    roots()
+        .filter_map(|(root, closure)| Some((root, *programs.get(&closure.root.host?)?)))
+        .collect()
 }
 
 /// What binding came to for a few names, by root, and members of archives at hand that define them.
@@ -121,7 +139,7 @@ pub fn bind_names(
 /// The closure of each file as a root of its own.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
-    for closure in &closures.roots {
+    for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {
         lone.entry(closure.root.file).or_insert(closure);
     }
     for (_, closure) in closures.lone_in_order() {

@@ -19,6 +19,7 @@ use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
+use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving, Start};
@@ -155,16 +156,19 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let mut resolver = Resolver::default();
     let none = Edits::default();
     let starts = names.starts(plan, &corpus);
-    let closures = resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, starts);
+    let found = hosts(plan, &mut corpus, &mut collector, &prefixes);
+    let closures =
+        resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, (starts, found));
     clock.lap("resolve");
 
     let bindings = bind(plan, &mut corpus, &none, &mut collector, &resolver, &closures);
     clock.lap("bind");
 
-    let unbound = blame::unbound_names(source(&corpus, &none, &resolver, &closures, &bindings));
+    let found = (&resolver, &closures, &bindings[..]);
+    let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
     let archives = collector.archive_definitions(&mut corpus, &unbound);
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(&corpus, &none, &resolver, &closures, &bindings), &providers);
+    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &providers);
     clock.lap("blame");
 
     let library =
@@ -199,13 +203,13 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 }
 
 fn source<'a>(
-    corpus: &'a Corpus,
-    edits: &'a Edits,
-    resolver: &'a Resolver,
-    closures: &'a Closures,
-    bindings: &'a [RootBinding],
+    plan: &'a Plan,
+    prefixes: &'a Prefixes,
+    view: View<'a>,
+    (resolver, closures, bindings): (&'a Resolver, &'a Closures, &'a [RootBinding]),
 ) -> Source<'a> {
-    Source { view: View::edited(corpus, edits), strings: &resolver.strings, closures, bindings }
+    let (strings, hosts) = (&resolver.strings, &plan.policy.hosts);
+    Source { view, strings, closures, bindings, prefixes, hosts }
 }
 
 fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {
@@ -246,15 +250,29 @@ fn count_partial(corpus: &Corpus, totals: &mut Totals) {
     }
 }
 
+fn hosts(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    prefixes: &Prefixes,
+) -> Hosts {
+    loop {
+        match Hosts::find(plan, corpus, prefixes) {
+            Ok(hosts) => return hosts,
+            Err(needs) => collector.answer(corpus, needs),
+        }
+    }
+}
+
 fn resolve(
     plan: &Plan,
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
-    (given, walked): (Vec<Start>, Vec<Start>),
+    ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
 ) -> Closures {
-    let mut resolving = Resolving::new(View::edited(corpus, edits), plan, given, walked);
+    let mut resolving = Resolving::new(View::edited(corpus, edits), plan, hosts, given, walked);
     let mut bad_interps = BadInterps::default();
     loop {
         let view = View::edited(corpus, edits);

@@ -79,7 +79,8 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
 /// Finds every mistake in what was typed about outputs.
 fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
     let emitter = |name: &str| EMITTERS.iter().find(|emitter| emitter.name == name);
-    let is_emitter = |pair: &&String| pair.split_once('=').is_some_and(|(n, _)| emitter(n).is_some());
+    let is_emitter =
+        |pair: &&String| pair.split_once('=').is_some_and(|(n, _)| emitter(n).is_some());
     let (ours, theirs): (Vec<String>, Vec<String>) =
         shared.output.iter().cloned().partition(|pair| is_emitter(&pair));
     let reports = sinks_of(&shared.format, &theirs, "fix", OUTPUTS)?;
@@ -96,7 +97,9 @@ fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
             continue;
         }
         if emitted.replace(found).is_some_and(|other| other.name != found.name) {
-            bail!("only one emitter can write to stdout; name a file for the others with -o NAME=FILE");
+            bail!(
+                "only one emitter can write to stdout; name a file for the others with -o NAME=FILE"
+            );
         }
     }
     if let Some(emitter) = emitted.filter(|_| shared.format != "human") {

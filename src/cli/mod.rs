@@ -4,9 +4,11 @@
 mod archive;
 pub mod exit;
 mod fix;
+mod hosts;
 mod out;
 mod place;
 mod plan;
+mod policy;
 mod progress;
 pub mod run;
 mod scripts;
@@ -94,6 +96,12 @@ pub enum Command {
     Archive(ArchiveOptions),
     /// Write what would make findings go away: lists of archives, scripts, flags, waivers
     Fix(FixOptions),
+    /// Check, show and begin policies
+    Policy {
+        /// What to do with them
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
@@ -148,6 +156,31 @@ pub struct FixOptions {
     /// Names that nothing needs leave the list
     #[arg(long, requires = "deps_list")]
     pub minimal: bool,
+}
+
+/// Commands of `policy`.
+#[derive(Subcommand, Debug)]
+pub enum PolicyCommand {
+    /// Say what is wrong with policies, and which rules they name that are not built yet
+    Check {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Show what policies come to when they are merged, and where each entry came from
+    Show {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Write a policy to begin with, in which everything is a comment
+    Init {
+        /// The file, which must not be there yet
+        #[arg(value_name = "FILE", default_value = policy::FOUND)]
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of policy files, from which editors complete
+    Schema,
 }
 
 /// When something is on.
@@ -212,6 +245,15 @@ pub struct Shared {
     /// Look for providers here too when a fix is proposed; never changes resolution
     #[arg(long, global = true, value_name = "DIR")]
     pub lib_path: Vec<PathBuf>,
+    /// Shared objects that match GLOB (else: that nothing else needs) are loaded by this program
+    #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd")]
+    pub host: Vec<OsString>,
+    /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
+    #[arg(long, global = true, value_name = "FILE|NAME")]
+    pub policy: Vec<OsString>,
+    /// Do not look for linkaudit.toml in the current directory
+    #[arg(long, global = true)]
+    pub isolated: bool,
     /// Do not report findings of this rule or group
     #[arg(short = 'A', long, global = true, value_name = "RULE|GROUP")]
     pub allow: Vec<String>,

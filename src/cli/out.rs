@@ -48,3 +48,13 @@ pub(super) fn file(
     }
     written
 }
+
+/// Lets `render` write to a file that is not there yet.
+pub(super) fn new_file(
+    path: &Path,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create_new(path)?);
+    render(&mut out)?;
+    out.flush()
+}

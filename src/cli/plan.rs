@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::place::Place;
-use super::{Loader, Shared, Switch};
+use super::{Loader, Shared, Switch, hosts, policy};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
@@ -14,7 +14,6 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// More threads than this gain nothing on any file system.
 const MOST_THREADS: usize = 64;
@@ -64,6 +63,7 @@ pub(super) fn prepare_with(
     if paths.is_empty() && shared.files_from.is_none() {
         bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
     }
+    let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
     let tree = place.tree()?;
     let named = |path: &PathBuf| -> Result<PathBuf> {
         let named = place.named(path)?;
@@ -75,6 +75,7 @@ pub(super) fn prepare_with(
     };
     let paths = paths.iter().map(named).collect::<Result<_>>()?;
     let lib_paths = places.iter().chain(&shared.lib_path).map(named).collect::<Result<_>>()?;
+    let hosts = hosts::read(&shared.host, &place, &tree)?;
     let plan = Plan {
         paths,
         listed: listed.into_iter().map(|path| place.listed(path)).collect(),
@@ -98,22 +99,15 @@ pub(super) fn prepare_with(
         cwd_stated: shared.cwd.is_some(),
         cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
-        policy: Arc::default(),
+        policy,
+        hosts,
         fix: None,
         threads: threads(shared),
     };
+    let levels = Levels::new(&plan.policy);
     let on_terminal = std::io::stdout().is_terminal();
-    let color = match shared.color {
-        Switch::Always => true,
-        Switch::Never => false,
-        Switch::Auto => {
-            on_terminal
-                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-                && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-        }
-    };
     let style = Style {
-        color,
+        color: colored(shared, on_terminal),
         verbose: shared.verbose,
         quiet: shared.quiet,
         width: on_terminal.then(columns).flatten(),
@@ -123,7 +117,20 @@ pub(super) fn prepare_with(
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    Ok(Prepared { plan, tree, levels: levels(shared)?, style, progress })
+    Ok(Prepared { plan, tree, levels, style, progress })
+}
+
+/// True if what goes to a terminal, or elsewhere, is coloured.
+pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
+    match shared.color {
+        Switch::Always => true,
+        Switch::Never => false,
+        Switch::Auto => {
+            on_terminal
+                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        }
+    }
 }
 
 fn bytes(text: Option<&OsStr>) -> Vec<u8> {
@@ -180,15 +187,6 @@ pub(super) fn sinks_of<O: Named>(
         files.push((find(name)?, PathBuf::from(file)));
     }
     Ok(Sinks { stdout, files })
-}
-
-fn levels(shared: &Shared) -> Result<Levels> {
-    for (name, _) in &shared.levels {
-        if !Levels::knows(name) {
-            bail!("`{name}` is no rule and no group; `linkaudit explain` lists them");
-        }
-    }
-    Ok(Levels { settings: shared.levels.clone() })
 }
 
 fn threads(shared: &Shared) -> usize {

@@ -3,7 +3,7 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, archive, fix, out, views};
+use super::{Cli, Command, Shared, archive, fix, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
 use crate::fix::propose::{Proposal, propose};
@@ -27,17 +27,27 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
         Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
         Some(Command::Fix(options)) => fix::fix(&cli.shared, &options),
+        Some(Command::Policy { command }) => {
+            only_human(&cli.shared, "policy")?;
+            policy::run(&cli.shared, &command)
+        }
         Some(Command::Explain { rule }) => {
-            let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
-            if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
-                bail!("`explain` has no output `{name}`; there is human");
-            }
+            only_human(&cli.shared, "explain")?;
             match rule {
                 Some(rule) => explain(&rule),
                 None => explain_all(),
             }
         }
     }
+}
+
+/// A command that writes for people refuses other outputs.
+fn only_human(shared: &Shared, command: &str) -> Result<()> {
+    let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
+    if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {
+        bail!("`{command}` has no output `{name}`; there is human");
+    }
+    Ok(())
 }
 
 /// One audit with its judged findings.

@@ -7,6 +7,7 @@ mod answer;
 pub mod collect;
 mod corpus;
 mod members;
+pub mod plugins;
 pub mod providers;
 mod view;
 

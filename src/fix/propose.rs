@@ -100,7 +100,8 @@ pub fn propose(
 /// Findings about the list itself go away with the same fix.
 fn share(findings: &mut Findings) {
     let fixes: Vec<Fix> = findings.iter().flat_map(|finding| finding.fix.clone()).collect();
-    let open = |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == "deps-list-drift";
+    let open =
+        |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == "deps-list-drift";
     for finding in findings.iter_mut().filter(open) {
         let same = fixes.iter().find(|fix| {
             fix.intent == Intent::AddToList && fix.entry.is_some() && fix.entry == finding.detail
@@ -130,7 +131,9 @@ fn find_merged(audit: &Audit, request: &Request) -> Result<Option<ArchiveId>, St
         _ if !request.must_find => Ok(None),
         [] => {
             let what = match &request.list {
-                Some((path, _)) => format!("holds members of archives that {} lists", show_path(path)),
+                Some((path, _)) => {
+                    format!("holds members of archives that {} lists", show_path(path))
+                }
                 None => "is merged from others".to_owned(),
             };
             Err(format!("no archive at hand {what}; name it with --archive FILE"))
@@ -239,7 +242,13 @@ impl Context<'_> {
                 entry: Some(place.name.clone().unwrap_or_else(path)),
                 proof,
             },
-            None => Fix { intent: Intent::LinkArchive, list: None, set: None, entry: Some(path()), proof },
+            None => Fix {
+                intent: Intent::LinkArchive,
+                list: None,
+                set: None,
+                entry: Some(path()),
+                proof,
+            },
         }
     }
 

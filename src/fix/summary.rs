@@ -22,7 +22,11 @@ pub fn write(proposal: &Proposal, verdict: &Verdict, out: &mut dyn Write) -> io:
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let who = if named.is_empty() { String::new() } else { format!("; referenced by {}{more}", named.join(", ")) };
+        let who = if named.is_empty() {
+            String::new()
+        } else {
+            format!("; referenced by {}{more}", named.join(", "))
+        };
         writeln!(out, "no candidate defines {}{who}", show(name))?;
     }
     let with: Vec<&[Fix]> = verdict
@@ -79,7 +83,11 @@ fn changes(remedy: &Remedy, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     for archive in &change.unlisted {
-        writeln!(out, "{} is needed, and its name cannot be written in a list", show_path(archive))?;
+        writeln!(
+            out,
+            "{} is needed, and its name cannot be written in a list",
+            show_path(archive)
+        )?;
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     let head = Head {
         schema: SCHEMA,
         tool: Tool { name: "linkaudit", version: env!("CARGO_PKG_VERSION") },
-        policies: [],
+        policies: report.plan.policy.sources.iter().map(|name| &**name).collect(),
         complete: report.verdict.complete,
         totals: Totals::new(report),
     };
@@ -87,7 +87,7 @@ fn to_vec(items: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 struct Head<'a> {
     schema: &'static str,
     tool: Tool,
-    policies: [(); 0],
+    policies: Vec<&'a str>,
     complete: bool,
     totals: Totals<'a>,
 }
@@ -135,11 +135,15 @@ struct Totals<'a> {
     code_objects: usize,
     explained: usize,
     assumed: usize,
+    assumed_by_host: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Totals<'a> {
     fn new(report: &Report<'a>) -> Self {
         let totals = &report.audit.totals;
+        let hosts = report.audit.blame.assumed.iter();
+        let assumed_by_host: BTreeMap<_, _> =
+            hosts.map(|host| (&*host.host, host.references)).collect();
         Self {
             entries: totals.entries(),
             elf: totals.elf,
@@ -152,7 +156,8 @@ impl<'a> Totals<'a> {
             roots: report.audit.closures.roots.len(),
             code_objects: 0,
             explained: report.audit.blame.explained - report.verdict.assumed,
-            assumed: report.verdict.assumed,
+            assumed: report.verdict.assumed + assumed_by_host.values().sum::<usize>(),
+            assumed_by_host,
         }
     }
 }
