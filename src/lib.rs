@@ -16,6 +16,7 @@ pub mod blame;
 pub mod cli;
 pub mod cover;
 pub mod demangle;
+pub mod demo;
 pub mod facts;
 pub mod finding;
 pub mod fix;

@@ -1,6 +1,7 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
+use crate::fix::merge::MergedFrom;
 use crate::fix::propose::Request;
 use crate::policy::{Pattern, Policy};
 use std::path::PathBuf;
@@ -74,6 +75,8 @@ pub struct Plan {
     pub cpu_stated: bool,
     /// What policies say.
     pub policy: Arc<Policy>,
+    /// Archives that are merged from others, with their lists.
+    pub lists: Arc<Vec<MergedFrom>>,
     /// What fixes are looked for, if any are.
     pub fix: Option<Arc<Request>>,
     /// How many threads work.
@@ -103,6 +106,7 @@ impl Plan {
             cpu: Cpu::BASELINE,
             cpu_stated: false,
             policy: Arc::default(),
+            lists: Arc::default(),
             fix: None,
             threads: 1,
         }

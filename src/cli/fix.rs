@@ -5,23 +5,20 @@ use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{FixOptions, Shared, out};
+use super::{FixOptions, Shared, lists, out};
 use crate::fix::emit::{EMITTERS, Emission, Emitter};
-use crate::fix::list::DepsList;
+use crate::fix::merge::{MergedFrom, Which};
 use crate::fix::propose::{Proposal, Request};
 use crate::fix::summary;
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output};
 use crate::text::{show, show_path};
-use crate::tree::{DiskTree, Opened, Tree};
+use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Lists larger than this are no lists.
-const MOST_LIST: u64 = 16 << 20;
 
 /// Where everything goes.
 struct Sinks {
@@ -38,26 +35,32 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     let sinks = sinks(shared, options)?;
     let all = || sinks.emitted.iter().chain(sinks.emitters.iter().map(|(emitter, _)| emitter));
     let list = match &options.deps_list {
-        Some(file) => Some((file.clone(), read_list(file)?)),
+        Some(file) => Some((file, lists::read(file).map_err(anyhow::Error::msg)?)),
         None => None,
     };
-    if let Some(emitter) = all().find(|emitter| emitter.needs_list && list.is_none()) {
-        bail!("{} regenerates a list: name it with --deps-list FILE", emitter.name);
-    }
     let places: Vec<PathBuf> = options.archive.iter().cloned().collect();
     let prepared = prepare_with(shared, &options.paths, &places)?;
     prepared.say_what_is_assumed(shared);
-    let request = Request {
-        archive: options.archive.as_ref().and_then(|_| prepared.plan.lib_paths.first().cloned()),
-        must_find: list.is_some() || all().any(|emitter| emitter.needs_archive),
-        list,
-        from: Vec::new(),
-        minimal: options.minimal,
+    let archive = options.archive.as_ref().and_then(|_| prepared.plan.lib_paths.first().cloned());
+    // A list that is named counts alone.
+    let lists = match list {
+        None => Arc::clone(&prepared.plan.lists),
+        Some((path, list)) => {
+            let which = archive.clone().map_or(Which::Found, Which::File);
+            let from = prepared.plan.policy.archives.iter().flat_map(|entry| entry.from.clone());
+            let (path, list, from) = (path.clone(), Ok(list), from.collect());
+            Arc::new(vec![MergedFrom { which, path, list, from }])
+        }
     };
+    if let Some(emitter) = all().find(|emitter| emitter.needs_list && lists.is_empty()) {
+        bail!("{} regenerates a list: name it with --deps-list FILE", emitter.name);
+    }
+    let must_find = options.deps_list.is_some() || all().any(|emitter| emitter.needs_archive);
+    let request = Request { archive, must_find, minimal: options.minimal };
     let plan = Plan {
         facts: false,
-        definitions: true,
         members: true,
+        lists,
         fix: Some(Arc::new(request)),
         ..prepared.plan.clone()
     };
@@ -107,23 +110,6 @@ fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
         bail!("--format {format} and --emit {name} both write to stdout; use -o {name}=FILE");
     }
     Ok(Sinks { emitted, report: reports.stdout, emitters, reports: reports.files })
-}
-
-/// Reads a list of archives. Its sets are judged when it is known which of them matter.
-fn read_list(file: &Path) -> Result<DepsList> {
-    let shown = show_path(file);
-    let handle = match DiskTree::new().open(file) {
-        Ok(Opened::File(handle)) => handle,
-        Ok(_) => bail!("{shown} is no file"),
-        Err(errno) => bail!("{shown}: {}", crate::tree::walk::describe(errno)),
-    };
-    if handle.stat().len > MOST_LIST {
-        bail!("{shown} is too large for a list of archives");
-    }
-    let len = usize::try_from(handle.stat().len).unwrap_or(0);
-    let text = handle.read_new(len, 0).with_context(|| format!("{shown} cannot be read"))?;
-    DepsList::parse(text)
-        .map_err(|trouble| anyhow::anyhow!("{shown}:{}: {}", trouble.line, trouble.reason))
 }
 
 /// Nothing that is audited is ever changed, and nothing is put beside it: a fix is written elsewhere.

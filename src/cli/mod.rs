@@ -2,9 +2,11 @@
 //! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
 
 mod archive;
+mod demo;
 pub mod exit;
 mod fix;
 mod hosts;
+mod lists;
 mod out;
 mod place;
 mod plan;
@@ -101,6 +103,12 @@ pub enum Command {
         /// What to do with them
         #[command(subcommand)]
         command: PolicyCommand,
+    },
+    /// Write the case this tool was made for, in miniature, and audit it
+    Demo {
+        /// A directory that is not there yet
+        #[arg(value_name = "DIR")]
+        dir: Option<PathBuf>,
     },
     /// Show the page of a rule, or the table of all rules
     Explain {

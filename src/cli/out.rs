@@ -58,3 +58,13 @@ pub(super) fn new_file(
     render(&mut out)?;
     out.flush()
 }
+
+/// Makes a directory that must not be there yet.
+pub(super) fn new_directory(path: &Path) -> io::Result<()> {
+    std::fs::create_dir(path)
+}
+
+/// Makes a directory and those above it.
+pub(super) fn directories(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
+}

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::place::Place;
-use super::{Loader, Shared, Switch, hosts, policy};
+use super::{Loader, Shared, Switch, hosts, lists, policy};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
@@ -14,6 +14,7 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// More threads than this gain nothing on any file system.
 const MOST_THREADS: usize = 64;
@@ -74,7 +75,10 @@ pub(super) fn prepare_with(
         Ok(named)
     };
     let paths = paths.iter().map(named).collect::<Result<_>>()?;
-    let lib_paths = places.iter().chain(&shared.lib_path).map(named).collect::<Result<_>>()?;
+    let typed = places.iter().chain(&shared.lib_path).map(named);
+    let lib_paths =
+        typed.chain(lists::places(&policy).into_iter().map(Ok)).collect::<Result<_>>()?;
+    let lists = lists::of_policy(&policy);
     let hosts = hosts::read(&shared.host, &place, &tree)?;
     let plan = Plan {
         paths,
@@ -91,7 +95,6 @@ pub(super) fn prepare_with(
         facts: shared.facts,
         cross_check: shared.cross_check,
         definitions: false,
-        members: false,
         reuse: !shared.no_reuse,
         ld_library_path: bytes(shared.ld_library_path.as_deref()),
         ld_preload: bytes(shared.ld_preload.as_deref()),
@@ -101,6 +104,8 @@ pub(super) fn prepare_with(
         cpu_stated: shared.cpu.is_some(),
         policy,
         hosts,
+        members: !lists.is_empty(),
+        lists: Arc::new(lists),
         fix: None,
         threads: threads(shared),
     };

@@ -3,7 +3,7 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, archive, fix, out, policy, views};
+use super::{Cli, Command, Shared, archive, demo, fix, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
 use crate::fix::propose::{Proposal, propose};
@@ -16,6 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs the command that was typed.
@@ -26,6 +27,10 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
         Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
+        Some(Command::Demo { dir }) => {
+            only_human(&cli.shared, "demo")?;
+            demo::demo(&cli.shared, dir.as_deref())
+        }
         Some(Command::Fix(options)) => fix::fix(&cli.shared, &options),
         Some(Command::Policy { command }) => {
             only_human(&cli.shared, "policy")?;
@@ -120,8 +125,10 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
+    let request = Some(Arc::default());
     let run = |every_file_is_root| {
-        Run::new(Plan { every_file_is_root, ..plan.clone() }, tree, levels, &progress)
+        let fix = request.clone();
+        Run::new(Plan { every_file_is_root, fix, ..plan.clone() }, tree, levels, &progress)
     };
     let main = run(every(stdout));
     let other = files.iter().any(|(output, _)| every(output) != every(stdout));

@@ -1,12 +1,91 @@
 //! Which archive is merged from others, and from which. Names of members say little: a member is
 //! known by the strong symbols it defines, of which there is one definition elsewhere, if any.
 
-use super::list::bare_name;
+use super::list::{DepsList, Set, bare_name};
+use crate::audit::Audit;
 use crate::cover::{Library, origin};
 use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, FastSet, Id as _, MemberId};
+use crate::policy::Pattern;
+use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Which archive is merged from a list.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// The one in this file.
+    File(PathBuf),
+    /// Those that a policy's pattern matches.
+    Policy(Pattern),
+    /// The only one that can be meant.
+    Found,
+}
+
+/// An archive that is merged from others, and the list of those.
+#[derive(Clone, Debug)]
+pub struct MergedFrom {
+    /// The archive.
+    pub which: Which,
+    /// The list's file as it was named.
+    pub path: PathBuf,
+    /// The list, or the sentence why it cannot be read.
+    pub list: Result<DepsList, String>,
+    /// Which set takes the archives of which directory.
+    pub from: Vec<(String, PathBuf)>,
+}
+
+impl MergedFrom {
+    /// The archives that are merged from this list, among those whose members were read.
+    pub fn archives(&self, audit: &Audit) -> Vec<ArchiveId> {
+        let library = &audit.library;
+        match &self.which {
+            Which::File(path) => {
+                let file = audit.corpus.file_at(path);
+                file.and_then(|file| library.archive(file)).into_iter().collect()
+            }
+            Which::Policy(pattern) => {
+                let is = |path: &Path| {
+                    let below = audit.prefixes.locate(path).path;
+                    [path, &below].iter().any(|path| pattern.matches(path.as_os_str().as_bytes()))
+                };
+                library.shelves().filter(|(_, s)| is(&s.path)).map(|(archive, _)| archive).collect()
+            }
+            Which::Found => {
+                let names: Option<BTreeSet<&[u8]>> =
+                    self.list.as_ref().ok().map(|list| list.names().collect());
+                names.map_or_else(Vec::new, |names| merged(library, Some(&names)))
+            }
+        }
+    }
+
+    /// The list less the sets that are no lists of archives; the error names a place in one that is
+    /// and cannot be read.
+    pub fn listed(&self, library: &Library) -> Result<DepsList, String> {
+        let mut list = self.list.clone()?;
+        let at_hand: BTreeSet<&[u8]> =
+            library.shelves().filter_map(|(archive, _)| listed_name(library, archive)).collect();
+        let matters = |set: &Set| {
+            self.from.iter().any(|(name, _)| name.as_bytes() == set.name)
+                || set.entries.iter().any(|entry| at_hand.contains(&*entry.name))
+        };
+        let any = list.sets().iter().any(matters);
+        for set in list.sets() {
+            if let Some(trouble) = set.trouble.as_ref().filter(|_| matters(set)) {
+                let (path, line, reason) = (show_path(&self.path), trouble.line, &trouble.reason);
+                return Err(format!("{path}:{line}: {reason}"));
+            }
+        }
+        list.retain(|set| {
+            set.trouble.is_none() && (matters(set) || !any || set.entries.is_empty())
+        });
+        if list.sets().is_empty() {
+            return Err(format!("{} holds no set of archive names", show_path(&self.path)));
+        }
+        Ok(list)
+    }
+}
 
 /// The bare name under which an archive would be listed.
 pub fn listed_name(library: &Library, archive: ArchiveId) -> Option<&[u8]> {

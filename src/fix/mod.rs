@@ -6,6 +6,7 @@
 //! together. Nothing here changes a file that is audited, and nothing here opens one.
 
 pub mod emit;
+pub mod known;
 pub mod list;
 pub mod merge;
 pub mod propose;

@@ -3,10 +3,10 @@
 
 use super::emit::{ListChange, Remedy};
 use super::list::{Change, DepsList, can_list};
-use super::merge::{listed_name, merged};
+use super::merge::{MergedFrom, listed_name, merged};
 use super::prove::{Shown, prove};
 use super::solve::{Part, Solution, solve};
-use super::{Fix, Intent, Proof};
+use super::{Fix, Intent, Proof, known};
 use crate::audit::Audit;
 use crate::finding::{Finding, Findings};
 use crate::id::{ArchiveId, FileId};
@@ -18,15 +18,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is known of the archive to repair.
+/// What fixes are looked for.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The merged archive, if it is named.
     pub archive: Option<PathBuf>,
-    /// Where its list was read, and the list.
-    pub list: Option<(PathBuf, DepsList)>,
-    /// Which set takes the archives of which directory.
-    pub from: Vec<(String, PathBuf)>,
     /// Names that nothing needs leave the list.
     pub minimal: bool,
     /// A merged archive must be found.
@@ -60,7 +56,11 @@ pub fn propose(
     request: &Request,
     findings: &mut Findings,
 ) -> Result<Proposal, String> {
-    let fat = find_merged(audit, request)?;
+    if audit.library.shelves().next().is_none() {
+        known::attach(plan, findings);
+        return if request.must_find { Err(none_at_hand(plan)) } else { Ok(Proposal::default()) };
+    }
+    let (fat, listed) = find_merged(audit, plan, request)?;
     let linked: Vec<ArchiveId> = fat.into_iter().collect();
     let candidates = candidates(audit, fat);
     let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
@@ -79,8 +79,8 @@ pub fn propose(
     let shown = prove(audit, plan, tree, &solutions);
     let add: BTreeSet<ArchiveId> = solutions.iter().flat_map(Solution::archives).collect();
     let places: BTreeMap<ArchiveId, Place> =
-        add.iter().map(|archive| (*archive, place(audit, request, *archive))).collect();
-    let context = Context { audit, request, places: &places, shown: &shown };
+        add.iter().map(|archive| (*archive, place(audit, listed.as_ref(), *archive))).collect();
+    let context = Context { audit, listed: listed.as_ref(), places: &places, shown: &shown };
     for finding in findings.iter_mut().filter(|finding| finding.rule == "undefined-symbol") {
         let file = audit.corpus.file_at(&finding.full_path());
         let solution = solutions.iter().find(|solution| Some(solution.file) == file);
@@ -92,8 +92,9 @@ pub fn propose(
         }
     }
     share(findings);
+    known::attach(plan, findings);
     out.members = solutions.iter().map(|s| added_members(audit, s, &linked)).sum();
-    out.remedy = remedy(audit, request, fat, &places);
+    out.remedy = remedy(audit, listed, fat, &places);
     Ok(out)
 }
 
@@ -115,31 +116,51 @@ fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> us
     solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
 }
 
-/// The merged archive: the one that was named, or the only one that can be meant.
-fn find_merged(audit: &Audit, request: &Request) -> Result<Option<ArchiveId>, String> {
+/// A list in use: the entry that names it, and what it lists.
+struct Listed<'a> {
+    entry: &'a MergedFrom,
+    list: DepsList,
+}
+
+/// The merged archive and its list: what was named, or the only ones that can be meant.
+fn find_merged<'a>(
+    audit: &Audit,
+    plan: &'a Plan,
+    request: &Request,
+) -> Result<(Option<ArchiveId>, Option<Listed<'a>>), String> {
     let library = &audit.library;
-    if let Some(path) = &request.archive {
-        let found = audit.corpus.file_at(path).and_then(|file| library.archive(file));
-        let shown = show_path(path);
-        return found.map(Some).ok_or_else(|| format!("{shown} is no static archive"));
-    }
-    let names: Option<BTreeSet<&[u8]>> =
-        request.list.as_ref().map(|(_, list)| list.names().collect());
-    let found = merged(library, names.as_ref());
-    match found.as_slice() {
-        [only] => Ok(Some(*only)),
-        _ if !request.must_find => Ok(None),
-        [] => {
-            let what = match &request.list {
-                Some((path, _)) => {
-                    format!("holds members of archives that {} lists", show_path(path))
-                }
-                None => "is merged from others".to_owned(),
-            };
-            Err(format!("no archive at hand {what}; name it with --archive FILE"))
+    let named = match &request.archive {
+        None => None,
+        Some(path) => {
+            let found = audit.corpus.file_at(path).and_then(|file| library.archive(file));
+            Some(found.ok_or_else(|| format!("{} is no static archive", show_path(path)))?)
         }
+    };
+    let mut found: Vec<(ArchiveId, Option<&MergedFrom>)> = Vec::new();
+    for entry in &*plan.lists {
+        let archives = entry.archives(audit).into_iter();
+        let fits = archives.filter(|archive| named.is_none_or(|named| named == *archive));
+        found.extend(fits.map(|archive| (archive, Some(entry))));
+    }
+    if found.is_empty() {
+        found = match named {
+            Some(named) => vec![(named, None)],
+            None if plan.lists.is_empty() => {
+                merged(library, None).into_iter().map(|archive| (archive, None)).collect()
+            }
+            None => Vec::new(),
+        };
+    }
+    match found.as_slice() {
+        [(archive, entry)] => {
+            let listed =
+                |entry: &'a MergedFrom| entry.listed(library).map(|list| Listed { entry, list });
+            Ok((Some(*archive), entry.map(listed).transpose()?))
+        }
+        _ if !request.must_find => Ok((None, None)),
+        [] => Err(none_at_hand(plan)),
         several => {
-            let paths = several.iter().map(|archive| show_path(&library.shelf(*archive).path));
+            let paths = several.iter().map(|(archive, _)| show_path(&library.shelf(*archive).path));
             let paths: Vec<String> = paths.collect();
             Err(format!(
                 "several archives may be the merged one; name one with --archive: {}",
@@ -147,6 +168,14 @@ fn find_merged(audit: &Audit, request: &Request) -> Result<Option<ArchiveId>, St
             ))
         }
     }
+}
+
+fn none_at_hand(plan: &Plan) -> String {
+    let what = match plan.lists.first() {
+        Some(entry) => format!("holds members of archives that {} lists", show_path(&entry.path)),
+        None => "is merged from others".to_owned(),
+    };
+    format!("no archive at hand {what}; name it with --archive FILE")
 }
 
 /// All archives at hand but the merged one, by path.
@@ -159,16 +188,16 @@ fn candidates(audit: &Audit, fat: Option<ArchiveId>) -> Vec<ArchiveId> {
 }
 
 /// Which set an archive joins, and under which name.
-fn place(audit: &Audit, request: &Request, archive: ArchiveId) -> Place {
+fn place(audit: &Audit, listed: Option<&Listed<'_>>, archive: ArchiveId) -> Place {
     let name = listed_name(&audit.library, archive).filter(|name| can_list(name));
     let mut out = Place { set: None, name: name.map(<[u8]>::to_vec), doubt: None };
-    let Some((_, list)) = &request.list else { return out };
+    let Some(Listed { entry, list }) = listed else { return out };
     if out.name.is_none() {
         out.doubt = Some("the archive's name cannot be written in a list".to_owned());
         return out;
     }
     let dir = audit.library.shelf(archive).path.parent().unwrap_or(Path::new("/"));
-    let said = request.from.iter().find(|(_, from)| dir == from);
+    let said = entry.from.iter().find(|(_, from)| dir == from);
     let sets = list.sets();
     out.set = match said {
         Some((set, _)) => sets.iter().position(|found| found.name == set.as_bytes()),
@@ -214,7 +243,7 @@ fn fullest(audit: &Audit, list: &DepsList, dir: &Path) -> Option<usize> {
 /// What fixes are made of.
 struct Context<'a> {
     audit: &'a Audit,
-    request: &'a Request,
+    listed: Option<&'a Listed<'a>>,
     places: &'a BTreeMap<ArchiveId, Place>,
     shown: &'a Shown,
 }
@@ -234,8 +263,8 @@ impl Context<'_> {
             None => proof.clone(),
         };
         let path = || self.audit.library.shelf(archive).path.as_os_str().as_bytes().to_vec();
-        match &self.request.list {
-            Some((list_path, list)) => Fix {
+        match self.listed {
+            Some(Listed { entry: MergedFrom { path: list_path, .. }, list }) => Fix {
                 intent: Intent::AddToList,
                 list: Some(Arc::from(list_path.as_path())),
                 set: place.set.map(|set| list.sets()[set].name.clone()),
@@ -283,7 +312,7 @@ impl Context<'_> {
 
 fn remedy(
     audit: &Audit,
-    request: &Request,
+    listed: Option<Listed<'_>>,
     fat: Option<ArchiveId>,
     places: &BTreeMap<ArchiveId, Place>,
 ) -> Remedy {
@@ -291,7 +320,7 @@ fn remedy(
     let path = |archive: ArchiveId| library.shelf(archive).path.to_path_buf();
     let mut add: Vec<PathBuf> = places.keys().map(|archive| path(*archive)).collect();
     add.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    let list = request.list.as_ref().map(|(list_path, list)| {
+    let list = listed.map(|Listed { entry, list }| {
         let mut changes: BTreeMap<usize, Change> = BTreeMap::new();
         let mut unlisted = Vec::new();
         let names: BTreeSet<&[u8]> = list.names().collect();
@@ -307,7 +336,7 @@ fn remedy(
         }
         unlisted.sort_unstable();
         let changes = changes.into_iter().collect();
-        ListChange { path: list_path.clone(), list: list.clone(), changes, unlisted }
+        ListChange { path: entry.path.clone(), list, changes, unlisted }
     });
     Remedy { merged: fat.map(path), list, add }
 }

@@ -6,6 +6,7 @@
 
 mod bad_library_file;
 pub mod catalogue;
+mod deps_list_drift;
 mod malformed;
 mod missing_library;
 mod missing_version;
@@ -109,6 +110,7 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &deps_list_drift::RULE,
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,
