@@ -74,7 +74,11 @@ fn say(text: &str) -> Result<()> {
 
 /// Shows a command, and runs it.
 fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
-    let shown: Vec<String> = words.iter().map(|word| shell(&show_path(word))).collect();
+    let word = |word: &&Path| match show_path(word) {
+        option if option.starts_with('-') => option,
+        word => shell(&word),
+    };
+    let shown: Vec<String> = words.iter().map(word).collect();
     say(&format!("$ linkaudit {}", shown.join(" ")))?;
     let mut all: Vec<OsString> = vec!["linkaudit".into(), "--isolated".into()];
     all.extend(words.iter().map(|word| word.as_os_str().to_owned()));

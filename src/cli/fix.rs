@@ -170,15 +170,15 @@ fn write(
             let bytes = render(emitter);
             out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
             if !shared.quiet {
-                let _ = summary::write(proposal, &run.verdict, &mut std::io::stderr());
+                let _ =
+                    summary::write(proposal, &run.verdict, style.verbose, &mut std::io::stderr());
             }
         }
         None => out::stdout(|w| {
-            (sinks.report.render)(&run.report(), style, w)?;
             if sinks.report.name == "human" {
-                summary::write(proposal, &run.verdict, w)?;
+                return summary::write(proposal, &run.verdict, style.verbose, w);
             }
-            Ok(())
+            (sinks.report.render)(&run.report(), style, w)
         })
         .context("the report cannot be written")?,
     }

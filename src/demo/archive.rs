@@ -16,6 +16,10 @@ pub(super) fn write(members: &[(&str, Vec<u8>, &[&str])]) -> Vec<u8> {
             format!("/{at}")
         })
         .collect();
+    // What reads archives by hand trusts sizes to be even here.
+    if long.len() % 2 == 1 {
+        long.push(b'\n');
+    }
     let symbols: usize = members.iter().map(|(.., defines)| defines.len()).sum();
     let texts: usize = members.iter().flat_map(|(.., defines)| *defines).map(|n| n.len() + 1).sum();
     let padded = |len: usize| 60 + len.next_multiple_of(2);
@@ -32,6 +36,9 @@ pub(super) fn write(members: &[(&str, Vec<u8>, &[&str])]) -> Vec<u8> {
     }
     for name in members.iter().flat_map(|(.., defines)| *defines) {
         index.extend_from_slice(name.as_bytes());
+        index.push(0);
+    }
+    if index.len() % 2 == 1 {
         index.push(0);
     }
     let mut out = b"!<arch>\n".to_vec();

@@ -9,8 +9,10 @@ pub mod emit;
 pub mod known;
 pub mod list;
 pub mod merge;
+mod minimal;
 pub mod propose;
 pub mod prove;
+mod referrers;
 pub mod solve;
 pub mod summary;
 
@@ -23,8 +25,6 @@ use std::sync::Arc;
 pub enum Intent {
     /// An archive joins a list of archives that are merged.
     AddToList,
-    /// A name that nothing needs leaves such a list.
-    DropFromList,
     /// An archive joins the link of a library or program.
     LinkArchive,
 }

@@ -4,7 +4,9 @@
 use super::emit::{ListChange, Remedy};
 use super::list::{Change, DepsList, can_list};
 use super::merge::{MergedFrom, listed_name, merged};
+use super::minimal::needless;
 use super::prove::{Shown, prove};
+use super::referrers::Referrers;
 use super::solve::{Part, Solution, solve};
 use super::{Fix, Intent, Proof, known};
 use crate::audit::Audit;
@@ -36,8 +38,21 @@ pub struct Proposal {
     pub remedy: Remedy,
     /// Needed members of the archives that are added.
     pub members: usize,
-    /// Names that nothing at hand defines, with the members that refer to them.
-    pub missing: Vec<(Vec<u8>, Vec<String>)>,
+    /// What was looked for, by library and symbol.
+    pub wanted: Vec<Wanted>,
+}
+
+/// An undefined symbol that archives were asked for.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The library.
+    pub library: Arc<Path>,
+    /// The symbol.
+    pub symbol: Vec<u8>,
+    /// The archive that defines it; nothing if no candidate does.
+    pub provider: Option<Arc<Path>>,
+    /// Members of the merged archive that refer to it, in words, and where they came from.
+    pub by: Vec<String>,
 }
 
 /// Where a fix would go on a list.
@@ -67,20 +82,13 @@ pub fn propose(
     let mut solutions: Vec<Solution> =
         files.iter().filter_map(|file| solve(audit, *file, &linked, &candidates)).collect();
     let mut out = Proposal::default();
-    let missing: BTreeSet<Vec<u8>> = solutions
-        .iter()
-        .flat_map(|solution| solution.without_candidate().map(<[u8]>::to_vec))
-        .collect();
-    for name in missing {
-        let who = referrers(audit, fat, &candidates, &name);
-        out.missing.push((name, who));
-    }
+    out.wanted = wanted(audit, fat, &candidates, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
     let shown = prove(audit, plan, tree, &solutions);
     let add: BTreeSet<ArchiveId> = solutions.iter().flat_map(Solution::archives).collect();
     let places: BTreeMap<ArchiveId, Place> =
         add.iter().map(|archive| (*archive, place(audit, listed.as_ref(), *archive))).collect();
-    let context = Context { audit, listed: listed.as_ref(), places: &places, shown: &shown };
+    let context = Context { audit, fat, listed: listed.as_ref(), places: &places, shown: &shown };
     for finding in findings.iter_mut().filter(|finding| finding.rule == "undefined-symbol") {
         let file = audit.corpus.file_at(&finding.full_path());
         let solution = solutions.iter().find(|solution| Some(solution.file) == file);
@@ -94,7 +102,15 @@ pub fn propose(
     share(findings);
     known::attach(plan, findings);
     out.members = solutions.iter().map(|s| added_members(audit, s, &linked)).sum();
+    let mut drop = BTreeSet::new();
+    if let (true, Some(fat), Some(listed)) = (request.minimal, fat, &listed) {
+        let names = listed.list.names().collect();
+        drop = needless(audit, tree, fat, &names, &solutions)?;
+    }
     out.remedy = remedy(audit, listed, fat, &places);
+    if let Some(change) = &mut out.remedy.list {
+        change.drop(&drop);
+    }
     Ok(out)
 }
 
@@ -243,6 +259,7 @@ fn fullest(audit: &Audit, list: &DepsList, dir: &Path) -> Option<usize> {
 /// What fixes are made of.
 struct Context<'a> {
     audit: &'a Audit,
+    fat: Option<ArchiveId>,
     listed: Option<&'a Listed<'a>>,
     places: &'a BTreeMap<ArchiveId, Place>,
     shown: &'a Shown,
@@ -253,7 +270,10 @@ impl Context<'_> {
     fn fixes(&self, file: FileId, symbol: &[u8], part: &Part) -> Vec<Fix> {
         let proof = self.proof(file, symbol, part);
         let rest = part.archives.iter().copied().filter(|archive| Some(*archive) != part.provider);
-        part.provider.into_iter().chain(rest).map(|archive| self.fix(archive, &proof)).collect()
+        // What the merged archive has by now takes a link that is done again.
+        let again = self.fat.filter(|_| part.provider.is_none()).map(|fat| self.link(fat, &proof));
+        let add = part.provider.into_iter().chain(rest).map(|archive| self.fix(archive, &proof));
+        again.into_iter().chain(add).collect()
     }
 
     fn fix(&self, archive: ArchiveId, proof: &Proof) -> Fix {
@@ -271,14 +291,14 @@ impl Context<'_> {
                 entry: Some(place.name.clone().unwrap_or_else(path)),
                 proof,
             },
-            None => Fix {
-                intent: Intent::LinkArchive,
-                list: None,
-                set: None,
-                entry: Some(path()),
-                proof,
-            },
+            None => self.link(archive, &proof),
         }
+    }
+
+    fn link(&self, archive: ArchiveId, proof: &Proof) -> Fix {
+        let path = self.audit.library.shelf(archive).path.as_os_str().as_bytes().to_vec();
+        let (intent, entry, proof) = (Intent::LinkArchive, Some(path), proof.clone());
+        Fix { intent, list: None, set: None, entry, proof }
     }
 
     fn proof(&self, file: FileId, symbol: &[u8], part: &Part) -> Proof {
@@ -341,29 +361,32 @@ fn remedy(
     Remedy { merged: fat.map(path), list, add }
 }
 
-/// Members that refer to a name that nothing defines, in words: of the merged archive if there is
-/// one, and where they came from.
-fn referrers(
+/// Every symbol that was asked for, with its provider and who refers to it.
+fn wanted(
     audit: &Audit,
     fat: Option<ArchiveId>,
     candidates: &[ArchiveId],
-    name: &[u8],
-) -> Vec<String> {
+    solutions: &[Solution],
+) -> Vec<Wanted> {
     let library = &audit.library;
-    let (Some(fat), Some(id)) = (fat, library.find(name)) else { return Vec::new() };
-    let refers = |member: &crate::id::MemberId| {
-        let mut symbols = library.symbols(*member);
-        symbols.any(|(found, symbol)| found == id && !symbol.kind.is_definition())
-    };
-    let file_name = |archive: ArchiveId| {
-        let path = &library.shelf(archive).path;
-        show_path(path.file_name().map_or(path, Path::new))
-    };
-    let word = |member| {
-        let from = crate::cover::origin(library, member, candidates);
-        let from = from.map(|o| format!(", from {}", file_name(library.archive_of(o))));
-        let own = show(library.member_name(member));
-        format!("{}({own}{})", file_name(fat), from.unwrap_or_default())
-    };
-    library.members_of(fat).filter(refers).map(word).collect()
+    let mut referrers = Referrers::new(audit, fat, candidates);
+    let mut out = Vec::new();
+    for solution in solutions {
+        let path = &audit.corpus.files[solution.file].path;
+        let found = solution.by_symbol.iter().map(|(symbol, part)| (symbol.as_slice(), Some(part)));
+        let none = solution.without_candidate().map(|symbol| (symbol, None));
+        let mut all: Vec<(&[u8], Option<&Part>)> = found.chain(none).collect();
+        all.sort_unstable_by_key(|(symbol, _)| *symbol);
+        out.extend(all.into_iter().map(|(symbol, part)| {
+            Wanted {
+                library: Arc::clone(path),
+                symbol: symbol.to_vec(),
+                provider: part
+                    .and_then(|part| part.provider.or(fat))
+                    .map(|archive| Arc::clone(&library.shelf(archive).path)),
+                by: referrers.of(symbol),
+            }
+        }));
+    }
+    out
 }

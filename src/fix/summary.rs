@@ -1,61 +1,83 @@
 //! What a run of `fix` came to, in a few lines for people: what joins which set, what is proven,
 //! what no candidate defines. `cli::fix` writes it behind the report.
 
-use super::Fix;
 use super::emit::Remedy;
-use super::propose::Proposal;
+use super::propose::{Proposal, Wanted};
+use super::{Fix, Proof};
 use crate::judge::Verdict;
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::path::Path;
 
-/// Members that are named for one symbol.
-const MOST: usize = 3;
+/// Symbols shown for one library unless everything is wanted.
+const MOST: usize = 20;
 
 /// Writes it.
-pub fn write(proposal: &Proposal, verdict: &Verdict, out: &mut dyn Write) -> io::Result<()> {
-    let Proposal { remedy, members, missing } = proposal;
-    changes(remedy, out)?;
-    for (name, who) in missing {
-        let named: Vec<&str> = who.iter().take(MOST).map(String::as_str).collect();
-        let more = match who.len().saturating_sub(MOST) {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
-        let who = if named.is_empty() {
-            String::new()
-        } else {
-            format!("; referenced by {}{more}", named.join(", "))
-        };
-        writeln!(out, "no candidate defines {}{who}", show(name))?;
+pub fn write(
+    proposal: &Proposal,
+    verdict: &Verdict,
+    verbose: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for wanted in proposal.wanted.chunk_by(|a, b| a.library == b.library) {
+        symbols(wanted, verbose, out)?;
     }
+    changes(&proposal.remedy, out)?;
     let with: Vec<&[Fix]> = verdict
         .findings
         .iter()
         .filter(|judged| !judged.rule.group.is_input)
         .map(|judged| &*judged.finding.fix)
         .collect();
-    let proven = with.iter().filter(|fixes| is_proven(fixes)).count();
-    let doubts: BTreeSet<&str> = with
-        .iter()
-        .flat_map(|fixes| fixes.iter())
-        .filter_map(|fix| match &fix.proof {
-            super::Proof::Unknown(what) => Some(what.as_str()),
-            super::Proof::Proven(_) => None,
-        })
-        .collect();
-    for doubt in doubts {
-        writeln!(out, "not proven: {doubt}")?;
+    let mut proofs: BTreeSet<&Proof> = BTreeSet::new();
+    proofs.extend(with.iter().flat_map(|fixes| fixes.iter()).map(|fix| &fix.proof));
+    for proof in &proofs {
+        if let Proof::Unknown(why) = proof {
+            writeln!(out, "not proven: {why}")?;
+        }
     }
     let plural = |n: usize| if n == 1 { "" } else { "s" };
-    let (archives, all) = (remedy.add.len(), with.len());
-    writeln!(
-        out,
-        "fix: {archives} archive{} ({members} member{}) to add; {proven} of {all} finding{} have a proven fix",
-        plural(archives),
-        plural(*members),
-        plural(all)
-    )
+    let (archives, members) = (proposal.remedy.add.len(), proposal.members);
+    let (proven, all) = (with.iter().filter(|fixes| is_proven(fixes)).count(), with.len());
+    if proven > 0 {
+        writeln!(
+            out,
+            "proven: resolved and bound again with {archives} archive{} ({members} member{}), \
+             nothing new is undefined",
+            plural(archives),
+            plural(members)
+        )?;
+    }
+    writeln!(out, "{proven} of {all} finding{} have a proven fix", plural(all))
+}
+
+/// What was undefined in one library.
+fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Some(first) = wanted.first() else { return Ok(()) };
+    let plural = if wanted.len() == 1 { "" } else { "s" };
+    writeln!(out, "{}: {} undefined symbol{plural}", show_path(&first.library), wanted.len())?;
+    let most = if verbose { usize::MAX } else { MOST };
+    // What has no candidate is what somebody has to look at.
+    let (none, some): (Vec<&Wanted>, Vec<&Wanted>) =
+        wanted.iter().partition(|wanted| wanted.provider.is_none());
+    for wanted in none.iter().chain(some.iter().take(most)) {
+        let by = match wanted.by.as_slice() {
+            [] => String::new(),
+            by => format!("; referenced by {}", by.join(", ")),
+        };
+        match &wanted.provider {
+            Some(archive) => {
+                let name = archive.file_name().map_or(&**archive, Path::new);
+                writeln!(out, "    {}: in {}{by}", show(&wanted.symbol), show_path(name))?;
+            }
+            None => writeln!(out, "    no candidate defines {}{by}", show(&wanted.symbol))?,
+        }
+    }
+    match some.len().saturating_sub(most) {
+        0 => Ok(()),
+        n => writeln!(out, "    … and {n} more (-v shows all)"),
+    }
 }
 
 /// True if a finding has fixes and all are proven.

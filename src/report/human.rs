@@ -188,7 +188,6 @@ impl Page<'_> {
             };
             let what = match fix.intent {
                 Intent::AddToList => format!("add {entry} to {place}"),
-                Intent::DropFromList => format!("drop {entry} from {place}"),
                 Intent::LinkArchive => format!("link with {entry}"),
             };
             let sure = match &fix.proof {

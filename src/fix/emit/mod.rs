@@ -10,6 +10,7 @@ mod policy_waivers;
 use super::list::{Change, DepsList};
 use crate::judge::Judged;
 use crate::report::Named;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// What a run of `fix` came to.
@@ -34,6 +35,19 @@ pub struct ListChange {
     pub changes: Vec<(usize, Change)>,
     /// Archives whose names no list can carry.
     pub unlisted: Vec<PathBuf>,
+}
+
+impl ListChange {
+    /// Lets names leave every set they are in.
+    pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
+        for (at, set) in self.list.sets().iter().enumerate() {
+            let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
+            let drop: BTreeSet<Vec<u8>> = here.map(|entry| entry.name.clone()).collect();
+            if !drop.is_empty() {
+                self.changes.push((at, Change { add: BTreeSet::new(), drop }));
+            }
+        }
+    }
 }
 
 /// What an emitter writes down.

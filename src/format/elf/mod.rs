@@ -18,6 +18,7 @@ mod read;
 mod references;
 pub mod relocs;
 mod segments;
+pub mod symtab;
 pub mod tables;
 mod versions;
 
