@@ -337,8 +337,10 @@ fn hostile_symbols_in_waivers() {
     let names = [
         "plain",
         "a b",
-        "quo\\\"te",
-        "back\\\\slash",
+        "quo\"te",
+        "back\\slash",
+        "new\nline",
+        "bidi\u{202e}",
         "$(touch pwned)",
         "*[x]?{a,b}",
         "]]",

@@ -46,16 +46,22 @@ fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
     for (key, value) in selectors {
         let Some(value) = value else { continue };
         let text = std::str::from_utf8(value).map_err(|_| value.to_vec())?;
-        let _ = writeln!(out, "{key} = \"{}\"", string(&pattern(text)));
+        let is_name = !matches!(key, "path" | "detail");
+        let _ = writeln!(out, "{key} = \"{}\"", string(&pattern(text, is_name)));
     }
     out.push_str("reason = \"\"\n");
     Ok(out)
 }
 
-/// A pattern that matches `text` alone.
-fn pattern(text: &str) -> String {
+/// A pattern that matches `text` alone. Patterns over names hold no white space, which stands for a
+/// mistake there; any one character has to do for it.
+fn pattern(text: &str, is_name: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
+        if is_name && c.is_whitespace() {
+            out.push('?');
+            continue;
+        }
         if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
             out.push('\\');
         }
