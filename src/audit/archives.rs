@@ -33,7 +33,7 @@ pub(super) fn read(
         let is_archive = matches!(corpus.files[file].content, Content::Archive(_));
         is_archive.then(|| (file, Arc::clone(&corpus.files[file].path), Arc::clone(members)))
     };
-    Library::new(wanted.into_iter().filter_map(shelf).collect())
+    Library::new(Arc::clone(corpus.symbol_names()), wanted.into_iter().filter_map(shelf).collect())
 }
 
 fn wanted(

@@ -14,6 +14,7 @@ use crate::cover::Library;
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
 use crate::facts::{Corpus, CrossCheck, View};
+use crate::format::archive;
 use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
@@ -92,12 +93,13 @@ pub struct Input {
 /// Walks and reads a file system on disk. `seen` counts entries for a progress line.
 pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
-    let consume = |candidate: walk::Candidate| read_candidate(&candidate, wants);
-    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &consume);
+    let reading = |wants| move |candidate: walk::Candidate| read_candidate(&candidate, wants);
+    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &reading(wants));
     let providers = if plan.lib_paths.is_empty() {
         Walked::default()
     } else {
-        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &consume)
+        let wants = plan.provider_wants();
+        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &reading(wants))
     };
     Input { audited, providers }
 }
@@ -157,7 +159,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
     clock.lap("bind");
 
-    let unbound = blame::unbound_names(source(&corpus, &resolver, &closures, &bindings));
+    // Who reads all members has no use for what indexes say of them.
+    let unbound = match plan.members {
+        true => archive::Names::default(),
+        false => blame::unbound_names(source(&corpus, &resolver, &closures, &bindings)),
+    };
     let archives = collector.archive_definitions(&mut corpus, &unbound);
     let providers = Providers::find(&corpus, &unbound, archives);
     let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);

@@ -8,9 +8,11 @@ pub mod collect;
 mod corpus;
 mod members;
 pub mod providers;
+mod symbol_names;
 mod view;
 
 pub use corpus::{Corpus, Place};
+pub use symbol_names::SymbolNames;
 pub use view::View;
 
 use crate::format::Defect;
