@@ -1,7 +1,9 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
-use crate::policy::Policy;
+use crate::fix::merge::MergedFrom;
+use crate::fix::propose::Request;
+use crate::policy::{Pattern, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,6 +29,15 @@ pub enum LoaderRules {
     Guix,
 }
 
+/// A program that loads shared objects with dlopen.
+#[derive(Clone, Debug)]
+pub struct HostFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Over paths below the prefix: what it loads. Without it, what nothing else needs.
+    pub plugins: Option<Pattern>,
+}
+
 /// What runs decide for the stages.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -36,6 +47,8 @@ pub struct Plan {
     pub listed: Vec<PathBuf>,
     /// `--lib-path`: more places to look for providers when a fix is proposed.
     pub lib_paths: Vec<PathBuf>,
+    /// `--host`: programs that load shared objects with dlopen.
+    pub hosts: Vec<HostFile>,
     /// Whose rules are followed, if that is not read from PT_INTERP and the libc beside it.
     pub loader: Option<LoaderRules>,
     /// Resolve as the system loader's `ldd` would, instead of as PT_INTERP would.
@@ -66,6 +79,10 @@ pub struct Plan {
     pub cpu_stated: bool,
     /// What policies say.
     pub policy: Arc<Policy>,
+    /// Archives that are merged from others, with their lists.
+    pub lists: Arc<Vec<MergedFrom>>,
+    /// What fixes are looked for, if any are.
+    pub fix: Option<Arc<Request>>,
     /// How many threads work.
     pub threads: usize,
 }
@@ -77,6 +94,7 @@ impl Plan {
             paths,
             listed: Vec::new(),
             lib_paths: Vec::new(),
+            hosts: Vec::new(),
             loader: None,
             as_ldd: false,
             every_file_is_root: false,
@@ -92,6 +110,8 @@ impl Plan {
             cpu: Cpu::BASELINE,
             cpu_stated: false,
             policy: Arc::default(),
+            lists: Arc::default(),
+            fix: None,
             threads: 1,
         }
     }

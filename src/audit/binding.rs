@@ -6,7 +6,7 @@ use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
 use crate::facts::collect::Collector;
-use crate::facts::{Corpus, Need, View};
+use crate::facts::{Corpus, Edits, Need, View};
 use crate::format::archive::{self, Definition};
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::plan::Plan;
@@ -20,29 +20,37 @@ use rayon::prelude::*;
 pub(super) fn bind(
     plan: &Plan,
     corpus: &mut Corpus,
+    edits: &Edits,
     collector: &mut Collector<'_>,
     resolver: &Resolver,
     closures: &Closures,
 ) -> Vec<RootBinding> {
     let lone = lone_closures(closures);
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
-    let own = bind_own(plan, corpus, collector, closures, &lone, resolver);
+    let own = bind_own(plan, corpus, edits, collector, (closures, &lone), resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
+    let hosts = hosts(closures);
     loop {
         let shared = Shared {
-            view: View::new(corpus),
+            view: View::edited(corpus, edits),
             strings: &resolver.strings,
             own: &own,
             lone: &lone,
             bindings: plan.facts,
             started: !plan.as_ldd,
+            unique: None,
         };
-        let todo: Vec<RootId> =
-            closures.roots.ids().filter(|root| done[root.index()].is_none()).collect();
+        // Bindings of a plugin depend on what its host has bound.
+        let waits = |host: &RootId| plan.facts && done[host.index()].is_none();
+        let open =
+            |root: &RootId| done[root.index()].is_none() && !hosts.get(root).is_some_and(waits);
+        let todo: Vec<RootId> = closures.roots.ids().filter(open).collect();
         let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
             .par_iter()
             .map_init(Worker::default, |worker, root| {
                 let closure = &closures.roots[*root];
+                let host = hosts.get(root).and_then(|host| done[host.index()].as_ref());
+                let shared = Shared { unique: host.map(|host| &host.unique), ..shared };
                 match resolver.loaders.get(closure.root.loader).family {
                     Family::Glibc => root::bind(closure, shared, release(closure), worker),
                     Family::Musl(release) => {
@@ -58,11 +66,22 @@ pub(super) fn bind(
                 Err(missing) => needs.extend(missing),
             }
         }
-        if needs.is_empty() {
+        if needs.is_empty() && done.iter().all(Option::is_some) {
             return done.into_iter().flatten().collect();
         }
         collector.answer(corpus, needs);
     }
+}
+
+/// The root that is the host of each plugin's.
+fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
+    let roots = || closures.roots.entries();
+    let alone = roots().filter(|(_, closure)| closure.root.host.is_none());
+    let programs: FastMap<FileId, RootId> =
+        alone.map(|(root, closure)| (closure.root.file, root)).collect();
+    roots()
+        .filter_map(|(root, closure)| Some((root, *programs.get(&closure.root.host?)?)))
+        .collect()
 }
 
 /// What binding came to for a few names, by root, and members of archives at hand that define them.
@@ -120,7 +139,7 @@ pub fn bind_names(
 /// The closure of each file as a root of its own.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
-    for closure in &closures.roots {
+    for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {
         lone.entry(closure.root.file).or_insert(closure);
     }
     for (_, closure) in closures.lone_in_order() {
@@ -133,9 +152,9 @@ fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
 fn bind_own(
     plan: &Plan,
     corpus: &mut Corpus,
+    edits: &Edits,
     collector: &mut Collector<'_>,
-    closures: &Closures,
-    lone: &FastMap<FileId, &Closure>,
+    (closures, lone): (&Closures, &FastMap<FileId, &Closure>),
     resolver: &Resolver,
 ) -> OwnBindings {
     let mut own = OwnBindings::default();
@@ -153,7 +172,7 @@ fn bind_own(
         .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| is_reused(c)))
         .collect();
     while !todo.is_empty() {
-        let view = View::new(corpus);
+        let view = View::edited(corpus, edits);
         let answers: Vec<Result<Own, Vec<Need>>> = todo
             .par_iter()
             .map(|file| {

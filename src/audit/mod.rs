@@ -1,10 +1,12 @@
 //! The pipeline: walk, read, resolve, bind, blame. The only loops over missing facts are here: a
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
+mod again;
 pub(crate) mod archives;
 mod binding;
 mod linked;
 
+pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
 pub use linked::Libraries;
 
@@ -13,14 +15,14 @@ use crate::blame::{self, Blame, Source};
 use crate::cover::Library;
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
-use crate::facts::{Corpus, CrossCheck, View};
-use crate::format::archive;
+use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
+use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::{BadInterps, Closures, Resolving};
+use crate::resolve::roots::{BadInterps, Closures, Resolving, Start};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
@@ -153,24 +155,30 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     clock.lap("collect");
 
     let mut resolver = Resolver::default();
-    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names);
+    let none = Edits::default();
+    let starts = names.starts(plan, &corpus);
+    let found = hosts(plan, &mut corpus, &mut collector, &prefixes);
+    let closures =
+        resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, (starts, found));
     clock.lap("resolve");
 
-    let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
+    let bindings = bind(plan, &mut corpus, &none, &mut collector, &resolver, &closures);
     clock.lap("bind");
 
-    // Who reads all members has no use for what indexes say of them.
-    let unbound = match plan.members {
-        true => archive::Names::default(),
-        false => blame::unbound_names(source(&corpus, &resolver, &closures, &bindings)),
+    let found = (&resolver, &closures, &bindings[..]);
+    let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
+    let early = archives::read_all(plan, &mut corpus, &mut collector);
+    let archives = match &early {
+        Some(library) => archives::definitions(library, &unbound),
+        None => collector.archive_definitions(&mut corpus, &unbound),
     };
-    let archives = collector.archive_definitions(&mut corpus, &unbound);
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(&corpus, &resolver, &closures, &bindings), &providers);
+    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &providers);
     clock.lap("blame");
 
-    let library =
-        archives::read(plan, &mut corpus, &mut collector, (&blame, &providers, &prefixes));
+    let library = early.unwrap_or_else(|| {
+        archives::read(plan, &mut corpus, &mut collector, (&blame, &providers, &prefixes))
+    });
     clock.lap("archives");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
@@ -201,12 +209,13 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 }
 
 fn source<'a>(
-    corpus: &'a Corpus,
-    resolver: &'a Resolver,
-    closures: &'a Closures,
-    bindings: &'a [RootBinding],
+    plan: &'a Plan,
+    prefixes: &'a Prefixes,
+    view: View<'a>,
+    (resolver, closures, bindings): (&'a Resolver, &'a Closures, &'a [RootBinding]),
 ) -> Source<'a> {
-    Source { view: View::new(corpus), strings: &resolver.strings, closures, bindings }
+    let (strings, hosts) = (&resolver.strings, &plan.policy.hosts);
+    Source { view, strings, closures, bindings, prefixes, hosts }
 }
 
 fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {
@@ -247,20 +256,35 @@ fn count_partial(corpus: &Corpus, totals: &mut Totals) {
     }
 }
 
-fn resolve(
+fn hosts(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
+    prefixes: &Prefixes,
+) -> Hosts {
+    loop {
+        match Hosts::find(plan, corpus, prefixes) {
+            Ok(hosts) => return hosts,
+            Err(needs) => collector.answer(corpus, needs),
+        }
+    }
+}
+
+fn resolve(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    edits: &Edits,
+    collector: &mut Collector<'_>,
     resolver: &mut Resolver,
-    names: &Names,
+    ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
 ) -> Closures {
-    let (given, walked) = names.starts(plan, corpus);
-    let mut resolving = Resolving::new(View::new(corpus), plan, given, walked);
+    let mut resolving = Resolving::new(View::edited(corpus, edits), plan, hosts, given, walked);
     let mut bad_interps = BadInterps::default();
     loop {
-        let needs = resolving.step(resolver, View::new(corpus), plan, &mut bad_interps);
+        let view = View::edited(corpus, edits);
+        let needs = resolving.step(resolver, view, plan, &mut bad_interps);
         if needs.is_empty() {
-            return resolving.finish(resolver, View::new(corpus), plan, &bad_interps);
+            return resolving.finish(resolver, view, plan, &bad_interps);
         }
         collector.answer(corpus, needs);
     }

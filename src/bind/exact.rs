@@ -4,7 +4,7 @@
 //! `root` calls it for modules with something open, and for all modules when bindings are wanted.
 
 use super::lookup::{Route, Scope, Winner, wanted};
-use super::{Abort, Binding, Report};
+use super::{Abort, Binding, Report, Unique};
 use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::{Query, Wanted, binds_local};
@@ -41,8 +41,8 @@ pub struct Exact<'a, 'v> {
     pub strings: &'a Strings,
     /// glibc's release.
     pub release: (u16, u16),
-    /// Unique definitions by name: the first that a lookup reaches serves the whole process.
-    pub unique: FastMap<Vec<u8>, Winner>,
+    /// Unique definitions that lookups have reached.
+    pub unique: Unique,
 }
 
 /// A symbol that a relocation names.
@@ -186,9 +186,8 @@ impl<'v> Exact<'_, 'v> {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;
         };
-        let module = self.closure.module(provider);
-        self.release < NO_ASSERT
-            && self.strings.find(object.str(file)).is_some_and(|name| module.answers(name))
+        let answers = |name| self.closure.answers(provider, name);
+        self.release < NO_ASSERT && self.strings.find(object.str(file)).is_some_and(answers)
     }
 
     /// `do_lookup_unique`.

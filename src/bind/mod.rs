@@ -28,6 +28,8 @@ pub struct RootBinding {
     pub abort: Option<(u32, Abort)>,
     /// All bindings, if they are wanted.
     pub bindings: Vec<Binding>,
+    /// Unique definitions that were reached, if bindings are wanted: plugins of this program get them.
+    pub unique: Unique,
     /// Modules whose functions the loader of a running program allocates with, by name; if bindings
     /// are wanted.
     pub allocator: Vec<(&'static str, u32)>,
@@ -83,6 +85,9 @@ pub struct Binding {
     /// The module whose definition it gets.
     pub provider: u32,
 }
+
+/// Unique definitions by name: the first that a lookup reaches serves the whole process.
+pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 
 /// Answers of `own`, by file.
 pub type OwnBindings = FastMap<FileId, own::Own>;

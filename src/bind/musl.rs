@@ -84,19 +84,22 @@ pub fn bind(
     release: (u16, u16, u16),
     bindings: bool,
 ) -> Result<RootBinding, Vec<Need>> {
+    if closure.fatal.is_some() {
+        return Ok(RootBinding::default());
+    }
     let mut needs = Vec::new();
     let mut scope: Vec<(u32, &Object)> = Vec::new();
-    for (module, file) in closure.found() {
+    for (module, file) in closure.in_scope() {
         let Some(object) = view.object(file) else { continue };
         if object.tables.is_none() {
             needs.push(Need::Tables(file));
         }
-        if module != LOADER
-            && let Err(need) = view.relocations(file)
-        {
+        scope.push((module, object));
+    }
+    for (_, file) in closure.found().filter(|(module, _)| *module != LOADER) {
+        if let Err(need) = view.relocations(file) {
             needs.push(need);
         }
-        scope.push((module, object));
     }
     if !needs.is_empty() {
         return Err(needs);

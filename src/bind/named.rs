@@ -3,7 +3,8 @@
 
 use super::exact::Exact;
 use super::lookup::Scope;
-use super::{Binding, exact};
+use super::root::starts;
+use super::{Binding, Unique, exact};
 use crate::facts::{Need, View};
 use crate::format::archive::Names;
 use crate::format::elf::tables::Query;
@@ -74,12 +75,22 @@ pub fn bind(
     }
     let scope = Scope::new(closure, view, true)?;
     let release = rules.release;
-    let unique = FastMap::default();
+    let unique = Unique::default();
     let mut exact = Exact { closure, scope: &scope, strings, release, unique };
     // As in `root`: the loader of a started program is relocated again.
-    let program = view.object(closure.root.file).is_some_and(|o| o.interp.is_some());
-    let started = rules.started && program && closure.scope.contains(&LOADER);
+    let started = rules.started && starts(closure, view);
     let mut needs = Vec::new();
+    // Unique definitions that the host reaches are there before the plugin is.
+    for module in closure.host().map_or(&[][..], |host| &host.order) {
+        let Some(file) = closure.module(*module).file else { continue };
+        let Some(only) = symbols.get(&file) else { continue };
+        match view.relocations(file) {
+            Ok(relocations) => {
+                exact.relocate(*module, relocations, Some(only), None);
+            }
+            Err(need) => needs.push(need),
+        }
+    }
     let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
     for module in modules.chain(started.then_some(LOADER)) {
         let Some(file) = closure.module(module).file else { continue };

@@ -6,7 +6,7 @@
 use super::exact::Exact;
 use super::lookup::Scope;
 use super::own::{self, Own, Rules};
-use super::{OwnBindings, RootBinding};
+use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, Strings};
@@ -28,6 +28,8 @@ pub struct Shared<'a> {
     pub bindings: bool,
     /// Programs are started, not traced as `ldd` does.
     pub started: bool,
+    /// Unique definitions that the host of a plugin has reached.
+    pub unique: Option<&'a Unique>,
 }
 
 /// What one worker keeps from root to root.
@@ -75,7 +77,7 @@ pub fn bind(
     if closure.fatal.is_some() || out.checked.stop.is_some() {
         return Ok(out);
     }
-    here.fill(closure.found().map(|(_, file)| file));
+    here.fill(closure.in_scope().map(|(_, file)| file));
     let open = open_modules(closure, shared, release, here)?;
     if open.is_empty() && !shared.bindings {
         return Ok(out);
@@ -89,11 +91,10 @@ pub fn bind(
         scope: &scope,
         strings: shared.strings,
         release,
-        unique: FastMap::default(),
+        unique: shared.unique.cloned().unwrap_or_default(),
     };
     // Once a program is started its loader is relocated again, and uses the program's allocator.
-    let program = shared.view.object(closure.root.file).is_some_and(|o| o.interp.is_some());
-    let started = shared.bindings && shared.started && program && closure.scope.contains(&LOADER);
+    let started = shared.bindings && shared.started && starts(closure, shared.view);
     let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
     for module in modules.chain(started.then_some(LOADER)) {
         let Some(file) = closure.module(module).file else { continue };
@@ -130,9 +131,18 @@ pub fn bind(
     if started && out.abort.is_none() {
         out.allocator = exact.allocator();
     }
+    if shared.bindings && closure.host().is_none() {
+        out.unique = exact.unique;
+    }
     out.bindings.sort_unstable();
     out.bindings.dedup();
     if needs.is_empty() { Ok(out) } else { Err(needs) }
+}
+
+/// True if the root is a program whose loader relocates itself once more.
+pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
+    let program = view.object(closure.root.file).is_some_and(|object| object.interp.is_some());
+    program && closure.host().is_none() && closure.scope.contains(&LOADER)
 }
 
 /// What must be looked at relocation by relocation in a module.

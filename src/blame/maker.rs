@@ -1,9 +1,10 @@
 //! Goes through what resolving and binding found under each root and makes one fact of what is one
 //! fact, whatever roots it was met under. Only [`super::blame`] is for others.
 
+use super::hosts::Hosts;
 use super::{
-    Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey, UndefinedSymbol,
-    object_of, symbol_name,
+    Assumed, Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey,
+    UndefinedSymbol, object_of, symbol_name,
 };
 use crate::bind::{Abort, Report, RootBinding};
 use crate::facts::providers::Providers;
@@ -24,6 +25,8 @@ pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
         versions: BTreeMap::new(),
         stopped: BTreeMap::new(),
         explained: BTreeMap::new(),
+        hosts: Hosts::new(source),
+        assumed: BTreeMap::new(),
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
@@ -46,6 +49,9 @@ struct Maker<'a> {
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
     /// By symbol: the missing library and the version index of the reference.
     explained: BTreeMap<SymbolKey, ((FileId, StrId), u16)>,
+    hosts: Hosts<'a>,
+    /// By symbol: the place of the host in the policy.
+    assumed: BTreeMap<SymbolKey, usize>,
 }
 
 impl Maker<'_> {
@@ -174,6 +180,13 @@ impl Maker<'_> {
                 let library = entry.and_then(|e| e.file).map(|s| object.str(s));
                 let name = symbol_name(object, symbol);
                 let key = (file, symbol);
+                // A version says which library was to define it, and that is no program.
+                if entry.is_none()
+                    && let Some(host) = self.hosts.provider(closure, file, name)
+                {
+                    self.assumed.entry(key).or_insert(host);
+                    continue;
+                }
                 // A definition with a version would have left that version in the reference.
                 let target = object.header.target();
                 let at_hand = || self.providers.of(name, file, target).any(|p| !p.versioned);
@@ -220,6 +233,7 @@ impl Maker<'_> {
                 explained += usize::from(missing.explained.insert((file, name, version)));
             }
         }
+        let assumed = self.finish_assumed();
         self.undefined.sort_unstable_by_key(|(key, _)| *key);
         Blame {
             missing: self.missing.into_values().collect(),
@@ -227,7 +241,31 @@ impl Maker<'_> {
             versions: self.versions.into_values().collect(),
             stopped: self.stopped.into_values().collect(),
             explained,
+            assumed,
         }
+    }
+
+    /// What is undefined or explained under some root is that, whatever is assumed under another.
+    fn finish_assumed(&self) -> Vec<Assumed> {
+        let mut out: BTreeMap<usize, (usize, FileId, usize)> = BTreeMap::new();
+        let hosts = self.source.hosts;
+        for (key, host) in &self.assumed {
+            // Policies may add to what others say of a host.
+            let Some(host) = hosts.iter().position(|other| other.name == hosts[*host].name) else {
+                continue;
+            };
+            if self.undefined_at.contains_key(key) || self.explained.contains_key(key) {
+                continue;
+            }
+            let (references, last, files) = out.entry(host).or_insert((0, key.0, 1));
+            *references += 1;
+            *files += usize::from(*last != key.0);
+            *last = key.0;
+        }
+        let name = |host: usize| hosts[host].name.clone();
+        out.into_iter()
+            .map(|(host, (references, _, files))| Assumed { host: name(host), references, files })
+            .collect()
     }
 }
 

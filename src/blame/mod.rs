@@ -1,9 +1,11 @@
 //! Whose fault, once: what resolving and binding found under all roots, made into facts about
-//! objects. A missing library explains the references that only it could satisfy.
+//! objects. A missing library explains the references that only it could satisfy; what plugins take
+//! from programs that are not at hand is assumed.
 //!
 //! It stands between `bind` and the rules, which only word what is here. It opens nothing; names
 //! that files at hand define come from [`crate::facts::providers`].
 
+mod hosts;
 mod maker;
 
 pub use maker::blame;
@@ -13,6 +15,8 @@ use crate::facts::View;
 use crate::format::archive::Names;
 use crate::format::elf::{Object, hash};
 use crate::id::{FastMap, FileId, RootId, Strings};
+use crate::package::Prefixes;
+use crate::policy::Host;
 use crate::resolve::{Closure, Edge, ROOT};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -105,6 +109,19 @@ pub struct Blame {
     pub stopped: Vec<Stopped>,
     /// How many references missing libraries explain.
     pub explained: usize,
+    /// References that are assumed to be met by programs that load plugins, in the order of policy.
+    pub assumed: Vec<Assumed>,
+}
+
+/// What files take from the programs that one `[[host]]` entry is about.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Assumed {
+    /// The entry's name.
+    pub host: String,
+    /// How many references there are.
+    pub references: usize,
+    /// Of how many files.
+    pub files: usize,
 }
 
 /// What blame is made of.
@@ -118,6 +135,10 @@ pub struct Source<'a> {
     pub closures: &'a crate::resolve::roots::Closures,
     /// Bindings of all roots, in the same order.
     pub bindings: &'a [RootBinding],
+    /// Where files belong.
+    pub prefixes: &'a Prefixes,
+    /// `[[host]]` entries of the policy.
+    pub hosts: &'a [Host],
 }
 
 /// An object and the index of a symbol in it.
@@ -169,7 +190,7 @@ pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<u32>
 pub fn first_loader(closures: &crate::resolve::roots::Closures) -> FastMap<FileId, RootId> {
     let mut out = FastMap::default();
     for (root, closure) in closures.roots.entries() {
-        for module in closure.modules() {
+        for (_, module) in closure.modules() {
             if let Some(file) = module.file {
                 out.entry(file).or_insert(root);
             }

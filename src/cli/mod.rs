@@ -2,10 +2,15 @@
 //! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
 
 mod archive;
+mod demo;
 pub mod exit;
+mod fix;
+mod hosts;
+mod lists;
 mod out;
 mod place;
 mod plan;
+mod policy;
 mod progress;
 pub mod run;
 mod scripts;
@@ -91,6 +96,20 @@ pub enum Command {
     },
     /// Show which members of static archives are needed, for which symbol, and what stays undefined
     Archive(ArchiveOptions),
+    /// Write what would make findings go away: lists of archives, scripts, flags, waivers
+    Fix(FixOptions),
+    /// Check, show and begin policies
+    Policy {
+        /// What to do with them
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
+    /// Write the case this tool was made for, in miniature, and audit it
+    Demo {
+        /// A directory that is not there yet
+        #[arg(value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
@@ -125,6 +144,51 @@ pub struct ArchiveOptions {
     /// Write how many members of each archive were taken, as lld does
     #[arg(long, value_name = "FILE", requires = "order")]
     pub archive_stats: Option<PathBuf>,
+}
+
+/// What `fix` is asked.
+#[derive(Args, Debug)]
+pub struct FixOptions {
+    /// Directories and files to audit
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What to write: cmake-deps, mri, ldflags, policy-waivers; to stdout unless -o NAME=FILE says where
+    #[arg(long, value_name = "NAME")]
+    pub emit: Vec<String>,
+    /// The archive that is merged from others, if it cannot be told from what --lib-path holds
+    #[arg(long, value_name = "FILE")]
+    pub archive: Option<PathBuf>,
+    /// The list of the archives it is merged from
+    #[arg(long, value_name = "FILE")]
+    pub deps_list: Option<PathBuf>,
+    /// Names that nothing needs leave the list
+    #[arg(long, requires = "deps_list")]
+    pub minimal: bool,
+}
+
+/// Commands of `policy`.
+#[derive(Subcommand, Debug)]
+pub enum PolicyCommand {
+    /// Say what is wrong with policies, and which rules they name that are not built yet
+    Check {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Show what policies come to when they are merged, and where each entry came from
+    Show {
+        /// Policy files and built-in policies; without one, those that an audit would read
+        #[arg(value_name = "FILE|NAME")]
+        policies: Vec<OsString>,
+    },
+    /// Write a policy to begin with, in which everything is a comment
+    Init {
+        /// The file, which must not be there yet
+        #[arg(value_name = "FILE", default_value = policy::FOUND)]
+        file: PathBuf,
+    },
+    /// Print the JSON Schema of policy files, from which editors complete
+    Schema,
 }
 
 /// When something is on.
@@ -189,6 +253,15 @@ pub struct Shared {
     /// Look for providers here too when a fix is proposed; never changes resolution
     #[arg(long, global = true, value_name = "DIR")]
     pub lib_path: Vec<PathBuf>,
+    /// Shared objects that match GLOB (else: that nothing else needs) are loaded by this program
+    #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd")]
+    pub host: Vec<OsString>,
+    /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
+    #[arg(long, global = true, value_name = "FILE|NAME")]
+    pub policy: Vec<OsString>,
+    /// Do not look for linkaudit.toml in the current directory
+    #[arg(long, global = true)]
+    pub isolated: bool,
     /// Do not report findings of this rule or group
     #[arg(short = 'A', long, global = true, value_name = "RULE|GROUP")]
     pub allow: Vec<String>,

@@ -18,12 +18,53 @@ pub(super) fn stdout(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     }
 }
 
-/// Lets `render` write to a file, which is made anew.
+/// Lets `render` write to a file, which is there whole or as it was: it is written under another name
+/// beside it, which then takes its place. What is no regular file is written to as it is.
 pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
+    let there = std::fs::metadata(path);
+    if there.as_ref().is_ok_and(|there| !there.is_file()) {
+        let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
+        render(&mut out)?;
+        return out.flush();
+    }
+    // A link stays one: what it leads to is replaced.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let beside = target.with_file_name(format!(".linkaudit-{}.part", std::process::id()));
+    let written = File::options().write(true).create_new(true).open(&beside).and_then(|file| {
+        if let Ok(there) = &there {
+            file.set_permissions(there.permissions())?;
+        }
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        render(&mut out)?;
+        out.flush()
+    });
+    let written = written.and_then(|()| std::fs::rename(&beside, &target));
+    if written.is_err() {
+        // What went wrong is said; that the part stays is the lesser harm.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Lets `render` write to a file that is not there yet.
+pub(super) fn new_file(
+    path: &Path,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create_new(path)?);
     render(&mut out)?;
     out.flush()
+}
+
+/// Makes a directory that must not be there yet.
+pub(super) fn new_directory(path: &Path) -> io::Result<()> {
+    std::fs::create_dir(path)
+}
+
+/// Makes a directory and those above it.
+pub(super) fn directories(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::place::Place;
-use super::{Loader, Shared, Switch};
+use super::{Loader, Shared, Switch, hosts, lists, policy};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
@@ -64,6 +64,7 @@ pub(super) fn prepare_with(
     if paths.is_empty() && shared.files_from.is_none() {
         bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
     }
+    let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
     let tree = place.tree()?;
     let named = |path: &PathBuf| -> Result<PathBuf> {
         let named = place.named(path)?;
@@ -74,7 +75,11 @@ pub(super) fn prepare_with(
         Ok(named)
     };
     let paths = paths.iter().map(named).collect::<Result<_>>()?;
-    let lib_paths = places.iter().chain(&shared.lib_path).map(named).collect::<Result<_>>()?;
+    let typed = places.iter().chain(&shared.lib_path).map(named);
+    let lib_paths =
+        typed.chain(lists::places(&policy).into_iter().map(Ok)).collect::<Result<_>>()?;
+    let lists = lists::of_policy(&policy);
+    let hosts = hosts::read(&shared.host, &place, &tree)?;
     let plan = Plan {
         paths,
         listed: listed.into_iter().map(|path| place.listed(path)).collect(),
@@ -90,7 +95,6 @@ pub(super) fn prepare_with(
         facts: shared.facts,
         cross_check: shared.cross_check,
         definitions: false,
-        members: false,
         reuse: !shared.no_reuse,
         ld_library_path: bytes(shared.ld_library_path.as_deref()),
         ld_preload: bytes(shared.ld_preload.as_deref()),
@@ -98,21 +102,17 @@ pub(super) fn prepare_with(
         cwd_stated: shared.cwd.is_some(),
         cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
-        policy: Arc::default(),
+        policy,
+        hosts,
+        members: !lists.is_empty(),
+        lists: Arc::new(lists),
+        fix: None,
         threads: threads(shared),
     };
+    let levels = Levels::new(&plan.policy);
     let on_terminal = std::io::stdout().is_terminal();
-    let color = match shared.color {
-        Switch::Always => true,
-        Switch::Never => false,
-        Switch::Auto => {
-            on_terminal
-                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-                && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
-        }
-    };
     let style = Style {
-        color,
+        color: colored(shared, on_terminal),
         verbose: shared.verbose,
         quiet: shared.quiet,
         width: on_terminal.then(columns).flatten(),
@@ -122,7 +122,20 @@ pub(super) fn prepare_with(
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    Ok(Prepared { plan, tree, levels: levels(shared)?, style, progress })
+    Ok(Prepared { plan, tree, levels, style, progress })
+}
+
+/// True if what goes to a terminal, or elsewhere, is coloured.
+pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
+    match shared.color {
+        Switch::Always => true,
+        Switch::Never => false,
+        Switch::Auto => {
+            on_terminal
+                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+                && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+        }
+    }
 }
 
 fn bytes(text: Option<&OsStr>) -> Vec<u8> {
@@ -154,30 +167,31 @@ pub(super) fn sinks<O: Named>(
     command: &str,
     outputs: &'static [O],
 ) -> Result<Sinks<O>> {
+    sinks_of(&shared.format, &shared.output, command, outputs)
+}
+
+/// The same for a format and pairs of a name and a file.
+pub(super) fn sinks_of<O: Named>(
+    format: &str,
+    pairs: &[String],
+    command: &str,
+    outputs: &'static [O],
+) -> Result<Sinks<O>> {
     let find = |name: &str| {
         outputs.iter().find(|output| output.name() == name).with_context(|| {
             let names: Vec<&str> = outputs.iter().map(Named::name).collect();
             format!("`{command}` has no output `{name}`; there are {}", names.join(", "))
         })
     };
-    let stdout = find(&shared.format)?;
+    let stdout = find(format)?;
     let mut files = Vec::new();
-    for pair in &shared.output {
+    for pair in pairs {
         let Some((name, file)) = pair.split_once('=') else {
             bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
         };
         files.push((find(name)?, PathBuf::from(file)));
     }
     Ok(Sinks { stdout, files })
-}
-
-fn levels(shared: &Shared) -> Result<Levels> {
-    for (name, _) in &shared.levels {
-        if !Levels::knows(name) {
-            bail!("`{name}` is no rule and no group; `linkaudit explain` lists them");
-        }
-    }
-    Ok(Levels { settings: shared.levels.clone() })
 }
 
 fn threads(shared: &Shared) -> usize {

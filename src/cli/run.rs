@@ -3,9 +3,10 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, archive, out, views};
+use super::{Cli, Command, Shared, archive, demo, fix, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
+use crate::fix::propose::{Proposal, propose};
 use crate::judge::{Levels, Sonames, Verdict, judge};
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
@@ -15,6 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs the command that was typed.
@@ -25,11 +27,17 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
         Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
+        Some(Command::Demo { dir }) => {
+            only_human(&cli.shared, "demo")?;
+            demo::demo(&cli.shared, dir.as_deref())
+        }
+        Some(Command::Fix(options)) => fix::fix(&cli.shared, &options),
+        Some(Command::Policy { command }) => {
+            only_human(&cli.shared, "policy")?;
+            policy::run(&cli.shared, &command)
+        }
         Some(Command::Explain { rule }) => {
-            let outputs = cli.shared.output.iter().filter_map(|pair| pair.split('=').next());
-            if let Some(name) = outputs.chain([&*cli.shared.format]).find(|name| *name != "human") {
-                bail!("`explain` has no output `{name}`; there is human");
-            }
+            only_human(&cli.shared, "explain")?;
             match rule {
                 Some(rule) => explain(&rule),
                 None => explain_all(),
@@ -38,11 +46,22 @@ pub fn run(cli: Cli) -> Result<Exit> {
     }
 }
 
+/// A command that writes for people refuses other outputs.
+fn only_human(shared: &Shared, command: &str) -> Result<()> {
+    let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
+    if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {
+        bail!("`{command}` has no output `{name}`; there is human");
+    }
+    Ok(())
+}
+
 /// One audit with its judged findings.
 pub(super) struct Run {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) verdict: Verdict,
+    /// What would make findings go away, if the plan asks for it.
+    pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
 impl Run {
@@ -53,12 +72,15 @@ impl Run {
         let mut audit = audit::audit(&plan, tree, input);
         audit.timings.insert(0, ("walk and read", walked));
         let judging = Instant::now();
-        let findings = rules::check(&mut audit, &plan);
+        let mut findings = rules::check(&mut audit, &plan);
+        let request = plan.fix.clone();
+        let proposal =
+            request.map(|request| propose(&mut audit, &plan, tree, &request, &mut findings));
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
         let verdict = judge(findings, levels, &Sonames::new(files));
         audit.timings.push(("rules", judging.elapsed()));
-        Self { plan, audit, verdict }
+        Self { plan, audit, verdict, proposal }
     }
 
     pub(super) fn report(&self) -> Report<'_> {
@@ -103,8 +125,10 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
+    let request = Some(Arc::default());
     let run = |every_file_is_root| {
-        Run::new(Plan { every_file_is_root, ..plan.clone() }, tree, levels, &progress)
+        let fix = request.clone();
+        Run::new(Plan { every_file_is_root, fix, ..plan.clone() }, tree, levels, &progress)
     };
     let main = run(every(stdout));
     let other = files.iter().any(|(output, _)| every(output) != every(stdout));

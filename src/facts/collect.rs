@@ -25,6 +25,16 @@ pub struct Read {
     pub(super) unreadable: Option<String>,
 }
 
+impl Read {
+    /// The ELF object, if the file is one.
+    pub fn object(&self) -> Option<&elf::Object> {
+        match &self.content {
+            Content::Elf(object) => Some(object),
+            Content::Archive(_) | Content::Other(_) => None,
+        }
+    }
+}
+
 /// Reads one open file. This never fails: what went wrong is part of the answer.
 pub fn read(handle: &Handle, wants: Wants) -> Read {
     let mut head = [0; HEAD];

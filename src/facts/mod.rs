@@ -7,13 +7,14 @@ mod answer;
 pub mod collect;
 mod corpus;
 mod members;
+pub mod plugins;
 pub mod providers;
 mod symbol_names;
 mod view;
 
 pub use corpus::{Corpus, Place};
 pub use symbol_names::SymbolNames;
-pub use view::View;
+pub use view::{Edits, View};
 
 use crate::format::Defect;
 use crate::format::archive::Archive;

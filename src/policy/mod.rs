@@ -1,14 +1,41 @@
 //! Policies: what a run is told about the audited files beyond what they say themselves. This file
 //! is the model, valid and merged; [`crate::plan::Plan`] holds it and every stage may read it. It
 //! opens no file and knows no TOML.
+//!
+//! Files become the model in `load` (names, `extends`, order), `tree` (what may stand where, by the
+//! table in `shape`, and the kinds of text in `words` and `faults`), `build` (what values mean together) and
+//! `merge`; `problem` shows what is wrong with them. `wheel` reads those of auditwheel; `schema` and
+//! `show` write what files may hold and what all of them come to.
 
+mod build;
+pub mod builtin;
+mod faults;
+mod levels;
+mod load;
+mod merge;
 mod pattern;
+mod problem;
+mod schema;
+mod shape;
+mod show;
+mod tree;
+mod unchecked;
+mod wheel;
+mod words;
 
+pub use levels::Levels;
+pub use load::{Files, load};
 pub use pattern::Pattern;
+pub use problem::Mistakes;
+pub use schema::schema;
+pub use unchecked::Unchecked;
 
 use crate::rules::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// A policy to begin with, in which everything is a comment.
+pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Where an entry stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +44,15 @@ pub struct Origin {
     pub source: Arc<str>,
     /// The line, from 1; 0 where there are no lines.
     pub line: u32,
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.source),
+            line => write!(f, "{}:{line}", self.source),
+        }
+    }
 }
 
 /// A day of the calendar, which compares as days do.
@@ -31,11 +67,11 @@ pub struct Day {
 }
 
 /// All policies of a run in one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// The names of what was merged, in order, the default first.
     pub sources: Vec<Arc<str>>,
-    /// Levels of rules and groups, in the order of merging: the last that applies wins.
+    /// Levels of rules and groups, each set once; [`Levels`] says which applies.
     pub levels: Vec<LevelSetting>,
     /// `[[waive]]`
     pub waivers: Vec<Waiver>,
@@ -59,8 +95,8 @@ pub struct Policy {
     pub archives: Vec<ArchivePolicy>,
     /// `[[provider]]`
     pub providers: Vec<Provider>,
-    /// Sonames that the target system provides: neither opened nor missing. Policies of auditwheel
-    /// name them.
+    /// `[provided] libraries`: sonames that the target system provides, neither opened nor missing.
+    /// Policies of auditwheel name them.
     pub provided: Vec<Provided>,
 }
 
@@ -77,7 +113,7 @@ pub struct LevelSetting {
 
 /// A `[[waive]]` entry: findings of one rule that are known and accepted. All selectors that are set
 /// must match.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
     /// The rule's id; it may be one that no built rule has yet.
     pub rule: String,
@@ -104,7 +140,7 @@ pub struct Waiver {
 }
 
 /// A file that a prefix must have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredFile {
     /// Over paths below the prefix; one match is enough.
     pub path: Pattern,
@@ -113,10 +149,13 @@ pub struct RequiredFile {
 }
 
 /// A symbol that the files at a path must define, or must neither define nor refer to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolAt {
     /// Over paths below the prefix; every file without it.
     pub path: Option<Pattern>,
+    /// Over needed names, where the symbol is forbidden: only references by objects that need such a
+    /// library count, and definitions do not.
+    pub library: Option<Pattern>,
     /// A raw name where it is required, a pattern where it is forbidden.
     pub symbol: Pattern,
     /// Why, if the policy says so.
@@ -126,7 +165,7 @@ pub struct SymbolAt {
 }
 
 /// A library that nothing may need.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForbiddenLibrary {
     /// Over the needed name.
     pub name: Pattern,
@@ -148,7 +187,7 @@ pub struct VersionLimit {
 }
 
 /// What search paths of objects may be.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPath {
     /// The tag that objects must use, if they have a search path.
     pub require: Option<(SearchTag, Origin)>,
@@ -168,7 +207,7 @@ pub enum SearchTag {
 }
 
 /// `[gpu]`; no rule reads it yet.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpu {
     /// Processors that must be served.
     pub targets: Option<(Vec<String>, Origin)>,
@@ -177,7 +216,7 @@ pub struct Gpu {
 }
 
 /// A `[[host]]` entry: shared objects that one kind of program loads, and that take symbols from it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// The name, such as `python`.
     pub name: String,
@@ -194,7 +233,7 @@ pub struct Host {
 }
 
 /// An `[[archive]]` entry: what is demanded of a static archive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivePolicy {
     /// Over the path below the prefix, or the whole path.
     pub matches: Pattern,

@@ -2,9 +2,10 @@
 //! type. Build logs show only these.
 
 use super::{Report, Style};
+use crate::blame::Assumed;
 use crate::facts::FileFacts;
 use crate::rules::Level;
-use crate::text::shell;
+use crate::text::{shell, show};
 use std::io::{self, Write};
 
 /// Writes them.
@@ -17,8 +18,6 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     let open = count(Level::Error, true) + count(Level::Warning, true);
     let totals = &report.audit.totals;
     let roots = report.audit.closures.roots.len();
-    let plural =
-        |n: usize, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
     // Files that only links lead to were read too.
     let is_elf = |facts: &&FileFacts| facts.audited && facts.object().is_some();
     let elf = report.audit.corpus.files.iter().filter(is_elf).count();
@@ -52,6 +51,7 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         let text = plural(explained, "undefined reference is", "undefined references are");
         writeln!(out, "{text} explained by missing libraries")?;
     }
+    hosts(report, style, out)?;
     if let Some(found) = &report.audit.cross_check {
         let not: Vec<String> = found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
         let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
@@ -68,4 +68,31 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         writeln!(out, "next: linkaudit explain {}", shell(first.rule.id))?;
     }
     Ok(())
+}
+
+/// What plugins take from programs that are not at hand: one line for all hosts, or one for each.
+fn hosts(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let hosts = &report.audit.blame.assumed;
+    let all: usize = hosts.iter().map(|host| host.references).sum();
+    if all == 0 {
+        return Ok(());
+    }
+    let text = plural(all, "undefined reference is", "undefined references are");
+    let text = format!("{text} assumed to be defined by the programs that load these plugins");
+    if !style.verbose {
+        let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
+        let names: Vec<String> = hosts.iter().map(name).collect();
+        return writeln!(out, "{text}: {}", names.join(", "));
+    }
+    writeln!(out, "{text}:")?;
+    for Assumed { host, references, files } in hosts {
+        let references = plural(*references, "reference", "references");
+        let files = plural(*files, "file", "files");
+        writeln!(out, "    {:<12} {references} of {files}", show(host.as_bytes()))?;
+    }
+    Ok(())
+}
+
+fn plural(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }

@@ -6,7 +6,9 @@ use super::loader::Loader;
 use super::mapping::Inherited;
 use super::resolver::{Names, Resolver};
 use super::suspend::Suspended;
-use super::{Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions};
+use super::{
+    Closure, Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions,
+};
 use crate::facts::{Need, View};
 use crate::format::elf::NeedKind;
 use crate::id::{FileId, Id as _, StrId};
@@ -22,6 +24,10 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) view: View<'v>,
     pub(super) plan: &'a Plan,
     pub(super) root: Root,
+    /// What the root's host has loaded.
+    pub(super) base: Option<Arc<Closure>>,
+    /// The module of the root's file.
+    pub(super) start: u32,
     pub(super) needs: &'a mut Vec<Need>,
     pub(super) modules: Vec<Module>,
     /// `$ORIGIN` of each module.
@@ -91,6 +97,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         view: View<'v>,
         plan: &'a Plan,
         root: Root,
+        base: Option<Arc<Closure>>,
         needs: &'a mut Vec<Need>,
     ) -> Self {
         let by_name = Index::borrow(&mut resolver.by_name);
@@ -100,6 +107,8 @@ impl<'a, 'v> Builder<'a, 'v> {
             view,
             plan,
             root,
+            base,
+            start: ROOT,
             needs,
             modules: Vec::with_capacity(FEW),
             origins: Vec::with_capacity(FEW),
@@ -126,6 +135,11 @@ impl<'a, 'v> Builder<'a, 'v> {
     }
 
     pub(super) fn run(mut self) -> Built {
+        if let Some(host) = self.base.clone() {
+            self.take_over(&host);
+            let refused = self.open();
+            return if refused.is_some() { self.finish(refused) } else { self.go_on() };
+        }
         self.add_root();
         self.add_loader();
         self.preload();
@@ -151,13 +165,22 @@ impl<'a, 'v> Builder<'a, 'v> {
             .map(|queued| queued.module)
             .filter(|module| self.modules[*module as usize].how != How::Missing)
             .collect();
-        self.place_loader(&scope);
+        let mut renamed = Vec::new();
+        match self.base.clone() {
+            Some(host) => renamed = self.leave_to(&host),
+            None => self.place_loader(&scope),
+        }
         let mut links = Links {
+            base: self.base,
+            renamed,
+            start: self.start,
+            moved: self.moved,
             order: Vec::new(),
             modules: self.modules,
             edges: self.edges,
             list: self.list,
             scope,
+            hidden: self.hidden,
             fatal: stopped,
             preload_failures: self.preload_failures,
             failures: Vec::new(),
@@ -167,7 +190,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         let release = self.resolver.loaders.get(self.root.loader).release;
         links.order = order::relocation_order(&links, release);
         if self.plan.as_ldd {
-            for module in &self.hidden {
+            for module in &links.hidden {
                 links.modules[*module as usize].version_limit = 0;
             }
             versions::limit_tables(&mut links, self.view, &self.resolver.strings);
@@ -298,6 +321,8 @@ impl<'a, 'v> Builder<'a, 'v> {
             Some(place) => {
                 self.queue.remove(place);
             }
+            // What the host has loaded comes before all that is new.
+            None if self.queued[target as usize] => return,
             None => {}
         }
         self.queued[target as usize] = true;

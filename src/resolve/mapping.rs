@@ -50,13 +50,13 @@ impl Builder<'_, '_> {
             return origin;
         }
         let m = &self.modules[module as usize];
-        let program =
-            self.view.object(self.root.file).is_some_and(|object| object.interp.is_some());
+        let file = self.root.program();
+        let program = self.view.object(file).is_some_and(|object| object.interp.is_some());
         let real = module == ROOT
             && if self.plan.as_ldd { self.loader().release >= (2, 42) } else { program };
         let cwd = self.plan.cwd.as_os_str().as_bytes();
         let text = if real {
-            let path = self.view.file(self.root.file).real.as_os_str().as_bytes();
+            let path = self.view.file(file).real.as_os_str().as_bytes();
             tokens::origin(path, cwd)
         } else {
             tokens::origin(self.resolver.strings.text(m.path), cwd)
@@ -94,7 +94,7 @@ impl Builder<'_, '_> {
     }
 
     /// The first object in list order that answers to `name` by a name or its DT_SONAME.
-    fn known(&mut self, name: StrId) -> Option<u32> {
+    pub(super) fn known(&mut self, name: StrId) -> Option<u32> {
         let mut hit = self.by_name.get(name.index())?;
         if self.moved {
             let found = [ROOT, LOADER]
@@ -182,14 +182,14 @@ impl Builder<'_, '_> {
         let mut here = Some(module);
         while let Some(module) = here.filter(|module| self.rpaths[*module as usize].is_none()) {
             todo.push(module);
-            here = self.modules[module as usize].requester;
+            here = self.above(module);
         }
         for module in todo.into_iter().rev() {
-            let Module { file, requester, .. } = self.modules[module as usize];
+            let file = self.modules[module as usize].file;
             let names = file.and_then(|file| self.names(file));
             let text = names.filter(|names| names.runpath.is_none()).and_then(|names| names.rpath);
             let own = text.map(|text| self.dirs_of(text, module));
-            let mut next = requester.and_then(|requester| self.first_list(requester));
+            let mut next = self.above(module).and_then(|above| self.first_list(above));
             if let (Some(own), Some((_, above))) = (&own, next.and_then(|at| self.list_of(at)))
                 && Arc::ptr_eq(own, &above)
             {
@@ -201,6 +201,12 @@ impl Builder<'_, '_> {
         let next =
             |(at, _): &(u32, _)| self.list_of(self.rpaths.get(*at as usize)?.as_ref()?.next?);
         std::iter::successors(first, next).collect()
+    }
+
+    /// Whose DT_RPATH comes next: the requester's, and at the end the program's.
+    fn above(&self, module: u32) -> Option<u32> {
+        let hosted = self.base.is_some() && module == self.start && module != ROOT;
+        self.modules[module as usize].requester.or(hosted.then_some(ROOT))
     }
 
     /// The module whose list is the first for the needs of `module`.
@@ -221,7 +227,7 @@ impl Builder<'_, '_> {
         if !self.loader().package_cache {
             return Ok(None);
         }
-        let real = self.view.file(self.root.file).real.as_os_str().as_bytes();
+        let real = self.view.file(self.root.program()).real.as_os_str().as_bytes();
         let Some(below) = real.strip_prefix(STORE) else { return Ok(None) };
         let item = below.split(|b| *b == b'/').next().unwrap_or_default();
         let path = [STORE, item, b"/etc/ld.so.cache"].concat();
@@ -250,7 +256,7 @@ impl Builder<'_, '_> {
     }
 
     /// `_dl_map_object_from_fd`: the same inode is the same object, else the file is mapped.
-    fn map_file(
+    pub(super) fn map_file(
         &mut self,
         file: FileId,
         path: StrId,
@@ -265,6 +271,10 @@ impl Builder<'_, '_> {
             return Mapped::Module(module, how);
         }
         if let Some(text) = self.view.object(file).and_then(|object| object.refused) {
+            return Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
+        }
+        if self.base.is_some() && self.view.object(file).is_some_and(|object| object.noopen) {
+            let text = "shared object cannot be dlopen()ed";
             return Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
         }
         let module = self.add_module(Some(file), name, path, requester, how);

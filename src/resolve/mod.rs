@@ -5,7 +5,9 @@
 //! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again.
 
 pub mod cache;
+mod candidate;
 mod closure;
+pub mod hosts;
 pub mod hwcaps;
 mod index;
 pub mod loader;
@@ -13,6 +15,7 @@ mod mapping;
 pub mod musl;
 pub mod order;
 mod paths;
+mod plugin;
 mod preload;
 pub mod resolver;
 pub mod roots;
@@ -35,6 +38,15 @@ pub struct Root {
     pub path: StrId,
     /// The rules it is loaded by.
     pub loader: LoaderId,
+    /// The program that loads it with dlopen; nothing if it is started itself.
+    pub host: Option<FileId>,
+}
+
+impl Root {
+    /// The program of the process.
+    pub fn program(&self) -> FileId {
+        self.host.unwrap_or(self.file)
+    }
 }
 
 /// How a file was found.
@@ -42,6 +54,8 @@ pub struct Root {
 pub enum How {
     /// It is the root itself.
     Root,
+    /// It is the root, and its host has opened it with dlopen.
+    Dlopen,
     /// An object that was already there answers to the name.
     Loaded,
     /// The name has a slash and is opened as it is.
@@ -69,6 +83,7 @@ impl How {
     pub fn name(self) -> &'static str {
         match self {
             Self::Root => "root",
+            Self::Dlopen => "dlopen",
             Self::Loaded => "loaded",
             Self::Path => "path",
             Self::Rpath(_) => "rpath",
@@ -178,12 +193,13 @@ pub struct LoadFailure {
     pub text: &'static str,
 }
 
-/// Everything the loader maps for one root.
+/// Everything the loader maps for one root. Of a plugin it is what the dlopen maps: its host's closure
+/// is below it, and lists, scope and order here hold only what is new.
 #[derive(Clone, Debug)]
 pub struct Closure {
     /// What it starts from.
     pub root: Root,
-    /// The root's own module.
+    /// The program's module.
     main: Module,
     /// All else: shared by roots with the same needs and no search path of their own.
     links: Arc<Links>,
@@ -192,6 +208,16 @@ pub struct Closure {
 /// A link map: what the loader maps, in which order, and how the objects need each other.
 #[derive(Clone, Debug)]
 pub struct Links {
+    /// What the program had loaded before: its modules come first.
+    base: Option<Arc<Closure>>,
+    /// Names by which needs of a plugin found modules of its host.
+    renamed: Vec<(u32, StrId)>,
+    /// The module of the root's own file.
+    pub start: u32,
+    /// Filters have moved objects in the list.
+    moved: bool,
+    /// Filtees of the root, which no need finds.
+    hidden: Vec<u32>,
     /// Modules by the order in which they were mapped; the root, of whichever root this was built
     /// for, is 0, the loader itself 1.
     modules: Vec<Module>,
@@ -215,7 +241,7 @@ pub struct Links {
     pub by_cwd: bool,
 }
 
-/// The index of the root among the modules of a closure.
+/// The index of the program among the modules of a closure: the root, or its host.
 pub const ROOT: u32 = 0;
 /// The index of the loader among the modules of a closure.
 pub const LOADER: u32 = 1;
@@ -231,13 +257,44 @@ impl Deref for Closure {
 impl Links {
     /// The module at `index`; the root's is that of the root this was built for.
     fn module(&self, index: u32) -> &Module {
-        &self.modules[index as usize]
+        match &self.base {
+            Some(base) if index < self.first_own() => base.module(index),
+            _ => &self.modules[(index - self.first_own()) as usize],
+        }
+    }
+
+    /// The first module that is not the host's.
+    fn first_own(&self) -> u32 {
+        let count = self.base.as_ref().map_or(0, |base| base.module_count());
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// `_dl_name_match_p`: true if the loader knows the module by this name.
+    pub fn answers(&self, index: u32, name: StrId) -> bool {
+        self.module(index).answers(name) || self.renamed.contains(&(index, name))
+    }
+
+    /// The loader's whole list, without the program.
+    pub fn whole_list(&self) -> impl Iterator<Item = u32> + '_ {
+        let base = self.base.as_ref().map_or(&[][..], |base| &base.list);
+        base.iter().chain(&self.list).copied()
+    }
+
+    /// The whole search scope: the host's and then the root's own.
+    pub fn whole_scope(&self) -> impl Iterator<Item = u32> + '_ {
+        let base = self.base.as_ref().map_or(&[][..], |base| &base.scope);
+        base.iter().chain(&self.scope).copied()
     }
 
     /// Needs of the module at `index`.
     pub fn needs(&self, index: u32) -> &[Edge] {
-        let (first, end) = self.module(index).edges;
-        &self.edges[first as usize..end as usize]
+        match &self.base {
+            Some(base) if index < self.first_own() => base.needs(index),
+            _ => {
+                let (first, end) = self.module(index).edges;
+                &self.edges[first as usize..end as usize]
+            }
+        }
     }
 
     /// True if a need of some module was not found.
@@ -245,24 +302,30 @@ impl Links {
         self.modules.iter().any(|module| module.how == How::Missing)
     }
 
-    /// How many modules there are.
+    /// How many modules there are, the host's among them.
     pub fn module_count(&self) -> usize {
-        self.modules.len()
+        self.first_own() as usize + self.modules.len()
     }
 
-    /// The needs that lead from the root to a module, root first.
+    /// The needs that lead from the program to a module, the program first.
     pub fn chain(&self, module: u32) -> Vec<u32> {
         let mut chain = vec![module];
         let mut here = module;
-        while let Some(requester) = self.module(here).requester {
-            chain.push(requester);
-            here = requester;
-            if chain.len() > self.modules.len() {
+        while let Some(above) = self.above(here) {
+            chain.push(above);
+            here = above;
+            if chain.len() > self.module_count() {
                 break;
             }
         }
         chain.reverse();
         chain
+    }
+
+    /// Who loaded a module; a plugin was loaded by its host.
+    fn above(&self, module: u32) -> Option<u32> {
+        let hosted = self.base.is_some() && module == self.start && module != ROOT;
+        self.module(module).requester.or(hosted.then_some(ROOT))
     }
 }
 
@@ -270,8 +333,16 @@ impl Closure {
     /// The closure of `root` over links that were built for it, or for another root that loads the
     /// same.
     fn new(root: Root, links: Arc<Links>) -> Self {
-        let main = Module { file: Some(root.file), path: root.path, ..links.module(ROOT).clone() };
+        let main = match &links.base {
+            Some(base) => base.main.clone(),
+            None => Module { file: Some(root.file), path: root.path, ..links.module(ROOT).clone() },
+        };
         Self { root, main, links }
+    }
+
+    /// The closure of the program that loads the root with dlopen.
+    pub fn host(&self) -> Option<&Arc<Self>> {
+        self.links.base.as_ref()
     }
 
     /// The module at `index`.
@@ -279,14 +350,27 @@ impl Closure {
         if index == ROOT { &self.main } else { self.links.module(index) }
     }
 
-    /// All modules, by the order in which they were mapped.
-    pub fn modules(&self) -> impl Iterator<Item = &Module> {
-        std::iter::once(&self.main).chain(self.links.modules.iter().skip(1))
+    /// The modules of the root, by the order in which they were mapped, without those of its host.
+    pub fn modules(&self) -> impl Iterator<Item = (u32, &Module)> {
+        let first = self.first_own();
+        let all = u32::try_from(self.module_count()).unwrap_or(u32::MAX);
+        (first..all).map(|index| (index, self.module(index)))
     }
 
-    /// Modules with a file, in scope order.
+    /// All modules, those of a host first.
+    fn all_modules(&self) -> Vec<Module> {
+        let all = u32::try_from(self.module_count()).unwrap_or(u32::MAX);
+        (0..all).map(|index| self.module(index).clone()).collect()
+    }
+
+    /// Modules of the root with a file, in scope order, without those of its host.
     pub fn found(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
         self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
+    }
+
+    /// All modules with a file in the scope, those of a host first.
+    pub fn in_scope(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+        self.whole_scope().filter_map(|index| Some((index, self.module(index).file?)))
     }
 }
 

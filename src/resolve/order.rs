@@ -8,17 +8,19 @@ const ROOT_LAST: (u16, u16) = (2, 37);
 
 /// Modules in the order in which they are relocated.
 pub fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<u32> {
-    let mut seen = vec![false; links.modules.len()];
+    let mut seen = vec![false; links.module_count()];
+    // What the host has loaded is relocated, and needs nothing that is new.
+    seen[..links.first_own() as usize].fill(true);
     let mut order = Vec::with_capacity(links.scope.len());
     let mut stack = Vec::new();
     for start in links.scope.iter().rev() {
         visit(links, *start, &mut seen, &mut stack, &mut order);
     }
     if release >= ROOT_LAST
-        && let Some(place) = order.iter().position(|module| *module == ROOT)
+        && let Some(place) = order.iter().position(|module| *module == links.start)
     {
         order.remove(place);
-        order.push(ROOT);
+        order.push(links.start);
     }
     order
 }
@@ -37,7 +39,7 @@ fn visit(
     stack.push((start, 0));
     while let Some((module, next)) = stack.last_mut() {
         // The root's own dependencies are not yet known to the loader when it sorts.
-        let needs = if *module == ROOT { &[] } else { links.needs(*module) };
+        let needs = if *module == links.start { &[] } else { links.needs(*module) };
         let dep = needs.get(*next).map(|edge| edge.to);
         if let Some(dep) = dep {
             *next += 1;

@@ -8,7 +8,7 @@ use super::musl::Load;
 use super::paths::Memo;
 use super::search::Tried;
 use super::suspend::Suspended;
-use super::{Closure, Edge, Links, Module, Root, tokens};
+use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object, Str};
 use crate::id::{FastMap, FileId, Id as _, LoaderId, StrId, Strings};
@@ -98,30 +98,37 @@ impl Resolver {
         names
     }
 
-    /// Everything the loader maps for `root`, or the facts that are missing to say it. What was
+    /// Everything the loader maps for `root`, which `host` opens if there is one, or the facts that are missing to say it. What was
     /// found out so far stays in `before` until the next round.
     pub fn closure(
         &mut self,
         view: View<'_>,
         plan: &Plan,
         root: Root,
+        host: Option<&Arc<Closure>>,
         before: &mut Option<Box<Suspended>>,
     ) -> Result<Closure, Vec<Need>> {
         let names = view.object(root.file).map(|object| self.names(root.file, object));
         let varies = plan.environment_varies() || self.loaders.get(root.loader).package_cache;
-        let signature = names.and_then(|names| names.signature).filter(|_| plan.reuse && !varies);
+        let alone = plan.reuse && !varies && host.is_none();
+        let signature = names.and_then(|names| names.signature).filter(|_| alone);
         let key = signature.map(|number| (root.loader, number));
         if let Some(links) = key.and_then(|key| self.shared.get(&key)) {
             return Ok(Closure::new(root, Arc::clone(links)));
         }
         let mut needs = Vec::new();
         if let Family::Musl(_) = self.loaders.get(root.loader).family {
-            let links = Load::new(self, view, plan, root, &mut needs).run().ok_or(needs)?;
+            let load = Load::new(self, view, plan, root, &mut needs);
+            let links = match host {
+                Some(host) => load.run_plugin(host),
+                None => load.run(),
+            };
+            let links = links.ok_or(needs)?;
             return Ok(self.share(root, key, Arc::new(links)));
         }
         let built = match before.take() {
             Some(before) => Builder::resume(self, view, plan, &mut needs, *before).go_on(),
-            None => Builder::new(self, view, plan, root, &mut needs).run(),
+            None => Builder::new(self, view, plan, root, host.cloned(), &mut needs).run(),
         };
         let links = match built {
             Built::Links(links) => Arc::new(*links),
@@ -156,7 +163,7 @@ impl Resolver {
     ) -> Vec<Vec<Tried>> {
         let mut needs = Vec::new();
         if let Family::Musl(_) = self.loaders.get(closure.root.loader).family {
-            let modules: Vec<Module> = closure.modules().cloned().collect();
+            let modules = closure.all_modules();
             return edges
                 .map(|edge| {
                     let mut trace = Vec::new();
@@ -166,8 +173,10 @@ impl Resolver {
                 })
                 .collect();
         }
-        let mut builder = Builder::new(self, view, plan, closure.root, &mut needs);
-        builder.modules = closure.modules().cloned().collect();
+        let base = closure.host().cloned();
+        let mut builder = Builder::new(self, view, plan, closure.root, base, &mut needs);
+        builder.modules = closure.all_modules();
+        builder.start = closure.start;
         edges
             .map(|edge| {
                 let mut trace = Vec::new();

@@ -1,17 +1,20 @@
 //! Which objects are roots, and the closures of all of them.
 //!
-//! A root is a program, a file that was given by name, or a shared object that no other root of
-//! what is audited loads. `audit` calls [`Resolving::step`] until no fact is missing.
+//! A root is a program, a file that was given by name, a shared object that no other root of what is
+//! audited loads, or a plugin with one of its hosts. `audit` calls [`Resolving::step`] until no fact is missing.
 
-use super::loader::{Choice, InterpFault, NoLoader};
+use super::candidate::{Candidate, Outcome, resolve};
+use super::hosts::{Hosts, Unhosted};
+use super::loader::{InterpFault, NoLoader};
 use super::resolver::Resolver;
-use super::suspend::Suspended;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, Role};
-use crate::id::{FastMap, FastSet, FileId, IdVec, LoaderId, RootId, StrId};
+use crate::id::{FastMap, FastSet, FileId, IdVec, RootId};
 use crate::plan::Plan;
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
 /// All closures of a run.
 #[derive(Default)]
@@ -24,6 +27,8 @@ pub struct Closures {
     pub no_loader: Vec<(FileId, NoLoader)>,
     /// Programs whose PT_INTERP leads to no loader.
     pub bad_interps: Vec<(FileId, InterpFault)>,
+    /// Where plugins and their hosts could not be brought together as asked for.
+    pub unhosted: Unhosted,
 }
 
 impl Closures {
@@ -61,6 +66,13 @@ pub struct Resolving {
     roots: FastMap<FileId, usize>,
     /// What roots load besides themselves.
     loaded: FastSet<FileId>,
+    hosts: Hosts,
+    /// Closures of the hosts' programs; nothing for one that does not come to load anything.
+    host_closures: Vec<Option<Arc<Closure>>>,
+    /// Plugins, once for each host.
+    plugins: Vec<Candidate>,
+    /// Which of them are plugins because nothing else needs them.
+    given_away: FastSet<FileId>,
     pass: Pass,
 }
 
@@ -73,56 +85,47 @@ enum Pass {
     Choice(usize),
     /// Once more, at this one: what only such a root loaded.
     Rest(usize),
-}
-
-/// What may become a root, and what resolving it came to.
-struct Candidate {
-    start: Start,
-    /// The loader, once it is chosen, and the name it is started by.
-    chosen: Option<(LoaderId, StrId)>,
-    /// Its link map as far as it is known.
-    before: Option<Box<Suspended>>,
-    outcome: Option<Outcome>,
-}
-
-impl Candidate {
-    fn closure(&self) -> Option<&Closure> {
-        match &self.outcome {
-            Some(Outcome::Closure(closure)) => Some(closure),
-            _ => None,
-        }
-    }
-
-    fn files(&self) -> impl Iterator<Item = FileId> + '_ {
-        self.closure().into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
-    }
-
-    /// What it loads besides itself.
-    fn loads(&self) -> impl Iterator<Item = FileId> + '_ {
-        self.files().filter(|file| *file != self.start.file)
-    }
-}
-
-enum Outcome {
-    Closure(Box<Closure>),
-    NoLoader(NoLoader),
+    /// What nothing else needs is opened by hosts.
+    Plugins,
+    /// Once more: what was only loaded by those alone.
+    Last(usize),
 }
 
 impl Resolving {
     /// Begins with what the walk found: `given` are started by the names that were typed, `walked`
     /// lie in given directories.
-    pub fn new(view: View<'_>, plan: &Plan, given: Vec<Start>, walked: Vec<Start>) -> Self {
-        let dynamic = |start: &Start| view.object(start.file).is_some_and(Object::is_dynamic);
-        let candidate = |start| Candidate { start, chosen: None, before: None, outcome: None };
-        let mut sure: Vec<Candidate> = given.into_iter().filter(dynamic).map(candidate).collect();
-        let mut perhaps = Vec::new();
-        for start in walked.into_iter().filter(dynamic) {
-            let program = view.object(start.file).is_some_and(|o| o.role == Role::Program);
-            let list = if program || plan.every_file_is_root { &mut sure } else { &mut perhaps };
-            list.push(candidate(start));
+    pub fn new(
+        view: View<'_>,
+        plan: &Plan,
+        hosts: Hosts,
+        given: Vec<Start>,
+        walked: Vec<Start>,
+    ) -> Self {
+        let (mut sure, mut perhaps, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
+        let given = given.into_iter().map(|start| (start, true));
+        for (start, given) in given.chain(walked.into_iter().map(|start| (start, false))) {
+            let Some(object) = view.object(start.file).filter(|object| object.is_dynamic()) else {
+                continue;
+            };
+            if !hosts.of(start.file).is_empty() {
+                let opened = |host: &usize| Candidate::plugin(start.clone(), *host);
+                plugins.extend(hosts.of(start.file).iter().map(opened));
+                continue;
+            }
+            let sure_root = given || object.role == Role::Program || plan.every_file_is_root;
+            let list = if sure_root { &mut sure } else { &mut perhaps };
+            list.push(Candidate::new(start));
         }
-        sure.sort_by(|a, b| a.start.path.cmp(&b.start.path));
-        sure.dedup_by(|b, a| a.start == b.start);
+        for host in &hosts.list {
+            if !sure.iter().any(|candidate| candidate.start.file == host.file) {
+                let start = Start { file: host.file, path: host.path.clone() };
+                sure.push(Candidate::new(start));
+            }
+        }
+        for list in [&mut sure, &mut plugins] {
+            list.sort_by(|a, b| (&a.start.path, a.host).cmp(&(&b.start.path, b.host)));
+            list.dedup_by(|b, a| a.start == b.start && a.host == b.host);
+        }
         let named = named(view, &perhaps);
         perhaps.sort_by(|a, b| a.start.path.cmp(&b.start.path));
         let (mut first, rest): (Vec<_>, Vec<_>) =
@@ -130,7 +133,20 @@ impl Resolving {
         let unnamed = first.len();
         first.extend(rest);
         let (roots, loaded) = (FastMap::default(), FastSet::default());
-        Self { sure, perhaps: first, unnamed, roots, loaded, pass: Pass::Sure }
+        let (perhaps, host_closures) = (first, Vec::new());
+        let (given_away, pass) = (FastSet::default(), Pass::Sure);
+        Self {
+            sure,
+            perhaps,
+            unnamed,
+            roots,
+            loaded,
+            hosts,
+            host_closures,
+            plugins,
+            given_away,
+            pass,
+        }
     }
 
     /// Resolves what can be resolved; answers the facts that are missing, none when all is done.
@@ -154,6 +170,10 @@ impl Resolving {
         if !needs.is_empty() {
             return needs;
         }
+        self.open_plugins(resolver, view, plan, &mut needs);
+        if !needs.is_empty() {
+            return needs;
+        }
         if let Pass::Sure = self.pass {
             self.loaded = self.loaded();
             let loaded = &self.loaded;
@@ -166,17 +186,36 @@ impl Resolving {
             }
             self.pass = Pass::Choice(0);
         }
-        while let Pass::Choice(at) | Pass::Rest(at) = self.pass {
-            let Some(candidate) = self.perhaps.get_mut(at) else {
-                if let Pass::Rest(_) = self.pass {
-                    break;
+        loop {
+            let at = match self.pass {
+                Pass::Choice(at) | Pass::Rest(at) | Pass::Last(at) => at,
+                Pass::Sure | Pass::Plugins => {
+                    self.open_plugins(resolver, view, plan, &mut needs);
+                    if !needs.is_empty() {
+                        break;
+                    }
+                    self.loaded = self.loaded();
+                    self.pass = Pass::Last(0);
+                    continue;
                 }
-                self.loaded = self.loaded();
-                self.pass = Pass::Rest(0);
+            };
+            let Some(file) = self.perhaps.get(at).map(|candidate| candidate.start.file) else {
+                match self.pass {
+                    Pass::Choice(_) => {
+                        self.loaded = self.loaded();
+                        self.pass = Pass::Rest(0);
+                    }
+                    Pass::Rest(_) => {
+                        self.give_rest_to_hosts(view);
+                        self.pass = Pass::Plugins;
+                    }
+                    Pass::Sure | Pass::Plugins | Pass::Last(_) => break,
+                }
                 continue;
             };
-            let file = candidate.start.file;
-            if !self.loaded.contains(&file) && !self.roots.contains_key(&file) {
+            let known = self.loaded.contains(&file) || self.roots.contains_key(&file);
+            if !known && !self.given_away.contains(&file) {
+                let candidate = &mut self.perhaps[at];
                 if candidate.outcome.is_none() {
                     resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
                 }
@@ -187,10 +226,54 @@ impl Resolving {
             }
             self.pass = match self.pass {
                 Pass::Choice(at) => Pass::Choice(at + 1),
-                Pass::Sure | Pass::Rest(_) => Pass::Rest(at + 1),
+                Pass::Rest(at) => Pass::Rest(at + 1),
+                Pass::Sure | Pass::Plugins | Pass::Last(_) => Pass::Last(at + 1),
             };
         }
         needs
+    }
+
+    /// Resolves plugins whose host is known. All hosts are.
+    fn open_plugins(
+        &mut self,
+        resolver: &mut Resolver,
+        view: View<'_>,
+        plan: &Plan,
+        needs: &mut Vec<Need>,
+    ) {
+        if self.host_closures.is_empty() {
+            let starts = |closure: &&Closure| closure.fatal.is_none();
+            let closure = |file: FileId| {
+                let candidate = self.sure.iter().find(|candidate| candidate.start.file == file);
+                candidate.and_then(Candidate::closure).filter(starts).cloned().map(Arc::new)
+            };
+            self.host_closures = self.hosts.list.iter().map(|host| closure(host.file)).collect();
+        }
+        for plugin in self.plugins.iter_mut().filter(|plugin| plugin.outcome.is_none()) {
+            let host = plugin.host.and_then(|host| self.host_closures[host].as_ref());
+            plugin.open(resolver, view, plan, host, needs);
+        }
+    }
+
+    /// Shared objects that nothing else needs become plugins of the hosts that load those.
+    fn give_rest_to_hosts(&mut self, view: View<'_>) {
+        let loaded = self.loaded();
+        let alone = |candidate: &Candidate| {
+            let file = candidate.start.file;
+            (candidate.closure().is_some() && !loaded.contains(&file))
+                .then(|| self.hosts.of_rest(view, file))
+                .unwrap_or_default()
+        };
+        let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
+        let mut plugins = Vec::new();
+        for candidate in self.sure.iter().chain(chosen) {
+            let opened = |host| Candidate::plugin(candidate.start.clone(), host);
+            plugins.extend(alone(candidate).into_iter().map(opened));
+        }
+        self.given_away.extend(plugins.iter().map(|plugin: &Candidate| plugin.start.file));
+        self.sure.retain(|candidate| !self.given_away.contains(&candidate.start.file));
+        self.roots.retain(|file, _| !self.given_away.contains(file));
+        self.plugins.extend(plugins);
     }
 
     /// Makes one of `perhaps` a root.
@@ -212,7 +295,7 @@ impl Resolving {
     fn loaded(&self) -> FastSet<FileId> {
         let mut out = FastSet::default();
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
-        for candidate in self.sure.iter().chain(chosen) {
+        for candidate in self.sure.iter().chain(chosen).chain(&self.plugins) {
             out.extend(candidate.loads());
         }
         out
@@ -231,9 +314,13 @@ impl Resolving {
         let chosen = |at: usize, file: &FileId| self.roots.get(file) == Some(&at);
         let perhaps = self.perhaps.into_iter().enumerate();
         roots.extend(perhaps.filter(|(at, c)| chosen(*at, &c.start.file)).map(|(_, c)| c));
-        let real = |c: &Candidate| view.file(c.start.file).path.as_os_str().as_bytes();
-        roots.sort_by(|a, b| real(a).cmp(real(b)).then_with(|| a.start.path.cmp(&b.start.path)));
-        for Candidate { start, outcome, .. } in roots {
+        let plugins = std::mem::take(&mut self.plugins);
+        self.hosts.note_idle(|host| plugins.iter().any(|plugin| plugin.host == Some(host)));
+        roots.extend(plugins);
+        let hosts = &self.hosts.list;
+        roots.sort_by(|a, b| a.key(view, hosts).cmp(&b.key(view, hosts)));
+        let mut stopped: BTreeMap<FileId, usize> = BTreeMap::new();
+        for Candidate { start, host, outcome, .. } in roots {
             if let Some(fault) = bad_interps.get(&start.file) {
                 out.bad_interps.push((start.file, *fault));
             }
@@ -242,9 +329,15 @@ impl Resolving {
                     out.roots.push(*closure);
                 }
                 Some(Outcome::NoLoader(why)) => out.no_loader.push((start.file, why)),
+                Some(Outcome::Stopped) => {
+                    let host = host.and_then(|host| hosts.get(host));
+                    *stopped.entry(host.map_or(start.file, |host| host.file)).or_default() += 1;
+                }
                 None => {}
             }
         }
+        out.unhosted = self.hosts.unhosted;
+        out.unhosted.stopped.extend(stopped);
         if plan.reuse {
             add_lone(&mut out, resolver, view, plan);
         }
@@ -273,62 +366,6 @@ fn named(view: View<'_>, candidates: &[Candidate]) -> FastSet<FileId> {
     candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
 }
 
-fn resolve(
-    resolver: &mut Resolver,
-    view: View<'_>,
-    plan: &Plan,
-    candidate: &mut Candidate,
-    bad_interps: &mut BadInterps,
-    needs: &mut Vec<Need>,
-) {
-    let Start { file, path } = &candidate.start;
-    let (loader, path) = match candidate.chosen {
-        Some(chosen) => chosen,
-        None => match choose(resolver, view, plan, *file, path) {
-            Err(missing) => return needs.extend(missing),
-            Ok(Choice { loader: Err(why), .. }) => {
-                candidate.outcome = Some(Outcome::NoLoader(why));
-                return;
-            }
-            Ok(Choice { loader: Ok(loader), interp }) => {
-                if let Some(fault) = interp {
-                    bad_interps.insert(*file, fault);
-                }
-                *candidate.chosen.insert((loader, resolver.strings.id(path)))
-            }
-        },
-    };
-    let root = Root { file: *file, path, loader };
-    match resolver.closure(view, plan, root, &mut candidate.before) {
-        Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
-        Err(missing) => needs.extend(missing),
-    }
-}
-
-fn choose(
-    resolver: &mut Resolver,
-    view: View<'_>,
-    plan: &Plan,
-    file: FileId,
-    path: &[u8],
-) -> Result<Choice, Vec<Need>> {
-    let Some(object) = view.object(file) else {
-        return Ok(Choice { loader: Err(NoLoader::UnknownMachine), interp: None });
-    };
-    let dirs = match object.interp {
-        None if !plan.as_ldd => resolver.own_dirs(object, path, plan),
-        _ => Vec::new(),
-    };
-    let Resolver { loaders, strings, .. } = resolver;
-    // Asked for one at a time, ten thousand directories would be as many rounds.
-    let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
-    let unknown: Vec<Need> = texts.filter_map(|dir| view.is_directory(dir).err()).collect();
-    if !unknown.is_empty() {
-        return Err(unknown);
-    }
-    loaders.choose(view, plan, strings, object, &dirs).map_err(|need| vec![need])
-}
-
 /// Modules and needs of all such closures together; in a long chain their number is quadratic, and
 /// without an answer of its own an object is only bound once for each root.
 const MOST_LONE: usize = 500_000;
@@ -336,13 +373,14 @@ const MOST_LONE: usize = 500_000;
 /// Closures of libraries that are no roots, as far as no new file must be looked at for them.
 fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &Plan) {
     let mut todo: Vec<Root> = Vec::new();
-    let mut seen: FastSet<FileId> = out.roots.iter().map(|closure| closure.root.file).collect();
+    let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());
+    let mut seen: FastSet<FileId> = alone.map(|closure| closure.root.file).collect();
     seen.extend(out.lone.keys());
     for closure in &out.roots {
         for (module, file) in closure.found().skip(1) {
             if seen.insert(file) {
                 let path = closure.module(module).path;
-                todo.push(Root { file, path, loader: closure.root.loader });
+                todo.push(Root { file, path, loader: closure.root.loader, host: None });
             }
         }
     }
@@ -351,7 +389,7 @@ fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &
         if room == 0 {
             break;
         }
-        if let Ok(closure) = resolver.closure(view, plan, root, &mut None) {
+        if let Ok(closure) = resolver.closure(view, plan, root, None, &mut None) {
             room = room.saturating_sub(closure.module_count() + closure.edges.len());
             out.lone.insert(root.file, closure);
         }

@@ -9,10 +9,11 @@ use super::index::Index;
 use super::mapping::Inherited;
 use super::resolver::Resolver;
 use super::search::Found;
-use super::{Edge, Module, PreloadFailure, Root};
+use super::{Closure, Edge, Module, PreloadFailure, Root};
 use crate::facts::{Need, View};
 use crate::id::{FastSet, FileId, Id as _, StrId};
 use crate::plan::Plan;
+use std::sync::Arc;
 
 /// How many needs that lead to something known one look ahead goes through.
 const MOST_AHEAD: usize = 500;
@@ -23,6 +24,8 @@ const FEW: usize = 64;
 /// A link map that waits for facts: the state of its builder.
 pub struct Suspended {
     root: Root,
+    base: Option<Arc<Closure>>,
+    start: u32,
     modules: Vec<Module>,
     origins: Vec<Option<StrId>>,
     rpaths: Vec<Option<Inherited>>,
@@ -54,6 +57,8 @@ impl<'a, 'v> Builder<'a, 'v> {
             view,
             plan,
             root: state.root,
+            base: state.base,
+            start: state.start,
             needs,
             modules: state.modules,
             origins: state.origins,
@@ -85,6 +90,8 @@ impl<'a, 'v> Builder<'a, 'v> {
         }
         Built::Suspended(Some(Box::new(Suspended {
             root: self.root,
+            base: self.base,
+            start: self.start,
             by_name: self.by_name.keep(&mut self.resolver.by_name),
             by_file: self.by_file.keep(&mut self.resolver.by_file),
             modules: self.modules,

@@ -54,19 +54,23 @@ const RELR_CHECK: (u16, u16) = (2, 36);
 /// The version that stands for it.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
-/// Objects in the order in which the loader checks them: its list, root first.
+/// Objects in the order in which the loader checks them: its list, root first; with dlopen what is
+/// new in the plugin's scope (`elf/dl-open.c`).
 fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ {
-    std::iter::once(ROOT)
-        .chain(closure.list.iter().copied())
+    let hosted = closure.host().is_some();
+    let (root, list) = if hosted { (None, &closure.scope) } else { (Some(ROOT), &closure.list) };
+    root.into_iter()
+        .chain(list.iter().copied())
+        .filter(move |index| !(hosted && *index == LOADER))
         .filter_map(|index| Some((index, closure.module(index).file?)))
 }
 
 /// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
 /// where a need has already matched them.
 fn find_needed(links: &Links, name: StrId) -> Option<u32> {
-    let answers = |index: &u32| links.module(*index).answers(name);
+    let answers = |index: &u32| links.answers(*index, name);
     std::iter::once(ROOT)
-        .chain(links.list.iter().copied())
+        .chain(links.whole_list())
         .find(answers)
         .or_else(|| Some(LOADER).filter(answers))
 }

@@ -5,6 +5,8 @@
 //! file and decides nothing that the loader decides.
 
 mod bad_library_file;
+pub mod catalogue;
+mod deps_list_drift;
 mod malformed;
 mod missing_library;
 mod missing_version;
@@ -15,6 +17,7 @@ mod unreadable;
 mod words;
 mod wrong_architecture;
 
+pub use catalogue::{GROUPS, INPUT, LIBRARY, SYMBOL};
 pub(crate) use words::{outcome, typeable};
 
 use crate::audit::Audit;
@@ -60,16 +63,6 @@ pub struct Group {
     /// Its findings make the run incomplete instead of failing it.
     pub is_input: bool,
 }
-
-/// Libraries that are missing or that the loader refuses.
-pub const LIBRARY: Group = Group { name: "library", level: Level::Error, is_input: false };
-/// Symbols that do not bind, or bind to the wrong definition.
-pub const SYMBOL: Group = Group { name: "symbol", level: Level::Error, is_input: false };
-/// What could not be read or decided.
-pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
-
-/// All groups that have rules.
-pub const GROUPS: &[Group] = &[LIBRARY, SYMBOL, INPUT];
 
 /// One rule.
 pub struct Rule {
@@ -117,6 +110,7 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &deps_list_drift::RULE,
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,

@@ -2,8 +2,11 @@
 
 use super::{Context, INPUT, Rule};
 use crate::finding::{Finding, Findings};
+use crate::package::Located;
+use crate::policy::Unchecked;
 use crate::resolve::loader::NoLoader;
 use crate::text::show;
+use std::path::PathBuf;
 
 pub(super) static RULE: Rule = Rule {
     id: "undecided",
@@ -18,7 +21,7 @@ const DOCS: &str = "\
 
 Names every question that was met and could not be answered: a program whose loader's rules are not
 known or not on this system, a result that depends on the processor or on the current directory,
-default directories that had to be guessed.
+default directories that had to be guessed. A demand of a policy whose rule is not built yet is one too.
 
 ## Why it matters
 
@@ -33,7 +36,8 @@ incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules
 ## How to fix
 
 Audit the file on, or under the root of, a system that has its loader. Take relative and empty
-entries out of search paths, or say with `--cwd` and `--cpu` where the program will run.
+entries out of search paths, or say with `--cwd` and `--cpu` where the program will run. Take a demand
+that nothing checks out of the policy, or allow its rule.
 
 ## Limits
 
@@ -78,5 +82,17 @@ fn check(context: &Context<'_>) -> Findings {
             out.push(finding);
         }
     }
+    out.extend(context.plan.policy.unchecked().into_iter().map(unchecked));
     out
+}
+
+/// A demand of a policy that no built rule checks; it is about the policy, not about any file.
+fn unchecked(demand: Unchecked) -> Box<Finding> {
+    let Unchecked { what, rules, origin } = demand;
+    let located = Located { prefix: None, path: PathBuf::from(&*origin.source) };
+    let line = if origin.line > 0 { format!("line {}: ", origin.line) } else { String::new() };
+    let message = format!("{line}no built rule checks {what} ({})", rules.join(", "));
+    let mut finding = Finding::new(RULE.id, located.into(), message);
+    finding.detail = Some(what.into_bytes());
+    finding
 }

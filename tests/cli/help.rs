@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 const OPTIONS: &[(&str, &[&str])] = &[
     ("as-ldd", &[]),
     ("lib-path", &["fine"]),
+    ("policy", &["default"]),
+    ("isolated", &[]),
     ("allow", &["symbol"]),
     ("warn", &["symbol"]),
     ("deny", &["symbol"]),

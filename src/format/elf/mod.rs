@@ -5,6 +5,7 @@
 //! `read` makes an [`Object`]; `facts::collect` calls it.
 
 mod dynamic;
+pub mod edit;
 mod got;
 pub mod hash;
 mod hash_table;
@@ -17,6 +18,7 @@ mod read;
 mod references;
 pub mod relocs;
 mod segments;
+pub mod symtab;
 pub mod tables;
 mod versions;
 
@@ -51,6 +53,8 @@ pub struct Object {
     pub runpath: Option<Str>,
     /// DT_FLAGS_1 has DF_1_NODEFLIB.
     pub nodeflib: bool,
+    /// DT_FLAGS_1 has DF_1_NOOPEN: dlopen refuses it.
+    pub noopen: bool,
     /// DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
     pub bind_now: bool,
     /// DT_SYMBOLIC or DF_SYMBOLIC: the object looks into itself first.

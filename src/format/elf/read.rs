@@ -133,6 +133,7 @@ impl Reader<'_> {
         object.refused = self.refusal(object, Some(&dynamic));
         object.unmappable = self.unmappable();
         object.nodeflib = dynamic.has_flag_1(elf::DF_1_NODEFLIB);
+        object.noopen = dynamic.has_flag_1(elf::DF_1_NOOPEN);
         object.bind_now = dynamic.bind_now();
         object.symbolic = dynamic.symbolic();
         object.relr = dynamic.relr;
@@ -338,6 +339,7 @@ impl Object {
             rpath: None,
             runpath: None,
             nodeflib: false,
+            noopen: false,
             bind_now: false,
             symbolic: false,
             relr: false,

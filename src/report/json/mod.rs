@@ -7,6 +7,7 @@ mod files;
 use super::{Report, Style};
 use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
+use crate::fix::{Fix, Intent, Proof};
 use crate::judge::Judged;
 use crate::text::Text;
 use bindings::Bindings;
@@ -31,7 +32,7 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     let head = Head {
         schema: SCHEMA,
         tool: Tool { name: "linkaudit", version: env!("CARGO_PKG_VERSION") },
-        policies: [],
+        policies: report.plan.policy.sources.iter().map(|name| &**name).collect(),
         complete: report.verdict.complete,
         totals: Totals::new(report),
     };
@@ -86,7 +87,7 @@ fn to_vec(items: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 struct Head<'a> {
     schema: &'static str,
     tool: Tool,
-    policies: [(); 0],
+    policies: Vec<&'a str>,
     complete: bool,
     totals: Totals<'a>,
 }
@@ -134,11 +135,15 @@ struct Totals<'a> {
     code_objects: usize,
     explained: usize,
     assumed: usize,
+    assumed_by_host: BTreeMap<&'a str, usize>,
 }
 
 impl<'a> Totals<'a> {
     fn new(report: &Report<'a>) -> Self {
         let totals = &report.audit.totals;
+        let hosts = report.audit.blame.assumed.iter();
+        let assumed_by_host: BTreeMap<_, _> =
+            hosts.map(|host| (&*host.host, host.references)).collect();
         Self {
             entries: totals.entries(),
             elf: totals.elf,
@@ -151,7 +156,8 @@ impl<'a> Totals<'a> {
             roots: report.audit.closures.roots.len(),
             code_objects: 0,
             explained: report.audit.blame.explained - report.verdict.assumed,
-            assumed: report.verdict.assumed,
+            assumed: report.verdict.assumed + assumed_by_host.values().sum::<usize>(),
+            assumed_by_host,
         }
     }
 }
@@ -181,7 +187,7 @@ struct Finding<'a> {
     when: Option<When>,
     message: &'a str,
     evidence: Each<'a, Evidence, fn(&'a Evidence) -> EvidenceOut<'a>>,
-    fix: [(); 0],
+    fix: Each<'a, Fix, fn(&'a Fix) -> FixOut<'a>>,
     witness: Option<&'a str>,
     fingerprint: &'a str,
 }
@@ -212,9 +218,37 @@ impl<'a> Finding<'a> {
             when: finding.when,
             message: &finding.message,
             evidence: Each(&finding.evidence, EvidenceOut::new),
-            fix: [],
+            fix: Each(&finding.fix, FixOut::new),
             witness: finding.witness.as_deref(),
             fingerprint: &judged.fingerprint,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FixOut<'a> {
+    intent: Intent,
+    list: Option<Text<'a>>,
+    set: Option<Text<'a>>,
+    entry: Option<Text<'a>>,
+    level: &'static str,
+    proven: bool,
+    unknown: Option<&'a str>,
+}
+
+impl<'a> FixOut<'a> {
+    fn new(fix: &'a Fix) -> Self {
+        Self {
+            intent: fix.intent,
+            list: path(fix.list.as_deref()),
+            set: text(fix.set.as_ref()),
+            entry: text(fix.entry.as_ref()),
+            level: fix.level(),
+            proven: fix.is_proven(),
+            unknown: match &fix.proof {
+                Proof::Proven(_) => None,
+                Proof::Unknown(what) => Some(what),
+            },
         }
     }
 }

@@ -4,6 +4,7 @@
 //!
 //! `resolver` calls it for roots whose loader is musl's; binding by its rules is `bind::musl`.
 
+mod plugin;
 mod search;
 
 use super::resolver::Resolver;
@@ -120,16 +121,8 @@ impl<'a, 'v> Load<'a, 'v> {
     }
 
     pub(super) fn run(mut self) -> Option<Links> {
-        let mut complete = self.preload();
-        let mut at = 0;
-        while at < self.chain.len() {
-            let module = self.chain[at];
-            at += 1;
-            if module != LOADER {
-                complete &= self.visit(module);
-            }
-        }
-        if !complete {
+        let complete = self.preload();
+        if !self.visit_from(0) || !complete {
             return None;
         }
         if !self.chain.contains(&LOADER) {
@@ -139,6 +132,11 @@ impl<'a, 'v> Load<'a, 'v> {
         let mut order = self.chain[1..].to_vec();
         order.push(ROOT);
         Some(Links {
+            base: None,
+            renamed: Vec::new(),
+            start: ROOT,
+            moved: false,
+            hidden: Vec::new(),
             modules: self.modules,
             edges: self.edges,
             list: self.chain[1..].to_vec(),
@@ -150,6 +148,19 @@ impl<'a, 'v> Load<'a, 'v> {
             by_cpu: false,
             by_cwd: self.by_cwd,
         })
+    }
+
+    /// `load_deps`: the needs of everything in the list from `at` on, and of what they load.
+    fn visit_from(&mut self, mut at: usize) -> bool {
+        let mut complete = true;
+        while at < self.chain.len() {
+            let module = self.chain[at];
+            at += 1;
+            if module != LOADER {
+                complete &= self.visit(module);
+            }
+        }
+        complete
     }
 
     /// What is tried for the need `name` of module `from`, for evidence.

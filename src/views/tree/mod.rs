@@ -124,7 +124,7 @@ impl Maker {
     fn root(&mut self, root: RootId, closure: &Closure) {
         self.nodes.extend(closure.found().map(|(_, file)| file));
         self.nodes.insert(closure.root.file);
-        for (index, module) in (0..).zip(closure.modules()) {
+        for (index, module) in closure.modules() {
             if module.how == How::Preload {
                 let (name, to) = (module.name, index);
                 let kind = NeedKind::Needed;

@@ -165,7 +165,7 @@ fn requesters(audit: &Audit, edges: &[&Edge]) -> Vec<Requester> {
                 met(audit, &mut out[*at], root, edge.from);
             }
         }
-        for module in closure.modules().filter(|module| module.how == How::Preload) {
+        for (_, module) in closure.modules().filter(|(_, module)| module.how == How::Preload) {
             let key = (closure.root.file, module.name, Tag::Preload, module.file);
             if let Some(at) = at.get(&key) {
                 met(audit, &mut out[*at], root, ROOT);
@@ -197,7 +197,7 @@ fn providers(audit: &Audit, files: &FastSet<FileId>) -> Vec<Provider> {
         out.push(Provider { file, places: Vec::new() });
     }
     for (root, closure) in audit.closures.roots.entries() {
-        for (module, file) in (0..).zip(closure.modules().map(|module| module.file)) {
+        for (module, file) in closure.modules().map(|(index, module)| (index, module.file)) {
             let Some(place) = file.and_then(|file| at.get(&file)) else { continue };
             let position = position(closure, module);
             // The loader is there from the start, in the scope only where something needs it.
@@ -210,6 +210,6 @@ fn providers(audit: &Audit, files: &FastSet<FileId>) -> Vec<Provider> {
 
 /// The place of a module in the scope.
 pub(super) fn position(closure: &Closure, module: u32) -> Option<u32> {
-    let place = closure.scope.iter().position(|other| *other == module)?;
+    let place = closure.whole_scope().position(|other| other == module)?;
     u32::try_from(place).ok()
 }

@@ -1,0 +1,73 @@
+//! `--host FILE[=GLOB]`: a program, and what it loads. A file that no loader starts cannot be a host,
+//! and is a mistake in what was typed. `cli::plan` is the only caller.
+
+use super::place::Place;
+use crate::facts::collect;
+use crate::format::elf::{Object, Role};
+use crate::plan::{HostFile, Wants};
+use crate::policy::Pattern;
+use crate::text::show_path;
+use crate::tree::{DiskTree, Kind, Opened, Tree as _, walk};
+use anyhow::{Result, anyhow, bail};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// All hosts that were typed.
+pub(super) fn read(
+    typed: &[OsString],
+    place: &Place<'_>,
+    tree: &DiskTree,
+) -> Result<Vec<HostFile>> {
+    typed.iter().map(|typed| host(typed, place, tree)).collect()
+}
+
+fn host(typed: &OsStr, place: &Place<'_>, tree: &DiskTree) -> Result<HostFile> {
+    let bytes = typed.as_bytes();
+    let whole = place.named(Path::new(typed));
+    let equals = bytes.iter().position(|byte| *byte == b'=');
+    let (path, glob) = match equals {
+        // A file may have `=` in its name.
+        Some(at) if !whole.as_ref().is_ok_and(|path| tree.kind(path).is_ok()) => {
+            let path = place.named(Path::new(OsStr::from_bytes(&bytes[..at])))?;
+            (path, Some(&bytes[at + 1..]))
+        }
+        _ => (whole?, None),
+    };
+    let plugins = match glob.map(std::str::from_utf8) {
+        None => None,
+        Some(Ok("")) => bail!("--host {}: the GLOB is empty", show_path(Path::new(typed))),
+        Some(Ok(text)) => {
+            let mistake = |error| anyhow!("--host {}: {error}", show_path(Path::new(typed)));
+            Some(Pattern::path(text).map_err(mistake)?)
+        }
+        Some(Err(_)) => bail!("--host {}: the GLOB is not UTF-8", show_path(Path::new(typed))),
+    };
+    if let Some(fault) = fault(&path, tree) {
+        bail!("--host {}: {fault}", show_path(&path));
+    }
+    Ok(HostFile { path, plugins })
+}
+
+/// Why a file cannot be a host, if it cannot.
+fn fault(path: &PathBuf, tree: &DiskTree) -> Option<String> {
+    match tree.kind(path) {
+        Err(errno) => return Some(walk::describe(errno)),
+        Ok(Kind::Directory) => return Some("it is a directory; a host is a program".to_owned()),
+        Ok(_) => {}
+    }
+    let handle = match tree.open(path) {
+        Ok(Opened::File(handle)) => handle,
+        Ok(_) => return Some("it is no file; a host is a program".to_owned()),
+        Err(errno) => return Some(walk::describe(errno)),
+    };
+    let read = collect::read(&handle, Wants::default());
+    let what = match read.object().map(|object: &Object| object.role) {
+        Some(Role::Program) => return None,
+        Some(Role::Shared) => "it is a shared object; a host is the program that loads",
+        Some(Role::Static) => "it is linked statically, and no loader starts it",
+        Some(_) => "it is no program that a loader starts",
+        None => "it is no ELF file; a host is a program, not a script that starts one",
+    };
+    Some(what.to_owned())
+}

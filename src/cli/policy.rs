@@ -1,0 +1,125 @@
+//! Policies of a run: which are read, and how their mistakes are shown. `cli::plan` asks for the merged
+//! policy; the commands of `policy` are here too.
+#![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
+
+use super::exit::Exit;
+use super::{PolicyCommand, Shared, out, plan};
+use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Unchecked};
+use crate::rules::catalogue;
+use crate::text::show_path;
+use anyhow::{Context as _, Result, bail};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The policy of a directory.
+pub(super) const FOUND: &str = "linkaudit.toml";
+/// Larger files are no policies.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Policy files on this machine, whatever `--root` is.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err(io::Error::other("it is larger than any policy"));
+        }
+        Ok(bytes)
+    }
+
+    fn real(&self, path: &Path) -> PathBuf {
+        path.canonicalize().unwrap_or_else(|_| Path::new("/").join(path))
+    }
+}
+
+/// Carries out a command of `policy`.
+pub(super) fn run(shared: &Shared, command: &PolicyCommand) -> Result<Exit> {
+    let color = plan::colored(shared, io::stderr().is_terminal());
+    match command {
+        PolicyCommand::Check { policies } => check(&merged(shared, policies, color)?, shared)?,
+        PolicyCommand::Show { policies } => {
+            let policy = merged(shared, policies, color)?;
+            out::stdout(|w| w.write_all(policy.show().as_bytes()))?;
+        }
+        PolicyCommand::Init { file } => {
+            let shown = show_path(file);
+            out::new_file(file, |w| w.write_all(policy::TEMPLATE.as_bytes()))
+                .with_context(|| format!("{shown} cannot be written"))?;
+            out::stdout(|w| writeln!(w, "wrote {shown}; next: linkaudit policy check {shown}"))?;
+        }
+        PolicyCommand::Schema => out::stdout(|w| w.write_all(policy::schema().as_bytes()))?,
+    }
+    Ok(Exit::Clean)
+}
+
+/// Says what the policies are and which of their rules nothing checks.
+fn check(policy: &Policy, shared: &Shared) -> Result<()> {
+    out::stdout(|w| {
+        for inactive in policy.inactive() {
+            let Unchecked { what, rules, origin } = inactive;
+            writeln!(w, "not active: {} in {what}  {origin}", rules.join(", "))?;
+        }
+        if shared.quiet {
+            return Ok(());
+        }
+        writeln!(w, "{}: no mistakes", policy.sources.join(", "))
+    })?;
+    Ok(())
+}
+
+/// The policy of a run: built-in default, what `--policy` names or what is found, the command line.
+pub(super) fn of_run(shared: &Shared, color: bool) -> Result<Arc<Policy>> {
+    merged(shared, &[], color).map(Arc::new)
+}
+
+/// The same with more policies, for which nothing is looked for.
+fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
+    let named = || shared.policy.iter().chain(more).map(|name| &**name);
+    let found = named().next().is_none() && found(shared)?;
+    let mut policy = match policy::load(named().chain(found.then_some(OsStr::new(FOUND))), &Disk) {
+        Ok(policy) => policy,
+        Err(mistakes) => return Err(refuse(&mistakes, color)),
+    };
+    policy.set(levels(shared)?);
+    Ok(policy)
+}
+
+/// True if there is a policy to be found. What is there and is no file is not passed over.
+fn found(shared: &Shared) -> Result<bool> {
+    if shared.isolated {
+        return Ok(false);
+    }
+    let path = Path::new(FOUND);
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        _ if path.is_file() => Ok(true),
+        _ => bail!("{} is no file that can be read; --isolated leaves it out", show_path(path)),
+    }
+}
+
+/// Shows mistakes on stderr; the error is the sentence that ends the run.
+fn refuse(mistakes: &Mistakes, color: bool) -> anyhow::Error {
+    // Without stderr the status alone must do.
+    let _ = writeln!(io::stderr(), "{}", mistakes.render(color));
+    match mistakes.count() {
+        1 => anyhow::anyhow!("the policy has a mistake: nothing was audited"),
+        many => anyhow::anyhow!("the policy has {many} mistakes: nothing was audited"),
+    }
+}
+
+/// Settings of `-A`, `-W` and `-D`, in the order in which they were typed.
+fn levels(shared: &Shared) -> Result<Vec<LevelSetting>> {
+    let origin = Origin { source: "command line".into(), line: 0 };
+    let setting = |(name, level): &(String, _)| {
+        if catalogue::known(name).is_none() && catalogue::group(name).is_none() {
+            bail!("`{name}` is no rule and no group; `linkaudit explain` lists them");
+        }
+        Ok(LevelSetting { name: name.clone(), level: *level, origin: origin.clone() })
+    };
+    shared.levels.iter().map(setting).collect()
+}

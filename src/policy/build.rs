@@ -1,0 +1,380 @@
+//! From the text of one policy to its model, and all that is wrong with it: what several values mean
+//! together, once [`super::tree`] has seen that each fits. Other policies are `load`'s.
+
+use super::problem::{Problem, Source};
+use super::shape::{self, SELECTORS};
+use super::tree::{Check, Node, Table};
+use super::{
+    ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
+    Provider, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults,
+};
+use crate::rules::{Level, catalogue};
+use crate::text::show;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use toml::de::DeTable;
+
+/// What one policy says.
+pub(super) struct Built {
+    /// Its own entries.
+    pub(super) policy: Policy,
+    /// Names of policies that are merged before it, with their places.
+    pub(super) extends: Vec<(String, Range<usize>)>,
+    /// All that is wrong with it.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Reads one policy. `origin` is how its entries name it, `dir` what its paths are relative to.
+pub(super) fn build(source: &Arc<Source>, origin: &Arc<str>, dir: &Path) -> Built {
+    let (document, errors) = DeTable::parse_recoverable(&source.text);
+    let mut check = Check::new(source);
+    let root = check.table("a policy", shape::FILE, 0..0, document.get_ref());
+    let mut builder = Builder { source, origin, dir, check };
+    let policy = builder.policy(&root);
+    let extends = builder.extends(&root);
+    let mut problems = builder.check.problems;
+    let torn: Vec<u32> =
+        errors.iter().filter_map(|error| Some(source.line(error.span()?.start))).collect();
+    problems.retain(|problem| !follows(source, problem, &torn));
+    problems.extend(errors.iter().map(|error| syntax(source, error)));
+    problems.sort_by_key(|problem| problem.place.as_ref().map(|(_, span)| span.start));
+    Built { policy, extends, problems }
+}
+
+/// True if a problem only follows from a line that is no TOML: it is on such a line, or it misses
+/// something in a table of which such a line is part.
+fn follows(source: &Source, problem: &Problem, torn: &[u32]) -> bool {
+    let Some((_, span)) = &problem.place else { return false };
+    let line = source.line(span.start);
+    let headings =
+        || (1..).zip(source.text.lines()).filter(|(_, text)| text.trim().starts_with('['));
+    // The table of the whole file has no heading, and begins before the first line.
+    let first = if span.is_empty() { 0 } else { line };
+    let next = headings().map(|(at, _)| at).find(|at| *at > first).unwrap_or(u32::MAX);
+    torn.contains(&line) || problem.lacking && torn.iter().any(|torn| (first..next).contains(torn))
+}
+
+/// A mistake in the TOML itself, in the parser's words: `what is wrong, expected what is right`.
+fn syntax(source: &Arc<Source>, error: &toml::de::Error) -> Problem {
+    let span = error.span().unwrap_or(0..0);
+    let message = error.message();
+    let (wrong, right) = message.split_once(", expected ").unwrap_or((message, ""));
+    let right = if right.is_empty() { "here".to_owned() } else { format!("expected {right}") };
+    Problem {
+        place: Some((Arc::clone(source), span)),
+        wrong: format!("this is no TOML: {wrong}"),
+        right,
+        lacking: false,
+    }
+}
+
+struct Builder<'a> {
+    source: &'a Arc<Source>,
+    origin: &'a Arc<str>,
+    dir: &'a Path,
+    check: Check<'a>,
+}
+
+impl Builder<'_> {
+    fn origin(&self, span: &Range<usize>) -> Origin {
+        Origin { source: Arc::clone(self.origin), line: self.source.line(span.start) }
+    }
+
+    fn policy(&mut self, root: &Table) -> Policy {
+        Policy {
+            levels: self.levels(root),
+            waivers: self.waivers(root),
+            required_files: self.required_files(root),
+            required_symbols: self.symbols(root.table("require")),
+            forbidden_libraries: self.forbidden_libraries(root),
+            forbidden_symbols: self.symbols(root.table("forbid")),
+            version_limits: self.version_limits(root),
+            search_path: self.search_path(root),
+            gpu: self.gpu(root),
+            hosts: self.hosts(root),
+            archives: self.archives(root),
+            providers: self.providers(root),
+            provided: self.provided(root),
+            sources: Vec::new(),
+        }
+    }
+
+    fn extends(&mut self, root: &Table) -> Vec<(String, Range<usize>)> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (name, node) in root.texts("extends") {
+            self.once(&mut seen, "this policy", name, &node.span);
+            out.push((name.to_owned(), node.span.clone()));
+        }
+        out
+    }
+
+    /// Says so if an entry that says the same was met before.
+    fn once(&mut self, seen: &mut Seen, what: &str, says: &str, span: &Range<usize>) {
+        match seen.entry(says.to_owned()) {
+            Entry::Vacant(place) => drop(place.insert(self.source.line(span.start))),
+            Entry::Occupied(place) => {
+                let right = format!("line {} says it already", place.get());
+                self.check.wrong(span, format!("{what} stands here again"), right);
+            }
+        }
+    }
+
+    /// An entry needs one of several keys.
+    fn needs_one(&mut self, table: &Table, name: &str, without: &str) {
+        let keys = shape::one_of(name).unwrap_or_default();
+        if !table.partial && keys.iter().all(|key| table.get(key).is_none()) {
+            let wrong = format!("`[[{name}]]` {without}");
+            self.check.lacks(&table.span, wrong, format!("add one of {}", keys.join(", ")));
+        }
+    }
+
+    fn levels(&mut self, root: &Table) -> Vec<LevelSetting> {
+        let Some(table) = root.table("levels") else { return Vec::new() };
+        let setting = |(name, span, node): &(String, Range<usize>, Node)| {
+            let level = match node.text()? {
+                "allow" => Level::Allow,
+                "warn" => Level::Warning,
+                _ => Level::Error,
+            };
+            Some(LevelSetting { name: name.clone(), level, origin: self.origin(span) })
+        };
+        table.entries.iter().filter_map(setting).collect()
+    }
+
+    fn waivers(&mut self, root: &Table) -> Vec<Waiver> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for table in root.tables("waive") {
+            let selectors: Vec<(&str, &Node)> =
+                SELECTORS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
+            self.needs_one(table, "waive", "selects nothing");
+            let Some(rule) = table.text("rule") else { continue };
+            self.unset(rule, &selectors);
+            let mut says = rule.to_owned();
+            for (key, node) in selectors {
+                says = format!("{says}\n{key}={}", node.text().unwrap_or_default());
+            }
+            if !table.partial {
+                self.once(&mut seen, "this waiver", &says, &table.span);
+            }
+            out.push(Waiver {
+                rule: rule.to_owned(),
+                path: path(table, "path"),
+                symbol: name(table, "symbol"),
+                version: name(table, "version"),
+                library: name(table, "library"),
+                target: name(table, "target"),
+                member: name(table, "member"),
+                detail: name(table, "detail"),
+                reason: table.text("reason").unwrap_or_default().to_owned(),
+                expires: table.get("expires").and_then(Node::day),
+                origin: self.origin(&table.span),
+            });
+        }
+        out
+    }
+
+    /// A waiver selects by what findings of its rule never have.
+    fn unset(&mut self, rule: &str, selectors: &[(&str, &Node)]) {
+        let Some(keys) = catalogue::known(rule).and_then(|known| known.keys) else { return };
+        for (key, node) in selectors {
+            if *key != "path" && !keys.contains(key) {
+                let wrong = format!("`{key}` can never match: findings of `{rule}` have none");
+                let all = ["path"].iter().chain(keys).copied().collect::<Vec<_>>();
+                self.check.wrong(&node.span, wrong, format!("they have {}", all.join(", ")));
+            }
+        }
+    }
+
+    fn required_files(&mut self, root: &Table) -> Vec<RequiredFile> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (text, node) in root.table("require").into_iter().flat_map(|t| t.texts("files")) {
+            self.once(&mut seen, "this file", text, &node.span);
+            let Ok(path) = Pattern::path(text) else { continue };
+            out.push(RequiredFile { path, origin: self.origin(&node.span) });
+        }
+        out
+    }
+
+    fn symbols(&mut self, table: Option<&Table>) -> Vec<SymbolAt> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for entry in table.into_iter().flat_map(|table| table.tables("symbols")) {
+            let Some(symbol) = name(entry, "symbol") else { continue };
+            let part = |key| entry.text(key).unwrap_or_default();
+            let says = [part("path"), part("library"), part("symbol")].join("\n");
+            self.once(&mut seen, "this symbol", &says, &entry.span);
+            out.push(SymbolAt {
+                path: path(entry, "path"),
+                library: name(entry, "library"),
+                symbol,
+                reason: entry.text("reason").map(str::to_owned),
+                origin: self.origin(&entry.span),
+            });
+        }
+        out
+    }
+
+    fn forbidden_libraries(&mut self, root: &Table) -> Vec<ForbiddenLibrary> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for entry in root.table("forbid").into_iter().flat_map(|t| t.tables("libraries")) {
+            let Some(name) = name(entry, "name") else { continue };
+            self.once(&mut seen, "this library", name.text(), &entry.span);
+            let reason = entry.text("reason").map(str::to_owned);
+            out.push(ForbiddenLibrary { name, reason, origin: self.origin(&entry.span) });
+        }
+        out
+    }
+
+    fn provided(&mut self, root: &Table) -> Vec<Provided> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (soname, node) in root.table("provided").into_iter().flat_map(|t| t.texts("libraries"))
+        {
+            self.once(&mut seen, "this library", soname, &node.span);
+            out.push(Provided { soname: soname.to_owned(), origin: self.origin(&node.span) });
+        }
+        out
+    }
+
+    fn version_limits(&self, root: &Table) -> Vec<VersionLimit> {
+        let limits = root.table("limits").and_then(|limits| limits.table("symbol-versions"));
+        let limit = |(family, span, node): &(String, Range<usize>, Node)| {
+            Some(VersionLimit {
+                family: family.clone(),
+                newest: faults::parts(node.text()?)?,
+                origin: self.origin(span),
+            })
+        };
+        limits.into_iter().flat_map(|table| &table.entries).filter_map(limit).collect()
+    }
+
+    fn search_path(&mut self, root: &Table) -> SearchPath {
+        let Some(table) = root.table("search-path") else { return SearchPath::default() };
+        let tag = |node: &Node| match node.text()? {
+            "rpath" => Some((SearchTag::Rpath, self.origin(&node.span))),
+            "runpath" => Some((SearchTag::Runpath, self.origin(&node.span))),
+            _ => Some((SearchTag::None, self.origin(&node.span))),
+        };
+        let require = table.get("require").and_then(tag);
+        SearchPath { require, allow: self.list(table, "allow", "this entry") }
+    }
+
+    fn gpu(&mut self, root: &Table) -> Gpu {
+        let Some(table) = root.table("gpu") else { return Gpu::default() };
+        let loader = table.get("loader");
+        let loader = loader.and_then(|l| Some((l.text()?.to_owned(), self.origin(&l.span))));
+        Gpu { targets: self.list(table, "targets", "this target"), loader }
+    }
+
+    /// A list of texts that stands for itself as a whole.
+    fn list(&mut self, table: &Table, key: &str, what: &str) -> Option<(Vec<String>, Origin)> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (text, node) in table.texts(key) {
+            self.once(&mut seen, what, text, &node.span);
+            out.push(text.to_owned());
+        }
+        Some((out, self.origin(&table.get(key)?.span)))
+    }
+
+    fn hosts(&mut self, root: &Table) -> Vec<Host> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for table in root.tables("host") {
+            let host = Host {
+                name: table.text("name").unwrap_or_default().to_owned(),
+                plugins: patterns(table, "plugins", Pattern::path),
+                exports: patterns(table, "exports", Pattern::name),
+                symbols: patterns(table, "symbols", Pattern::name),
+                executable: table.text("executable").map(str::to_owned),
+                origin: self.origin(&table.span),
+            };
+            self.needs_one(table, "host", "recognises no plugin");
+            if !host.name.is_empty() {
+                self.once(&mut seen, "this host", &host.name, &table.span);
+            }
+            out.push(host);
+        }
+        out
+    }
+
+    fn archives(&mut self, root: &Table) -> Vec<ArchivePolicy> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for table in root.tables("archive") {
+            let Some(matches) = path(table, "match") else { continue };
+            self.once(&mut seen, "this archive", matches.text(), &table.span);
+            let covers = patterns(table, "covers", Pattern::name);
+            let deps_list = table.text("deps-list").map(|list| self.dir.join(list));
+            self.needs_one(table, "archive", "demands nothing");
+            let from = table.table("from");
+            if let Some(from) = from.filter(|_| deps_list.is_none() && !table.partial) {
+                let wrong = "`from` says nothing without a list".to_owned();
+                self.check.lacks(&from.span, wrong, "add `deps-list`");
+            }
+            let entries = from.into_iter().flat_map(|from| &from.entries);
+            let from = entries
+                .filter_map(|(set, _, node)| Some((set.clone(), self.dir.join(node.text()?))))
+                .collect();
+            out.push(ArchivePolicy {
+                matches,
+                covers,
+                deps_list,
+                from,
+                origin: self.origin(&table.span),
+            });
+        }
+        out
+    }
+
+    fn providers(&mut self, root: &Table) -> Vec<Provider> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for table in root.tables("provider") {
+            let (Some(symbol), Some(archive)) = (table.text("symbol"), table.get("archive")) else {
+                continue;
+            };
+            let name = archive.text().unwrap_or_default();
+            if name.contains("{T}") && !symbol.contains("{T}") {
+                let wrong = "nothing says what `{T}` stands for".to_owned();
+                let right = format!("`{}` has no `{{T}}`", show(symbol.as_bytes()));
+                self.check.wrong(&archive.span, wrong, right);
+            }
+            self.once(&mut seen, "this provider", &format!("{symbol}\n{name}"), &table.span);
+            out.push(Provider {
+                symbol: symbol.to_owned(),
+                archive: name.to_owned(),
+                list: table.text("list").map(str::to_owned),
+                origin: self.origin(&table.span),
+            });
+        }
+        out
+    }
+}
+
+/// What was met, with its line.
+type Seen = BTreeMap<String, u32>;
+
+fn path(table: &Table, key: &str) -> Option<Pattern> {
+    Pattern::path(table.text(key)?).ok()
+}
+
+fn name(table: &Table, key: &str) -> Option<Pattern> {
+    Pattern::name(table.text(key)?).ok()
+}
+
+/// Patterns of a key; all have been seen to be patterns.
+fn patterns(
+    table: &Table,
+    key: &str,
+    pattern: fn(&str) -> Result<Pattern, String>,
+) -> Vec<Pattern> {
+    table.texts(key).filter_map(|(text, _)| pattern(text).ok()).collect()
+}

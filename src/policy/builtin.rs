@@ -1,0 +1,29 @@
+//! Policies that are part of the program: a file under `policies/` and a row here each. Each line of
+//! them has its reason beside it. They are read like any other policy.
+
+/// A policy that is named, not opened.
+#[derive(Debug)]
+pub struct BuiltIn {
+    /// Its name for `--policy` and `extends`.
+    pub name: &'static str,
+    /// What stands in it.
+    pub text: &'static str,
+}
+
+/// The policy that is merged before all others.
+pub const DEFAULT: &BuiltIn =
+    &BuiltIn { name: "default", text: include_str!("../../policies/default.toml") };
+
+/// All of them.
+pub const BUILT_IN: &[BuiltIn] = &[
+    BuiltIn { name: DEFAULT.name, text: DEFAULT.text },
+    BuiltIn {
+        name: "librockcompiler-x86",
+        text: include_str!("../../policies/librockcompiler-x86.toml"),
+    },
+];
+
+/// The built-in policy of this name.
+pub fn find(name: &str) -> Option<&'static BuiltIn> {
+    BUILT_IN.iter().find(|policy| policy.name == name)
+}

@@ -1,0 +1,269 @@
+//! From names to one policy: built-ins and files, what they extend, and merging in order. All that is
+//! wrong with any of them comes back at once. It opens files through [`Files`] only; the command line
+//! calls it.
+
+use super::build::{Built, build};
+use super::builtin::{self, BUILT_IN};
+use super::problem::{Mistakes, Problem, Source};
+use super::{Policy, faults, wheel};
+use crate::text::{show, show_path};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// A longer chain of `extends` is nobody's intention.
+const MOST_DEEP: usize = 32;
+
+/// Where policy files are read.
+pub trait Files {
+    /// The bytes of a file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// The name that a file has whatever way it was named.
+    fn real(&self, path: &Path) -> PathBuf;
+}
+
+/// Where a policy was named in another one; nothing on the command line.
+type Place = Option<(Arc<Source>, Range<usize>)>;
+
+/// Merges the built-in default and then `named`, each a built-in's name or a file, in their order.
+/// A policy that is named twice, or extended by several, is merged where it comes first.
+pub fn load<'a>(
+    named: impl IntoIterator<Item = &'a OsStr>,
+    files: &dyn Files,
+) -> Result<Policy, Mistakes> {
+    let mut loader = Loader {
+        files,
+        merged: Policy::default(),
+        problems: Vec::new(),
+        done: BTreeSet::new(),
+        open: Vec::new(),
+    };
+    for name in [OsStr::new(builtin::DEFAULT.name)].into_iter().chain(named) {
+        loader.named(name, Path::new(""), &None);
+    }
+    Mistakes::of(loader.problems)?;
+    Ok(loader.merged)
+}
+
+struct Loader<'a> {
+    files: &'a dyn Files,
+    merged: Policy,
+    problems: Vec<Problem>,
+    /// What is merged, or is known not to be readable, by identity.
+    done: BTreeSet<PathBuf>,
+    /// The policies that extend each other down to the one at hand: identity and name.
+    open: Vec<(PathBuf, String)>,
+}
+
+impl Loader<'_> {
+    fn wrong(&mut self, place: &Place, wrong: String, right: impl Into<String>) {
+        let place = place.clone();
+        self.problems.push(Problem { place, wrong, right: right.into(), lacking: false });
+    }
+
+    /// Merges what a name stands for, in a policy of `dir`.
+    fn named(&mut self, name: &OsStr, dir: &Path, place: &Place) {
+        let text = name.to_str().unwrap_or_default();
+        if let Some(policy) = builtin::find(text) {
+            // No file's identity is relative, so none is that of a built-in.
+            let source = Source { name: policy.name.into(), text: policy.text.to_owned() };
+            let origin = format!("built-in {}", policy.name).into();
+            return self.policy(policy.name.into(), source, &origin, Path::new(""), place);
+        }
+        // One platform of a file is chosen behind `#`.
+        let (file, tag) = match wheel::split(text) {
+            Some((file, tag)) => (OsStr::new(file), Some(tag)),
+            None => (name, None),
+        };
+        let here = |part: &Component<'_>| place.is_some() && *part == Component::CurDir;
+        let path = dir.join(file);
+        let path: PathBuf = path.components().filter(|part| !here(part)).collect();
+        let mut shown = show_path(&path);
+        let mut identity = self.files.real(&path);
+        if let Some(Some(tag)) = tag {
+            shown = format!("{shown}#{}", show(tag.as_bytes()));
+            identity.as_mut_os_string().push(format!("#{tag}"));
+        }
+        if self.done.contains(&identity) {
+            return;
+        }
+        let read = match self.files.read(&path) {
+            Ok(bytes) => self.text(bytes, &shown, place),
+            Err(error) => {
+                self.unreadable(text, &shown, &error, place);
+                None
+            }
+        };
+        let Some(text) = read else {
+            self.done.insert(identity);
+            return;
+        };
+        let name: Arc<str> = shown.into();
+        let source = Source { name: Arc::clone(&name), text };
+        if let Some(tag) = tag {
+            return self.wheel(identity, source, &name, tag);
+        }
+        let dir = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        self.policy(identity, source, &name, &dir, place);
+    }
+
+    /// Bytes as text without byte order mark.
+    fn text(&mut self, bytes: Vec<u8>, shown: &str, place: &Place) -> Option<String> {
+        match String::from_utf8(bytes) {
+            Ok(text) => Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let line = error.as_bytes()[..at].split(|b| *b == b'\n').count();
+                let wrong = format!("{shown} is no text: line {line} is not UTF-8");
+                self.wrong(place, wrong, "write the policy in UTF-8");
+                None
+            }
+        }
+    }
+
+    /// Merges one platform of a file of auditwheel.
+    fn wheel(&mut self, identity: PathBuf, source: Source, origin: &Arc<str>, tag: Option<&str>) {
+        self.done.insert(identity);
+        match wheel::build(&Arc::new(source), origin, tag) {
+            Ok(policy) => {
+                self.merged.append(Policy { sources: vec![Arc::clone(origin)], ..policy });
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn unreadable(&mut self, name: &str, shown: &str, error: &io::Error, place: &Place) {
+        let names: Vec<&str> = BUILT_IN.iter().map(|policy| policy.name).collect();
+        if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
+            let wrong = format!("`{shown}` is no built-in policy and no file");
+            let right = match faults::nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("built in are {}", names.join(", ")),
+            };
+            return self.wrong(place, wrong, right);
+        }
+        let wrong = format!("the policy {shown} cannot be read: {}", plain(error));
+        self.wrong(place, wrong, "name a file that can be read, or a built-in policy");
+    }
+
+    /// Merges a policy, those that it extends first.
+    fn policy(
+        &mut self,
+        identity: PathBuf,
+        source: Source,
+        origin: &Arc<str>,
+        dir: &Path,
+        place: &Place,
+    ) {
+        if let Some(from) = self.open.iter().position(|(open, _)| *open == identity) {
+            let circle = self.open[from..].iter().map(|(_, name)| name.as_str());
+            let circle: Vec<&str> = circle.chain([&*source.name]).collect();
+            let wrong = format!("policies extend each other in a circle: {}", circle.join(" > "));
+            return self.wrong(place, wrong, "leave this one out");
+        }
+        if self.done.contains(&identity) {
+            return;
+        }
+        if self.open.len() >= MOST_DEEP {
+            let wrong = format!("more than {MOST_DEEP} policies extend each other");
+            return self.wrong(place, wrong, "merge some of them");
+        }
+        let source = Arc::new(source);
+        let Built { mut policy, extends, problems } = build(&source, origin, dir);
+        self.problems.extend(problems);
+        self.open.push((identity.clone(), source.name.to_string()));
+        for (name, span) in extends {
+            let place = Some((Arc::clone(&source), span));
+            self.named(OsStr::new(&name), dir, &place);
+        }
+        self.open.pop();
+        self.done.insert(identity);
+        policy.sources = vec![Arc::clone(&source.name)];
+        self.merged.append(policy);
+    }
+}
+
+/// The error without the number that Rust adds.
+fn plain(error: &io::Error) -> String {
+    let text = show(error.to_string().as_bytes());
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Files, load};
+    use crate::policy::Policy;
+    use crate::rules::Level;
+    use std::collections::BTreeMap;
+    use std::ffi::OsStr;
+    use std::io;
+    use std::path::{Path, PathBuf};
+
+    /// Files by name.
+    struct Memory(BTreeMap<PathBuf, &'static str>);
+
+    impl Files for Memory {
+        fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+            let text = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
+            Ok(text.as_bytes().to_vec())
+        }
+
+        fn real(&self, path: &Path) -> PathBuf {
+            Path::new("/").join(path)
+        }
+    }
+
+    fn loaded(files: &[(&str, &'static str)], named: &[&str]) -> Result<Policy, String> {
+        let files = Memory(files.iter().map(|(name, text)| (PathBuf::from(name), *text)).collect());
+        load(named.iter().map(OsStr::new), &files).map_err(|mistakes| mistakes.render(false))
+    }
+
+    const BASE: &str = "schema = 1\n[levels]\nsymbol = \"warn\"\nmalformed = \"allow\"\n\
+        [gpu]\ntargets = [\"gfx90a\"]\n[require]\nfiles = [\"a\", \"b\"]\n";
+    const NEXT: &str = "schema = 1\nextends = [\"base.toml\"]\n[levels]\nsymbol = \"deny\"\n\
+        [gpu]\ntargets = [\"gfx1030\"]\n[require]\nfiles = [\"b\", \"c\"]\n\
+        [[archive]]\nmatch = \"a.a\"\ndeps-list = \"list.cmake\"\n";
+
+    #[test]
+    fn policies_merge_in_order_and_once() {
+        let files = [("d/base.toml", BASE), ("d/next.toml", NEXT)];
+        let policy = loaded(&files, &["d/next.toml", "d/base.toml"]).expect("they are right");
+        let names: Vec<&str> = policy.sources.iter().map(|name| &**name).collect();
+        assert_eq!(names, ["default", "d/base.toml", "d/next.toml"]);
+        let levels: Vec<_> = policy.levels.iter().map(|set| (&*set.name, set.level)).collect();
+        assert_eq!(levels, [("malformed", Level::Allow), ("symbol", Level::Error)]);
+        let files: Vec<_> = policy.required_files.iter().map(|file| file.path.text()).collect();
+        assert_eq!(files, ["a", "b", "c"]);
+        assert_eq!(policy.gpu.targets.expect("targets").0, ["gfx1030"]);
+        assert_eq!(policy.archives[0].deps_list.as_deref(), Some(Path::new("d/list.cmake")));
+        assert_eq!(
+            (policy.archives[0].origin.line, &*policy.archives[0].origin.source),
+            (9, "d/next.toml")
+        );
+    }
+
+    #[test]
+    fn circles_and_what_is_not_there_are_mistakes_of_the_file_that_names_it() {
+        let files = [
+            ("a.toml", "schema = 1\nextends = [\"b.toml\", \"defalt\"]\n"),
+            ("b.toml", "schema = 1\nextends = [\"./a.toml\"]\n"),
+        ];
+        let text = loaded(&files, &["a.toml", "c.toml"]).expect_err("they are wrong");
+        assert!(text.contains("a.toml > b.toml > a.toml\n --> b.toml:2:12\n"), "{text}");
+        assert!(
+            text.contains(" --> a.toml:2:22\n") && text.contains("did you mean `default`?"),
+            "{text}"
+        );
+        assert!(text.contains("the policy c.toml cannot be read: entity not found"), "{text}");
+    }
+
+    #[test]
+    fn built_in_policies_are_right() {
+        for policy in crate::policy::builtin::BUILT_IN {
+            loaded(&[], &[policy.name]).unwrap_or_else(|text| panic!("{}:\n{text}", policy.name));
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Merging: what a later policy does to what earlier ones say. Tables are merged by key, lists
+//! append, and what stands for itself as a whole (`targets`, `allow`) is replaced.
+
+use super::{LevelSetting, Pattern, Policy, SymbolAt, show};
+
+impl Policy {
+    /// Merges a policy that comes after this one.
+    pub(super) fn append(&mut self, later: Self) {
+        self.sources.extend(later.sources);
+        self.set(later.levels);
+        for limit in later.version_limits {
+            self.version_limits.retain(|earlier| earlier.family != limit.family);
+            self.version_limits.push(limit);
+        }
+        // Two policies that say the same say it once.
+        unite(&mut self.waivers, later.waivers, show::waiver_text);
+        unite(&mut self.hosts, later.hosts, show::host_text);
+        unite(&mut self.archives, later.archives, show::archive_text);
+        unite(&mut self.required_files, later.required_files, |file| file.path.text().to_owned());
+        unite(&mut self.required_symbols, later.required_symbols, demand);
+        unite(&mut self.forbidden_symbols, later.forbidden_symbols, demand);
+        unite(&mut self.forbidden_libraries, later.forbidden_libraries, |library| {
+            library.name.text().to_owned()
+        });
+        unite(&mut self.providers, later.providers, |provider| {
+            (provider.symbol.clone(), provider.archive.clone(), provider.list.clone())
+        });
+        unite(&mut self.provided, later.provided, |provided| provided.soname.clone());
+        replace(&mut self.search_path.require, later.search_path.require);
+        replace(&mut self.search_path.allow, later.search_path.allow);
+        replace(&mut self.gpu.targets, later.gpu.targets);
+        replace(&mut self.gpu.loader, later.gpu.loader);
+    }
+
+    /// Sets levels over those that are set.
+    pub fn set(&mut self, levels: Vec<LevelSetting>) {
+        for setting in levels {
+            self.levels.retain(|earlier| earlier.name != setting.name);
+            self.levels.push(setting);
+        }
+    }
+}
+
+/// What tells one demand from another.
+fn demand(symbol: &SymbolAt) -> [String; 3] {
+    let text =
+        |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.text().to_owned());
+    let [path, library] = [&symbol.path, &symbol.library].map(|p| text(p).unwrap_or_default());
+    [path, library, symbol.symbol.text().to_owned()]
+}
+
+/// Adds what is not there yet; the earlier of two stays.
+fn unite<T, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
+    let mut seen: std::collections::BTreeSet<K> = all.iter().map(&key).collect();
+    all.extend(more.into_iter().filter(|item| seen.insert(key(item))));
+}
+
+fn replace<T>(value: &mut Option<T>, later: Option<T>) {
+    if later.is_some() {
+        *value = later;
+    }
+}

@@ -1,0 +1,256 @@
+//! What a policy file may hold, as one table: the parser checks files against it, and the JSON
+//! Schema for editors is made from it. It holds what one value can be; what several values mean
+//! together is `build`'s.
+
+use super::words::{self, Word};
+
+/// A key of a table.
+pub(super) struct Key {
+    /// As it is written.
+    pub(super) name: &'static str,
+    /// One sentence for editors and for the schema.
+    pub(super) doc: &'static str,
+    /// What it may be set to.
+    pub(super) kind: Kind,
+    /// The table is worth nothing without it.
+    pub(super) required: bool,
+}
+
+/// What a value may be.
+pub(super) enum Kind {
+    /// The version of this format.
+    Schema,
+    /// Text of one kind.
+    Text(&'static Word),
+    /// A day.
+    Date,
+    /// Texts of one kind.
+    List(&'static Word),
+    /// One text or several.
+    OneOrMore(&'static Word),
+    /// A table with these keys.
+    Table(&'static [Key]),
+    /// `[[…]]`, or a list of such tables.
+    Tables(&'static [Key]),
+    /// A table whose keys are of one kind of text, and its values of another.
+    Map(&'static Word, &'static Word),
+}
+
+const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, doc, kind, required: false }
+}
+
+const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, doc, kind, required: true }
+}
+
+/// The whole file.
+pub(super) const FILE: &[Key] = &[
+    required("schema", Kind::Schema, "The version of this format: 1."),
+    optional(
+        "extends",
+        Kind::List(&words::EXTENDS),
+        "Policies that are merged before this one: built-in names, or files relative to this one.",
+    ),
+    optional(
+        "levels",
+        Kind::Map(&words::RULE_OR_GROUP, &words::LEVEL),
+        "Levels of rules and groups. One for a rule wins over one for its group.",
+    ),
+    optional("waive", Kind::Tables(WAIVE), "Findings of one rule that are known and accepted."),
+    optional("require", Kind::Table(REQUIRE), "What a prefix must have."),
+    optional("forbid", Kind::Table(FORBID), "What a prefix must not have."),
+    optional("provided", Kind::Table(PROVIDED), "What the system has that the files will run on."),
+    optional("limits", Kind::Table(LIMITS), "The newest that may be needed."),
+    optional("search-path", Kind::Table(SEARCH_PATH), "What search paths of objects may be."),
+    optional("gpu", Kind::Table(GPU), "Which GPUs the device code must serve."),
+    optional(
+        "host",
+        Kind::Tables(HOST),
+        "Shared objects that one kind of program loads, and that take symbols from it.",
+    ),
+    optional("archive", Kind::Tables(ARCHIVE), "What is demanded of a static archive."),
+    optional(
+        "provider",
+        Kind::Tables(PROVIDER),
+        "Where a symbol is known to be defined without the archive at hand: a suggestion, no proof.",
+    ),
+];
+
+/// The keys of `[[waive]]` that select findings.
+pub(super) const SELECTORS: &[&str] =
+    &["path", "symbol", "version", "library", "target", "member", "detail"];
+
+/// The keys of which an entry needs at least one.
+pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
+    match table {
+        "waive" => Some(SELECTORS),
+        "host" => Some(&["plugins", "exports"]),
+        "archive" => Some(&["covers", "deps-list"]),
+        _ => None,
+    }
+}
+
+const WAIVE: &[Key] = &[
+    required("rule", Kind::Text(&words::RULE), "The rule whose findings are accepted."),
+    optional(
+        "path",
+        Kind::Text(&words::PATH),
+        "A pattern over the path below the prefix; `*` does not cross `/`, `**` does.",
+    ),
+    optional("symbol", Kind::Text(&words::NAME), "A pattern over the raw symbol."),
+    optional("version", Kind::Text(&words::NAME), "A pattern over the version."),
+    optional(
+        "library",
+        Kind::Text(&words::NAME),
+        "A pattern over the library's name as it was asked for.",
+    ),
+    optional("target", Kind::Text(&words::NAME), "A pattern over the GPU target."),
+    optional("member", Kind::Text(&words::LINE), "A pattern over the archive member."),
+    optional("detail", Kind::Text(&words::LINE), "A pattern over the detail."),
+    required("reason", Kind::Text(&words::REASON), "Why the findings are accepted."),
+    optional(
+        "expires",
+        Kind::Date,
+        "The last day on which it waives; afterwards it is reported itself.",
+    ),
+];
+
+const REQUIRE: &[Key] = &[
+    optional(
+        "files",
+        Kind::List(&words::PATH),
+        "Patterns over paths below the prefix, each of which must match a file.",
+    ),
+    optional("symbols", Kind::Tables(REQUIRED_SYMBOL), "Symbols that files must define."),
+];
+
+const REQUIRED_SYMBOL: &[Key] = &[
+    optional(
+        "path",
+        Kind::Text(&words::PATH),
+        "A pattern over paths below the prefix; without it any file may define the symbol.",
+    ),
+    required("symbol", Kind::Text(&words::SYMBOL), "The raw symbol."),
+    optional("reason", Kind::Text(&words::REASON), "Why it must be there."),
+];
+
+const FORBID: &[Key] = &[
+    optional("libraries", Kind::Tables(FORBIDDEN_LIBRARY), "Libraries that nothing may need."),
+    optional(
+        "symbols",
+        Kind::Tables(FORBIDDEN_SYMBOL),
+        "Symbols that nothing may define or refer to.",
+    ),
+];
+
+const FORBIDDEN_LIBRARY: &[Key] = &[
+    required("name", Kind::Text(&words::NAME), "A pattern over the needed name."),
+    optional("reason", Kind::Text(&words::REASON), "Why it is forbidden."),
+];
+
+const FORBIDDEN_SYMBOL: &[Key] = &[
+    optional(
+        "path",
+        Kind::Text(&words::PATH),
+        "A pattern over paths below the prefix; without it every file.",
+    ),
+    optional(
+        "library",
+        Kind::Text(&words::NAME),
+        "A pattern over needed names: only references by objects that need such a library count.",
+    ),
+    required("symbol", Kind::Text(&words::NAME), "A pattern over the raw symbol."),
+    optional("reason", Kind::Text(&words::REASON), "Why it is forbidden."),
+];
+
+const PROVIDED: &[Key] = &[optional(
+    "libraries",
+    Kind::List(&words::SONAME),
+    "Sonames that are neither opened nor missing.",
+)];
+
+const LIMITS: &[Key] = &[optional(
+    "symbol-versions",
+    Kind::Map(&words::FAMILY, &words::NUMBER),
+    "The newest version of each family that may be needed.",
+)];
+
+const SEARCH_PATH: &[Key] = &[
+    optional(
+        "require",
+        Kind::Text(&words::SEARCH_TAG),
+        "The tag of search paths, for objects that have one.",
+    ),
+    optional(
+        "allow",
+        Kind::List(&words::SEARCH_ENTRY),
+        "How entries may begin, compared part by part.",
+    ),
+];
+
+const GPU: &[Key] = &[
+    optional("targets", Kind::List(&words::GPU_TARGET), "Processors that must be served."),
+    optional("loader", Kind::Text(&words::GPU_LOADER), "Whose HIP runtime loads the code objects."),
+];
+
+const HOST: &[Key] = &[
+    required("name", Kind::Text(&words::HOST_NAME), "What the host is called in reports."),
+    optional(
+        "plugins",
+        Kind::OneOrMore(&words::PATH),
+        "Patterns over paths below the prefix: files that are its plugins.",
+    ),
+    optional(
+        "exports",
+        Kind::OneOrMore(&words::NAME),
+        "Patterns over defined symbols: a shared object that defines one is a plugin.",
+    ),
+    optional(
+        "symbols",
+        Kind::OneOrMore(&words::NAME),
+        "Patterns over the symbols that the host provides to its plugins.",
+    ),
+    optional(
+        "executable",
+        Kind::Text(&words::FILE_BELOW),
+        "The program as a path below the prefix; with it the scope is the real one.",
+    ),
+];
+
+const ARCHIVE: &[Key] = &[
+    required(
+        "match",
+        Kind::Text(&words::ANY_PATH),
+        "A pattern over the path below the prefix, or the whole path.",
+    ),
+    optional(
+        "covers",
+        Kind::OneOrMore(&words::NAME),
+        "References that match must be defined inside.",
+    ),
+    optional(
+        "deps-list",
+        Kind::Text(&words::FILE),
+        "The list of archives it is merged from, relative to this file.",
+    ),
+    optional(
+        "from",
+        Kind::Map(&words::SET, &words::FILE),
+        "Set of the list to the directory of its archives, relative to this file.",
+    ),
+];
+
+const PROVIDER: &[Key] = &[
+    required(
+        "symbol",
+        Kind::Text(&words::TEMPLATE),
+        "The raw symbol; `{T}` stands for the same text as in `archive`.",
+    ),
+    required(
+        "archive",
+        Kind::Text(&words::ARCHIVE_NAME),
+        "The archive that defines it, without `lib` and `.a`.",
+    ),
+    optional("list", Kind::Text(&words::FILE_NAME), "The file name of the list it belongs on."),
+];

@@ -1,0 +1,228 @@
+//! A merged policy as TOML again, each entry with a comment that says where it came from. What it
+//! writes reads back as the same policy, and two entries that it writes the same way are the same.
+
+use super::{
+    ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provider,
+    SearchTag, SymbolAt, Waiver,
+};
+use crate::rules::Level;
+use std::fmt::Write as _;
+use std::path::Path;
+
+impl Policy {
+    /// The policy as TOML. Paths in it are relative to the current directory.
+    pub fn show(&self) -> String {
+        let mut out = format!("# merged from {}\nschema = 1\n", self.sources.join(", "));
+        let levels = self.levels.iter();
+        section(&mut out, "levels", levels.map(|set| (level(set), &set.origin)));
+        for waiver in &self.waivers {
+            entry(&mut out, "waive", &waiver_text(waiver), &waiver.origin);
+        }
+        let files = self.required_files.iter().map(|file| (quoted(&file.path), &file.origin));
+        let symbols = |symbols: &[SymbolAt]| {
+            let line = |symbol: &SymbolAt| (symbol_text(symbol), symbol.origin.clone());
+            symbols.iter().map(line).collect::<Vec<_>>()
+        };
+        let required = symbols(&self.required_symbols);
+        let required = list("symbols", required.iter().map(|(text, from)| (text.clone(), from)));
+        lists(&mut out, "require", &[list("files", files), required]);
+        let libraries = self.forbidden_libraries.iter();
+        let libraries = libraries.map(|library| (library_text(library), &library.origin));
+        let forbidden = symbols(&self.forbidden_symbols);
+        let forbidden = list("symbols", forbidden.iter().map(|(text, from)| (text.clone(), from)));
+        lists(&mut out, "forbid", &[list("libraries", libraries), forbidden]);
+        let provided = self.provided.iter().map(|name| (text(&name.soname), &name.origin));
+        lists(&mut out, "provided", &[list("libraries", provided)]);
+        let limits = self.version_limits.iter().map(|limit| {
+            let number: Vec<String> = limit.newest.iter().map(u32::to_string).collect();
+            (format!("{} = {}", key(&limit.family), text(&number.join("."))), &limit.origin)
+        });
+        section(&mut out, "limits.symbol-versions", limits);
+        let tag = self.search_path.require.as_ref().map(|(tag, origin)| {
+            let tag = match tag {
+                SearchTag::Rpath => "rpath",
+                SearchTag::Runpath => "runpath",
+                SearchTag::None => "none",
+            };
+            (pair("require", tag), origin)
+        });
+        let texts = |name: &str, texts: &[String]| {
+            format!("{name} = [{}]", texts.iter().map(|t| text(t)).collect::<Vec<_>>().join(", "))
+        };
+        let allow = self.search_path.allow.as_ref();
+        let allow = allow.map(|(entries, origin)| (texts("allow", entries), origin));
+        section(&mut out, "search-path", tag.into_iter().chain(allow));
+        let targets = self.gpu.targets.as_ref();
+        let targets = targets.map(|(targets, origin)| (texts("targets", targets), origin));
+        let loader = self.gpu.loader.as_ref();
+        let loader = loader.map(|(loader, origin)| (pair("loader", loader), origin));
+        section(&mut out, "gpu", targets.into_iter().chain(loader));
+        for host in &self.hosts {
+            entry(&mut out, "host", &host_text(host), &host.origin);
+        }
+        for archive in &self.archives {
+            entry(&mut out, "archive", &archive_text(archive), &archive.origin);
+        }
+        for provider in &self.providers {
+            entry(&mut out, "provider", &provider_text(provider), &provider.origin);
+        }
+        out
+    }
+}
+
+/// A table with one line a value; nothing if there are none.
+fn section<'a>(out: &mut String, name: &str, lines: impl Iterator<Item = (String, &'a Origin)>) {
+    let mut lines = lines.peekable();
+    if lines.peek().is_some() {
+        let _ = writeln!(out, "\n[{name}]");
+    }
+    for (line, origin) in lines {
+        let _ = writeln!(out, "{line} # {origin}");
+    }
+}
+
+/// A list with one line an item; nothing if there are none.
+fn list<'a>(name: &str, items: impl Iterator<Item = (String, &'a Origin)>) -> String {
+    let mut out = String::new();
+    for (item, origin) in items {
+        let _ = writeln!(out, "    {item}, # {origin}");
+    }
+    if out.is_empty() { out } else { format!("{name} = [\n{out}]\n") }
+}
+
+fn lists<const N: usize>(out: &mut String, name: &str, lists: &[String; N]) {
+    let lists = lists.concat();
+    if !lists.is_empty() {
+        let _ = write!(out, "\n[{name}]\n{lists}");
+    }
+}
+
+fn entry(out: &mut String, name: &str, lines: &str, origin: &Origin) {
+    let _ = write!(out, "\n[[{name}]] # {origin}\n{lines}");
+}
+
+/// A basic string of TOML, in which whatever could act on a terminal is escaped.
+fn text(text: &str) -> String {
+    let mut out = String::from('"');
+    for c in text.chars() {
+        let acts = crate::text::show(c.encode_utf8(&mut [0; 4]).as_bytes()) != c.to_string();
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            _ if acts => drop(write!(out, "\\U{:08x}", u32::from(c))),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn quoted(pattern: &Pattern) -> String {
+    text(pattern.text())
+}
+
+fn key(name: &str) -> String {
+    let bare = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    if !name.is_empty() && name.bytes().all(bare) { name.to_owned() } else { text(name) }
+}
+
+fn pair(name: &str, value: &str) -> String {
+    format!("{name} = {}", text(value))
+}
+
+fn level(set: &LevelSetting) -> String {
+    let level = match set.level {
+        Level::Allow => "allow",
+        Level::Warning => "warn",
+        Level::Error => "deny",
+    };
+    pair(&key(&set.name), level)
+}
+
+fn path_text(path: &Path) -> String {
+    text(&path.to_string_lossy())
+}
+
+/// The lines of a `[[waive]]` entry.
+pub(super) fn waiver_text(waiver: &Waiver) -> String {
+    let mut out = format!("{}\n", pair("rule", &waiver.rule));
+    let selectors = [
+        ("path", &waiver.path),
+        ("symbol", &waiver.symbol),
+        ("version", &waiver.version),
+        ("library", &waiver.library),
+        ("target", &waiver.target),
+        ("member", &waiver.member),
+        ("detail", &waiver.detail),
+    ];
+    for (name, pattern) in selectors {
+        if let Some(pattern) = pattern {
+            let _ = writeln!(out, "{name} = {}", quoted(pattern));
+        }
+    }
+    let _ = writeln!(out, "{}", pair("reason", &waiver.reason));
+    if let Some(day) = waiver.expires {
+        let _ = writeln!(out, "expires = {:04}-{:02}-{:02}", day.year, day.month, day.day);
+    }
+    out
+}
+
+/// A symbol that is required or forbidden, as an inline table.
+pub(super) fn symbol_text(symbol: &SymbolAt) -> String {
+    let patterns = [("path", &symbol.path), ("library", &symbol.library)].into_iter();
+    let patterns =
+        patterns.filter_map(|(name, p)| Some(format!("{name} = {}", quoted(p.as_ref()?))));
+    let reason = symbol.reason.iter().map(|reason| pair("reason", reason));
+    let name = [format!("symbol = {}", quoted(&symbol.symbol))];
+    format!("{{ {} }}", patterns.chain(name).chain(reason).collect::<Vec<_>>().join(", "))
+}
+
+fn library_text(library: &ForbiddenLibrary) -> String {
+    let name = [format!("name = {}", quoted(&library.name))].into_iter();
+    let reason = library.reason.iter().map(|reason| pair("reason", reason));
+    format!("{{ {} }}", name.chain(reason).collect::<Vec<_>>().join(", "))
+}
+
+/// The lines of a `[[host]]` entry.
+pub(super) fn host_text(host: &Host) -> String {
+    let mut out = format!("{}\n", pair("name", &host.name));
+    let lists =
+        [("plugins", &host.plugins), ("exports", &host.exports), ("symbols", &host.symbols)];
+    for (name, patterns) in lists {
+        if !patterns.is_empty() {
+            let patterns: Vec<String> = patterns.iter().map(quoted).collect();
+            let _ = writeln!(out, "{name} = [{}]", patterns.join(", "));
+        }
+    }
+    if let Some(executable) = &host.executable {
+        let _ = writeln!(out, "{}", pair("executable", executable));
+    }
+    out
+}
+
+/// The lines of an `[[archive]]` entry.
+pub(super) fn archive_text(archive: &ArchivePolicy) -> String {
+    let mut out = format!("match = {}\n", quoted(&archive.matches));
+    if !archive.covers.is_empty() {
+        let covers: Vec<String> = archive.covers.iter().map(quoted).collect();
+        let _ = writeln!(out, "covers = [{}]", covers.join(", "));
+    }
+    if let Some(list) = &archive.deps_list {
+        let _ = writeln!(out, "deps-list = {}", path_text(list));
+    }
+    if !archive.from.is_empty() {
+        let sets = archive.from.iter();
+        let sets: Vec<String> =
+            sets.map(|(set, dir)| format!("{} = {}", key(set), path_text(dir))).collect();
+        let _ = writeln!(out, "from = {{ {} }}", sets.join(", "));
+    }
+    out
+}
+
+fn provider_text(provider: &Provider) -> String {
+    let mut out =
+        format!("{}\n{}\n", pair("symbol", &provider.symbol), pair("archive", &provider.archive));
+    if let Some(list) = &provider.list {
+        let _ = writeln!(out, "{}", pair("list", list));
+    }
+    out
+}

@@ -1,0 +1,367 @@
+//! A TOML document held against [`super::shape`]: what fits comes back as a tree with places, and all
+//! that does not fit is a problem. It knows no key by name.
+
+use super::Day;
+use super::faults::nearest;
+use super::problem::{Problem, Source};
+use super::shape::{Key, Kind};
+use super::words::Word;
+use crate::text::show;
+use std::ops::Range;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value that fits.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// Where it stands.
+    pub(super) span: Range<usize>,
+    /// What it is.
+    pub(super) value: Value,
+}
+
+/// What fits.
+#[derive(Debug)]
+pub(super) enum Value {
+    /// The version of the format.
+    Schema,
+    /// Text.
+    Text(String),
+    /// A day.
+    Date(Day),
+    /// A list of texts or tables.
+    List(Vec<Node>),
+    /// A table.
+    Table(Table),
+}
+
+/// A table: what fits of it, in the order of the file.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// Where its heading or braces stand.
+    pub(super) span: Range<usize>,
+    /// Keys with their places and values.
+    pub(super) entries: Vec<(String, Range<usize>, Node)>,
+    /// A value did not fit, so that what is not there says nothing.
+    pub(super) partial: bool,
+}
+
+impl Table {
+    /// The value of a key.
+    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+        self.entries.iter().find(|(key, ..)| key == name).map(|(.., node)| node)
+    }
+
+    /// The text of a key.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.get(name).and_then(Node::text)
+    }
+
+    /// The tables of a key.
+    pub(super) fn tables(&self, name: &str) -> impl Iterator<Item = &Self> {
+        self.get(name).into_iter().flat_map(Node::items).filter_map(Node::table)
+    }
+
+    /// The table of a key.
+    pub(super) fn table(&self, name: &str) -> Option<&Self> {
+        self.get(name).and_then(Node::table)
+    }
+
+    /// The texts of a key with their places, be it one text or a list.
+    pub(super) fn texts(&self, name: &str) -> impl Iterator<Item = (&str, &Node)> {
+        let items = self.get(name).into_iter().flat_map(|node| match &node.value {
+            Value::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(node),
+        });
+        items.filter_map(|node| Some((node.text()?, node)))
+    }
+}
+
+impl Node {
+    /// The text of a text.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
+    fn table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The day of a date.
+    pub(super) fn day(&self) -> Option<Day> {
+        match self.value {
+            Value::Date(day) => Some(day),
+            _ => None,
+        }
+    }
+}
+
+/// Holds one document against the table of keys.
+pub(super) struct Check<'a> {
+    source: &'a Arc<Source>,
+    /// What did not fit.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn new(source: &'a Arc<Source>) -> Self {
+        Self { source, problems: Vec::new() }
+    }
+
+    /// Notes what is wrong at a place, and what would be right.
+    pub(super) fn wrong(&mut self, span: &Range<usize>, wrong: String, right: impl Into<String>) {
+        let place = Some((Arc::clone(self.source), span.clone()));
+        self.problems.push(Problem { place, wrong, right: right.into(), lacking: false });
+    }
+
+    /// Notes that something is not there.
+    pub(super) fn lacks(&mut self, span: &Range<usize>, wrong: String, right: impl Into<String>) {
+        self.wrong(span, wrong, right);
+        self.problems.last_mut().into_iter().for_each(|problem| problem.lacking = true);
+    }
+
+    /// A table whose keys are known. `name` is what it is called.
+    pub(super) fn table(
+        &mut self,
+        name: &str,
+        keys: &'static [Key],
+        span: Range<usize>,
+        table: &DeTable<'_>,
+    ) -> Table {
+        let mut out = Table { span, ..Table::default() };
+        for (typed, value) in in_order(table) {
+            let Some(key) = keys.iter().find(|key| key.name == typed.get_ref()) else {
+                self.unknown(name, keys, typed);
+                out.partial = true;
+                continue;
+            };
+            match self.value(key.name, &key.kind, value) {
+                Some(node) => out.entries.push((key.name.to_owned(), typed.span(), node)),
+                None => out.partial = true,
+            }
+        }
+        for key in keys.iter().filter(|key| key.required) {
+            if !table.keys().any(|typed| typed.get_ref() == key.name) {
+                let wrong = format!("{name} lacks `{}`", key.name);
+                let right = format!("add `{} = {}`", key.name, example(&key.kind));
+                self.lacks(&out.span, wrong, right);
+            }
+        }
+        out
+    }
+
+    fn unknown(&mut self, name: &str, keys: &[Key], typed: &Spanned<impl AsRef<str>>) {
+        let text = typed.get_ref().as_ref();
+        let names = || keys.iter().map(|key| key.name);
+        let right = match nearest(text, names()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("{name} has {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        self.wrong(&typed.span(), format!("{name} has no key `{}`", show(text.as_bytes())), right);
+    }
+
+    fn value(
+        &mut self,
+        key: &str,
+        kind: &'static Kind,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Node> {
+        let span = value.span();
+        let node = |value| Some(Node { span: span.clone(), value });
+        match (kind, value.get_ref()) {
+            (Kind::Schema, DeValue::Integer(number)) => {
+                if number.as_str() == "1" && number.radix() == 10 {
+                    return node(Value::Schema);
+                }
+                let wrong = format!("`{key}` is {number}, which this version does not know");
+                self.wrong(&span, wrong, "write 1");
+                None
+            }
+            (Kind::Text(word), DeValue::String(_)) => self.text(key, word, value),
+            (Kind::Date, DeValue::Datetime(date)) => {
+                let (Some(date), None, None) = (date.date, date.time, date.offset) else {
+                    let wrong = format!("`{key}` is not a day");
+                    self.wrong(&span, wrong, "leave out the time: 2027-06-01");
+                    return None;
+                };
+                node(Value::Date(Day { year: date.year, month: date.month, day: date.day }))
+            }
+            (Kind::OneOrMore(word), DeValue::String(_)) => self.text(key, word, value),
+            (Kind::List(word) | Kind::OneOrMore(word), DeValue::Array(items)) => {
+                if items.is_empty() && matches!(kind, Kind::OneOrMore(_)) {
+                    let wrong = format!("`{key}` is empty");
+                    self.wrong(&span, wrong, "write something, or leave the key out");
+                    return None;
+                }
+                let items = items.iter().filter_map(|item| match item.get_ref() {
+                    DeValue::String(_) => self.text(key, word, item),
+                    other => {
+                        let wrong = format!("`{key}` holds {}", found(other));
+                        let right = format!("write text, as in \"{}\"", word.example);
+                        self.wrong(&item.span(), wrong, right);
+                        None
+                    }
+                });
+                let items = items.collect();
+                node(Value::List(items))
+            }
+            (Kind::Table(keys), DeValue::Table(table)) => {
+                node(Value::Table(self.table(&format!("`[{key}]`"), keys, span.clone(), table)))
+            }
+            (Kind::Tables(keys), DeValue::Array(items)) => {
+                let mut out = Vec::new();
+                for item in items {
+                    let span = item.span();
+                    let DeValue::Table(table) = item.get_ref() else {
+                        let wrong = format!("`{key}` holds {}", found(item.get_ref()));
+                        self.wrong(&span, wrong, format!("write tables, as in {}", example(kind)));
+                        continue;
+                    };
+                    let name = match key {
+                        "files" | "symbols" | "libraries" => format!("an entry of `{key}`"),
+                        _ => format!("`[[{key}]]`"),
+                    };
+                    let value = Value::Table(self.table(&name, keys, span.clone(), table));
+                    out.push(Node { span, value });
+                }
+                node(Value::List(out))
+            }
+            (Kind::Map(name, word), DeValue::Table(table)) => {
+                node(Value::Table(self.map(key, (name, word), span.clone(), table)))
+            }
+            (_, DeValue::Datetime(date)) if date.date.is_none() && date.time.is_none() => None,
+            (kind, other) => {
+                self.mistyped(key, kind, &span, other);
+                None
+            }
+        }
+    }
+
+    fn text(
+        &mut self,
+        key: &str,
+        word: &'static Word,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Node> {
+        let text = value.get_ref().as_str()?;
+        if let Err(fault) = (word.check)(text) {
+            self.wrong(&value.span(), format!("`{key}` {}", fault.wrong), fault.right);
+            return None;
+        }
+        Some(Node { span: value.span(), value: Value::Text(text.to_owned()) })
+    }
+
+    /// A table whose keys are texts of one kind, and its values of another.
+    fn map(
+        &mut self,
+        key: &str,
+        (name, word): (&'static Word, &'static Word),
+        span: Range<usize>,
+        table: &DeTable<'_>,
+    ) -> Table {
+        let mut out = Table { span, ..Table::default() };
+        for (typed, value) in in_order(table) {
+            let text: &str = typed.get_ref();
+            let fine = (name.check)(text).map_err(|fault| {
+                self.wrong(&typed.span(), format!("a key of `{key}` {}", fault.wrong), fault.right);
+            });
+            let node = match value.get_ref() {
+                DeValue::String(_) => self.text(text, word, value),
+                other => {
+                    let shown = show(text.as_bytes());
+                    let wrong = format!("`{shown}` is {}, not text", found(other));
+                    let right = format!("write `{shown} = \"{}\"`", word.example);
+                    self.wrong(&value.span(), wrong, right);
+                    None
+                }
+            };
+            match node.filter(|_| fine.is_ok()) {
+                Some(node) => out.entries.push((text.to_owned(), typed.span(), node)),
+                None => out.partial = true,
+            }
+        }
+        out
+    }
+
+    fn mistyped(&mut self, key: &str, kind: &Kind, span: &Range<usize>, value: &DeValue<'_>) {
+        let wrong = format!("`{key}` is {}, not {}", found(value), wanted(kind));
+        let right = match kind {
+            Kind::Table(_) => format!("write `[{key}]`"),
+            Kind::Map(..) => format!("write a table: {}", example(kind)),
+            Kind::Tables(_)
+                if matches!(value, DeValue::Table(_))
+                    && !matches!(key, "symbols" | "libraries") =>
+            {
+                format!("write `[[{key}]]`")
+            }
+            _ => format!("write `{key} = {}`", example(kind)),
+        };
+        self.wrong(span, wrong, right);
+    }
+}
+
+/// Keys and values in the order in which they stand in the file.
+fn in_order<'t, 'i>(
+    table: &'t DeTable<'i>,
+) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+/// What a value is, in words.
+fn found(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "text",
+        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// What a value should be, in words.
+fn wanted(kind: &Kind) -> String {
+    match kind {
+        Kind::Schema => "a number".to_owned(),
+        Kind::Text(word) => word.what.to_owned(),
+        Kind::Date => "a day".to_owned(),
+        Kind::List(_) => "a list".to_owned(),
+        Kind::OneOrMore(word) => format!("{} or a list", word.what),
+        Kind::Table(_) | Kind::Map(..) => "a table".to_owned(),
+        Kind::Tables(_) => "a list of tables".to_owned(),
+    }
+}
+
+/// A value that is right.
+fn example(kind: &Kind) -> String {
+    match kind {
+        Kind::Schema => "1".to_owned(),
+        Kind::Text(word) | Kind::OneOrMore(word) => format!("\"{}\"", word.example),
+        Kind::Date => "2027-06-01".to_owned(),
+        Kind::List(word) => format!("[\"{}\"]", word.example),
+        Kind::Map(name, word) => format!("{{ {} = \"{}\" }}", name.example, word.example),
+        Kind::Table(keys) => {
+            let needed = keys.iter().filter(|key| key.required);
+            let pairs: Vec<String> =
+                needed.map(|key| format!("{} = {}", key.name, example(&key.kind))).collect();
+            format!("{{ {} }}", pairs.join(", "))
+        }
+        Kind::Tables(keys) => format!("[{}]", example(&Kind::Table(keys))),
+    }
+}

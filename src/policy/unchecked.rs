@@ -1,0 +1,160 @@
+//! What a policy demands and no built rule checks. It must never count as passed: the rule
+//! `undecided` reports each. A demand whose rule is allowed is none.
+
+use super::{Levels, Origin, Policy, SymbolAt};
+use crate::rules::Level;
+use crate::rules::catalogue::{self, CATALOGUE, GROUPS};
+use std::collections::BTreeMap;
+
+/// A demand that nothing checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unchecked {
+    /// The demand as a policy writes it.
+    pub what: String,
+    /// The rules that would check it.
+    pub rules: Vec<&'static str>,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+impl Policy {
+    /// Demands that no built rule checks, each once, in the order of rules.
+    pub fn unchecked(&self) -> Vec<Unchecked> {
+        self.unchecked_by(|id| catalogue::known(id).is_some_and(|known| known.active().is_some()))
+    }
+
+    /// Everything that names a rule that is not built, demand or not.
+    pub fn inactive(&self) -> Vec<Unchecked> {
+        let demands = self.demands().into_iter();
+        let levels = self.levels.iter().filter_map(|set| {
+            Some(("[levels]".to_owned(), catalogue::known(&set.name)?.id, &set.origin))
+        });
+        let waivers = self.waivers.iter().filter_map(|waiver| {
+            Some(("[[waive]]".to_owned(), catalogue::known(&waiver.rule)?.id, &waiver.origin))
+        });
+        let inactive = |rule: &str| catalogue::known(rule).is_some_and(|k| k.active().is_none());
+        demands
+            .chain(levels)
+            .chain(waivers)
+            .filter(|(_, rule, _)| inactive(rule))
+            .map(|(what, rule, origin)| Unchecked {
+                what,
+                rules: vec![rule],
+                origin: origin.clone(),
+            })
+            .collect()
+    }
+
+    /// Demands that nothing checks where the rules that `built` names are built.
+    fn unchecked_by(&self, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
+        let levels = Levels::new(self);
+        let asked = |id: &str| {
+            let group = catalogue::known(id).map(|known| known.group);
+            group.is_some_and(|group| levels.of_named(id, &group) != Level::Allow)
+        };
+        let unchecked = |id: &str| !built(id) && asked(id);
+        let mut out: Vec<Unchecked> = self
+            .demands()
+            .into_iter()
+            .filter(|(_, rule, _)| unchecked(rule))
+            .map(|(what, rule, origin)| Unchecked {
+                what,
+                rules: vec![rule],
+                origin: origin.clone(),
+            })
+            .collect();
+        out.extend(Self::levels_of_nothing(&levels, built));
+        out
+    }
+
+    /// What the tables of a policy demand, each table once, with the rule that checks it.
+    fn demands(&self) -> Vec<(String, &'static str, &Origin)> {
+        let archives = || self.archives.iter();
+        let covers = archives().find(|archive| !archive.covers.is_empty());
+        let lists = archives().find(|archive| archive.deps_list.is_some());
+        let entries = self.search_path.allow.as_ref().map(|(_, origin)| origin);
+        let tag = self.search_path.require.as_ref().map(|(_, origin)| origin);
+        let targets = self.gpu.targets.as_ref().filter(|(targets, _)| !targets.is_empty());
+        let cases = [
+            (
+                "[require] files",
+                "required-file",
+                self.required_files.first().map(|file| &file.origin),
+            ),
+            ("[require] symbols", "required-symbol", first(&self.required_symbols)),
+            (
+                "[forbid] libraries",
+                "forbidden-library",
+                self.forbidden_libraries.first().map(|library| &library.origin),
+            ),
+            ("[forbid] symbols", "forbidden-symbol", first(&self.forbidden_symbols)),
+            (
+                "[limits.symbol-versions]",
+                "symbol-version-too-new",
+                self.version_limits.first().map(|limit| &limit.origin),
+            ),
+            ("[search-path]", "search-path-policy", tag.or(entries)),
+            ("[gpu] targets", "gpu-target-missing", targets.map(|(_, origin)| origin)),
+            (
+                "[gpu] loader",
+                "gpu-bundle-unloadable",
+                self.gpu.loader.as_ref().map(|(_, origin)| origin),
+            ),
+            ("[[archive]] covers", "uncovered-symbol", covers.map(|archive| &archive.origin)),
+            ("[[archive]] deps-list", "deps-list-drift", lists.map(|archive| &archive.origin)),
+        ];
+        let there = cases.into_iter();
+        there.filter_map(|(what, rule, origin)| Some((what.to_owned(), rule, origin?))).collect()
+    }
+
+    /// Settings that ask for findings of a rule, or of a group, of which nothing is built.
+    fn levels_of_nothing(levels: &Levels, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
+        let mut out: BTreeMap<&str, Unchecked> = BTreeMap::new();
+        let groups = GROUPS.iter().map(|group| {
+            let members = CATALOGUE.iter().filter(|known| known.group.name == group.name);
+            (group.name, members.map(|known| known.id).collect::<Vec<_>>())
+        });
+        for (name, rules) in CATALOGUE.iter().map(|known| (known.id, vec![known.id])).chain(groups)
+        {
+            let Some(set) = levels.setting(name).filter(|set| set.level != Level::Allow) else {
+                continue;
+            };
+            if !rules.iter().any(|rule| built(rule)) {
+                let what = format!("[levels] {name}");
+                out.insert(name, Unchecked { what, rules, origin: set.origin.clone() });
+            }
+        }
+        out.into_values().collect()
+    }
+}
+
+fn first(symbols: &[SymbolAt]) -> Option<&Origin> {
+    symbols.first().map(|symbol| &symbol.origin)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::policy::{LevelSetting, Origin, Policy};
+    use crate::rules::Level;
+
+    #[test]
+    fn what_is_demanded_of_rules_that_are_not_built_is_named() {
+        let origin = Origin { source: "p.toml".into(), line: 3 };
+        let set =
+            |name: &str, level| LevelSetting { name: name.into(), level, origin: origin.clone() };
+        let mut policy = Policy::default();
+        policy.gpu.targets = Some((vec!["gfx90a".into()], origin.clone()));
+        policy.set(vec![set("image-span", Level::Warning), set("symbol", Level::Error)]);
+        let named = |policy: &Policy, built: &[&str]| -> Vec<String> {
+            policy.unchecked_by(|id| built.contains(&id)).into_iter().map(|u| u.what).collect()
+        };
+        assert_eq!(named(&policy, &["undefined-symbol"]), ["[gpu] targets", "[levels] image-span"]);
+        assert_eq!(
+            named(&policy, &["undefined-symbol", "gpu-target-missing", "image-span"]),
+            [""; 0]
+        );
+        policy.set(vec![set("gpu", Level::Allow), set("image-span", Level::Allow)]);
+        assert_eq!(named(&policy, &["undefined-symbol"]), [""; 0]);
+        assert_eq!(named(&policy, &[]), ["[levels] symbol"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! auditwheel's policies, as they are: a JSON list of platforms, each with the libraries it provides,
+//! the newest versions of their symbols by architecture, and symbols that they do not export. One
+//! platform and architecture of such a file is a policy. `load` calls it.
+
+use super::problem::{Problem, Source};
+use super::{Origin, Pattern, Policy, Provided, SymbolAt, VersionLimit, faults};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One platform.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Platform {
+    name: String,
+    aliases: Vec<String>,
+    #[serde(rename = "priority")]
+    _priority: i64,
+    /// Family to versions, by architecture.
+    symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    /// Sonames that it provides.
+    lib_whitelist: Vec<String>,
+    /// Library to symbols that it does not export there.
+    blacklist: BTreeMap<String, Vec<String>>,
+}
+
+/// The parts of `manylinux.json#manylinux_2_17_x86_64`; nothing if this is no file of auditwheel.
+pub(super) fn split(name: &str) -> Option<(&str, Option<&str>)> {
+    let (file, tag) = name.rsplit_once('#').map_or((name, None), |(file, tag)| (file, Some(tag)));
+    let json = file.rsplit_once('.').is_some_and(|(_, end)| end.eq_ignore_ascii_case("json"));
+    json.then_some((file, tag))
+}
+
+/// What musl's libc is called where a policy says `libc.so` (auditwheel,
+/// `_fixup_musl_libc_soname`).
+fn musl_soname(arch: &str) -> String {
+    let arch = match arch {
+        "i686" => "x86",
+        "armv7l" => "armv7",
+        other => other,
+    };
+    format!("libc.musl-{arch}.so.1")
+}
+
+/// The policy of one platform, or what is wrong.
+pub(super) fn build(
+    source: &Arc<Source>,
+    origin: &Arc<str>,
+    tag: Option<&str>,
+) -> Result<Policy, Problem> {
+    let problem = |at: usize, wrong: String, right: String| Problem {
+        place: Some((Arc::clone(source), at..at + 1)),
+        wrong,
+        right,
+        lacking: false,
+    };
+    let platforms: Vec<Platform> = serde_json::from_str(&source.text).map_err(|error| {
+        let text = error.to_string();
+        let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+        let at = source.offset(error.line(), error.column());
+        let wrong = format!("this is no policy of auditwheel: {text}");
+        problem(at, wrong, "its policies are lists of name, aliases, priority, …".to_owned())
+    })?;
+    let archs = |p: &Platform| p.symbol_versions.keys().cloned().collect::<Vec<_>>();
+    let tags = platforms.iter().flat_map(|platform| {
+        let names = [&platform.name].into_iter().chain(&platform.aliases).cloned();
+        names.flat_map(move |name| {
+            archs(platform).into_iter().map(move |arch| (platform, name.clone(), arch))
+        })
+    });
+    let all: Vec<(&Platform, String, String)> = tags.collect();
+    let chosen = match tag {
+        Some(tag) => all.iter().find(|(_, name, arch)| format!("{name}_{arch}") == *tag),
+        None => all.first().filter(|_| all.len() == 1),
+    };
+    let Some((platform, _, arch)) = chosen else {
+        let wrong = match tag {
+            Some(tag) => {
+                format!("`{}` is none of its platforms", crate::text::show(tag.as_bytes()))
+            }
+            None => format!("this file holds {} platforms and one must be chosen", all.len()),
+        };
+        return Err(problem(0, wrong, choices(&all, tag)));
+    };
+    let at = source.text.find(&format!("\"{}\"", platform.name)).unwrap_or(0);
+    let origin = Origin { source: Arc::clone(origin), line: source.line(at) };
+    Ok(platform.policy(arch, &origin))
+}
+
+/// What may stand behind `#`.
+fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
+    let tags: Vec<String> = all.iter().map(|(_, name, arch)| format!("{name}_{arch}")).collect();
+    let near = tag.and_then(|tag| faults::nearest(tag, tags.iter().map(String::as_str)));
+    if let Some(near) = near {
+        return format!("did you mean `#{near}`?");
+    }
+    let unique = |names: &mut dyn Iterator<Item = &String>| {
+        let mut out: Vec<&str> = Vec::new();
+        for name in names {
+            if !out.contains(&name.as_str()) {
+                out.push(name);
+            }
+        }
+        out.join(", ")
+    };
+    let names = unique(&mut all.iter().map(|(_, name, _)| name));
+    let archs = unique(&mut all.iter().map(|(.., arch)| arch));
+    format!("write FILE#NAME_ARCH; names are {names}; architectures are {archs}")
+}
+
+impl Platform {
+    fn policy(&self, arch: &str, origin: &Origin) -> Policy {
+        let sonames = self.lib_whitelist.iter().map(|soname| {
+            let musl = soname == "libc.so" && self.name.starts_with("musllinux");
+            if musl { musl_soname(arch) } else { soname.clone() }
+        });
+        let families = self.symbol_versions.get(arch).into_iter().flatten();
+        let limits = families.map(|(family, versions)| VersionLimit {
+            family: family.clone(),
+            // Names such as TM_1 are no numbers; a family without versions allows none.
+            newest: versions
+                .iter()
+                .filter_map(|v| faults::parts(v))
+                .max()
+                .unwrap_or_else(|| vec![0]),
+            origin: origin.clone(),
+        });
+        let reason = format!("{}_{arch} does not export it", self.name);
+        let symbols = self
+            .blacklist
+            .iter()
+            .flat_map(|(library, symbols)| symbols.iter().map(move |symbol| (library, symbol)));
+        // A name that is no pattern is none of a library or symbol either.
+        let forbidden = symbols.filter_map(|(library, symbol)| {
+            Some(SymbolAt {
+                path: None,
+                library: Some(Pattern::name(library).ok()?),
+                symbol: Pattern::name(symbol).ok()?,
+                reason: Some(reason.clone()),
+                origin: origin.clone(),
+            })
+        });
+        let provided = |soname| Provided { soname, origin: origin.clone() };
+        Policy {
+            provided: sonames.map(provided).collect(),
+            version_limits: limits.collect(),
+            forbidden_symbols: forbidden.collect(),
+            ..Policy::default()
+        }
+    }
+}

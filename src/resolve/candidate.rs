@@ -1,0 +1,151 @@
+//! What may become a root: one file with the name it is started by, or the program that opens it, and
+//! what resolving it came to. `roots` holds them and decides which become roots.
+
+use super::hosts::Host;
+use super::loader::{Choice, NoLoader};
+use super::resolver::Resolver;
+use super::roots::{BadInterps, Start};
+use super::suspend::Suspended;
+use super::{Closure, Root};
+use crate::facts::{Need, View};
+use crate::id::{FileId, LoaderId, StrId};
+use crate::plan::Plan;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+/// What may become a root, and what resolving it came to.
+pub(super) struct Candidate {
+    pub(super) start: Start,
+    /// Its place among the hosts' programs, if it is resolved as a plugin of one.
+    pub(super) host: Option<usize>,
+    /// The loader, once it is chosen, and the name it is started by.
+    chosen: Option<(LoaderId, StrId)>,
+    /// Its link map as far as it is known.
+    before: Option<Box<Suspended>>,
+    pub(super) outcome: Option<Outcome>,
+}
+
+pub(super) enum Outcome {
+    Closure(Box<Closure>),
+    NoLoader(NoLoader),
+    /// Its host does not come to open it.
+    Stopped,
+}
+
+impl Candidate {
+    /// A file that is started itself.
+    pub(super) fn new(start: Start) -> Self {
+        Self { start, host: None, chosen: None, before: None, outcome: None }
+    }
+
+    /// A file that a host opens.
+    pub(super) fn plugin(start: Start, host: usize) -> Self {
+        Self { host: Some(host), ..Self::new(start) }
+    }
+
+    pub(super) fn closure(&self) -> Option<&Closure> {
+        match &self.outcome {
+            Some(Outcome::Closure(closure)) => Some(closure),
+            _ => None,
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.closure().into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
+    }
+
+    /// What it loads besides itself.
+    pub(super) fn loads(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.files().filter(|file| *file != self.start.file)
+    }
+
+    /// Resolves it as a plugin of the program that `host` is the closure of; nothing if that does
+    /// not start.
+    pub(super) fn open(
+        &mut self,
+        resolver: &mut Resolver,
+        view: View<'_>,
+        plan: &Plan,
+        host: Option<&Arc<Closure>>,
+        needs: &mut Vec<Need>,
+    ) {
+        let Some(host) = host else {
+            self.outcome = Some(Outcome::Stopped);
+            return;
+        };
+        let root = Root {
+            file: self.start.file,
+            path: resolver.strings.id(&self.start.path),
+            loader: host.root.loader,
+            host: Some(host.root.file),
+        };
+        match resolver.closure(view, plan, root, Some(host), &mut self.before) {
+            Ok(closure) => self.outcome = Some(Outcome::Closure(Box::new(closure))),
+            Err(missing) => needs.extend(missing),
+        }
+    }
+
+    /// Where it stands among the roots: by its real path, the name it is started by, its host.
+    pub(super) fn key<'a>(&'a self, view: View<'a>, hosts: &'a [Host]) -> impl Ord + use<'a> {
+        let host = self.host.and_then(|host| hosts.get(host));
+        let real = |file: FileId| view.file(file).path.as_os_str().as_bytes();
+        (real(self.start.file), &*self.start.path, host.map(|host| real(host.file)))
+    }
+}
+
+/// Resolves a candidate that is started itself.
+pub(super) fn resolve(
+    resolver: &mut Resolver,
+    view: View<'_>,
+    plan: &Plan,
+    candidate: &mut Candidate,
+    bad_interps: &mut BadInterps,
+    needs: &mut Vec<Need>,
+) {
+    let Start { file, path } = &candidate.start;
+    let (loader, path) = match candidate.chosen {
+        Some(chosen) => chosen,
+        None => match choose(resolver, view, plan, *file, path) {
+            Err(missing) => return needs.extend(missing),
+            Ok(Choice { loader: Err(why), .. }) => {
+                candidate.outcome = Some(Outcome::NoLoader(why));
+                return;
+            }
+            Ok(Choice { loader: Ok(loader), interp }) => {
+                if let Some(fault) = interp {
+                    bad_interps.insert(*file, fault);
+                }
+                *candidate.chosen.insert((loader, resolver.strings.id(path)))
+            }
+        },
+    };
+    let root = Root { file: *file, path, loader, host: None };
+    match resolver.closure(view, plan, root, None, &mut candidate.before) {
+        Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
+        Err(missing) => needs.extend(missing),
+    }
+}
+
+fn choose(
+    resolver: &mut Resolver,
+    view: View<'_>,
+    plan: &Plan,
+    file: FileId,
+    path: &[u8],
+) -> Result<Choice, Vec<Need>> {
+    let Some(object) = view.object(file) else {
+        return Ok(Choice { loader: Err(NoLoader::UnknownMachine), interp: None });
+    };
+    let dirs = match object.interp {
+        None if !plan.as_ldd => resolver.own_dirs(object, path, plan),
+        _ => Vec::new(),
+    };
+    let Resolver { loaders, strings, .. } = resolver;
+    // Asked for one at a time, ten thousand directories would be as many rounds.
+    let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
+    let unknown: Vec<Need> = texts.filter_map(|dir| view.is_directory(dir).err()).collect();
+    if !unknown.is_empty() {
+        return Err(unknown);
+    }
+    loaders.choose(view, plan, strings, object, &dirs).map_err(|need| vec![need])
+}

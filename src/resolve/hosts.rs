@@ -1,0 +1,196 @@
+//! Which programs load which shared objects with dlopen: what `--host` says, and `[[host]]` entries
+//! whose program lies in the prefix. `audit` finds them before roots are chosen; `roots` resolves
+//! every plugin once for each of its hosts.
+
+use crate::facts::plugins::{can_be_plugin, is_plugin};
+use crate::facts::{Corpus, Need, Place, View};
+use crate::format::elf::{Object, Role};
+use crate::id::{FastMap, FileId};
+use crate::package::{Located, Prefixes};
+use crate::plan::Plan;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// A program that loads plugins.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// The program.
+    pub file: FileId,
+    /// The name it is started by.
+    pub path: Vec<u8>,
+    /// Its place among `Plan::hosts`, if it is one of those.
+    option: Option<usize>,
+}
+
+/// What could not be done as it was asked for; rules word it.
+#[derive(Clone, Debug, Default)]
+pub struct Unhosted {
+    /// Places in `Plan::hosts`: files that no loader starts.
+    pub unusable: Vec<usize>,
+    /// Places in `Plan::hosts`: programs for which there is no plugin.
+    pub idle: Vec<usize>,
+    /// Plugins that are for another machine than the program that `--host` names for them.
+    pub foreign: Vec<(FileId, FileId)>,
+    /// Programs that do not come to load plugins, and how many those are.
+    pub stopped: Vec<(FileId, usize)>,
+}
+
+/// All hosts of a run.
+#[derive(Default)]
+pub struct Hosts {
+    /// Programs, each once.
+    pub list: Vec<Host>,
+    /// What could not be done.
+    pub unhosted: Unhosted,
+    /// Places in `list` by plugin.
+    plugins: FastMap<FileId, Vec<usize>>,
+    /// Places in `list`: hosts of what nothing else needs.
+    of_rest: Vec<usize>,
+}
+
+impl Hosts {
+    /// Finds the programs, and the plugins that patterns name; or says what is missing to do so.
+    pub fn find(plan: &Plan, corpus: &Corpus, prefixes: &Prefixes) -> Result<Self, Vec<Need>> {
+        let mut out = Self::default();
+        if plan.every_file_is_root || (plan.hosts.is_empty() && plan.policy.hosts.is_empty()) {
+            return Ok(out);
+        }
+        let mut needs = Vec::new();
+        let view = View::new(corpus);
+        let audited = corpus.files.entries().filter(|(_, facts)| facts.audited);
+        let candidates: Vec<(FileId, Located)> = audited
+            .filter(|(_, facts)| facts.object().is_some_and(can_be_plugin))
+            .map(|(file, facts)| (file, prefixes.locate(&facts.path)))
+            .collect();
+        for number in 0..plan.hosts.len() {
+            out.add_option(number, plan, view, &candidates, &mut needs);
+        }
+        out.add_policies(plan, view, &candidates, &mut needs);
+        if needs.is_empty() { Ok(out) } else { Err(needs) }
+    }
+
+    /// Hosts of a plugin that a pattern names, as places in `list`.
+    pub(super) fn of(&self, file: FileId) -> &[usize] {
+        self.plugins.get(&file).map_or(&[], Vec::as_slice)
+    }
+
+    /// Hosts of a shared object that nothing else needs, as places in `list`.
+    pub(super) fn of_rest(&self, view: View<'_>, file: FileId) -> Vec<usize> {
+        let fits = |host: &usize| self.list[*host].file != file && self.fits(view, *host, file);
+        let is_plugin = view.object(file).is_some_and(can_be_plugin);
+        self.of_rest.iter().copied().filter(|host| is_plugin && fits(host)).collect()
+    }
+
+    /// Notes which of `--host` have no plugin: those of what nothing else needs, by `used`.
+    pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
+        let idle = self.of_rest.iter().filter(|host| !used(**host));
+        self.unhosted.idle.extend(idle.filter_map(|host| self.list[*host].option));
+        self.unhosted.idle.sort_unstable();
+    }
+
+    fn add_option(
+        &mut self,
+        number: usize,
+        plan: &Plan,
+        view: View<'_>,
+        candidates: &[(FileId, Located)],
+        needs: &mut Vec<Need>,
+    ) {
+        let host = &plan.hosts[number];
+        let bytes = host.path.as_os_str().as_bytes();
+        let path = if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() };
+        let Some(place) = view.place(&path) else {
+            return needs.push(Need::First { paths: vec![path], target: None });
+        };
+        let Some(file) = program_at(view, place) else {
+            return self.unhosted.unusable.push(number);
+        };
+        let at = self.add(Host { file, path, option: Some(number) });
+        let Some(pattern) = &host.plugins else {
+            self.list[at].option = Some(number);
+            self.of_rest.push(at);
+            return;
+        };
+        let mut idle = true;
+        for (plugin, located) in candidates {
+            if *plugin != file && pattern.matches(located.path.as_os_str().as_bytes()) {
+                idle = false;
+                if self.fits(view, at, *plugin) {
+                    self.pair(*plugin, at);
+                } else {
+                    self.unhosted.foreign.push((*plugin, file));
+                }
+            }
+        }
+        if idle {
+            self.unhosted.idle.push(number);
+        }
+    }
+
+    /// `[[host]]` entries with a program that lies in the prefix; one that is there and that no
+    /// loader starts, such as a script, is as good as none.
+    fn add_policies(
+        &mut self,
+        plan: &Plan,
+        view: View<'_>,
+        candidates: &[(FileId, Located)],
+        needs: &mut Vec<Need>,
+    ) {
+        let prefixes: BTreeSet<&PathBuf> =
+            candidates.iter().filter_map(|(_, located)| located.prefix.as_ref()).collect();
+        for entry in &plan.policy.hosts {
+            let Some(executable) = &entry.executable else { continue };
+            for prefix in &prefixes {
+                let path = prefix.join(executable).into_os_string();
+                let path = path.as_bytes().to_vec();
+                let Some(place) = view.place(&path) else {
+                    needs.push(Need::First { paths: vec![path], target: None });
+                    continue;
+                };
+                let Some(file) = program_at(view, place) else { continue };
+                let at = self.add(Host { file, path, option: None });
+                let below = |located: &Located| located.prefix.as_ref() == Some(*prefix);
+                for (plugin, located) in candidates.iter().filter(|(_, l)| below(l)) {
+                    match is_plugin(entry, *plugin, view.file(*plugin), &located.path) {
+                        Ok(true) if self.fits(view, at, *plugin) => self.pair(*plugin, at),
+                        Ok(_) => {}
+                        Err(need) => needs.push(need),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The place of a host in the list. One program is one host, by whatever names it was found.
+    fn add(&mut self, host: Host) -> usize {
+        match self.list.iter().position(|known| known.file == host.file) {
+            Some(at) => at,
+            None => {
+                self.list.push(host);
+                self.list.len() - 1
+            }
+        }
+    }
+
+    fn pair(&mut self, plugin: FileId, host: usize) {
+        let hosts = self.plugins.entry(plugin).or_default();
+        if !hosts.contains(&host) {
+            hosts.push(host);
+        }
+    }
+
+    /// True if a plugin is for the machine of a host.
+    fn fits(&self, view: View<'_>, host: usize, plugin: FileId) -> bool {
+        let target = |file| view.object(file).map(|object: &Object| object.header.target());
+        let pair = target(plugin).zip(target(self.list[host].file));
+        pair.is_some_and(|(plugin, host)| plugin.links_with(host))
+    }
+}
+
+/// The program at a place that was looked at.
+fn program_at(view: View<'_>, place: Place) -> Option<FileId> {
+    let Place::File(file) = place else { return None };
+    let is_program = |object: &Object| object.role == Role::Program && object.is_dynamic();
+    view.object(file).is_some_and(is_program).then_some(file)
+}

@@ -1,0 +1,160 @@
+//! Every rule id there is, built or not. Ids are for good: policies and command lines may name a
+//! rule before it is built, and learn from [`Known::active`] that nothing checks it yet. No rule is
+//! implemented here; policies, levels and the command line ask.
+
+use super::{Group, Level, Rule, find};
+
+/// Libraries that are missing or that the loader refuses.
+pub const LIBRARY: Group = Group { name: "library", level: Level::Error, is_input: false };
+/// Symbols that do not bind, or bind to the wrong definition.
+pub const SYMBOL: Group = Group { name: "symbol", level: Level::Error, is_input: false };
+/// Two runtimes in one process.
+pub const RUNTIME: Group = Group { name: "runtime", level: Level::Error, is_input: false };
+/// What is untidy between a file and what it links with.
+pub const LINK_HYGIENE: Group =
+    Group { name: "link-hygiene", level: Level::Warning, is_input: false };
+/// Entries of search paths.
+pub const SEARCH_PATH: Group =
+    Group { name: "search-path", level: Level::Warning, is_input: false };
+/// Static archives.
+pub const ARCHIVE: Group = Group { name: "archive", level: Level::Error, is_input: false };
+/// Files of a package that name other files.
+pub const PACKAGE: Group = Group { name: "package", level: Level::Error, is_input: false };
+/// Device code.
+pub const GPU: Group = Group { name: "gpu", level: Level::Error, is_input: false };
+/// How much is mapped.
+pub const SIZE: Group = Group { name: "size", level: Level::Warning, is_input: false };
+/// What a policy requires or forbids.
+pub const POLICY: Group = Group { name: "policy", level: Level::Error, is_input: false };
+/// Waivers that waive nothing.
+pub const WAIVERS: Group = Group { name: "waivers", level: Level::Warning, is_input: false };
+/// What could not be read or decided.
+pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
+
+/// All groups.
+pub const GROUPS: &[Group] = &[
+    LIBRARY,
+    SYMBOL,
+    RUNTIME,
+    LINK_HYGIENE,
+    SEARCH_PATH,
+    ARCHIVE,
+    PACKAGE,
+    GPU,
+    SIZE,
+    POLICY,
+    WAIVERS,
+    INPUT,
+];
+
+/// A rule that is known by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// Its id.
+    pub id: &'static str,
+    /// Its group.
+    pub group: Group,
+    /// The keys besides the path that its findings can have, by the names that waivers use; nothing
+    /// if that is not settled. A waiver that selects by another key can never match.
+    pub keys: Option<&'static [&'static str]>,
+}
+
+impl Known {
+    /// The rule itself, if it is built.
+    pub fn active(&self) -> Option<&'static Rule> {
+        find(self.id)
+    }
+}
+
+/// A rule whose findings have exactly these keys.
+const fn settled(id: &'static str, group: Group, keys: &'static [&'static str]) -> Known {
+    Known { id, group, keys: Some(keys) }
+}
+
+/// A rule of which this is not settled.
+const fn open(id: &'static str, group: Group) -> Known {
+    Known { id, group, keys: None }
+}
+
+/// All rules, group by group.
+pub const CATALOGUE: &[Known] = &[
+    settled("missing-library", LIBRARY, &["library", "detail"]),
+    settled("wrong-architecture", LIBRARY, &["library", "detail"]),
+    settled("bad-library-file", LIBRARY, &["library", "detail"]),
+    settled("missing-version", LIBRARY, &["version", "library"]),
+    settled("undefined-symbol", SYMBOL, &["symbol", "version", "library"]),
+    open("hijacked-symbol", SYMBOL),
+    open("library-twice", SYMBOL),
+    open("mixed-runtime", RUNTIME),
+    open("unused-library", LINK_HYGIENE),
+    open("indirect-library", LINK_HYGIENE),
+    open("soname-mismatch", LINK_HYGIENE),
+    open("missing-dev-link", LINK_HYGIENE),
+    open("dangling-link", LINK_HYGIENE),
+    open("missing-dlopen", LINK_HYGIENE),
+    open("dead-search-entry", SEARCH_PATH),
+    open("unsafe-search-entry", SEARCH_PATH),
+    open("outside-closure", SEARCH_PATH),
+    open("uncovered-symbol", ARCHIVE),
+    open("deps-list-drift", ARCHIVE),
+    open("thin-member-missing", ARCHIVE),
+    open("stale-archive-index", ARCHIVE),
+    open("cmake-missing-file", PACKAGE),
+    open("cmake-unbuilt-component", PACKAGE),
+    open("pkgconfig-missing-file", PACKAGE),
+    open("missing-header", PACKAGE),
+    open("text-missing-path", PACKAGE),
+    open("wrapper-injects-library", PACKAGE),
+    open("required-file", PACKAGE),
+    open("gpu-target-missing", GPU),
+    open("gpu-target-incoherent", GPU),
+    open("gpu-data-missing", GPU),
+    open("gpu-bundle-unloadable", GPU),
+    open("gpu-object-mismatch", GPU),
+    open("image-span", SIZE),
+    open("forbidden-library", POLICY),
+    open("forbidden-symbol", POLICY),
+    open("required-symbol", POLICY),
+    open("symbol-version-too-new", POLICY),
+    open("search-path-policy", POLICY),
+    open("stale-waiver", WAIVERS),
+    open("expired-waiver", WAIVERS),
+    settled("unreadable", INPUT, &[]),
+    settled("malformed", INPUT, &[]),
+    settled("undecided", INPUT, &["detail"]),
+    settled("readers-disagree", INPUT, &["detail"]),
+];
+
+/// The rule of this name.
+pub fn known(id: &str) -> Option<&'static Known> {
+    CATALOGUE.iter().find(|known| known.id == id)
+}
+
+/// The group of this name.
+pub fn group(name: &str) -> Option<&'static Group> {
+    GROUPS.iter().find(|group| group.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CATALOGUE, GROUPS, group, known};
+    use crate::rules::RULES;
+
+    #[test]
+    fn every_built_rule_is_in_the_catalogue_with_its_group() {
+        for rule in RULES {
+            assert_eq!(known(rule.id).map(|known| known.group), Some(rule.group), "{}", rule.id);
+        }
+    }
+
+    #[test]
+    fn no_name_means_two_things() {
+        let ids = CATALOGUE.iter().map(|known| known.id);
+        let mut names: Vec<&str> = ids.chain(GROUPS.iter().map(|group| group.name)).collect();
+        assert_eq!(names.len(), CATALOGUE.len() + GROUPS.len());
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CATALOGUE.len() + GROUPS.len());
+        assert!(CATALOGUE.iter().all(|known| group(known.group.name).is_some()));
+    }
+}
