@@ -12,6 +12,10 @@ use std::sync::Arc;
 pub struct Wants {
     /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
     pub tables: bool,
+    /// They are kept nowhere until somebody asks for them.
+    pub lean: bool,
+    /// The indexes of archives are read with their members.
+    pub index: bool,
 }
 
 /// `--loader`
@@ -114,7 +118,16 @@ impl Plan {
 
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
-        Wants { tables: self.facts || self.definitions || self.cross_check }
+        Wants {
+            tables: self.facts || self.definitions || self.cross_check,
+            lean: false,
+            index: !self.members,
+        }
+    }
+
+    /// What is read of files in places for providers. Libraries there say nothing about archives.
+    pub fn provider_wants(&self) -> Wants {
+        if self.members { Wants { tables: false, lean: true, index: false } } else { self.wants() }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

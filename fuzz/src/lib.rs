@@ -24,7 +24,9 @@ fn handle(bytes: &[u8]) -> Option<Handle> {
 pub fn elf(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let head = &bytes[..bytes.len().min(4096)];
-    let Ok(object) = elf::read(&file, head, Wants { tables: true }) else { return };
+    let Ok(object) = elf::read(&file, head, Wants { tables: true, ..Wants::default() }) else {
+        return;
+    };
     if let Some(tables) = &object.tables {
         tables.symbols().for_each(drop);
     }

@@ -6,8 +6,9 @@ use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::{Content, Corpus, FileFacts, Need};
+use crate::format::archive::{Definition, Names};
 use crate::format::elf::Role;
-use crate::id::{FastSet, FileId};
+use crate::id::{FastSet, FileId, Id as _};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::policy::ArchivePolicy;
@@ -27,13 +28,58 @@ pub(super) fn read(
     found: (&Blame, &Providers, &Prefixes),
 ) -> Library {
     let wanted = wanted(plan, corpus, found);
+    shelve(corpus, collector, wanted)
+}
+
+/// Reads the members of all archives at hand, and of objects that were named, if the run is about
+/// archives.
+pub(super) fn read_all(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+) -> Option<Library> {
+    let is_wanted = |(file, facts): (FileId, &FileFacts)| {
+        let wanted = match &facts.content {
+            Content::Archive(_) => true,
+            Content::Elf(object) => object.role == Role::Relocatable && given(plan, facts),
+            Content::Other(_) => false,
+        };
+        wanted.then_some(file)
+    };
+    plan.members.then(|| {
+        let wanted = corpus.files.entries().filter_map(is_wanted).collect();
+        shelve(corpus, collector, wanted)
+    })
+}
+
+/// What members of archives define of `names`.
+pub(super) fn definitions(library: &Library, names: &Names) -> Vec<(FileId, Vec<Definition>)> {
+    let mut out: Vec<(FileId, Vec<Definition>)> =
+        library.shelves().map(|(_, shelf)| (shelf.file, Vec::new())).collect();
+    let mut texts: Vec<&[u8]> = names.texts().collect();
+    texts.sort_unstable();
+    for text in texts {
+        let Some(name) = library.find(text) else { continue };
+        for found in library.definitions(name) {
+            let definition = Definition {
+                symbol: text.into(),
+                member: library.member_name(found.member).into(),
+                target: library.member(found.member).target,
+            };
+            out[library.archive_of(found.member).index()].1.push(definition);
+        }
+    }
+    out
+}
+
+fn shelve(corpus: &mut Corpus, collector: &mut Collector<'_>, wanted: Vec<FileId>) -> Library {
     collector.answer(corpus, wanted.iter().copied().map(Need::Members).collect());
     let shelf = |file: FileId| {
         let members = corpus.members(file).ok()?;
         let is_archive = matches!(corpus.files[file].content, Content::Archive(_));
         is_archive.then(|| (file, Arc::clone(&corpus.files[file].path), Arc::clone(members)))
     };
-    Library::new(wanted.into_iter().filter_map(shelf).collect())
+    Library::new(Arc::clone(corpus.symbol_names()), wanted.into_iter().filter_map(shelf).collect())
 }
 
 fn wanted(
@@ -45,7 +91,7 @@ fn wanted(
         let all = corpus.files.entries();
         all.filter(|(_, facts)| matches!(facts.content, Content::Archive(_)))
     };
-    let all = plan.members || plan.facts;
+    let all = plan.facts;
     let size: u64 = archives().filter(|(_, f)| f.audited).map(|(_, f)| f.stat.len).sum();
     // A symbol that an archive at hand defines: who refers to it there is part of the answer.
     let traced = blame.undefined.iter().any(|undefined| {
@@ -71,12 +117,7 @@ fn wanted(
             || thin || size <= MOST_UNASKED || traced || given(plan, facts) || beside(facts);
         all || facts.provider && traced || facts.audited && audited() || policy()
     };
-    let objects = corpus.files.entries().filter(|(_, facts)| {
-        let role = facts.object().map(|object| object.role);
-        plan.members && role == Some(Role::Relocatable) && given(plan, facts)
-    });
-    let archives = archives().filter(|(_, facts)| is_wanted(facts));
-    archives.chain(objects).map(|(file, _)| file).collect()
+    archives().filter(|(_, facts)| is_wanted(facts)).map(|(file, _)| file).collect()
 }
 
 /// True if the file was named on the command line.

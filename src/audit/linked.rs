@@ -9,7 +9,7 @@ use crate::facts::Content;
 use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Query;
 use crate::format::elf::{Object, hash};
-use crate::id::{FileId, RootId};
+use crate::id::{FileId, Id as _, NameId, RootId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -43,7 +43,13 @@ impl Audit {
             let members = self.corpus.members(file).ok()?;
             let only = members.list.first()?;
             let symbols = members.symbols(only).iter();
-            symbols.map(|symbol| (members.text(symbol.name).into(), symbol.kind)).collect()
+            let names = self.corpus.symbol_names();
+            symbols
+                .map(|symbol| {
+                    let name = NameId::from_index(symbol.name as usize);
+                    (names.text(name).into(), symbol.kind)
+                })
+                .collect()
         };
         let target = Some(object.header.target());
         Some(Root { path: Arc::clone(&facts.path), linked, target, symbols })

@@ -95,12 +95,13 @@ pub struct Input {
 /// Walks and reads a file system on disk. `seen` counts entries for a progress line.
 pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
-    let consume = |candidate: walk::Candidate| read_candidate(&candidate, wants);
-    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &consume);
+    let reading = |wants| move |candidate: walk::Candidate| read_candidate(&candidate, wants);
+    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &reading(wants));
     let providers = if plan.lib_paths.is_empty() {
         Walked::default()
     } else {
-        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &consume)
+        let wants = plan.provider_wants();
+        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &reading(wants))
     };
     Input { audited, providers }
 }
@@ -166,13 +167,18 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 
     let found = (&resolver, &closures, &bindings[..]);
     let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
-    let archives = collector.archive_definitions(&mut corpus, &unbound);
+    let early = archives::read_all(plan, &mut corpus, &mut collector);
+    let archives = match &early {
+        Some(library) => archives::definitions(library, &unbound),
+        None => collector.archive_definitions(&mut corpus, &unbound),
+    };
     let providers = Providers::find(&corpus, &unbound, archives);
     let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &providers);
     clock.lap("blame");
 
-    let library =
-        archives::read(plan, &mut corpus, &mut collector, (&blame, &providers, &prefixes));
+    let library = early.unwrap_or_else(|| {
+        archives::read(plan, &mut corpus, &mut collector, (&blame, &providers, &prefixes))
+    });
     clock.lap("archives");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));

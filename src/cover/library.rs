@@ -1,9 +1,9 @@
 //! All archives that a question may be about, with one table of the names that their members
 //! define or refer to. It chooses nothing.
 
-use crate::format::archive::{Member, Members, Symbol, SymbolKind, hash};
+use crate::facts::SymbolNames;
+use crate::format::archive::{Member, Members, Symbol, SymbolKind};
 use crate::id::{ArchiveId, FileId, Id as _, IdVec, MemberId, NameId};
-use hashbrown::HashTable;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,8 +18,6 @@ pub struct Shelf {
     pub path: Arc<Path>,
     /// Its members.
     pub members: Arc<Members>,
-    /// Names of the archive to names of the library.
-    names: Vec<NameId>,
     first: u32,
 }
 
@@ -41,20 +39,17 @@ pub struct Library {
     shelves: IdVec<ArchiveId, Shelf>,
     /// The archive of each member.
     owners: IdVec<MemberId, ArchiveId>,
-    /// Where the text of each name stands first.
-    texts: IdVec<NameId, (ArchiveId, u32)>,
-    table: HashTable<u32>,
+    names: Arc<SymbolNames>,
     /// The last definition of each name, and from there to the one before.
     heads: IdVec<NameId, u32>,
     definitions: Vec<Definition>,
 }
 
 impl Library {
-    /// Puts archives into one library, in the given order.
-    pub fn new(archives: Vec<(FileId, Arc<Path>, Arc<Members>)>) -> Self {
-        let mut out = Self::default();
-        let names: usize = archives.iter().map(|(_, _, members)| members.names()).sum();
-        out.table = HashTable::with_capacity(names / 2);
+    /// Puts archives into one library, in the given order. Their names are `names`.
+    pub fn new(names: Arc<SymbolNames>, archives: Vec<(FileId, Arc<Path>, Arc<Members>)>) -> Self {
+        let heads = (0..names.len()).map(|_| NONE).collect();
+        let mut out = Self { names, heads, ..Self::default() };
         for (file, path, members) in archives {
             out.add(file, path, members);
         }
@@ -64,14 +59,11 @@ impl Library {
     fn add(&mut self, file: FileId, path: Arc<Path>, members: Arc<Members>) {
         let archive = ArchiveId::from_index(self.shelves.len());
         let first = u32::try_from(self.owners.len()).unwrap_or(NONE);
-        let count = u32::try_from(members.names()).unwrap_or(NONE);
-        let names = (0..count).map(|name| self.intern(archive, &members, name)).collect();
-        let shelf = Shelf { file, path, members, names, first };
-        for member in &shelf.members.list {
+        for member in &members.list {
             let id = self.owners.push(archive);
-            for symbol in shelf.members.symbols(member) {
+            for symbol in members.symbols(member) {
                 if symbol.kind.is_definition() {
-                    let head = &mut self.heads[shelf.names[symbol.name as usize]];
+                    let head = &mut self.heads[name_of(symbol)];
                     let next = *head;
                     *head = u32::try_from(self.definitions.len()).unwrap_or(NONE);
                     let (kind, function) = (symbol.kind, symbol.function);
@@ -79,48 +71,22 @@ impl Library {
                 }
             }
         }
-        self.shelves.push(shelf);
+        self.shelves.push(Shelf { file, path, members, first });
     }
 
-    fn intern(&mut self, archive: ArchiveId, members: &Arc<Members>, name: u32) -> NameId {
-        let (text, hash) = (members.text(name), members.hash(name));
-        let (shelves, texts) = (&self.shelves, &self.texts);
-        let of = |at: u32| {
-            let (owner, name) = texts[NameId::from_index(at as usize)];
-            // The archive that is being added has no shelf yet.
-            if owner == archive { (members, name) } else { (&shelves[owner].members, name) }
-        };
-        let same = |at: &u32| {
-            let (members, name) = of(*at);
-            members.hash(name) == hash && members.text(name) == text
-        };
-        if let Some(at) = self.table.find(hash, same) {
-            return NameId::from_index(*at as usize);
-        }
-        let at = u32::try_from(self.texts.len()).unwrap_or(NONE);
-        self.table.insert_unique(hash, at, |at| {
-            let (members, name) = of(*at);
-            members.hash(name)
-        });
-        self.heads.push(NONE);
-        self.texts.push((archive, name))
-    }
-
-    /// The id of a name, if a member defines it or refers to it.
+    /// The id of a name, if an archive has it.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
-        let same = |at: &u32| self.text(NameId::from_index(*at as usize)) == name;
-        self.table.find(hash(name), same).map(|at| NameId::from_index(*at as usize))
+        self.names.find(name)
     }
 
     /// The text of a name.
     pub fn text(&self, name: NameId) -> &[u8] {
-        let (archive, name) = self.texts[name];
-        self.shelves[archive].members.text(name)
+        self.names.text(name)
     }
 
     /// How many names there are.
     pub fn names(&self) -> usize {
-        self.texts.len()
+        self.names.len()
     }
 
     /// Definitions of a name, the last first.
@@ -180,6 +146,11 @@ impl Library {
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
         let shelf = self.shelf(self.owners[member]);
         let symbols = shelf.members.symbols(self.member(member)).iter();
-        symbols.map(|symbol| (shelf.names[symbol.name as usize], symbol))
+        symbols.map(|symbol| (name_of(symbol), symbol))
     }
+}
+
+/// The name of a symbol of an archive in the corpus.
+fn name_of(symbol: &Symbol) -> NameId {
+    NameId::from_index(symbol.name as usize)
 }

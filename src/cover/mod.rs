@@ -78,8 +78,6 @@ pub enum By {
     Root(usize),
     /// A member that is needed itself.
     Member(MemberId),
-    /// A tentative definition of an object, which data in a member replaces.
-    Common,
 }
 
 /// A member that is needed.

@@ -37,7 +37,8 @@ enum State {
     Undefined { weak: bool, firm: bool, by: By },
     /// A member that was not taken defines it.
     Lazy { member: MemberId },
-    /// A tentative definition, which gives way to data that a member defines.
+    /// A tentative definition. Since lld 17 no member is taken to replace it
+    /// (`--no-fortran-common`).
     Common,
     /// Defined.
     Defined { weak: bool },
@@ -49,7 +50,7 @@ struct Frame<'q> {
     at: usize,
     member: MemberId,
     /// Why it was taken; it is reported when everything it leads to is.
-    reason: Option<(By, &'q [u8])>,
+    reason: (By, &'q [u8]),
 }
 
 struct Run<'q> {
@@ -149,13 +150,7 @@ impl<'q> Run<'q> {
             match *state {
                 State::Undefined { weak: true, .. } => *state = State::Lazy { member },
                 State::Undefined { weak: false, by, .. } => {
-                    self.take(member, Some((by, name)));
-                    return;
-                }
-                // `isNonCommonDef`: a strong definition of data or code, nothing weak.
-                State::Common if matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Comdat) => {
-                    self.out.needed.push(Needed { member, symbol: name.into(), by: By::Common });
-                    self.take(member, None);
+                    self.take(member, by, name);
                     return;
                 }
                 _ => {}
@@ -164,14 +159,12 @@ impl<'q> Run<'q> {
     }
 
     /// Links a member and all that it leads to, depth first.
-    fn take(&mut self, member: MemberId, reason: Option<(By, &'q [u8])>) {
-        let mut stack = vec![self.enter(member, reason)];
+    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+        let mut stack = vec![self.enter(member, (by, symbol))];
         while let Some(frame) = stack.last_mut() {
             let Some((name, weak)) = frame.references.get(frame.at).copied() else {
-                if let Some((by, symbol)) = frame.reason {
-                    let symbol = symbol.into();
-                    self.out.needed.push(Needed { member: frame.member, symbol, by });
-                }
+                let (by, symbol) = frame.reason;
+                self.out.needed.push(Needed { member: frame.member, symbol: symbol.into(), by });
                 stack.pop();
                 continue;
             };
@@ -180,14 +173,14 @@ impl<'q> Run<'q> {
             if let Some(next) = self.refer(name, weak, true, by)
                 && !self.taken[next.index()]
             {
-                let frame = self.enter(next, Some((by, name)));
+                let frame = self.enter(next, (by, name));
                 stack.push(frame);
             }
         }
     }
 
     /// Defines what a member defines, before anything that it refers to is followed.
-    fn enter(&mut self, member: MemberId, reason: Option<(By, &'q [u8])>) -> Frame<'q> {
+    fn enter(&mut self, member: MemberId, reason: (By, &'q [u8])) -> Frame<'q> {
         let library = self.question.library;
         self.taken[member.index()] = true;
         if library.member(member).is_opaque() {

@@ -3,7 +3,6 @@
 //! puts the answers into the corpus.
 
 use super::collect::{Read, read};
-use super::members;
 use super::{Content, Corpus, FileFacts, Need, Place};
 use crate::format::archive::{self, Definition, Names};
 use crate::format::elf::{self, Target, Verdict};
@@ -29,7 +28,8 @@ pub(super) enum Answer {
     Interpreter(elf::interpreter::Interpreter),
     Tables(Option<(Stat, Box<Read>)>),
     Relocations(elf::relocs::Relocations),
-    Members(Option<archive::Members>),
+    /// Somebody else answers.
+    Elsewhere,
 }
 
 /// What lies at one path.
@@ -103,13 +103,8 @@ fn passed(content: &Content, target: Option<Target>) -> bool {
     })
 }
 
-pub(super) fn answer(
-    tree: &dyn Tree,
-    wants: Wants,
-    allowed: &[PathBuf],
-    corpus: &Corpus,
-    need: &Need,
-) -> Answer {
+/// Answers a need; those for members are answered by [`super::members`].
+pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer {
     match need {
         Need::First { paths, target } => Answer::Places(first(tree, wants, corpus, paths, *target)),
         Need::Directory(path) => {
@@ -126,7 +121,7 @@ pub(super) fn answer(
         }
         Need::Tables(file) => match tree.open(&corpus.files[*file].path) {
             Ok(Opened::File(handle)) => {
-                let read = read(&handle, Wants { tables: true });
+                let read = read(&handle, Wants { tables: true, ..Wants::default() });
                 Answer::Tables(Some((handle.stat(), Box::new(read))))
             }
             Ok(_) | Err(_) => Answer::Tables(None),
@@ -134,7 +129,7 @@ pub(super) fn answer(
         Need::Relocations(file) => {
             Answer::Relocations(read_relocations(tree, &corpus.files[*file]))
         }
-        Need::Members(file) => Answer::Members(members::read(tree, allowed, &corpus.files[*file])),
+        Need::Members(_) => Answer::Elsewhere,
     }
 }
 

@@ -2,6 +2,7 @@
 //! formats, and the only place where the corpus grows; `audit` runs it.
 
 use super::answer::{Answer, Found, answer, as_path, read_definitions, second};
+use super::members::{self, Source};
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
 use crate::format::archive::{Definition, Names};
 use crate::format::second::Second;
@@ -14,7 +15,6 @@ use crate::tree::{Handle, Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
 
 /// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
 const HEAD: usize = 4096;
@@ -170,10 +170,12 @@ impl<'t> Collector<'t> {
     pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
         needs.sort_unstable();
         needs.dedup();
-        let (tree, wants, allowed) = (self.tree, self.wants, &*self.allowed);
+        let (tree, index) = (self.tree, self.wants.index);
+        members::answer(Source { tree, allowed: &self.allowed, index }, corpus, &needs);
+        let (tree, wants) = (self.tree, self.wants);
         let known = &*corpus;
         let answers: Vec<Answer> =
-            needs.par_iter().map(|need| answer(tree, wants, allowed, known, need)).collect();
+            needs.par_iter().map(|need| answer(tree, wants, known, need)).collect();
         for (need, answer) in needs.into_iter().zip(answers) {
             self.put(corpus, need, answer);
         }
@@ -259,13 +261,6 @@ impl<'t> Collector<'t> {
             (Need::Relocations(file), Answer::Relocations(relocations)) => {
                 corpus.files[file].defects.extend(relocations.defects.iter().cloned());
                 corpus.relocations.insert(file, relocations);
-            }
-            (Need::Members(file), Answer::Members(members)) => {
-                if members.is_none() {
-                    let what = "changed while it was audited";
-                    corpus.files[file].defects.push(Defect::new(Table::File, 0, what));
-                }
-                corpus.members.insert(file, Arc::new(members.unwrap_or_default()));
             }
             // `answer` pairs each need with its own kind of answer.
             _ => {}

@@ -1,7 +1,7 @@
 //! The facts of a run: files by id and by inode, what lies at each path that was asked for, and
 //! what was read of files on demand.
 
-use super::{FileFacts, Need};
+use super::{FileFacts, Need, SymbolNames};
 use crate::format::archive::Members;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
@@ -38,6 +38,7 @@ pub struct Corpus {
     pub(super) interpreters: FastMap<FileId, Interpreter>,
     pub(super) relocations: FastMap<FileId, Relocations>,
     pub(super) members: FastMap<FileId, Arc<Members>>,
+    pub(super) symbol_names: Arc<SymbolNames>,
 }
 
 impl Corpus {
@@ -73,6 +74,11 @@ impl Corpus {
     /// The members of the archive `file`.
     pub fn members(&self, file: FileId) -> Result<&Arc<Members>, Need> {
         self.members.get(&file).ok_or(Need::Members(file))
+    }
+
+    /// The names of symbols of archives.
+    pub fn symbol_names(&self) -> &Arc<SymbolNames> {
+        &self.symbol_names
     }
 
     /// The file whose path, links resolved, is `path`, if it was read under any name.

@@ -61,6 +61,11 @@ impl Names {
         self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)
     }
 
+    /// The names, in no order.
+    pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.texts.iter().map(|text| &**text)
+    }
+
     /// True if nothing is asked for.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()

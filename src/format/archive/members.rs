@@ -3,8 +3,8 @@
 //! stage and rules ask it.
 
 use super::index::Index;
-use crate::format::Defect;
 use crate::format::elf::Target;
+use crate::format::{Defect, Table};
 
 /// The members of one archive.
 #[derive(Debug, Default)]
@@ -95,7 +95,8 @@ impl SymbolKind {
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol {
-    /// Its name, an index into the names of the archive.
+    /// Its name: an index into the names of the archive as it is read, and among those of the run
+    /// once it is part of the corpus (`facts::SymbolNames`).
     pub name: u32,
     /// What the member says of it.
     pub kind: SymbolKind,
@@ -103,6 +104,14 @@ pub struct Symbol {
     pub other: u8,
     /// STT_FUNC or STT_GNU_IFUNC.
     pub function: bool,
+}
+
+/// Memory that held symbols and names of one archive, for the next.
+#[derive(Debug, Default)]
+pub struct Spare {
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) names: Vec<Name>,
+    pub(super) text: Vec<u8>,
 }
 
 /// A name of an archive.
@@ -124,6 +133,38 @@ impl Members {
     pub fn symbols(&self, member: &Member) -> &[Symbol] {
         let (start, end) = member.symbols;
         self.symbols.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Gives every symbol the new number of its name, and gives away the names. Where there is no
+    /// number, the symbols of the member are lost, and it is damaged.
+    pub fn rename(&mut self, numbers: &[Option<u32>]) -> Spare {
+        for member in &mut self.list {
+            let (start, end) = member.symbols;
+            let symbols = self.symbols.get(start as usize..end as usize).unwrap_or_default();
+            if symbols.iter().any(|symbol| numbers.get(symbol.name as usize) == Some(&None)) {
+                let what = "has more names than can be kept";
+                let defect = Defect::new(Table::MemberSymbols, member.offset, what);
+                self.damage.push(Damage { member: Some(member.offset), defect });
+                member.kind = MemberKind::Damaged;
+                member.symbols = (0, 0);
+            }
+        }
+        for symbol in &mut self.symbols {
+            symbol.name = numbers.get(symbol.name as usize).copied().flatten().unwrap_or(0);
+        }
+        let mut text = Vec::new();
+        for member in &mut self.list {
+            let (start, len) = (member.name.0 as usize, member.name.1 as usize);
+            let place = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            text.extend_from_slice(self.text.get(start..start + len).unwrap_or_default());
+            member.name = (place, member.name.1);
+        }
+        let symbols = self.symbols.as_slice().to_vec();
+        Spare {
+            symbols: std::mem::replace(&mut self.symbols, symbols),
+            names: std::mem::take(&mut self.names),
+            text: std::mem::replace(&mut self.text, text),
+        }
     }
 
     /// How many names there are; symbols name them by number.

@@ -15,7 +15,7 @@ mod symbols;
 
 pub use find::{Definition, Names, definitions, names};
 pub use index::Index;
-pub use members::{Damage, Member, MemberKind, Members, Symbol, SymbolKind};
+pub use members::{Damage, Member, MemberKind, Members, Spare, Symbol, SymbolKind};
 pub use read::{External, Options, Scratch, members, object};
 pub use symbols::hash;
 

@@ -5,7 +5,7 @@
 use super::elf_member::{Buffers, Place};
 use super::header::{Entry, FIRST, HEADER, LongNames, Special};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, Members};
+use super::members::{Damage, Member, MemberKind, Members, Spare};
 use super::symbols::Builder;
 use crate::format::elf::Header;
 use crate::format::{Defect, ReadError, Table, read_range};
@@ -41,6 +41,9 @@ pub struct Options<'a> {
 #[derive(Default)]
 pub struct Scratch {
     buffers: Buffers,
+    builder: Builder,
+    /// What the next archive's symbols and names are put into.
+    pub spare: Spare,
 }
 
 /// Reads the members of the archive in `file`.
@@ -73,7 +76,7 @@ struct Reader<'r> {
     options: &'r Options<'r>,
     buffers: &'r mut Buffers,
     long_names: LongNames,
-    builder: Builder,
+    builder: &'r mut Builder,
     out: Members,
     index: Option<(Entry, Special)>,
     /// Members of a thin archive by path and position: one may be named again.
@@ -87,12 +90,14 @@ impl<'r> Reader<'r> {
         scratch: &'r mut Scratch,
         thin: bool,
     ) -> Self {
+        let Scratch { buffers, builder, spare } = scratch;
+        builder.begin(std::mem::take(spare));
         Self {
             file,
             options,
-            buffers: &mut scratch.buffers,
+            buffers,
             long_names: LongNames::default(),
-            builder: Builder::new(file.stat().len),
+            builder,
             out: Members { thin, ..Members::default() },
             index: None,
             seen: FastMap::default(),
@@ -313,10 +318,9 @@ impl<'r> Reader<'r> {
             }
             self.out.index = Some(index);
         }
-        let Builder { symbols, names, text, .. } = self.builder;
-        self.out.symbols = symbols;
-        self.out.names = names;
-        self.out.text = text;
+        self.out.symbols = std::mem::take(&mut self.builder.symbols);
+        self.out.names = std::mem::take(&mut self.builder.names);
+        self.out.text = std::mem::take(&mut self.builder.text);
         Ok(self.out)
     }
 }

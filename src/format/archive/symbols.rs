@@ -2,7 +2,7 @@
 
 use super::elf_member::{Raw, RawSymbol, each_symbol};
 use super::index::Index;
-use super::members::{Member, MemberKind, Name, Symbol, SymbolKind};
+use super::members::{Member, MemberKind, Name, Spare, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
 use crate::id::FastMap;
 use hashbrown::HashTable;
@@ -15,15 +15,13 @@ const SLIM: &[u8] = b"__gnu_lto_slim";
 /// Names of one member may be this many times as long, all in all, as its string table: symbols may
 /// share bytes of it, and a hostile member makes them all share a long name.
 const SHARED: usize = 16;
-/// Names that are expected at most before any is read.
-const MOST_EXPECTED: u64 = 1 << 17;
-
 /// The hash of a name, the same for every archive of every run.
 pub fn hash(name: &[u8]) -> u64 {
     foldhash::fast::FixedState::default().hash_one(name)
 }
 
 /// Symbols and names of one archive.
+#[derive(Default)]
 pub(super) struct Builder {
     pub(super) symbols: Vec<Symbol>,
     pub(super) names: Vec<Name>,
@@ -32,16 +30,14 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// For an archive of `len` bytes.
-    pub(super) fn new(len: u64) -> Self {
-        // LLVM's archives have a name for each kilobyte.
-        let expected = usize::try_from((len / 1024).min(MOST_EXPECTED)).unwrap_or(0);
-        Self {
-            symbols: Vec::new(),
-            names: Vec::with_capacity(expected),
-            text: Vec::new(),
-            table: HashTable::with_capacity(expected),
-        }
+    /// Begins an archive with memory that was used for another.
+    pub(super) fn begin(&mut self, spare: Spare) {
+        let Spare { mut symbols, mut names, mut text } = spare;
+        symbols.clear();
+        names.clear();
+        text.clear();
+        self.table.clear();
+        (self.symbols, self.names, self.text) = (symbols, names, text);
     }
 
     /// Keeps a text that is no symbol's.

@@ -179,7 +179,7 @@ impl<'a> Page<'a> {
 
     fn by(&self, by: By) -> Option<ByOut<'a>> {
         match by {
-            By::Asked | By::Common => None,
+            By::Asked => None,
             By::Root(at) => {
                 let path = Text::path(&self.view.roots.get(at)?.path);
                 Some(ByOut { path, member: None, offset: None, origin: None })

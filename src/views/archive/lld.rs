@@ -1,5 +1,6 @@
 //! The two tables that `ld.lld --why-extract` and `--print-archive-stats` write (lld 19,
-//! `ELF/MapFile.cpp`, `writeWhyExtract` and `writeArchiveStats`), names not demangled.
+//! `ELF/MapFile.cpp`, `writeWhyExtract` and `writeArchiveStats`), names not demangled
+//! and without default versions.
 
 use super::Archive;
 use crate::cover::{By, Library};
@@ -17,8 +18,6 @@ pub fn why_extract(view: &Archive, library: &Library, out: &mut dyn Write) -> io
             By::Asked => b"<internal>".to_vec(),
             By::Root(at) => view.roots[at].path.as_os_str().as_bytes().to_vec(),
             By::Member(member) => name(view, library, member),
-            // lld says nothing of what data in place of a common symbol takes.
-            By::Common => continue,
         };
         let extracted = name(view, library, needed.member);
         out.write_all(&[&*reference, b"\t", &extracted, b"\t", &needed.symbol, b"\n"].concat())?;
@@ -44,13 +43,23 @@ pub fn archive_stats(view: &Archive, library: &Library, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// `ARCHIVE(MEMBER)`, the archive as typed and of the member the file name.
+/// `ARCHIVE(MEMBER)`, the archive as typed.
 fn name(view: &Archive, library: &Library, member: MemberId) -> Vec<u8> {
     let archive = library.archive_of(member);
     let typed = view.archives.iter().chain(&view.candidates);
-    let mut typed = typed.filter(|(known, _)| *known == archive).map(|(_, path)| path);
-    let path = typed.next().map(|path| path.as_os_str().as_bytes()).unwrap_or_default();
+    let mut typed = typed.filter(|(known, _)| *known == archive).map(|(_, path)| path.as_path());
+    let path = typed.next().unwrap_or(&library.shelf(archive).path);
     let name = library.member_name(member);
-    let name = Path::new(OsStr::from_bytes(name)).file_name().map_or(name, OsStr::as_bytes);
-    [path, b"(", name, b")"].concat()
+    // A member of a thin archive goes by the path of its file.
+    let dir = typed_dir(path).filter(|_| library.shelf(archive).members.thin);
+    let name = dir.map_or_else(|| name.to_vec(), |dir| join(dir, name));
+    [path.as_os_str().as_bytes(), b"(", &name, b")"].concat()
+}
+
+fn typed_dir(path: &Path) -> Option<&Path> {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty())
+}
+
+fn join(dir: &Path, name: &[u8]) -> Vec<u8> {
+    dir.join(OsStr::from_bytes(name)).into_os_string().into_encoded_bytes()
 }

@@ -124,7 +124,6 @@ impl Archive {
     fn who(&self, library: &Library, by: By) -> String {
         match by {
             By::Asked => "asked for".to_owned(),
-            By::Common => "a common symbol".to_owned(),
             By::Root(at) => {
                 self.roots.get(at).map(|root| show_path(&root.path)).unwrap_or_default()
             }
