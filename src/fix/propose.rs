@@ -373,7 +373,8 @@ fn wanted(
     let mut out = Vec::new();
     for solution in solutions {
         let path = &audit.corpus.files[solution.file].path;
-        let found = solution.by_symbol.iter().map(|(symbol, part)| (symbol.as_slice(), Some(part)));
+        let found =
+            solution.by_symbol.iter().map(|(symbol, part)| (symbol.as_slice(), Some(&**part)));
         let none = solution.without_candidate().map(|symbol| (symbol, None));
         let mut all: Vec<(&[u8], Option<&Part>)> = found.chain(none).collect();
         all.sort_unstable_by_key(|(symbol, _)| *symbol);

@@ -17,7 +17,7 @@ pub struct Solution {
     /// What `cover` answered.
     pub coverage: Coverage,
     /// Archives to add for each symbol of the library that is undefined and has a candidate.
-    pub by_symbol: BTreeMap<Vec<u8>, Part>,
+    pub by_symbol: BTreeMap<Vec<u8>, Arc<Part>>,
     /// Names that needed members define.
     pub inside: FastSet<Vec<u8>>,
     /// Names that they refer to and do not define.
@@ -114,11 +114,14 @@ impl<'a> Graph<'a> {
         coverage: Coverage,
     ) -> Solution {
         let library = &self.audit.library;
-        let mut by_symbol = BTreeMap::new();
+        let (mut by_symbol, mut parts) = (BTreeMap::new(), FastMap::default());
         for symbol in symbols {
             let definer = library.find(symbol).and_then(|name| self.definers.get(&name));
             if let Some(definer) = definer {
-                by_symbol.insert(symbol.to_vec(), self.part(*definer, linked));
+                // A member that defines many of the symbols is followed once.
+                let part = parts.entry(*definer);
+                let part = part.or_insert_with(|| Arc::new(self.part(*definer, linked)));
+                by_symbol.insert(symbol.to_vec(), Arc::clone(part));
             }
         }
         let mut outside: BTreeSet<&[u8]> = BTreeSet::new();
