@@ -56,7 +56,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         bail!("{} regenerates a list: name it with --deps-list FILE", emitter.name);
     }
     let must_find = options.deps_list.is_some() || all().any(|emitter| emitter.needs_archive);
-    let request = Request { archive, must_find, minimal: options.minimal };
+    let request = Request { archive, must_find, minimal: options.minimal, merged_only: false };
     let plan = Plan {
         facts: false,
         members: true,

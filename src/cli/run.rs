@@ -6,7 +6,7 @@ use super::progress::Progress;
 use super::{Cli, Command, Shared, archive, demo, fix, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
-use crate::fix::propose::{Proposal, propose};
+use crate::fix::propose::{Proposal, Request, propose};
 use crate::judge::{Levels, Sonames, Verdict, judge};
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
@@ -125,7 +125,7 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
-    let request = Some(Arc::default());
+    let request = Some(Arc::new(Request { merged_only: true, ..Request::default() }));
     let run = |every_file_is_root| {
         let fix = request.clone();
         Run::new(Plan { every_file_is_root, fix, ..plan.clone() }, tree, levels, &progress)

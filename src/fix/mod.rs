@@ -10,6 +10,7 @@ pub mod known;
 pub mod list;
 pub mod merge;
 mod minimal;
+mod place;
 pub mod propose;
 pub mod prove;
 mod referrers;

@@ -2,15 +2,16 @@
 //! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
 
 use super::emit::{ListChange, Remedy};
-use super::list::{Change, DepsList, can_list};
-use super::merge::{MergedFrom, listed_name, merged};
+use super::list::Change;
+use super::merge::MergedFrom;
 use super::minimal::needless;
+use super::place::{Listed, Place, candidates, find_merged, none_at_hand, place};
 use super::prove::{Shown, prove};
 use super::referrers::Referrers;
 use super::solve::{Part, Solution, solve};
 use super::{Fix, Intent, Proof, known};
 use crate::audit::Audit;
-use crate::finding::{Finding, Findings};
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::id::{ArchiveId, FileId};
 use crate::plan::Plan;
 use crate::text::{show, show_path};
@@ -27,6 +28,8 @@ pub struct Request {
     pub archive: Option<PathBuf>,
     /// Names that nothing needs leave the list.
     pub minimal: bool,
+    /// Nothing is said where there is no merged archive: any archive may happen to define a name.
+    pub merged_only: bool,
     /// A merged archive must be found.
     pub must_find: bool,
 }
@@ -55,14 +58,6 @@ pub struct Wanted {
     pub by: Vec<String>,
 }
 
-/// Where a fix would go on a list.
-struct Place {
-    set: Option<usize>,
-    name: Option<Vec<u8>>,
-    /// Why that is not certain.
-    doubt: Option<String>,
-}
-
 /// Attaches fixes to findings. The error is a sentence about what was asked for.
 pub fn propose(
     audit: &mut Audit,
@@ -76,6 +71,10 @@ pub fn propose(
         return if request.must_find { Err(none_at_hand(plan)) } else { Ok(Proposal::default()) };
     }
     let (fat, listed) = find_merged(audit, plan, request)?;
+    if fat.is_none() && request.merged_only {
+        known::attach(plan, findings);
+        return Ok(Proposal::default());
+    }
     let linked: Vec<ArchiveId> = fat.into_iter().collect();
     let candidates = candidates(audit, fat);
     let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
@@ -96,7 +95,9 @@ pub fn propose(
         if finding.version.is_none()
             && let Some(part) = solution.by_symbol.get(symbol)
         {
-            finding.fix = context.fixes(solution.file, symbol, part);
+            let (fixes, evidence) = context.fixes(solution.file, symbol, part);
+            finding.fix = fixes;
+            finding.evidence.extend(evidence);
         }
     }
     share(findings);
@@ -132,130 +133,6 @@ fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> us
     solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
 }
 
-/// A list in use: the entry that names it, and what it lists.
-struct Listed<'a> {
-    entry: &'a MergedFrom,
-    list: DepsList,
-}
-
-/// The merged archive and its list: what was named, or the only ones that can be meant.
-fn find_merged<'a>(
-    audit: &Audit,
-    plan: &'a Plan,
-    request: &Request,
-) -> Result<(Option<ArchiveId>, Option<Listed<'a>>), String> {
-    let library = &audit.library;
-    let named = match &request.archive {
-        None => None,
-        Some(path) => {
-            let found = audit.corpus.file_at(path).and_then(|file| library.archive(file));
-            Some(found.ok_or_else(|| format!("{} is no static archive", show_path(path)))?)
-        }
-    };
-    let mut found: Vec<(ArchiveId, Option<&MergedFrom>)> = Vec::new();
-    for entry in &*plan.lists {
-        let archives = entry.archives(audit).into_iter();
-        let fits = archives.filter(|archive| named.is_none_or(|named| named == *archive));
-        found.extend(fits.map(|archive| (archive, Some(entry))));
-    }
-    if found.is_empty() {
-        found = match named {
-            Some(named) => vec![(named, None)],
-            None if plan.lists.is_empty() => {
-                merged(library, None).into_iter().map(|archive| (archive, None)).collect()
-            }
-            None => Vec::new(),
-        };
-    }
-    match found.as_slice() {
-        [(archive, entry)] => {
-            let listed =
-                |entry: &'a MergedFrom| entry.listed(library).map(|list| Listed { entry, list });
-            Ok((Some(*archive), entry.map(listed).transpose()?))
-        }
-        _ if !request.must_find => Ok((None, None)),
-        [] => Err(none_at_hand(plan)),
-        several => {
-            let paths = several.iter().map(|(archive, _)| show_path(&library.shelf(*archive).path));
-            let paths: Vec<String> = paths.collect();
-            Err(format!(
-                "several archives may be the merged one; name one with --archive: {}",
-                paths.join(", ")
-            ))
-        }
-    }
-}
-
-fn none_at_hand(plan: &Plan) -> String {
-    let what = match plan.lists.first() {
-        Some(entry) => format!("holds members of archives that {} lists", show_path(&entry.path)),
-        None => "is merged from others".to_owned(),
-    };
-    format!("no archive at hand {what}; name it with --archive FILE")
-}
-
-/// All archives at hand but the merged one, by path.
-fn candidates(audit: &Audit, fat: Option<ArchiveId>) -> Vec<ArchiveId> {
-    let library = &audit.library;
-    let mut out: Vec<ArchiveId> =
-        library.shelves().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
-    out.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
-    out
-}
-
-/// Which set an archive joins, and under which name.
-fn place(audit: &Audit, listed: Option<&Listed<'_>>, archive: ArchiveId) -> Place {
-    let name = listed_name(&audit.library, archive).filter(|name| can_list(name));
-    let mut out = Place { set: None, name: name.map(<[u8]>::to_vec), doubt: None };
-    let Some(Listed { entry, list }) = listed else { return out };
-    if out.name.is_none() {
-        out.doubt = Some("the archive's name cannot be written in a list".to_owned());
-        return out;
-    }
-    let dir = audit.library.shelf(archive).path.parent().unwrap_or(Path::new("/"));
-    let said = entry.from.iter().find(|(_, from)| dir == from);
-    let sets = list.sets();
-    out.set = match said {
-        Some((set, _)) => sets.iter().position(|found| found.name == set.as_bytes()),
-        None => fullest(audit, list, dir),
-    };
-    if out.set.is_none() {
-        let largest = (0..sets.len()).max_by_key(|at| (sets[*at].entries.len(), usize::MAX - at));
-        out.set = largest;
-        if sets.len() > 1 {
-            out.doubt = Some(format!(
-                "no set of the list holds names of {}; the largest is taken",
-                show_path(dir)
-            ));
-        }
-    }
-    out
-}
-
-/// The set most of whose names lie in `dir`: the largest share of what is at hand, then the most.
-fn fullest(audit: &Audit, list: &DepsList, dir: &Path) -> Option<usize> {
-    let library = &audit.library;
-    let mut here: BTreeSet<&[u8]> = BTreeSet::new();
-    let mut anywhere: BTreeSet<&[u8]> = BTreeSet::new();
-    for (archive, shelf) in library.shelves() {
-        let Some(name) = listed_name(library, archive) else { continue };
-        anywhere.insert(name);
-        if shelf.path.parent() == Some(dir) {
-            here.insert(name);
-        }
-    }
-    let count = |at: usize, among: &BTreeSet<&[u8]>| {
-        list.sets()[at].entries.iter().filter(|entry| among.contains(&*entry.name)).count()
-    };
-    let counts = (0..list.sets().len()).map(|at| (at, count(at, &here), count(at, &anywhere)));
-    counts
-        .filter(|(_, here, all)| 2 * here > *all)
-        .max_by(|(a, here_a, all_a), (b, here_b, all_b)| {
-            (here_a * all_b).cmp(&(here_b * all_a)).then(here_a.cmp(here_b)).then(b.cmp(a))
-        })
-        .map(|(at, ..)| at)
-}
-
 /// What fixes are made of.
 struct Context<'a> {
     audit: &'a Audit,
@@ -267,13 +144,21 @@ struct Context<'a> {
 
 impl Context<'_> {
     /// The fixes for one undefined symbol: the archive that defines it first.
-    fn fixes(&self, file: FileId, symbol: &[u8], part: &Part) -> Vec<Fix> {
+    fn fixes(&self, file: FileId, symbol: &[u8], part: &Part) -> (Vec<Fix>, Option<Evidence>) {
         let proof = self.proof(file, symbol, part);
         let rest = part.archives.iter().copied().filter(|archive| Some(*archive) != part.provider);
         // What the merged archive has by now takes a link that is done again.
         let again = self.fat.filter(|_| part.provider.is_none()).map(|fat| self.link(fat, &proof));
         let add = part.provider.into_iter().chain(rest).map(|archive| self.fix(archive, &proof));
-        again.into_iter().chain(add).collect()
+        let fixes = again.into_iter().chain(add).collect();
+        let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
+        let shelf = part.provider.or(self.fat).map(|archive| self.audit.library.shelf(archive));
+        let evidence = shelf.map(|shelf| Evidence {
+            symbol: Some(symbol.to_vec()),
+            reason: Some(said),
+            ..Evidence::at(EvidenceKind::Provider, Arc::clone(&shelf.path))
+        });
+        (fixes, evidence)
     }
 
     fn fix(&self, archive: ArchiveId, proof: &Proof) -> Fix {

@@ -2,6 +2,7 @@
 //! everything else (cmake-language(7), section Syntax). `super` is the only caller.
 
 use super::{Entry, Set, Trouble};
+use crate::id::FastMap;
 use std::ops::Range;
 
 /// Words of `set` that are no values.
@@ -15,18 +16,27 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, Trouble> {
     if text.starts_with(b"\xef\xbb\xbf") {
         scan.at = 3;
     }
-    let mut sets: Vec<Set> = Vec::new();
+    let (mut sets, mut lines): (Vec<Set>, FastMap<Vec<u8>, u32>) = Default::default();
+    let (mut line, mut counted) = (1, 0);
     while let Some(command) = scan.command()? {
-        if let Some(mut set) = command.set(&scan) {
-            let known = sets.iter().find(|known| known.name == set.name && !known.appends);
-            if let Some(known) = known.filter(|_| !set.appends && set.trouble.is_none()) {
-                let reason = format!("the set of line {} is set a second time", known.line);
-                set.trouble = Some(Trouble { line: set.line, reason });
-            }
-            sets.push(set);
+        line += newlines(text, counted..command.name.start);
+        counted = command.name.start;
+        let Some(mut set) = command.set(&scan, line) else { continue };
+        if !set.appends
+            && let Some(first) = lines.insert(set.name.clone(), line)
+        {
+            let reason = format!("the set of line {first} is set a second time");
+            set.trouble.get_or_insert(Trouble { line, reason });
         }
+        sets.push(set);
     }
     Ok(sets)
+}
+
+/// How many lines end in a part of the text.
+fn newlines(text: &[u8], part: Range<usize>) -> u32 {
+    let part = text.get(part).unwrap_or_default();
+    u32::try_from(part.iter().filter(|b| **b == b'\n').count()).unwrap_or(0)
 }
 
 struct Scan<'t> {
@@ -64,13 +74,8 @@ impl Scan<'_> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    fn line(&self, at: usize) -> u32 {
-        let before = self.text.get(..at).unwrap_or_default();
-        u32::try_from(before.iter().filter(|b| **b == b'\n').count() + 1).unwrap_or(u32::MAX)
-    }
-
     fn trouble(&self, at: usize, reason: &str) -> Trouble {
-        Trouble { line: self.line(at), reason: reason.to_owned() }
+        Trouble { line: 1 + newlines(self.text, 0..at), reason: reason.to_owned() }
     }
 
     fn skip(&mut self, is: impl Fn(u8) -> bool) {
@@ -193,7 +198,7 @@ impl Scan<'_> {
 
 impl Command {
     /// The set that this command makes, if it makes one.
-    fn set(self, scan: &Scan<'_>) -> Option<Set> {
+    fn set(self, scan: &Scan<'_>, line: u32) -> Option<Set> {
         let word = |argument: &Argument| scan.text.get(argument.span.clone()).unwrap_or_default();
         let (name, values, appends) = match &scan.text[self.name.clone()] {
             command if command.eq_ignore_ascii_case(b"set") => {
@@ -214,15 +219,14 @@ impl Command {
             name: listed(word(name), name.kind)?.to_vec(),
             entries: Vec::new(),
             trouble: None,
-            line: scan.line(self.name.start),
+            line,
             appends,
             body: name.span.end..self.end,
         };
         // Lines are counted on from the last one: a list may have many thousand.
-        let (mut line, mut counted) = (set.line, self.name.start);
+        let (mut line, mut counted) = (line, self.name.start);
         for (at, value) in values.iter().enumerate() {
-            let new = &scan.text[counted..value.span.start];
-            line += u32::try_from(new.iter().filter(|b| **b == b'\n').count()).unwrap_or(0);
+            line += newlines(scan.text, counted..value.span.start);
             counted = value.span.start;
             let text = word(value);
             if text == b"PARENT_SCOPE" && at + 1 == values.len() {
