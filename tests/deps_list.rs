@@ -254,3 +254,42 @@ fn cmake_reads_the_same() {
     }
     println!("lists of archives: {rounds} files, {names} names, 0 differences to cmake");
 }
+
+/// Seeded mutants of lists: parsing and writing come to an end, and what is written is read again as
+/// it was meant.
+#[test]
+fn mutants() {
+    let (mut random, mut read, rounds) = (Random::new(11), 0, 2000);
+    let pieces: [&[u8]; 16] = [
+        b"(", b")", b"\"", b"#", b"[[", b"]]", b"\\", b"\n", b"\r\n", b" ", b"set(", b"${x}", b";",
+        b"\0", b"\xff", b"#[[",
+    ];
+    for _ in 0..rounds {
+        let mut text = random_list(&mut random).into_bytes();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(text.len() + 1);
+            match random.below(3) {
+                0 => text.truncate(at),
+                1 => drop(text.splice(at..at, random.pick(&pieces).iter().copied())),
+                _ => drop(text.splice(at..(at + 3).min(text.len()), [])),
+            }
+        }
+        let Ok(list) = DepsList::parse(text.clone()) else { continue };
+        assert_eq!(list.regenerated(&[]), text);
+        let Some(at) = list.sets().iter().position(|set| set.trouble.is_none()) else { continue };
+        let change = Change { add: [b"NEW1".to_vec(), b"a0".to_vec()].into(), ..Change::default() };
+        let new = list.regenerated(&[(at, change)]);
+        let shown = String::from_utf8_lossy(&new);
+        let again = DepsList::parse(new.clone()).unwrap_or_else(|t| panic!("{t:?}: {shown}"));
+        let names = |list: &DepsList| -> BTreeSet<Vec<u8>> {
+            list.sets()[at].entries.iter().map(|entry| entry.name.clone()).collect()
+        };
+        let mut expected = names(&list);
+        expected.extend([b"NEW1".to_vec(), b"a0".to_vec()]);
+        assert_eq!(names(&again), expected, "{shown}");
+        assert_eq!(again.sets().len(), list.sets().len(), "{shown}");
+        read += 1;
+    }
+    assert!(read > rounds / 10, "{read} mutants are lists still");
+    println!("lists of archives: {rounds} mutants, {read} of them lists, 0 differences");
+}
