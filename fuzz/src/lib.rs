@@ -28,7 +28,9 @@ fn handle(bytes: &[u8]) -> Option<Handle> {
 pub fn elf(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let head = &bytes[..bytes.len().min(4096)];
-    let Ok(object) = elf::read(&file, head, Wants { tables: true }) else { return };
+    let Ok(object) = elf::read(&file, head, Wants { tables: true, ..Wants::default() }) else {
+        return;
+    };
     if let Some(tables) = &object.tables {
         tables.symbols().for_each(drop);
     }
@@ -44,7 +46,7 @@ pub fn archive(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let mut names = Names::default();
     names.insert(b"f", hash::gnu(b"f"));
-    let _ = archive::read(&file);
+    let _ = archive::read(&file, bytes);
     let _ = archive::definitions(&file, &names, &mut Vec::new());
     let _ = compare_archive(&file);
 }

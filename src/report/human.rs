@@ -4,6 +4,7 @@
 use super::{Report, Style, summary};
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::fix::{Fix, Intent, Proof};
 use crate::judge::Judged;
 use crate::rules::Level;
 use crate::text::{show, show_path};
@@ -82,6 +83,7 @@ impl Page<'_> {
         }
         self.tried(finding)?;
         self.candidates(group)?;
+        self.fixes(group)?;
         self.explained(finding)?;
         self.chain(finding)?;
         writeln!(self.out)
@@ -97,7 +99,11 @@ impl Page<'_> {
         if hidden == 0 {
             return Ok(());
         }
-        let plural = if hidden == 1 { "" } else { "s" };
+        let plural = match (hidden, what) {
+            (1, _) => "",
+            (_, "fix") => "es",
+            _ => "s",
+        };
         let text = format!("    … and {hidden} more {what}{plural} (-v shows all)");
         writeln!(self.out, "{}", self.style.dim(&text))
     }
@@ -179,6 +185,32 @@ impl Page<'_> {
             self.line("at hand", &format!("{file}{what}"))?;
         }
         self.more(files.len().saturating_sub(most), "file")
+    }
+
+    /// What would make the group go away, each thing once.
+    fn fixes(&mut self, group: &[Judged]) -> io::Result<()> {
+        let mut fixes: Vec<&Fix> = group.iter().flat_map(|judged| &judged.finding.fix).collect();
+        fixes.sort();
+        fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+        let most = if self.style.verbose { usize::MAX } else { MOST };
+        for fix in fixes.iter().take(most) {
+            let entry = fix.entry.as_deref().map(show).unwrap_or_default();
+            let list = fix.list.as_deref().map(show_path).unwrap_or_default();
+            let place = match &fix.set {
+                Some(set) => format!("{} of {list}", show(set)),
+                None => list,
+            };
+            let what = match fix.intent {
+                Intent::AddToList => format!("add {entry} to {place}"),
+                Intent::LinkArchive => format!("link with {entry}"),
+            };
+            let sure = match &fix.proof {
+                Proof::Proven(_) => "(proven)".to_owned(),
+                Proof::Unknown(why) => format!("(not proven: {why})"),
+            };
+            self.line("fix:", &format!("{what} {sure}"))?;
+        }
+        self.more(fixes.len().saturating_sub(most), "fix")
     }
 
     fn explained(&mut self, finding: &Finding) -> io::Result<()> {

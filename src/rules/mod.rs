@@ -7,6 +7,7 @@
 mod bad_library_file;
 pub mod catalogue;
 mod demand;
+mod deps_list_drift;
 pub(crate) mod expired_waiver;
 mod forbidden_library;
 mod forbidden_symbol;
@@ -118,6 +119,7 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &deps_list_drift::RULE,
     &required_file::RULE,
     &forbidden_library::RULE,
     &forbidden_symbol::RULE,

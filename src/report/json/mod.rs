@@ -7,6 +7,7 @@ mod files;
 use super::{Report, Style};
 use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
+use crate::fix::{Fix, Intent, Proof};
 use crate::judge::{Entry, Judged, Waived};
 use crate::text::Text;
 use bindings::Bindings;
@@ -193,7 +194,7 @@ struct Finding<'a> {
     when: Option<When>,
     message: &'a str,
     evidence: Each<'a, Evidence, fn(&'a Evidence) -> EvidenceOut<'a>>,
-    fix: [(); 0],
+    fix: Each<'a, Fix, fn(&'a Fix) -> FixOut<'a>>,
     witness: Option<&'a str>,
     fingerprint: &'a str,
 }
@@ -224,7 +225,7 @@ impl<'a> Finding<'a> {
             when: finding.when,
             message: &finding.message,
             evidence: Each(&finding.evidence, EvidenceOut::new),
-            fix: [],
+            fix: Each(&finding.fix, FixOut::new),
             witness: finding.witness.as_deref(),
             fingerprint: &judged.fingerprint,
         }
@@ -275,6 +276,34 @@ impl<'a> StaleLine<'a> {
     fn new(entry: &'a Entry) -> Self {
         let Entry { line, fingerprint, rule, path, name, .. } = entry;
         Self { line: *line, fingerprint, rule, path: Text(path), name: Text(name) }
+    }
+}
+
+#[derive(Serialize)]
+struct FixOut<'a> {
+    intent: Intent,
+    list: Option<Text<'a>>,
+    set: Option<Text<'a>>,
+    entry: Option<Text<'a>>,
+    level: &'static str,
+    proven: bool,
+    unknown: Option<&'a str>,
+}
+
+impl<'a> FixOut<'a> {
+    fn new(fix: &'a Fix) -> Self {
+        Self {
+            intent: fix.intent,
+            list: path(fix.list.as_deref()),
+            set: text(fix.set.as_ref()),
+            entry: text(fix.entry.as_ref()),
+            level: fix.level(),
+            proven: fix.is_proven(),
+            unknown: match &fix.proof {
+                Proof::Proven(_) => None,
+                Proof::Unknown(what) => Some(what),
+            },
+        }
     }
 }
 
