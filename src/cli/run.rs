@@ -190,6 +190,9 @@ fn timings(audit: &Audit, start: Instant) {
 
 fn explain(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
+        if rules::catalogue::known(id).is_some() {
+            bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
+        }
         bail!("`{id}` is no rule; `linkaudit explain` lists them");
     };
     out::stdout(|w| {
