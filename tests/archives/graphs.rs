@@ -45,20 +45,28 @@ fn define(name: &str, way: Way) -> String {
         Way::Protected => format!(".data\n.globl {name}\n.protected {name}\n{name}: .quad 0\n"),
         Way::Weak => format!(".text\n.weak {name}\n{name}: nop\n"),
         Way::Comdat => {
-            format!(".section .text.{name},\"axG\",@progbits,{name},comdat\n.weak {name}\n{name}: nop\n")
+            format!(
+                ".section .text.{name},\"axG\",@progbits,{name},comdat\n.weak {name}\n{name}: nop\n"
+            )
         }
         Way::StrongComdat => {
-            format!(".section .text.{name},\"axG\",@progbits,{name},comdat\n.globl {name}\n{name}: nop\n")
+            format!(
+                ".section .text.{name},\"axG\",@progbits,{name},comdat\n.globl {name}\n{name}: nop\n"
+            )
         }
         Way::Unique => {
             format!(".data\n.globl {name}\n.type {name},@gnu_unique_object\n{name}: .quad 0\n")
         }
         Way::Common => format!(".comm {name},8,8\n"),
         Way::DefaultVersion => {
-            format!(".text\n.globl {name}_new\n{name}_new: nop\n.symver {name}_new,{name}@@V1,remove\n")
+            format!(
+                ".text\n.globl {name}_new\n{name}_new: nop\n.symver {name}_new,{name}@@V1,remove\n"
+            )
         }
         Way::OldVersion => {
-            format!(".text\n.globl {name}_old\n{name}_old: nop\n.symver {name}_old,{name}@V0,remove\n")
+            format!(
+                ".text\n.globl {name}_old\n{name}_old: nop\n.symver {name}_old,{name}@V0,remove\n"
+            )
         }
     }
 }
@@ -232,7 +240,9 @@ fn order_is_lld_s_to_the_byte() {
                 let to = std::path::Path::new(&dir).join(seed.to_string());
                 run(clean("cp").arg("-r").arg(graph.lab.root()).arg(to));
             }
-            wrong.push(format!("seed {seed}\n--- lld\n{why}{stats}--- linkaudit\n{our_why}{our_stats}"));
+            wrong.push(format!(
+                "seed {seed}\n--- lld\n{why}{stats}--- linkaudit\n{our_why}{our_stats}"
+            ));
         }
     }
     println!("lld 19, both tables: {cases} graphs, {taken} members, {} differences", wrong.len());
