@@ -4,11 +4,14 @@
 mod again;
 pub(crate) mod archives;
 mod binding;
+mod coverage;
 mod linked;
 mod named;
+pub mod trace;
 
 pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
+pub use coverage::Line;
 pub use linked::Libraries;
 
 use crate::bind::RootBinding;

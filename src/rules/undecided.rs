@@ -2,6 +2,7 @@
 
 use super::{Context, INPUT, Rule};
 use crate::finding::{Finding, Findings};
+use crate::format::archive::MemberKind;
 use crate::package::Located;
 use crate::policy::Unchecked;
 use crate::resolve::hosts::Unhosted;
@@ -91,6 +92,7 @@ fn check(context: &Context<'_>) -> Findings {
     }
     out.extend(super::demand::unanswered(context));
     out.extend(hosts(context));
+    out.extend(members_outside(context));
     out.extend(context.plan.policy.unchecked().into_iter().map(unchecked));
     out
 }
@@ -142,4 +144,22 @@ fn unchecked(demand: Unchecked) -> Box<Finding> {
     let mut finding = Finding::new(RULE.id, located.into(), message);
     finding.detail = Some(what.into_bytes());
     finding
+}
+
+/// Members of thin archives that lie outside of everything that was named.
+fn members_outside(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (_, shelf) in context.audit.library.shelves() {
+        let members = shelf.members.list.iter();
+        for member in members.filter(|member| member.kind == MemberKind::Outside) {
+            let name = shelf.members.name(member);
+            let fact = "is a member outside of what was named, and was not opened";
+            let message = format!("{} {fact}; name its directory with --lib-path", show(name));
+            let mut finding = context.about(RULE.id, shelf.file, message);
+            finding.member = Some(name.to_vec());
+            finding.detail = Some(fact.as_bytes().to_vec());
+            out.push(finding);
+        }
+    }
+    out
 }
