@@ -107,6 +107,50 @@ fn a_baseline_of_every_fixture_waives_all_of_it() {
     println!("baselines of fixtures: {lines} lines, each waives its finding");
 }
 
+/// Whatever a file holds: it is a baseline that comes back byte for byte, or its broken lines are told.
+#[test]
+fn any_bytes_are_a_baseline_or_broken() {
+    use linkaudit::judge::{Baseline, Sonames, Verdict, rewrite};
+    let print = "0123456789abcdef0123456789abcdef";
+    let good = format!(
+        "# one\n\n{print} undefined-symbol lib/a.so gone  # why\n# two\n\
+         f{} missing-library - libfoo%20x.so\n\n# end\n",
+        &print[1..]
+    );
+    let mut random = Random::new(11);
+    let (mut read, mut broken) = (0, 0);
+    for _ in 0..20_000 {
+        let mut bytes = good.clone().into_bytes();
+        for _ in 0..=random.below(3) {
+            let at = random.below(bytes.len());
+            match random.below(4) {
+                0 => bytes[at] = u8::try_from(random.below(256)).expect("a byte"),
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, b"\n #%-\t\r"[random.below(7)]),
+                _ => bytes.truncate(at.max(4)),
+            }
+        }
+        match Baseline::parse("known", &bytes) {
+            Ok(baseline) => {
+                let (verdict, sonames) = (Verdict::default(), Sonames::default());
+                let written = rewrite(Some(&baseline), &verdict, &sonames, true);
+                let mut expected = bytes.clone();
+                if !expected.ends_with(b"\n") {
+                    expected.push(b'\n');
+                }
+                assert_eq!(written.text, expected);
+                read += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("known:"), "{error}");
+                broken += 1;
+            }
+        }
+    }
+    println!("baselines with accidents: {read} read, {broken} told to be broken");
+    assert!(read > 2000 && broken > 2000);
+}
+
 const HASHES: [&str; 4] = [
     "0123456789abcdfghijklmnpqrsvwxyz",
     "zyxwvsrqpnmlkjihgfdcba9876543210",

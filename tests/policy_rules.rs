@@ -6,6 +6,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::doc_markdown,
+    clippy::format_push_string,
     unreachable_pub,
     reason = "tests build, run and report; what they read is what they made"
 )]
@@ -27,12 +28,20 @@ fn files() -> Vec<PathBuf> {
     let dirs =
         ["/usr/lib/x86_64-linux-gnu", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/lib/systemd"];
     let mut out = Vec::new();
+    // Of hard links one name is the file's.
+    let mut inodes = BTreeSet::new();
     for dir in dirs {
         let walk = walkdir::WalkDir::new(dir).max_depth(2).sort_by_file_name();
         let entries = walk.into_iter().filter_map(Result::ok);
-        let files = entries.filter(|entry| entry.file_type().is_file()).map(|e| e.into_path());
+        let files =
+            entries.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path);
         let is_elf = |path: &PathBuf| std::fs::read(path).is_ok_and(|b| b.starts_with(b"\x7fELF"));
         let elf: Vec<PathBuf> = files.filter(is_elf).collect();
+        let mut new = |path: &PathBuf| {
+            use std::os::unix::fs::MetadataExt as _;
+            path.metadata().is_ok_and(|meta| inodes.insert((meta.dev(), meta.ino())))
+        };
+        let elf: Vec<PathBuf> = elf.into_iter().filter(&mut new).collect();
         let step = elf.len() / 120 + 1;
         out.extend(elf.into_iter().step_by(step));
     }
@@ -88,10 +97,12 @@ fn theirs(file: &Path) -> Facts {
             needs_table = line.contains("Version needs section");
         }
         let words: Vec<&str> = line.split_whitespace().collect();
-        if let Some(at) = words.iter().position(|word| *word == "Name:").filter(|_| needs_table) {
-            if is_too_new(words[at + 1]) && !line.contains("WEAK") {
-                out.insert(format!("{name} version {}", words[at + 1]));
-            }
+        if let Some(at) = words.iter().position(|word| *word == "Name:")
+            && needs_table
+            && is_too_new(words[at + 1])
+            && !line.contains("WEAK")
+        {
+            out.insert(format!("{name} version {}", words[at + 1]));
         }
     }
     for line in readelf("--dyn-syms", file).lines() {

@@ -5,6 +5,12 @@ use crate::policy::{Pattern, Policy};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+/// True if a policy means files by path, so that it matters what else they are called.
+pub(super) fn names_files(policy: &Policy) -> bool {
+    let mut symbols = policy.required_symbols.iter().chain(&policy.forbidden_symbols);
+    !policy.required_files.is_empty() || symbols.any(|at| at.path.is_some())
+}
+
 /// Last parts of the paths that a policy requires.
 pub(super) struct Wanted {
     /// Nothing instead of a pattern whose last part cannot be told: it may be any name.

@@ -3,9 +3,10 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::{Shared, out};
-use crate::judge::{Baseline, Known, Rewrite, Sonames, Verdict, rewrite};
+use crate::judge::{Baseline, Entry, Known, Rewrite, Sonames, Verdict, rewrite};
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -43,7 +44,8 @@ impl Baselines {
         let Some(file) = &shared.write_baseline else { return Ok(()) };
         let shown = show_path(file);
         let written = rewrite(self.known.as_ref(), verdict, sonames, !self.waives);
-        out::replace(file, &written.text).with_context(|| format!("{shown} cannot be written"))?;
+        out::file(file, |to| to.write_all(&written.text))
+            .with_context(|| format!("{shown} cannot be written"))?;
         // Without stderr nobody reads what was written.
         let _ = std::io::stderr().write_all(said(&shown, &written).as_bytes());
         Ok(())
@@ -72,14 +74,9 @@ fn said(file: &str, written: &Rewrite) -> String {
     text.extend(added.iter().map(|line| format!("  + {line}\n")));
     text.extend(removed.iter().map(|line| format!("  - {line}\n")));
     if *left_out > 0 {
-        text += &format!(
-            "  {} not added: with --baseline only stale lines go; --write-baseline alone adds\n",
-            if *left_out == 1 {
-                "1 new finding is".into()
-            } else {
-                format!("{left_out} new findings are")
-            }
-        );
+        let what = if *left_out == 1 { "finding is" } else { "findings are" };
+        let why = "with --baseline only stale lines go; --write-baseline alone adds";
+        let _ = writeln!(text, "  {left_out} new {what} not added: {why}");
     }
     text
 }
@@ -88,24 +85,23 @@ fn lines(count: usize) -> String {
     if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
-/// Refuses an option that only `check` has.
+/// Refuses options that only `check` has.
 pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     if shared.write_baseline.is_some() {
         bail!("`{command}` writes no baseline; `linkaudit check --write-baseline FILE` does");
+    }
+    if shared.fail_on_stale {
+        bail!("`{command}` tells no stale lines; `linkaudit check --fail-on-stale` does");
     }
     Ok(())
 }
 
 /// Stale lines on stderr, for outputs that do not show them.
 pub(super) fn say_stale(verdict: &Verdict, known: &Known<'_>) {
-    let mut text = String::new();
-    for entry in &verdict.stale {
-        text += &format!(
-            "linkaudit: stale: {}:{} {}\n",
-            known.baseline.name,
-            entry.line,
-            entry.words()
-        );
-    }
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let line = |entry: &Entry| {
+        format!("linkaudit: stale: {}:{} {}\n", known.baseline.name, entry.line, entry.words())
+    };
+    let text: Vec<String> = verdict.stale.iter().map(line).collect();
+    // Without stderr nobody reads them.
+    let _ = std::io::stderr().write_all(text.concat().as_bytes());
 }

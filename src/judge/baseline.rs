@@ -89,8 +89,8 @@ impl Baseline {
         let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
         let mut wrong = Vec::new();
         let mut seen: FastMap<String, u32> = FastMap::default();
-        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        let lines = bytes.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
+        let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let lines = content.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
         for (text, number) in lines.zip(1..) {
             let content = text.trim_ascii();
             if content.is_empty() || content.starts_with(b"#") {
@@ -123,7 +123,7 @@ impl Entry {
         let [fingerprint, rule, path, name] = fields[..] else {
             return Err(format!("it has {} fields and not 4", fields.len()));
         };
-        if fingerprint.len() != DIGITS || !fingerprint.iter().all(is_digit) {
+        if fingerprint.len() != DIGITS || !fingerprint.iter().copied().all(is_digit) {
             return Err(format!(
                 "its fingerprint is not {DIGITS} hexadecimal digits in lower case"
             ));
@@ -145,7 +145,7 @@ impl Entry {
     }
 }
 
-fn is_digit(byte: &u8) -> bool {
+fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
 }
 

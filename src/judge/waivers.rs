@@ -34,11 +34,11 @@ impl<'a> Waiving<'a> {
             return vec![None; findings.len()];
         }
         let waivers = &self.policy.waivers;
-        let matching = |finding: &Box<Finding>| -> Vec<usize> {
+        let matching = |finding: &Finding| -> Vec<usize> {
             let of_rule = self.of_rule.get(finding.rule).into_iter().flatten();
             of_rule.copied().filter(|at| matches(&waivers[*at], finding)).collect()
         };
-        let found: Vec<Vec<usize>> = findings.par_iter().map(matching).collect();
+        let found: Vec<Vec<usize>> = findings.par_iter().map(|finding| matching(finding)).collect();
         self.hits.extend(found.iter().flatten());
         let first = |found: Vec<usize>| {
             let waives = found.into_iter().map(|at| &waivers[at]);

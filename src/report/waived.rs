@@ -44,8 +44,11 @@ pub(super) fn count(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         }
     }
     if style.verbose && verdict.elsewhere > 0 {
-        let what = "waivers and lines of the baseline are about what was not looked at";
-        writeln!(out, "{} {what}", verdict.elsewhere)?;
+        let what = match verdict.elsewhere {
+            1 => "1 unused waiver or line of the baseline is".to_owned(),
+            many => format!("{many} unused waivers and lines of the baseline are"),
+        };
+        writeln!(out, "{what} about what was not looked at")?;
     }
     Ok(())
 }

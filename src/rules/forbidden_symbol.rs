@@ -4,6 +4,7 @@ use super::demand::{because, has_symbols, origin, place};
 use super::words::typeable;
 use super::{Context, POLICY, Rule};
 use crate::finding::{Finding, Findings};
+use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, RefKind, Tables};
 use crate::id::FileId;
 use crate::policy::{Pattern, SymbolAt};
@@ -89,7 +90,7 @@ fn findings(context: &Context<'_>, file: FileId, entries: &[&SymbolAt]) -> Findi
     for name in references(object) {
         take(name, Has { referred: true, ..Has::default() });
     }
-    for symbol in object.tables.iter().flat_map(Tables::symbols).filter(|s| s.is_export()) {
+    for symbol in object.tables.iter().flat_map(Tables::symbols).filter(Symbol::is_export) {
         take(symbol.name, Has { defined: true, ..Has::default() });
     }
     found.into_iter().map(|(name, has)| finding(context, file, name, has)).collect()

@@ -4,6 +4,7 @@ use super::demand::{because, has_symbols, origin, place};
 use super::words::typeable;
 use super::{Context, POLICY, Rule};
 use crate::finding::{Finding, Findings};
+use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};
 use crate::policy::SymbolAt;
 use crate::text::show;
@@ -91,6 +92,6 @@ fn named(mut findings: Findings, entry: &SymbolAt) -> Findings {
 }
 
 fn defines(object: &Object, entry: &SymbolAt) -> bool {
-    let mut exports = object.tables.iter().flat_map(Tables::symbols).filter(|s| s.is_export());
+    let mut exports = object.tables.iter().flat_map(Tables::symbols).filter(Symbol::is_export);
     exports.any(|symbol| entry.symbol.matches(symbol.name))
 }

@@ -46,7 +46,7 @@ limited family without a number cannot be held against the limit and are reporte
 ";
 
 /// What a needed version is to a limit.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// Of another family, or old enough.
     Fine,

@@ -123,6 +123,25 @@ fn an_expired_waiver_waives_nothing() {
 }
 
 #[test]
+fn the_last_day_still_counts() {
+    let lab = lab();
+    let day = |words: &str| {
+        let date = crate::support::clean("date").args(["-u", "+%F", "-d", words]).output();
+        String::from_utf8(date.expect("date runs").stdout).expect("a date").trim().to_owned()
+    };
+    for (words, waives) in [("tomorrow", true), ("today", true), ("yesterday", false)] {
+        let expires = day(words);
+        let entry = format!("rule = \"undefined-symbol\"\nsymbol = \"gone\"\nexpires = {expires}");
+        policy(&lab, &[waive(&entry)]);
+        let report = report(&lab, &["p"]);
+        // A run over midnight is asked again.
+        if expires == day(words) {
+            assert_eq!(symbols(&report).1.len(), usize::from(waives), "{words}: {expires}");
+        }
+    }
+}
+
+#[test]
 fn stale_only_where_it_was_looked() {
     let lab = lab();
     let rule = "rule = \"undefined-symbol\"\n";
@@ -139,7 +158,10 @@ fn stale_only_where_it_was_looked() {
     assert!(!stale(&by_path, &["p/liba.so"]));
     assert!(!stale(&format!("{rule}path = \"share/**\""), &["p"]), "no such file was read");
     let text = run(&lab, &["p", "-v"]).out;
-    assert!(text.contains("1 waivers and lines of the baseline are about what was not"), "{text}");
+    assert!(
+        text.contains("1 unused waiver or line of the baseline is about what was not"),
+        "{text}"
+    );
     // Rules that did not run, and those that are not there yet.
     assert!(!stale("rule = \"readers-disagree\"\npath = \"**\"", &["p"]));
     assert!(stale("rule = \"readers-disagree\"\npath = \"**\"", &["p", "--cross-check"]));
