@@ -97,7 +97,7 @@ fn every_command_of_the_help_works() {
         .collect();
     assert_eq!(
         commands,
-        ["check", "tree", "why", "archive", "fix", "policy", "explain", "demo", "help"]
+        ["check", "tree", "why", "archive", "fix", "policy", "demo", "explain", "help"]
     );
     for command in commands {
         let page = run(&lab, &["help", command]);
