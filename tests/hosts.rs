@@ -1,8 +1,8 @@
 //! Plugins under a host: what a program that opens a shared object with dlopen really binds, loads and
 //! says must be what linkaudit reports with `--host`.
 //!
-//! `kit` opens small plugins of each rule in a small program; `python` imports extension modules of
-//! this machine's Python.
+//! `kit` opens small plugins of each rule in a small program, `musl` does the same under musl's loader;
+//! `python` imports extension modules of this machine's Python; `whole` is about reports as such.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
@@ -31,6 +31,8 @@ mod names;
 mod python;
 #[path = "hosts/symbols.rs"]
 mod symbols;
+#[path = "hosts/whole.rs"]
+mod whole;
 
 use elf_file::ElfFile;
 use support::Lab;

@@ -272,8 +272,7 @@ impl Maker<'_> {
 /// The first missing library in load order, as requester and name.
 fn first_missing(closure: &Closure) -> Option<(FileId, StrId)> {
     closure
-        .edges
-        .iter()
+        .whole_edges()
         .filter(|edge| edge.kind != NeedKind::Auxiliary)
         .find(|edge| closure.module(edge.to).how == How::Missing)
         .and_then(|edge| Some((closure.module(edge.from).file?, edge.name)))
@@ -283,8 +282,7 @@ fn first_missing(closure: &Closure) -> Option<(FileId, StrId)> {
 fn missing_as(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<(FileId, StrId)> {
     let name = strings.find(library)?;
     closure
-        .edges
-        .iter()
+        .whole_edges()
         .find(|edge| edge.name == name && closure.module(edge.to).how == How::Missing)
         .and_then(|edge| Some((closure.module(edge.from).file?, edge.name)))
 }

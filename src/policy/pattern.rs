@@ -34,8 +34,8 @@ enum Plain {
 impl Plain {
     fn new(text: &str) -> Option<Self> {
         let plain = |text: &str| {
-            let special = |byte| b"*?[]{}\\".contains(byte);
-            (!text.as_bytes().iter().any(|byte| special(byte))).then(|| text.as_bytes().into())
+            let special = |byte: &u8| b"*?[]{}\\".contains(byte);
+            (!text.as_bytes().iter().any(special)).then(|| text.as_bytes().into())
         };
         match (text.strip_suffix('*'), text.strip_prefix('*')) {
             (Some(rest), _) => plain(rest).map(Self::Prefix),

@@ -112,7 +112,7 @@ fn folded(names: &[String], columns: usize, out: &mut dyn Write) -> io::Result<(
             writeln!(out, "   {line}")?;
             line.clear();
         }
-        line.push_str(&format!(" {name}{comma}"));
+        line.extend([" ", name, comma]);
     }
     writeln!(out, "   {line}")
 }

@@ -84,6 +84,11 @@ impl Hosts {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
 
+    /// True if some host loads what nothing else needs.
+    pub(super) fn take_rest(&self) -> bool {
+        !self.of_rest.is_empty()
+    }
+
     /// Hosts of a shared object that nothing else needs, as places in `list`.
     pub(super) fn of_rest(&self, view: View<'_>, file: FileId) -> Vec<usize> {
         let fits = |host: &usize| self.list[*host].file != file && self.fits(view, *host, file);

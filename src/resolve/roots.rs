@@ -205,11 +205,11 @@ impl Resolving {
                         self.loaded = self.loaded();
                         self.pass = Pass::Rest(0);
                     }
-                    Pass::Rest(_) => {
+                    Pass::Rest(_) if self.hosts.take_rest() => {
                         self.give_rest_to_hosts(view);
                         self.pass = Pass::Plugins;
                     }
-                    Pass::Sure | Pass::Plugins | Pass::Last(_) => break,
+                    Pass::Sure | Pass::Rest(_) | Pass::Plugins | Pass::Last(_) => break,
                 }
                 continue;
             };

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 const OPTIONS: &[(&str, &[&str])] = &[
     ("as-ldd", &[]),
     ("lib-path", &["fine"]),
+    ("host", &["/bin/sh"]),
     ("policy", &["default"]),
     ("isolated", &[]),
     ("allow", &["symbol"]),
@@ -94,7 +95,7 @@ fn every_command_of_the_help_works() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(commands, ["check", "tree", "why", "explain", "help"]);
+    assert_eq!(commands, ["check", "tree", "why", "policy", "explain", "help"]);
     for command in commands {
         let page = run(&lab, &["help", command]);
         assert_eq!(page.status, 0, "{command}: {}", page.err);

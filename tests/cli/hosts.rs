@@ -56,7 +56,7 @@ fn a_plugin_is_judged_under_its_host() {
         let roots: Vec<&Value> = evidence.iter().filter(|e| e["kind"] == "root").collect();
         let host = roots.last().expect("the host");
         assert!(host["how"] == "host" && text(&host["path"]).ends_with("/bin/app"), "{host}");
-        assert!(text(&finding["root"]).ends_with(".so"), "the root is the plugin");
+        assert!(text(&finding["root"]).contains("/lib/"), "the root is the plugin");
     }
     let said = run(&lab, &["--host", "bin/app", "lib"]).out;
     assert!(said.contains("bin/app > ") && !said.contains("roots are affected"), "{said}");
@@ -183,6 +183,19 @@ fn a_host_that_does_not_start() {
     assert_eq!(of_rule(&report, "bad-library-file").len(), 1);
     let said = of_rule(&report, "undecided");
     assert_eq!(said[0]["message"], "does not start, so nothing is known of 1 plugin");
+}
+
+#[test]
+fn a_library_that_the_host_lacks_explains() {
+    let lab = plugins();
+    lab.so("far/libz9.so", "int nobody(void) { return 1; }", &["-Wl,-soname,libz9.so"]);
+    lab.exe("bin/app", HOST, &["-rdynamic", "-Wl,--no-as-needed", "far/libz9.so"]);
+    let report = report(&lab, &["--host", "bin/app", "lib"]);
+    let finding = only(&report, "missing-library");
+    assert_eq!(
+        (&finding["library"], &report["totals"]["explained"]),
+        (&"libz9.so".into(), &1.into())
+    );
 }
 
 #[test]
