@@ -5,8 +5,8 @@ use super::{Report, Style};
 use crate::blame::Assumed;
 use crate::facts::FileFacts;
 use crate::rules::Level;
-use crate::text::{shell, show};
 use crate::text::show_path;
+use crate::text::{shell, show};
 use std::io::{self, Write};
 
 /// Writes them.
