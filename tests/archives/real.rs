@@ -74,7 +74,7 @@ fn ours(path: &Path) -> Table {
                 SymbolKind::Weak => 'W',
                 SymbolKind::Common => 'C',
                 SymbolKind::Unique => 'u',
-                SymbolKind::Strong | SymbolKind::Comdat => 'T',
+                SymbolKind::Strong => 'T',
             };
             let key = (text(found.name(member)), text(found.text(symbol.name)), class);
             *out.entry(key).or_default() += 1;
