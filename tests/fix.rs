@@ -142,6 +142,25 @@ fn the_plan_as_data_follows_the_schema() {
 }
 
 #[test]
+fn a_policy_names_the_list_and_where_its_archives_lie() {
+    let lab = three();
+    let policy = "schema = 1\n[[archive]]\nmatch = \"**/libfat.a\"\ndeps-list = \"deps.cmake\"\n\
+                  from = { own = \"parts\", parts = \"own\" }\n";
+    lab.write("policy.toml", policy);
+    let args = ["fix", "own/libuser.so", "--policy", "policy.toml", "--emit", "cmake-deps"];
+    let run = lab.linkaudit(&args);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    // The policy says that archives of `parts` belong to the set `own`, whatever lies there now.
+    let new = "# the parts\nset(parts\nbase\n)\nset(own\none\ntwo\nuser\n)\n";
+    assert_eq!(text(&run.stdout), new);
+    // A list that is not there is a finding of a check, and the end of a fix.
+    std::fs::remove_file(lab.path("deps.cmake")).expect("a list");
+    assert_eq!(lab.linkaudit(&args).status.code(), Some(2));
+    let run = lab.linkaudit(&["own/libuser.so", "--policy", "policy.toml"]);
+    assert!(text(&run.stdout).contains("error[deps-list-drift]"), "{}", text(&run.stdout));
+}
+
+#[test]
 fn what_cannot_be_proven_is_said() {
     let lab = three();
     // No candidate: nothing defines `two` any more, so `one` would not help.
