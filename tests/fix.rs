@@ -3,6 +3,8 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
+    clippy::format_push_string,
     clippy::print_stdout,
     unreachable_pub,
     reason = "tests run real tools, and say what they compared"
@@ -46,7 +48,7 @@ fn archive(lab: &Lab, name: &OsStr, members: &[&str]) {
     std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
     let mut ar = support::clean("ar");
     ar.current_dir(lab.root()).arg("rcs").arg(&path).args(members);
-    assert!(ar.status().expect("ar runs").success(), "ar {name:?}");
+    assert!(ar.status().expect("ar runs").success(), "ar {}", name.display());
 }
 
 /// Undefined symbols as the real `ldd -r` names them.
