@@ -4,10 +4,13 @@
 mod again;
 pub(crate) mod archives;
 mod binding;
+mod coverage;
 mod linked;
+pub mod trace;
 
 pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
+pub use coverage::Line;
 pub use linked::Libraries;
 
 use crate::bind::RootBinding;

@@ -11,12 +11,14 @@ mod library;
 mod made;
 mod order;
 mod origin;
+mod trace;
 
 pub use free::cover;
 pub use library::{Definition, Library, Shelf};
 pub use made::is_made;
 pub use order::in_order;
 pub use origin::origin;
+pub use trace::Referrers;
 
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;

@@ -77,6 +77,7 @@ impl Page<'_> {
             writeln!(self.out, "{tag} {subject}: {}", finding.message)?;
         }
         self.tried(finding)?;
+        self.referrers(group)?;
         self.candidates(group)?;
         self.fixes(group)?;
         self.explained(finding)?;
@@ -144,6 +145,25 @@ impl Page<'_> {
         self.more(tried.len() - shown.len(), "path")
     }
 
+    /// Members that refer to symbols of the group, each once, with the archive they came from.
+    fn referrers(&mut self, group: &[Judged]) -> io::Result<()> {
+        let name = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
+        let mut shown: Vec<String> = Vec::new();
+        for evidence in group.iter().flat_map(|j| j.finding.evidence_of(EvidenceKind::Reference)) {
+            let (Some(path), Some(member)) = (&evidence.path, &evidence.member) else { continue };
+            let from = evidence.archive.as_deref().map(|path| format!(", from {}", name(path)));
+            let text = format!("{}({}{})", name(path), show(member), from.unwrap_or_default());
+            if !shown.contains(&text) {
+                shown.push(text);
+            }
+        }
+        let most = if self.style.verbose { usize::MAX } else { MOST_TRIED };
+        for text in shown.iter().take(most) {
+            self.line("referred", &format!("by {text}"))?;
+        }
+        self.more(shown.len().saturating_sub(most), "member")
+    }
+
     /// Files at hand, each once, with how many of the group's symbols it defines.
     fn candidates(&mut self, group: &[Judged]) -> io::Result<()> {
         let mut files: Vec<(String, Vec<&[u8]>)> = Vec::new();
@@ -151,6 +171,9 @@ impl Page<'_> {
             let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
             if let Some(member) = &evidence.member {
                 file = format!("{file}({})", show(member));
+            }
+            if let Some(reason) = &evidence.reason {
+                file = format!("{file}, {reason},");
             }
             let symbol = evidence.symbol.as_deref().unwrap_or_default();
             match files.iter_mut().find(|(known, _)| *known == file) {

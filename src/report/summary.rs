@@ -5,6 +5,7 @@ use super::{Report, Style};
 use crate::blame::Assumed;
 use crate::facts::FileFacts;
 use crate::rules::Level;
+use crate::text::show_path;
 use crate::text::{shell, show};
 use std::io::{self, Write};
 
@@ -62,6 +63,9 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         let text = plural(open, "thing", "things");
         writeln!(out, "incomplete: {text} could not be read or decided")?;
     }
+    if style.verbose {
+        archives(report, out)?;
+    }
     // What fails the run is explained before what only leaves it incomplete.
     let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
     if let Some(first) = worst.or(findings.first()) {
@@ -95,4 +99,20 @@ fn hosts(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<(
 
 fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// One line of coverage for each archive.
+fn archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for line in report.audit.archive_lines() {
+        let path = show_path(&report.audit.corpus.files[line.file].path);
+        match line.counts {
+            Some((members, opaque, references)) => writeln!(
+                out,
+                "archive {path}: {members} members, {opaque} opaque, {references} names \
+                 that nothing here defines"
+            )?,
+            None => writeln!(out, "archive {path}: not read to its members")?,
+        }
+    }
+    Ok(())
 }

@@ -11,6 +11,9 @@ mod malformed;
 mod missing_library;
 mod missing_version;
 mod readers_disagree;
+mod stale_archive_index;
+mod thin_member_missing;
+mod uncovered_symbol;
 mod undecided;
 mod undefined_symbol;
 mod unreadable;
@@ -21,6 +24,7 @@ pub use catalogue::{GROUPS, INPUT, LIBRARY, SYMBOL};
 pub(crate) use words::{outcome, typeable};
 
 use crate::audit::Audit;
+use crate::audit::trace::{Traces, trace};
 use crate::facts::View;
 use crate::finding::Findings;
 use crate::id::RootId;
@@ -92,6 +96,8 @@ pub struct Context<'a> {
     pub plan: &'a Plan,
     /// What was tried for each missing library, in the order of `Blame::missing`.
     pub tried: &'a [Vec<Tried>],
+    /// Undefined symbols in the archives that their objects were linked from.
+    pub traces: Traces,
     /// Places of files, each found out once.
     located: Vec<OnceLock<Arc<Located>>>,
 }
@@ -110,7 +116,10 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &uncovered_symbol::RULE,
     &deps_list_drift::RULE,
+    &thin_member_missing::RULE,
+    &stale_archive_index::RULE,
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,
@@ -130,7 +139,8 @@ pub const HEADINGS: [&str; 5] =
 pub fn check(audit: &mut Audit, plan: &Plan) -> Findings {
     let tried = tried(audit, plan);
     let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
-    let context = Context { audit, plan, tried: &tried, located };
+    let traces = trace(audit, plan);
+    let context = Context { audit, plan, tried: &tried, traces, located };
     let mut findings: Findings = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
     findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings

@@ -2,6 +2,7 @@
 
 use super::{Context, INPUT, Rule};
 use crate::finding::{Finding, Findings};
+use crate::format::archive::MemberKind;
 use crate::package::Located;
 use crate::policy::Unchecked;
 use crate::resolve::loader::NoLoader;
@@ -79,6 +80,18 @@ fn check(context: &Context<'_>) -> Findings {
             let mut finding = Finding::new(RULE.id, located, format!("{fact}{advice}"));
             finding.detail = Some(fact.as_bytes().to_vec());
             finding.root = Some(context.shared_path(closure.root.file));
+            out.push(finding);
+        }
+    }
+    for (_, shelf) in context.audit.library.shelves() {
+        let members = shelf.members.list.iter();
+        for member in members.filter(|member| member.kind == MemberKind::Outside) {
+            let name = shelf.members.name(member);
+            let fact = "is a member outside of what was named, and was not opened";
+            let message = format!("{} {fact}; name its directory with --lib-path", show(name));
+            let mut finding = context.about(RULE.id, shelf.file, message);
+            finding.member = Some(name.to_vec());
+            finding.detail = Some(fact.as_bytes().to_vec());
             out.push(finding);
         }
     }

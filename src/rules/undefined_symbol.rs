@@ -37,8 +37,10 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 symbols that nothing defines
 ## How to fix
 
 Link the object against the library that defines the symbol, or merge the archive that does. With
-`--lib-path DIR` the report names files at hand that define it. If the symbol comes from the program
-that loads a plugin, audit the plugin together with that program.
+`--lib-path DIR` the report names files at hand that define it, and the members of archives that
+refer to it; `linkaudit fix` writes the list of a merged archive anew. Where only one architecture is
+wanted, as AMDGPU in rocMLIR, the other cure is to build what refers to it for that one alone. If the
+symbol comes from the program that loads a plugin, audit the plugin together with that program.
 
 ## Limits
 
@@ -76,7 +78,9 @@ fn check(context: &Context<'_>) -> Findings {
                     ..Evidence::new(EvidenceKind::Provider)
                 });
             }
-            let candidates = context.symbol_candidates(&undefined.symbol, undefined.file);
+            finding.evidence.extend(context.traced(undefined.file, &undefined.symbol));
+            let mut candidates = context.symbol_candidates(&undefined.symbol, undefined.file);
+            context.unlisted(undefined.file, &undefined.symbol, &mut candidates);
             finding.evidence.extend(candidates);
             let words = context.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =

@@ -5,6 +5,7 @@ mod bindings;
 mod files;
 
 use super::{Report, Style};
+use crate::audit::Line;
 use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
 use crate::fix::{Fix, Intent, Proof};
@@ -45,7 +46,12 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     list(&files.objects(), |object| files.file(*object), out)?;
     out.write_all(b"],")?;
     let tail = Tail {
-        archives: [],
+        archives: report
+            .audit
+            .archive_lines()
+            .iter()
+            .map(|line| ArchiveOut::new(report, line))
+            .collect(),
         cross_check: report.audit.cross_check.as_ref().map(CrossCheck::new),
         bindings: report.plan.facts.then_some(Bindings { report }),
     };
@@ -95,11 +101,31 @@ struct Head<'a> {
 /// What stands behind the files.
 #[derive(Serialize)]
 struct Tail<'a> {
-    archives: [(); 0],
+    archives: Vec<ArchiveOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cross_check: Option<CrossCheck<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bindings: Option<Bindings<'a>>,
+}
+
+/// One line of coverage; the counts are null for an archive whose members nobody asked about.
+#[derive(Serialize)]
+struct ArchiveOut<'a> {
+    path: Text<'a>,
+    members: Option<usize>,
+    opaque: Option<usize>,
+    references: Option<usize>,
+}
+
+impl<'a> ArchiveOut<'a> {
+    fn new(report: &Report<'a>, line: &Line) -> Self {
+        Self {
+            path: Text::path(&report.audit.corpus.files[line.file].path),
+            members: line.counts.map(|(members, ..)| members),
+            opaque: line.counts.map(|(_, opaque, _)| opaque),
+            references: line.counts.map(|(.., references)| references),
+        }
+    }
 }
 
 /// What second readers read. It is no part of the totals, whose line sums up to the entries.
