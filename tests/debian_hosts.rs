@@ -104,14 +104,14 @@ fn audit(root: &Path, args: &[&str]) -> Report {
 
 /// [`HOSTS`] as a policy.
 fn policy() -> String {
-    let mut out = "schema = 1\n".to_owned();
-    for (number, (program, plugins)) in HOSTS.iter().enumerate() {
-        out.push_str(&format!(
+    let entry = |(number, (program, plugins)): (usize, &(_, _))| {
+        format!(
             "[[host]]\nname = \"host-{number}\"\nplugins = \"{plugins}\"\nexecutable = \"{program}\"\n\
              symbols = [\"nothing\"]\n"
-        ));
-    }
-    out
+        )
+    };
+    let entries: Vec<String> = HOSTS.iter().enumerate().map(entry).collect();
+    format!("schema = 1\n{}", entries.concat())
 }
 
 fn matches(glob: &str, path: &str) -> bool {

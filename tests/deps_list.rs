@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::disallowed_methods,
+    clippy::format_push_string,
     clippy::print_stdout,
     unreachable_pub,
     reason = "tests ask CMake, and say what they compared"
@@ -266,7 +267,7 @@ fn mutants() {
     ];
     for _ in 0..rounds {
         let mut text = random_list(&mut random).into_bytes();
-        for _ in 0..1 + random.below(4) {
+        for _ in 0..=random.below(4) {
             let at = random.below(text.len() + 1);
             match random.below(3) {
                 0 => text.truncate(at),

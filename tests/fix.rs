@@ -3,6 +3,8 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
+    clippy::format_push_string,
     clippy::print_stdout,
     unreachable_pub,
     reason = "tests run real tools, and say what they compared"
@@ -46,7 +48,7 @@ fn archive(lab: &Lab, name: &OsStr, members: &[&str]) {
     std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
     let mut ar = support::clean("ar");
     ar.current_dir(lab.root()).arg("rcs").arg(&path).args(members);
-    assert!(ar.status().expect("ar runs").success(), "ar {name:?}");
+    assert!(ar.status().expect("ar runs").success(), "ar {}", name.display());
 }
 
 /// Undefined symbols as the real `ldd -r` names them.
@@ -139,6 +141,25 @@ fn the_plan_as_data_follows_the_schema() {
         })
     };
     assert_eq!(fix, serde_json::json!([entry("one"), entry("two")]));
+}
+
+#[test]
+fn a_policy_names_the_list_and_where_its_archives_lie() {
+    let lab = three();
+    let policy = "schema = 1\n[[archive]]\nmatch = \"**/libfat.a\"\ndeps-list = \"deps.cmake\"\n\
+                  from = { own = \"parts\", parts = \"own\" }\n";
+    lab.write("policy.toml", policy);
+    let args = ["fix", "own/libuser.so", "--policy", "policy.toml", "--emit", "cmake-deps"];
+    let run = lab.linkaudit(&args);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    // The policy says that archives of `parts` belong to the set `own`, whatever lies there now.
+    let new = "# the parts\nset(parts\nbase\n)\nset(own\none\ntwo\nuser\n)\n";
+    assert_eq!(text(&run.stdout), new);
+    // A list that is not there is a finding of a check, and the end of a fix.
+    std::fs::remove_file(lab.path("deps.cmake")).expect("a list");
+    assert_eq!(lab.linkaudit(&args).status.code(), Some(2));
+    let run = lab.linkaudit(&["own/libuser.so", "--policy", "policy.toml"]);
+    assert!(text(&run.stdout).contains("error[deps-list-drift]"), "{}", text(&run.stdout));
 }
 
 #[test]

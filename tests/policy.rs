@@ -5,6 +5,7 @@
     clippy::disallowed_methods,
     clippy::print_stdout,
     clippy::print_stderr,
+    clippy::cast_possible_truncation,
     clippy::doc_markdown,
     unreachable_pub,
     dead_code,

@@ -191,9 +191,9 @@ fn an_unknown_key_is_refused_everywhere() {
     let mut places = Vec::new();
     objects(&report, "", &mut places);
     assert!(places.len() > 8, "{places:?}");
-    let by_name =
-        |place: &&String| ["/skipped", "/assumed_by_host"].iter().any(|end| place.ends_with(end));
-    for place in places.iter().filter(|place| !by_name(place)) {
+    // Keys of these are data.
+    let is_open = |place: &str| place.ends_with("/skipped") || place.ends_with("/assumed_by_host");
+    for place in places.iter().filter(|place| !is_open(place)) {
         let mut broken = report.clone();
         broken.pointer_mut(place).expect("an object")["surprise"] = json!(1);
         assert!(!errors(&validator, &broken).is_empty(), "a surprise in {place:?} is accepted");

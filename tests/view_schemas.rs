@@ -108,6 +108,31 @@ fn answers_about_libraries_symbols_and_nothing() {
     }
 }
 
+/// An answer of `archive` with something in every list.
+fn archives(lab: &Lab) -> Value {
+    let source = "void def(void); void gone(void); void use(void) { def(); gone(); }";
+    lab.cc("use.o", source, &["-c"], &[]);
+    lab.cc("def.o", "void def(void) {}", &["-c"], &[]);
+    lab.write("code.bc", b"BC\xc0\xde");
+    for (archive, members) in [
+        ("one.a", &["use.o", "code.bc"][..]),
+        ("from/two.a", &["def.o"]),
+        ("from/three.a", &["def.o"]),
+    ] {
+        lab.mkdir("from");
+        let mut ar = support::clean("ar");
+        let status = ar.current_dir(lab.root()).arg("rc").arg(archive).args(members).status();
+        assert!(status.expect("ar runs").success());
+    }
+    let roots = ["--root-symbol", "use", "--root-object", "use.o"];
+    let value =
+        answer(&lab.root(), &[&["archive", "one.a", "--from", "from"], &roots[..]].concat());
+    for list in ["roots", "archives", "needed", "undefined", "ties", "opaque"] {
+        assert!(value[list].as_array().is_some_and(|list| !list.is_empty()), "{list}: {value}");
+    }
+    value
+}
+
 /// Every object of a document, as pointers; one item stands for all of a list.
 fn objects(value: &Value, at: &str, out: &mut Vec<String>) {
     match value {
@@ -134,6 +159,7 @@ fn an_unknown_and_a_missing_key_are_refused_everywhere() {
     for name in ["libgone.so", "libfoo.so", "g", "foo", "__libc_start_main"] {
         cases.push(("why", answer(&lab.root(), &["why", name, "p"])));
     }
+    cases.push(("archive", archives(&lab)));
     let mut refused = 0;
     for (schema, value) in cases {
         let validator = validator(schema);

@@ -8,7 +8,7 @@ use crate::cover::Root;
 use crate::facts::Content;
 use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Query;
-use crate::format::elf::{Object, hash};
+use crate::format::elf::{Object, Tables, hash};
 use crate::id::{FileId, Id as _, NameId, RootId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Audit {
             }
         }
         let undefined = undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined));
-        let symbols = object.tables.iter().flat_map(|tables| tables.symbols());
+        let symbols = object.tables.iter().flat_map(Tables::symbols);
         let exports = symbols.filter(|symbol| symbol.is_export() && !symbol.name.is_empty());
         undefined.chain(exports.map(|symbol| (symbol.name.into(), SymbolKind::Strong))).collect()
     }

@@ -48,7 +48,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         None => Arc::clone(&prepared.plan.lists),
         Some((path, list)) => {
             let which = archive.clone().map_or(Which::Found, Which::File);
-            let from = prepared.plan.policy.archives.iter().flat_map(|entry| entry.from.clone());
+            let from = prepared.plan.policy.archives.iter().flat_map(lists::from);
             let (path, list, from) = (path.clone(), Ok(list), from.collect());
             Arc::new(vec![MergedFrom { which, path, list, from }])
         }

@@ -34,10 +34,17 @@ pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
         if is_built_in(entry) && DiskTree::new().kind(&path).is_err() {
             return None;
         }
-        let (which, from) = (Which::Policy(entry.matches.clone()), entry.from.clone());
+        let (which, from) = (Which::Policy(entry.matches.clone()), from(entry));
         Some(MergedFrom { which, list: read(&path), path, from })
     };
     policy.archives.iter().filter_map(entry).collect()
+}
+
+/// Which set takes the archives of which directory, links resolved as those of archives are.
+pub(super) fn from(entry: &ArchivePolicy) -> Vec<(String, PathBuf)> {
+    let tree = DiskTree::new();
+    let real = |dir: &PathBuf| tree.real_path(dir).unwrap_or_else(|_| dir.clone());
+    entry.from.iter().map(|(set, dir)| (set.clone(), real(dir))).collect()
 }
 
 /// Directories in which a policy file says that archives lie, as far as they are there.

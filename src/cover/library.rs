@@ -63,7 +63,7 @@ impl Library {
             let id = self.owners.push(archive);
             for symbol in members.symbols(member) {
                 if symbol.kind.is_definition() {
-                    let head = &mut self.heads[name_of(symbol)];
+                    let head = &mut self.heads[name_of(*symbol)];
                     let next = *head;
                     *head = u32::try_from(self.definitions.len()).unwrap_or(NONE);
                     let (kind, function) = (symbol.kind, symbol.function);
@@ -146,11 +146,11 @@ impl Library {
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
         let shelf = self.shelf(self.owners[member]);
         let symbols = shelf.members.symbols(self.member(member)).iter();
-        symbols.map(|symbol| (name_of(symbol), symbol))
+        symbols.map(|symbol| (name_of(*symbol), symbol))
     }
 }
 
 /// The name of a symbol of an archive in the corpus.
-fn name_of(symbol: &Symbol) -> NameId {
+fn name_of(symbol: Symbol) -> NameId {
     NameId::from_index(symbol.name as usize)
 }

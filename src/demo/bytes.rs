@@ -15,15 +15,28 @@ impl Bytes {
     }
 
     pub(super) fn halfs(&mut self, values: &[u16]) {
-        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+        for value in values {
+            self.put(&value.to_le_bytes());
+        }
     }
 
     pub(super) fn words(&mut self, values: &[u32]) {
-        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+        for value in values {
+            self.put(&value.to_le_bytes());
+        }
     }
 
     pub(super) fn longs(&mut self, values: &[u64]) {
-        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+        for value in values {
+            self.put(&value.to_le_bytes());
+        }
+    }
+
+    /// Zeros up to an offset.
+    pub(super) fn fill(&mut self, to: u64) {
+        while self.len() < to {
+            self.0.push(0);
+        }
     }
 
     pub(super) fn align(&mut self, to: usize) {

@@ -38,7 +38,7 @@ pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet
         out.words(&[kind, 6]);
         out.longs(&[at, at, at, size, size, align]);
     }
-    out.0.resize(symtab as usize + 24, 0);
+    out.fill(symtab + 24);
     for name in &references {
         out.symbol(*name, 0, 0, 0);
     }
@@ -51,7 +51,7 @@ pub(super) fn write(soname: &str, defined: &BTreeSet<&str>, undefined: &BTreeSet
         out.longs(&[got + 8 * (3 + slot), (1 + slot) << 32 | JUMP_SLOT, 0]);
     }
     out.longs(&[dynamic]);
-    out.0.resize(dynamic as usize, 0);
+    out.fill(dynamic);
     let size = strings.0.len() as u64;
     let tags = [
         (14, soname.into()),

@@ -175,7 +175,7 @@ pub(super) fn list() -> String {
     let names = |dir: &str| -> String {
         let archives = ARCHIVES.iter().filter(|archive| archive.dir == dir);
         let listed = archives.filter(|archive| !archive.name.starts_with("LLVMX86"));
-        listed.map(|archive| format!("{}\n", archive.name)).collect()
+        listed.flat_map(|archive| [archive.name, "\n"]).collect()
     };
     format!(
         "### The archives that {} is merged from, sorted.\nset(__mlir_libs\n{})\n\

@@ -32,7 +32,7 @@ fn suggestion(provider: &Provider, symbol: &[u8]) -> Option<Fix> {
         list: provider.list.as_ref().map(|list| Arc::from(Path::new(list))),
         set: None,
         entry: Some(provider.archive.replace(HOLE, part).into_bytes()),
-        proof: Proof::Unknown(format!("{source} says so, and no archive is at hand")),
+        proof: Proof::Unknown(format!("{source} says so, and no archive is at hand").into()),
     })
 }
 

@@ -3,9 +3,9 @@
 
 use super::list::{DepsList, Set, bare_name};
 use crate::audit::Audit;
-use crate::cover::{Library, origin};
+use crate::cover::Library;
 use crate::format::archive::SymbolKind;
-use crate::id::{ArchiveId, FastSet, Id as _, MemberId};
+use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
 use crate::policy::Pattern;
 use crate::text::show_path;
 use std::collections::BTreeSet;
@@ -113,22 +113,38 @@ pub fn merged(library: &Library, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveI
 fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) -> bool {
     let mut found: FastSet<ArchiveId> = FastSet::default();
     for member in library.members_of(archive) {
-        let Some(other) = shared_with(library, member, counts) else { continue };
-        if !found.contains(&other) && origin(library, member, &[other]).is_some() {
-            found.insert(other);
-            if found.len() == enough {
-                return true;
-            }
+        // A weak definition may be anybody's.
+        if !library.symbols(member).any(|(_, symbol)| symbol.kind == SymbolKind::Strong) {
+            continue;
+        }
+        found.extend(source(library, member, counts));
+        if found.len() >= enough {
+            return true;
         }
     }
     false
 }
 
-/// Another archive that defines the first strong symbol of a member, among those that count.
-fn shared_with(library: &Library, member: MemberId, counts: &[bool]) -> Option<ArchiveId> {
+/// Definitions of one name that are looked at; what more members define tells nothing.
+const MOST_DEFINITIONS: usize = 16;
+
+/// The archive, among those that count, that a member of a merged archive came from: one of its
+/// members defines the same names in the same order. Quicker than [`crate::cover::origin`], and for
+/// whole archives.
+pub fn source(library: &Library, member: MemberId, counts: &[bool]) -> Option<ArchiveId> {
     let home = library.archive_of(member);
-    let mut symbols = library.symbols(member);
-    let (name, _) = symbols.find(|(_, symbol)| symbol.kind == SymbolKind::Strong)?;
-    let owners = library.definitions(name).map(|found| library.archive_of(found.member));
-    owners.filter(|owner| *owner != home).find(|owner| counts[owner.index()])
+    let defined = |member| {
+        let symbols = library.symbols(member);
+        symbols.filter(|(_, symbol)| symbol.kind.is_definition()).map(|(name, _)| name)
+    };
+    let strong = library.symbols(member).find(|(_, symbol)| symbol.kind == SymbolKind::Strong);
+    let rare = |name: &NameId| library.definitions(*name).nth(MOST_DEFINITIONS).is_none();
+    let name = strong.map(|(name, _)| name).or_else(|| defined(member).find(rare))?;
+    let others = library.definitions(name).map(|found| found.member).filter(|other| {
+        let owner = library.archive_of(*other);
+        owner != home && counts[owner.index()]
+    });
+    // Definitions are listed from the last; the first archive of several is the answer.
+    let same = others.filter(|other| defined(*other).eq(defined(member)));
+    same.map(|other| library.archive_of(other)).min()
 }

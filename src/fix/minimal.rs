@@ -2,13 +2,13 @@
 //! the symbols that lie in them, what those members refer to is needed, and so is what a fix adds.
 //! A name whose archive is not at hand stays listed.
 
-use super::merge::listed_name;
+use super::merge::{listed_name, source};
 use super::solve::Solution;
 use crate::audit::Audit;
-use crate::cover::{Question, cover, origin};
+use crate::cover::{Question, cover};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::symtab::each_defined;
-use crate::id::{ArchiveId, FastSet, FileId, MemberId};
+use crate::id::{ArchiveId, FastSet, FileId, Id as _, MemberId};
 use crate::text::show_path;
 use crate::tree::{Opened, Tree};
 use std::collections::BTreeSet;
@@ -44,7 +44,11 @@ pub(super) fn needless(
         library.shelves().map(|(archive, _)| archive).filter(is_listed).collect();
     let mut kept: BTreeSet<ArchiveId> = BTreeSet::new();
     let members = library.members_of(fat).filter(|member| needed.contains(member));
-    kept.extend(members.filter_map(|m| origin(library, m, &listed)).map(|m| library.archive_of(m)));
+    let mut counts = vec![false; library.shelves().count()];
+    for archive in &listed {
+        counts[archive.index()] = true;
+    }
+    kept.extend(members.filter_map(|member| source(library, member, &counts)));
     kept.extend(solutions.iter().flat_map(Solution::archives));
     let gone = listed.into_iter().filter(|archive| !kept.contains(archive));
     let names = gone.filter_map(|archive| listed_name(library, archive));

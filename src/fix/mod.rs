@@ -34,9 +34,9 @@ pub enum Intent {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Proof {
     /// Resolving and binding ran again with it: what they showed.
-    Proven(String),
+    Proven(Arc<str>),
     /// It is a suggestion: what is not known.
-    Unknown(String),
+    Unknown(Arc<str>),
 }
 
 /// One thing to do about a finding. Fields that do not apply are empty.

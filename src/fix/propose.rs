@@ -80,8 +80,7 @@ pub fn propose(
     let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
     let mut solutions: Vec<Solution> =
         files.iter().filter_map(|file| solve(audit, *file, &linked, &candidates)).collect();
-    let mut out = Proposal::default();
-    out.wanted = wanted(audit, fat, &candidates, &solutions);
+    let wanted = wanted(audit, fat, &candidates, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
     let shown = prove(audit, plan, tree, &solutions);
     let add: BTreeSet<ArchiveId> = solutions.iter().flat_map(Solution::archives).collect();
@@ -102,28 +101,29 @@ pub fn propose(
     }
     share(findings);
     known::attach(plan, findings);
-    out.members = solutions.iter().map(|s| added_members(audit, s, &linked)).sum();
+    let members = solutions.iter().map(|s| added_members(audit, s, &linked)).sum();
     let mut drop = BTreeSet::new();
     if let (true, Some(fat), Some(listed)) = (request.minimal, fat, &listed) {
         let names = listed.list.names().collect();
         drop = needless(audit, tree, fat, &names, &solutions)?;
     }
-    out.remedy = remedy(audit, listed, fat, &places);
-    if let Some(change) = &mut out.remedy.list {
+    let mut remedy = remedy(audit, listed, fat, &places);
+    if let Some(change) = &mut remedy.list {
         change.drop(&drop);
     }
-    Ok(out)
+    Ok(Proposal { remedy, members, wanted })
 }
 
 /// Findings about the list itself go away with the same fix.
 fn share(findings: &mut Findings) {
-    let fixes: Vec<Fix> = findings.iter().flat_map(|finding| finding.fix.clone()).collect();
+    let all = findings.iter().flat_map(|finding| &finding.fix);
+    let listed = all.filter(|fix| fix.intent == Intent::AddToList);
+    let fixes: BTreeMap<Vec<u8>, Fix> =
+        listed.filter_map(|fix| Some((fix.entry.clone()?, fix.clone()))).collect();
     let open =
         |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == "deps-list-drift";
     for finding in findings.iter_mut().filter(open) {
-        let same = fixes.iter().find(|fix| {
-            fix.intent == Intent::AddToList && fix.entry.is_some() && fix.entry == finding.detail
-        });
+        let same = finding.detail.as_ref().and_then(|name| fixes.get(name));
         finding.fix.extend(same.cloned());
     }
 }
@@ -155,7 +155,7 @@ impl Context<'_> {
         let shelf = part.provider.or(self.fat).map(|archive| self.audit.library.shelf(archive));
         let evidence = shelf.map(|shelf| Evidence {
             symbol: Some(symbol.to_vec()),
-            reason: Some(said),
+            reason: Some(said.to_string()),
             ..Evidence::at(EvidenceKind::Provider, Arc::clone(&shelf.path))
         });
         (fixes, evidence)
@@ -164,7 +164,7 @@ impl Context<'_> {
     fn fix(&self, archive: ArchiveId, proof: &Proof) -> Fix {
         let place = &self.places[&archive];
         let proof = match &place.doubt {
-            Some(doubt) => Proof::Unknown(doubt.clone()),
+            Some(doubt) => Proof::Unknown(doubt.as_str().into()),
             None => proof.clone(),
         };
         let path = || self.audit.library.shelf(archive).path.as_os_str().as_bytes().to_vec();
@@ -191,27 +191,28 @@ impl Context<'_> {
         if let Some(opaque) = part.opaque {
             let name = show(library.member_name(opaque));
             let archive = show_path(&library.shelf(library.archive_of(opaque)).path);
-            return Proof::Unknown(format!("what {archive}({name}) refers to cannot be read"));
+            let why = format!("what {archive}({name}) refers to cannot be read");
+            return Proof::Unknown(why.into());
         }
         if let Some(name) = part.undefined.first() {
             let more = match part.undefined.len() {
                 1 => String::new(),
                 n => format!(" and {} more", n - 1),
             };
-            return Proof::Unknown(format!(
-                "{}{more}, referenced by what it adds, would be undefined",
-                show(name)
-            ));
+            let name = show(name);
+            let why = format!("{name}{more}, referenced by what it adds, would be undefined");
+            return Proof::Unknown(why.into());
         }
         if let Some(doubt) = self.shown.doubt(file, symbol) {
-            return Proof::Unknown(doubt);
+            return Proof::Unknown(doubt.into());
         }
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let (archives, members) =
             (plural(part.archives.len(), "archive"), plural(part.members, "member"));
-        Proof::Proven(format!(
+        let said = format!(
             "resolved and bound again with {archives} ({members}): it is defined, and nothing new is undefined"
-        ))
+        );
+        Proof::Proven(said.into())
     }
 }
 

@@ -12,6 +12,7 @@ use crate::tree::Tree;
 use std::collections::BTreeSet;
 
 /// What resolving and binding showed.
+#[derive(Default)]
 pub struct Shown {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
@@ -55,6 +56,9 @@ pub fn prove(audit: &mut Audit, plan: &Plan, tree: &dyn Tree, solutions: &[Solut
         if let Some(edited) = edited {
             edits.insert(solution.file, edited);
         }
+    }
+    if edits.is_empty() {
+        return Shown::default();
     }
     let edited = files.into_iter().filter(|file| edits.contains_key(file)).collect();
     let before = Audit::faults(&audit.blame);

@@ -131,7 +131,6 @@ impl<'a> Graph<'a> {
                 (!self.definers.contains_key(&name) && !is_made(text)).then_some(text)
             }));
         }
-        #[expect(clippy::iter_over_hash_type, reason = "a set is made of it")]
         let inside = self.definers.keys().map(|name| library.text(*name).to_vec()).collect();
         let outside = outside.into_iter().map(<[u8]>::to_vec).collect();
         Solution { file, coverage, by_symbol, inside, outside }

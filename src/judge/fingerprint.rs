@@ -53,7 +53,11 @@ pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     let mut prints: Vec<String> =
         findings.par_iter().map(|finding| place(finding).fingerprint(finding)).collect();
     for detail in [Detail::Version, Detail::Whole] {
-        for at in twins(&prints) {
+        let twins = twins(&prints);
+        if twins.is_empty() {
+            break;
+        }
+        for at in twins {
             let finding = &findings[at];
             prints[at] = Place::new(finding, sonames, detail).fingerprint(finding);
         }

@@ -3,10 +3,9 @@
 
 use super::catalogue::ARCHIVE;
 use super::{Context, Rule};
-use crate::cover::origin;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::fix::list::DepsList;
-use crate::fix::merge::{MergedFrom, listed_name};
+use crate::fix::merge::{MergedFrom, listed_name, source};
 use crate::fix::solve::solve;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _, NameId};
 use crate::text::{show, show_path};
@@ -154,12 +153,19 @@ impl<'a> Drift<'a> {
     /// How many members came from which archive; a listed one is asked first.
     fn origins(&self) -> BTreeMap<ArchiveId, usize> {
         let library = &self.context.audit.library;
+        let flags = |archives: &[ArchiveId]| {
+            let mut flags = vec![false; library.shelves().count()];
+            for archive in archives {
+                flags[archive.index()] = true;
+            }
+            flags
+        };
+        let (listed, unlisted) = (flags(&self.listed), flags(&self.unlisted));
         let mut out: BTreeMap<ArchiveId, usize> = BTreeMap::new();
         for member in library.members_of(self.archive) {
-            let found = origin(library, member, &self.listed)
-                .or_else(|| origin(library, member, &self.unlisted));
-            if let Some(found) = found {
-                *out.entry(library.archive_of(found)).or_default() += 1;
+            let found = source(library, member, &listed);
+            if let Some(found) = found.or_else(|| source(library, member, &unlisted)) {
+                *out.entry(found).or_default() += 1;
             }
         }
         out

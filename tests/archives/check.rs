@@ -1,1 +1,77 @@
-//! To be written.
+//! `check` and archives: an undefined symbol is traced to the member that refers to it, to where that
+//! came from and to who defines it; reports have a line for each archive.
+
+use crate::kit::{ar, object};
+use crate::support::Lab;
+use serde_json::{Value, json};
+
+/// A library whose merged archive lacks one of the archives it should be merged from.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    object(&lab, "driver.o", ".globl drive\ndrive: .quad Init_x\n");
+    object(&lab, "x.o", ".globl Init_x\nInit_x: .quad 0\n");
+    object(&lab, "own.o", ".globl own\nown: .quad drive\n");
+    lab.mkdir("lib");
+    lab.mkdir("parts");
+    ar(&lab, "rc", "parts/libdriver.a", &["driver.o"]);
+    ar(&lab, "rc", "parts/libx.a", &["x.o"]);
+    ar(&lab, "rc", "lib/libfat.a", &["own.o", "driver.o"]);
+    let source = "extern int own; int *f(void) { return &own; }";
+    lab.so("lib/libuser.so", source, &["-Llib", "-lfat", "-Wl,-z,undefs"]);
+    lab
+}
+
+fn report(lab: &Lab, args: &[&str]) -> Value {
+    let output = lab.linkaudit(&[args, &["--format", "json"]].concat());
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn an_undefined_symbol_is_traced() {
+    let lab = lab();
+    let report = report(&lab, &["lib", "--lib-path", "parts"]);
+    let finding = &report["findings"][0];
+    assert_eq!(
+        (&finding["rule"], &finding["symbol"]),
+        (&json!("undefined-symbol"), &json!("Init_x"))
+    );
+    let evidence = finding["evidence"].as_array().expect("evidence");
+    let of = |kind: &str| evidence.iter().find(|e| e["kind"] == kind && !e["member"].is_null());
+    let reference = of("reference").expect("who refers");
+    assert!(reference["path"].as_str().is_some_and(|path| path.ends_with("lib/libfat.a")));
+    assert_eq!(reference["member"], "driver.o");
+    assert!(reference["archive"].as_str().is_some_and(|path| path.ends_with("libdriver.a")));
+    let candidate = of("candidate").expect("who defines");
+    assert!(candidate["path"].as_str().is_some_and(|path| path.ends_with("parts/libx.a")));
+    let text = lab.linkaudit(&["lib", "--lib-path", "parts"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("by libfat.a(driver.o, from libdriver.a)"), "{text}");
+}
+
+#[test]
+fn every_archive_has_a_line() {
+    let lab = lab();
+    let report = report(&lab, &["lib"]);
+    let path = lab.path("lib/libfat.a");
+    let line = json!({ "path": path, "members": 2, "opaque": 0, "references": 1 });
+    assert_eq!(report["archives"], json!([line]));
+    let text = lab.linkaudit(&["-v", "lib"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("2 members, 0 opaque, 1 names that nothing here defines"), "{text}");
+}
+
+#[test]
+fn damage_names_archive_member_and_reason() {
+    let lab = lab();
+    let mut bytes = std::fs::read(lab.path("lib/libfat.a")).expect("the archive");
+    let elf = bytes.windows(4).rposition(|four| four == b"\x7fELF").expect("a member");
+    // e_shoff
+    bytes[elf + 40..elf + 48].copy_from_slice(&u64::MAX.to_le_bytes());
+    lab.write("lib/libfat.a", bytes);
+    let report = report(&lab, &["lib"]);
+    let findings = report["findings"].as_array().expect("findings");
+    let finding = findings.iter().find(|f| f["rule"] == "malformed").expect("the damage");
+    assert_eq!((&finding["path"], &finding["member"]), (&json!("libfat.a"), &json!("driver.o")));
+    let message = finding["message"].as_str().expect("a message");
+    assert!(message.contains("section headers at 0x"), "{message}");
+}

@@ -195,7 +195,7 @@ fn a_missing_library_explains_what_the_program_does_not() {
     let totals = &report(&lab, &allowed)["totals"];
     assert_eq!((&totals["assumed"], &totals["explained"]), (&json!(2), &json!(0)));
     let text = run(&lab, &allowed).out;
-    assert!(text.contains("1 undefined reference is assumed to be defined by allowed"), "{text}");
+    assert!(text.contains("1 undefined reference is assumed to be defined by missing"), "{text}");
     assert!(text.contains("these plugins: python 1\n"), "{text}");
 }
 

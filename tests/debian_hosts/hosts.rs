@@ -1,7 +1,7 @@
 //! Data of the Debian root: what is installed, which program loads which files, and what those find
 //! in each other.
 
-/// With what they depend on, some sixty packages.
+/// With what they depend on, some hundred packages.
 pub const FEW: &[&str] = &[
     "apache2",
     "coreutils",

@@ -62,7 +62,7 @@ fn mutant(random: &mut Random, texts: &[(String, String)]) -> String {
             }
             4 => {
                 let cut = *random.pick(&inside());
-                lines[at] = line[..cut].to_owned();
+                line[..cut].clone_into(&mut lines[at]);
             }
             5 => {
                 let place = *random.pick(&inside());

@@ -27,7 +27,10 @@ fn a_platform_is_ceilings_provided_libraries_and_forbidden_symbols() {
         assert_eq!(provided(&policy), ["libc.so.6", "libm.so.6"]);
         let symbol = &policy.forbidden_symbols[0];
         assert_eq!(symbol.symbol.text(), "__issignaling");
-        assert_eq!(symbol.library.as_ref().map(|l| l.text()), Some("libc.so.6"));
+        assert_eq!(
+            symbol.library.as_ref().map(linkaudit::policy::Pattern::text),
+            Some("libc.so.6")
+        );
         assert_eq!((&*symbol.origin.source, symbol.origin.line), (name, 2));
         assert_eq!(policy.sources.last().map(|name| &**name), Some(name));
         let shown = one(&policy.show()).expect("it is right");

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -77,7 +78,7 @@ impl Report {
         let mut out = format!("exit {}\n", self.status);
         for finding in self.findings() {
             let name = ["symbol", "library", "version", "detail"].map(|key| &finding[key]);
-            out += &format!("{} {} {name:?}\n", finding["rule"], finding["path"]);
+            let _ = writeln!(out, "{} {} {name:?}", finding["rule"], finding["path"]);
         }
         out
     }

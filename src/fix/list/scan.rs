@@ -36,7 +36,7 @@ pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, Trouble> {
 /// How many lines end in a part of the text.
 fn newlines(text: &[u8], part: Range<usize>) -> u32 {
     let part = text.get(part).unwrap_or_default();
-    u32::try_from(part.iter().filter(|b| **b == b'\n').count()).unwrap_or(0)
+    u32::try_from(part.split(|b| *b == b'\n').count() - 1).unwrap_or(0)
 }
 
 struct Scan<'t> {

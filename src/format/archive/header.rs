@@ -114,13 +114,11 @@ impl LongNames {
 
     /// A member's name, as far as no data has to be read for it; empty where the table lacks it.
     pub(super) fn name<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
-        match entry.long_name() {
-            Some((offset, _)) => self.at(offset).unwrap_or_default(),
-            None => {
-                let name = entry.raw_name();
-                name.strip_suffix(b"/").unwrap_or(name)
-            }
+        if let Some((offset, _)) = entry.long_name() {
+            return self.at(offset).unwrap_or_default();
         }
+        let name = entry.raw_name();
+        name.strip_suffix(b"/").unwrap_or(name)
     }
 }
 

@@ -72,7 +72,8 @@ pub enum SymbolKind {
     Undefined,
     /// A reference that may stay undefined, and for which no linker takes a member.
     WeakUndefined,
-    /// A definition of which there may be one only.
+    /// A definition of which there may be one only; in a COMDAT group, where hardly any compiler puts
+    /// one, several. No linker asks which when it looks for a member.
     Strong,
     /// A weak definition.
     Weak,
@@ -80,9 +81,6 @@ pub enum SymbolKind {
     Unique,
     /// A tentative definition, SHN_COMMON.
     Common,
-    /// A strong definition in a COMDAT group, of which there may be several. It is told from
-    /// [`Self::Strong`] only where somebody asks ([`super::groups`]).
-    Comdat,
 }
 
 impl SymbolKind {

@@ -91,7 +91,7 @@ impl<'r> Reader<'r> {
         thin: bool,
     ) -> Self {
         let Scratch { buffers, builder, spare } = scratch;
-        builder.begin(std::mem::take(spare));
+        builder.begin(std::mem::take(spare), file.stat().len);
         Self {
             file,
             options,

@@ -15,6 +15,9 @@ const SLIM: &[u8] = b"__gnu_lto_slim";
 /// Names of one member may be this many times as long, all in all, as its string table: symbols may
 /// share bytes of it, and a hostile member makes them all share a long name.
 const SHARED: usize = 16;
+/// Room is made for an archive of so many bytes at most before any of it is read.
+const MOST_EXPECTED: u64 = 1 << 29;
+
 /// The hash of a name, the same for every archive of every run.
 pub fn hash(name: &[u8]) -> u64 {
     foldhash::fast::FixedState::default().hash_one(name)
@@ -30,13 +33,18 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// Begins an archive with memory that was used for another.
-    pub(super) fn begin(&mut self, spare: Spare) {
+    /// Begins an archive of `len` bytes with memory that was used for another.
+    pub(super) fn begin(&mut self, spare: Spare, len: u64) {
         let Spare { mut symbols, mut names, mut text } = spare;
         symbols.clear();
         names.clear();
         text.clear();
         self.table.clear();
+        // What LLVM's archives come to: a buffer that grows is there twice for a while.
+        let part = |of: u64| usize::try_from(len.min(MOST_EXPECTED) / of).unwrap_or(0);
+        text.reserve(part(16));
+        names.reserve(part(2048));
+        symbols.reserve(part(800));
         (self.symbols, self.names, self.text) = (symbols, names, text);
     }
 

@@ -52,12 +52,18 @@ fn needed(view: &Archive, library: &Library, style: Style, out: &mut dyn Write) 
         let of = shelf.members.list.len();
         writeln!(out, "{heading}: {count} of {of} {}", if of == 1 { "member" } else { "members" })?;
         let here = |needed: &&Needed| library.archive_of(needed.member) == archive;
-        let most = if style.verbose { usize::MAX } else { 1 };
-        for needed in view.coverage.needed.iter().filter(here).take(most) {
-            writeln!(out, "    {}", style.fit(&reason(view, library, needed), 4))?;
+        let mut here: Vec<&Needed> = view.coverage.needed.iter().filter(here).collect();
+        if !style.verbose {
+            // What leads from the outside into the archive says most.
+            let inner = |needed: &&Needed| match needed.by {
+                By::Asked | By::Root(_) => 0,
+                By::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
+            };
+            here.sort_by_key(inner);
+            here.truncate(1);
         }
-        if count > most && style.verbose {
-            writeln!(out, "{}", style.dim(&format!("    … and {} more", count - most)))?;
+        for needed in here {
+            writeln!(out, "    {}", style.fit(&reason(view, library, needed), 4))?;
         }
     }
     if !view.coverage.needed.is_empty() {
