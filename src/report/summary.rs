@@ -59,7 +59,7 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     }
     let blame = &report.audit.blame;
     assumed_of("the programs that load these plugins", &blame.assumed, style, out)?;
-    assumed_of("libraries that the system provides:", &blame.provided, style, out)?;
+    assumed_of("libraries that the system provides", &blame.provided, style, out)?;
     if let Some(found) = &report.audit.cross_check {
         let not: Vec<String> = found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
         let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
@@ -94,7 +94,7 @@ fn assumed_of(
         return Ok(());
     }
     let text = plural(all, "undefined reference is", "undefined references are");
-    let text = format!("{text} assumed to be defined by {definers}");
+    let text = format!("{text} assumed to be defined by {definers}:");
     if !style.verbose {
         let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
         let names: Vec<String> = hosts.iter().map(name).collect();
