@@ -93,7 +93,7 @@ fn assumed_of(
     if all == 0 {
         return Ok(());
     }
-    let text = plural(all, "undefined reference is", "undefined references are");
+    let text = plural(all, "reference is", "references are");
     let text = format!("{text} assumed to be defined by {definers}:");
     if !style.verbose {
         let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
