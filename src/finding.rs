@@ -1,6 +1,7 @@
 //! Findings: one fact each, with the evidence for it. Rules make them, `judge` gives them a level,
 //! `report` writes them. A finding holds names, never ids.
 
+use crate::fix::Fix;
 use crate::package::Located;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -102,6 +103,8 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// A command that shows the fact with another tool.
     pub witness: Option<String>,
+    /// What would make it go away.
+    pub fix: Vec<Fix>,
 }
 
 impl Finding {
@@ -120,6 +123,7 @@ impl Finding {
             message,
             evidence: Vec::new(),
             witness: None,
+            fix: Vec::new(),
         })
     }
 

@@ -42,6 +42,12 @@ define_id! {
     StrId,
     /// One object that a program (or a library taken as one) starts from.
     RootId,
+    /// One archive whose members are known.
+    ArchiveId,
+    /// One member of one archive.
+    MemberId,
+    /// One name that members of archives define or refer to.
+    NameId,
     /// One set of loader rules: an interpreter that was read, or the lack of one.
     LoaderId,
 }

@@ -1,6 +1,8 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
+use crate::fix::merge::MergedFrom;
+use crate::fix::propose::Request;
 use crate::policy::{Day, Pattern, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +12,10 @@ use std::sync::Arc;
 pub struct Wants {
     /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
     pub tables: bool,
+    /// They are kept nowhere until somebody asks for them.
+    pub lean: bool,
+    /// The indexes of archives are read with their members.
+    pub index: bool,
 }
 
 /// `--loader`
@@ -55,6 +61,8 @@ pub struct Plan {
     pub cross_check: bool,
     /// What every object defines is asked: its dynamic tables are kept.
     pub definitions: bool,
+    /// The members of all archives at hand are read, those of `--lib-path` too.
+    pub members: bool,
     /// Results of one root are used for another where the loader could not tell them apart.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
@@ -73,6 +81,10 @@ pub struct Plan {
     pub policy: Arc<Policy>,
     /// The day on which waivers must not have expired.
     pub today: Day,
+    /// Archives that are merged from others, with their lists.
+    pub lists: Arc<Vec<MergedFrom>>,
+    /// What fixes are looked for, if any are.
+    pub fix: Option<Arc<Request>>,
     /// How many threads work.
     pub threads: usize,
 }
@@ -91,6 +103,7 @@ impl Plan {
             facts: false,
             cross_check: false,
             definitions: false,
+            members: false,
             reuse: true,
             ld_library_path: Vec::new(),
             ld_preload: Vec::new(),
@@ -100,6 +113,8 @@ impl Plan {
             cpu_stated: false,
             policy: Arc::default(),
             today: Day { year: 1970, month: 1, day: 1 },
+            lists: Arc::default(),
+            fix: None,
             threads: 1,
         }
     }
@@ -108,7 +123,16 @@ impl Plan {
     pub fn wants(&self) -> Wants {
         let policy = &self.policy;
         let by_policy = !policy.required_symbols.is_empty() || !policy.forbidden_symbols.is_empty();
-        Wants { tables: self.facts || self.definitions || self.cross_check || by_policy }
+        Wants {
+            tables: self.facts || self.definitions || self.cross_check || by_policy,
+            lean: false,
+            index: !self.members,
+        }
+    }
+
+    /// What is read of files in places for providers. Libraries there say nothing about archives.
+    pub fn provider_wants(&self) -> Wants {
+        if self.members { Wants { tables: false, lean: true, index: false } } else { self.wants() }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

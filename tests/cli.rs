@@ -23,6 +23,8 @@ mod kit;
 
 #[path = "cli/archives.rs"]
 mod archives;
+#[path = "cli/assumed.rs"]
+mod assumed;
 #[path = "cli/bad_files.rs"]
 mod bad_files;
 #[path = "support/bare.rs"]
@@ -43,6 +45,8 @@ mod explained;
 mod fingerprints;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/hosts.rs"]
+mod hosts;
 #[path = "cli/ldd_text.rs"]
 mod ldd_text;
 #[path = "cli/levels.rs"]

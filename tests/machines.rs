@@ -46,7 +46,8 @@ pub(crate) fn read(path: &Path) -> (Handle, Object) {
     };
     let bytes = std::fs::read(path).expect("a file that was opened");
     let head = &bytes[..bytes.len().min(4096)];
-    let object = linkaudit::format::elf::read(&handle, head, Wants { tables: true });
+    let object =
+        linkaudit::format::elf::read(&handle, head, Wants { tables: true, ..Wants::default() });
     (handle, object.expect("a readable file"))
 }
 

@@ -28,7 +28,9 @@ fn handle(bytes: &[u8]) -> Option<Handle> {
 pub fn elf(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let head = &bytes[..bytes.len().min(4096)];
-    let Ok(object) = elf::read(&file, head, Wants { tables: true }) else { return };
+    let Ok(object) = elf::read(&file, head, Wants { tables: true, ..Wants::default() }) else {
+        return;
+    };
     if let Some(tables) = &object.tables {
         tables.symbols().for_each(drop);
     }
@@ -44,7 +46,7 @@ pub fn archive(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let mut names = Names::default();
     names.insert(b"f", hash::gnu(b"f"));
-    let _ = archive::read(&file);
+    let _ = archive::read(&file, bytes);
     let _ = archive::definitions(&file, &names, &mut Vec::new());
     let _ = compare_archive(&file);
 }
@@ -83,12 +85,12 @@ pub fn pipeline(bytes: &[u8]) {
 }
 
 /// Policies by name.
-struct Policies<'a>(BTreeMap<&'static str, &'a [u8]>);
+struct Policies(BTreeMap<&'static str, Vec<u8>>);
 
-impl policy::Files for Policies<'_> {
+impl policy::Files for Policies {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let bytes = path.to_str().and_then(|path| self.0.get(path));
-        bytes.map(|bytes| bytes.to_vec()).ok_or(io::ErrorKind::NotFound.into())
+        bytes.cloned().ok_or(io::ErrorKind::NotFound.into())
     }
 
     fn real(&self, path: &Path) -> PathBuf {
@@ -100,13 +102,13 @@ impl policy::Files for Policies<'_> {
 /// auditwheel. What is right reads back from what is shown of it.
 pub fn policies(bytes: &[u8]) {
     let names = ["p.toml", "b.toml", "c.toml"];
-    let files = names.into_iter().zip(bytes.split(|b| *b == 0));
-    let mut files = Policies(files.chain([("w.json", bytes)]).collect());
+    let files = names.into_iter().zip(bytes.split(|b| *b == 0)).chain([("w.json", bytes)]);
+    let mut files = Policies(files.map(|(name, bytes)| (name, bytes.to_vec())).collect());
     for name in ["p.toml", "w.json", "w.json#small_1_x86_64"] {
         match policy::load([OsStr::new(name)], &files) {
             Ok(policy) => {
                 let shown = policy.show();
-                files.0.insert("shown.toml", shown.as_bytes());
+                files.0.insert("shown.toml", shown.clone().into_bytes());
                 let again = policy::load([OsStr::new("shown.toml")], &files);
                 let again = again.map_err(|mistakes| mistakes.render(false));
                 assert_eq!(

@@ -6,7 +6,7 @@ use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
 use crate::facts::collect::Collector;
-use crate::facts::{Corpus, Need, View};
+use crate::facts::{Corpus, Edits, Need, View};
 use crate::format::archive::{self, Definition};
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::plan::Plan;
@@ -20,18 +20,19 @@ use rayon::prelude::*;
 pub(super) fn bind(
     plan: &Plan,
     corpus: &mut Corpus,
+    edits: &Edits,
     collector: &mut Collector<'_>,
     resolver: &Resolver,
     closures: &Closures,
 ) -> Vec<RootBinding> {
     let lone = lone_closures(closures);
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
-    let own = bind_own(plan, corpus, collector, closures, &lone, resolver);
+    let own = bind_own(plan, corpus, edits, collector, (closures, &lone), resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
     let hosts = hosts(closures);
     loop {
         let shared = Shared {
-            view: View::new(corpus),
+            view: View::edited(corpus, edits),
             strings: &resolver.strings,
             own: &own,
             lone: &lone,
@@ -151,9 +152,9 @@ fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
 fn bind_own(
     plan: &Plan,
     corpus: &mut Corpus,
+    edits: &Edits,
     collector: &mut Collector<'_>,
-    closures: &Closures,
-    lone: &FastMap<FileId, &Closure>,
+    (closures, lone): (&Closures, &FastMap<FileId, &Closure>),
     resolver: &Resolver,
 ) -> OwnBindings {
     let mut own = OwnBindings::default();
@@ -171,7 +172,7 @@ fn bind_own(
         .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| is_reused(c)))
         .collect();
     while !todo.is_empty() {
-        let view = View::new(corpus);
+        let view = View::edited(corpus, edits);
         let answers: Vec<Result<Own, Vec<Need>>> = todo
             .par_iter()
             .map(|file| {

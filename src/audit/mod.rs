@@ -1,23 +1,32 @@
 //! The pipeline: walk, read, resolve, bind, blame. The only loops over missing facts are here: a
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
+mod again;
+pub(crate) mod archives;
 mod binding;
+mod coverage;
+mod linked;
 mod named;
+pub mod trace;
 
+pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
+pub use coverage::Line;
+pub use linked::Libraries;
 
 use crate::bind::RootBinding;
 use crate::blame::{self, Blame, Source};
+use crate::cover::Library;
 use crate::facts::collect::{Collector, Read, read, read_candidate};
 use crate::facts::providers::Providers;
-use crate::facts::{Corpus, CrossCheck, View};
+use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::id::RootId;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::{BadInterps, Closures, Resolving};
+use crate::resolve::roots::{BadInterps, Closures, Resolving, Start};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
@@ -41,6 +50,8 @@ pub struct Audit {
     pub blame: Blame,
     /// Definitions of unbound names at hand.
     pub providers: Providers,
+    /// Archives whose members were read.
+    pub library: Library,
     /// Where files belong.
     pub prefixes: Prefixes,
     /// What the walk could not look at.
@@ -93,14 +104,14 @@ pub struct Input {
 /// Walks and reads a file system on disk. `seen` counts entries for a progress line.
 pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
-    let consume = |candidate: walk::Candidate| read_candidate(&candidate, wants);
+    let reading = |wants| move |candidate: walk::Candidate| read_candidate(&candidate, wants);
     let wanted = Wanted::new(&plan.policy);
-    let visit = Visit { consume: &consume, is_named: &|path| wanted.may_be(path) };
+    let visit = Visit { consume: &reading(wants), is_named: &|path| wanted.may_be(path) };
     let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
     let providers = if plan.lib_paths.is_empty() {
         Walked::default()
     } else {
-        let visit = Visit { consume: &consume, is_named: &|_| false };
+        let visit = Visit { consume: &reading(plan.provider_wants()), is_named: &|_| false };
         walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
     Input { audited, providers }
@@ -161,18 +172,31 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     clock.lap("collect");
 
     let mut resolver = Resolver::default();
-    let closures = resolve(plan, &mut corpus, &mut collector, &mut resolver, &names, &prefixes);
+    let none = Edits::default();
+    let starts = names.starts(plan, &corpus);
+    let found = hosts(plan, &mut corpus, &mut collector, &prefixes);
+    let closures =
+        resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, (starts, found));
     clock.lap("resolve");
 
-    let bindings = bind(plan, &mut corpus, &mut collector, &resolver, &closures);
+    let bindings = bind(plan, &mut corpus, &none, &mut collector, &resolver, &closures);
     clock.lap("bind");
 
     let found = (&resolver, &closures, &bindings[..]);
-    let unbound = blame::unbound_names(source(plan, &prefixes, &corpus, found));
-    let archives = collector.archive_definitions(&mut corpus, &unbound);
+    let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
+    let early = archives::read_all(plan, &mut corpus, &mut collector);
+    let archives = match &early {
+        Some(library) => archives::definitions(library, &unbound),
+        None => collector.archive_definitions(&mut corpus, &unbound),
+    };
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(plan, &prefixes, &corpus, found), &providers);
+    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &providers);
     clock.lap("blame");
+
+    let library = early.unwrap_or_else(|| {
+        archives::read(plan, &mut corpus, &mut collector, (&blame, &providers, &prefixes))
+    });
+    clock.lap("archives");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
     if cross_check.is_some() {
@@ -191,6 +215,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
         bindings,
         blame,
         providers,
+        library,
         prefixes,
         problems,
         totals,
@@ -205,10 +230,10 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 fn source<'a>(
     plan: &'a Plan,
     prefixes: &'a Prefixes,
-    corpus: &'a Corpus,
+    view: View<'a>,
     (resolver, closures, bindings): (&'a Resolver, &'a Closures, &'a [RootBinding]),
 ) -> Source<'a> {
-    let (view, strings, hosts) = (View::new(corpus), &resolver.strings, &plan.policy.hosts);
+    let (strings, hosts) = (&resolver.strings, &plan.policy.hosts);
     Source { view, strings, closures, bindings, prefixes, hosts }
 }
 
@@ -250,27 +275,35 @@ fn count_partial(corpus: &Corpus, totals: &mut Totals) {
     }
 }
 
-fn resolve(
+fn hosts(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
-    resolver: &mut Resolver,
-    names: &Names,
     prefixes: &Prefixes,
-) -> Closures {
-    let (given, walked) = names.starts(plan, corpus);
-    let hosts = loop {
+) -> Hosts {
+    loop {
         match Hosts::find(plan, corpus, prefixes) {
-            Ok(hosts) => break hosts,
+            Ok(hosts) => return hosts,
             Err(needs) => collector.answer(corpus, needs),
         }
-    };
-    let mut resolving = Resolving::new(View::new(corpus), plan, hosts, given, walked);
+    }
+}
+
+fn resolve(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    edits: &Edits,
+    collector: &mut Collector<'_>,
+    resolver: &mut Resolver,
+    ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
+) -> Closures {
+    let mut resolving = Resolving::new(View::edited(corpus, edits), plan, hosts, given, walked);
     let mut bad_interps = BadInterps::default();
     loop {
-        let needs = resolving.step(resolver, View::new(corpus), plan, &mut bad_interps);
+        let view = View::edited(corpus, edits);
+        let needs = resolving.step(resolver, view, plan, &mut bad_interps);
         if needs.is_empty() {
-            return resolving.finish(resolver, View::new(corpus), plan, &bad_interps);
+            return resolving.finish(resolver, view, plan, &bad_interps);
         }
         collector.answer(corpus, needs);
     }

@@ -314,12 +314,12 @@ fn stub(closure: &Closure, edge: &Edge) -> Option<Stub> {
 
 /// The first in load order.
 fn first_stub(closure: &Closure) -> Option<Stub> {
-    let edges = closure.edges.iter().filter(|edge| edge.kind != NeedKind::Auxiliary);
+    let edges = closure.whole_edges().filter(|edge| edge.kind != NeedKind::Auxiliary);
     edges.filter(|edge| closure.module(edge.to).is_stub()).find_map(|edge| stub(closure, edge))
 }
 
 /// The one that is needed by this name.
 fn stub_named(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<Stub> {
     let name = strings.find(library)?;
-    closure.edges.iter().filter(|edge| edge.name == name).find_map(|edge| stub(closure, edge))
+    closure.whole_edges().filter(|edge| edge.name == name).find_map(|edge| stub(closure, edge))
 }

@@ -44,7 +44,8 @@ impl Baselines {
         let Some(file) = &shared.write_baseline else { return Ok(()) };
         let shown = show_path(file);
         let written = rewrite(self.known.as_ref(), verdict, sonames, !self.waives);
-        out::replace(file, &written.text).with_context(|| format!("{shown} cannot be written"))?;
+        out::file(file, |to| to.write_all(&written.text))
+            .with_context(|| format!("{shown} cannot be written"))?;
         // Without stderr nobody reads what was written.
         let _ = std::io::stderr().write_all(said(&shown, &written).as_bytes());
         Ok(())

@@ -1,6 +1,7 @@
 //! The exit status.
 
 use crate::cli::FailOn;
+use crate::fix::summary;
 use crate::judge::{Judged, Verdict};
 use crate::rules::Level;
 use std::process::ExitCode;
@@ -43,6 +44,14 @@ const MISSING: [&str; 3] = ["missing-library", "wrong-architecture", "bad-librar
 /// The status of `tree`, for which only libraries count.
 pub fn of_tree(verdict: &Verdict, fail_on: FailOn) -> Exit {
     status(verdict, fail_on, |judged| MISSING.contains(&judged.rule.id))
+}
+
+/// The status of `fix`: whether every finding that counts has a proven fix, and every file that was
+/// written is whole.
+pub fn of_fix(verdict: &Verdict, fail_on: FailOn, whole: bool) -> Exit {
+    let open =
+        |judged: &Judged| !judged.rule.group.is_input && !summary::is_proven(&judged.finding.fix);
+    if whole { status(verdict, fail_on, open) } else { Exit::Findings }
 }
 
 fn status(verdict: &Verdict, fail_on: FailOn, counts: impl Fn(&Judged) -> bool) -> Exit {

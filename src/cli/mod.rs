@@ -1,15 +1,20 @@
 //! The command line: what may be typed. Nothing is opened or decided here; `plan` turns it into a
 //! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
 
+mod archive;
 mod baseline;
+mod demo;
 pub mod exit;
+mod fix;
 mod hosts;
+mod lists;
 mod out;
 mod place;
 mod plan;
 mod policy;
 mod progress;
 pub mod run;
+mod scripts;
 mod views;
 
 use crate::rules::Level;
@@ -90,17 +95,76 @@ pub enum Command {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
+    /// Show which members of static archives are needed, for which symbol, and what stays undefined
+    Archive(ArchiveOptions),
+    /// Write what would make findings go away: lists of archives, scripts, flags, waivers
+    Fix(FixOptions),
     /// Check, show and begin policies
     Policy {
         /// What to do with them
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Write the case this tool was made for, in miniature, and audit it
+    Demo {
+        /// A directory that is not there yet
+        #[arg(value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Show the page of a rule, or the table of all rules
     Explain {
         /// The rule's id
         rule: Option<String>,
     },
+}
+
+/// What `archive` is asked.
+#[derive(Args, Debug)]
+pub struct ArchiveOptions {
+    /// Static archives that are linked
+    #[arg(value_name = "ARCHIVE")]
+    pub archives: Vec<PathBuf>,
+    /// Look here for archives that may be added
+    #[arg(long, value_name = "DIR")]
+    pub from: Vec<PathBuf>,
+    /// These archives follow, and the order counts as it does for lld
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub order: Option<Vec<PathBuf>>,
+    /// What is linked: a shared library, a program or a relocatable object
+    #[arg(long, value_name = "FILE")]
+    pub root_object: Vec<PathBuf>,
+    /// A symbol that must be defined
+    #[arg(long, value_name = "NAME")]
+    pub root_symbol: Vec<OsString>,
+    /// List what every member refers to; nothing of that is an error
+    #[arg(long)]
+    pub all_members: bool,
+    /// Write what was taken for which symbol, as lld does
+    #[arg(long, value_name = "FILE", requires = "order")]
+    pub why_extract: Option<PathBuf>,
+    /// Write how many members of each archive were taken, as lld does
+    #[arg(long, value_name = "FILE", requires = "order")]
+    pub archive_stats: Option<PathBuf>,
+}
+
+/// What `fix` is asked.
+#[derive(Args, Debug)]
+pub struct FixOptions {
+    /// Directories and files to audit
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// What to write: cmake-deps, mri, ldflags, policy-waivers; to stdout unless -o NAME=FILE says where
+    #[arg(long, value_name = "NAME")]
+    pub emit: Vec<String>,
+    /// The archive that is merged from others, if it cannot be told from what --lib-path holds
+    #[arg(long, value_name = "FILE")]
+    pub archive: Option<PathBuf>,
+    /// The list of the archives it is merged from
+    #[arg(long, value_name = "FILE")]
+    pub deps_list: Option<PathBuf>,
+    /// Names that nothing needs leave the list
+    #[arg(long, requires = "deps_list")]
+    pub minimal: bool,
 }
 
 /// Commands of `policy`.
@@ -224,7 +288,7 @@ pub struct Shared {
     /// Exit with 1 if the baseline lists what is not found any more
     #[arg(long, global = true, requires = "baseline")]
     pub fail_on_stale: bool,
-    /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json
+    /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,
     /// A further output of the same run, written to FILE

@@ -1,9 +1,9 @@
 //! The one place that writes: standard output, and the files that `-o` names.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for everything written")]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Lets `render` write to standard output. A closed pipe ends the writing and is no error.
 pub(super) fn stdout(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -18,44 +18,35 @@ pub(super) fn stdout(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
     }
 }
 
-/// Lets `render` write to a file, which is made anew.
+/// Lets `render` write to a file, which is there whole or as it was: it is written under another name
+/// beside it, which then takes its place. What is no regular file is written to as it is.
 pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
-    render(&mut out)?;
-    out.flush()
-}
-
-/// Gives a file new content at once: whoever reads it meanwhile, or after a power cut, finds the old
-/// or the new one. A link stays one; what is no regular file is written as it is.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let old = fs::metadata(&path).ok();
-    if old.as_ref().is_some_and(|old| !old.is_file()) {
-        return file(&path, |out| out.write_all(bytes));
+    let there = fs::metadata(path);
+    if there.as_ref().is_ok_and(|there| !there.is_file()) {
+        let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
+        render(&mut out)?;
+        return out.flush();
     }
-    let new = beside(&path);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&new)?;
-    let written = file.write_all(bytes).and_then(|()| {
-        old.map_or(Ok(()), |old| file.set_permissions(old.permissions()))?;
-        file.sync_all()?;
-        fs::rename(&new, &path)
+    // A link stays one: what it leads to is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let beside = target.with_file_name(format!(".linkaudit-{}.part", std::process::id()));
+    let written = File::options().write(true).create_new(true).open(&beside).and_then(|file| {
+        if let Ok(there) = &there {
+            file.set_permissions(there.permissions())?;
+        }
+        let mut out = BufWriter::with_capacity(1 << 16, file);
+        render(&mut out)?;
+        out.flush()
     });
+    let written = written.and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
-        // The error that is told is the first one.
-        let _ = fs::remove_file(&new);
+        // What went wrong is said; that the part stays is the lesser harm.
+        let _ = fs::remove_file(&beside);
     }
     written
-}
-
-/// A name in the same directory that nobody else uses.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.new", std::process::id()));
-    path.with_file_name(name)
 }
 
 /// Lets `render` write to a file that is not there yet.
@@ -66,4 +57,14 @@ pub(super) fn new_file(
     let mut out = BufWriter::new(File::create_new(path)?);
     render(&mut out)?;
     out.flush()
+}
+
+/// Makes a directory that must not be there yet.
+pub(super) fn new_directory(path: &Path) -> io::Result<()> {
+    fs::create_dir(path)
+}
+
+/// Makes a directory and those above it.
+pub(super) fn directories(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
 }

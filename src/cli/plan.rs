@@ -4,7 +4,7 @@
 
 use super::baseline::Baselines;
 use super::place::Place;
-use super::{Loader, Shared, Switch, hosts, policy};
+use super::{Loader, Shared, Switch, hosts, lists, policy};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
@@ -16,6 +16,7 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// More threads than this gain nothing on any file system.
 const MOST_THREADS: usize = 64;
@@ -48,6 +49,15 @@ pub(super) struct Sinks<O: 'static> {
 
 /// Makes the plan of an audit; every mistake in what was typed is found before anything runs.
 pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
+    prepare_with(shared, paths, &[])
+}
+
+/// The same with more places for providers, which come before those of `--lib-path`.
+pub(super) fn prepare_with(
+    shared: &Shared,
+    paths: &[PathBuf],
+    places: &[PathBuf],
+) -> Result<Prepared> {
     let here = std::env::current_dir().context("the current directory cannot be read")?;
     let place = Place::new(shared, &here)?;
     let listed = match &shared.files_from {
@@ -68,7 +78,10 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         Ok(named)
     };
     let paths = paths.iter().map(named).collect::<Result<_>>()?;
-    let lib_paths = shared.lib_path.iter().map(named).collect::<Result<_>>()?;
+    let typed = places.iter().chain(&shared.lib_path).map(named);
+    let lib_paths =
+        typed.chain(lists::places(&policy).into_iter().map(Ok)).collect::<Result<_>>()?;
+    let lists = lists::of_policy(&policy);
     let hosts = hosts::read(&shared.host, &place, &tree)?;
     let plan = Plan {
         paths,
@@ -95,6 +108,9 @@ pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
         policy,
         hosts,
         today: today(),
+        members: !lists.is_empty(),
+        lists: Arc::new(lists),
+        fix: None,
         threads: threads(shared),
     };
     let levels = Levels::new(&plan.policy);
@@ -156,15 +172,25 @@ pub(super) fn sinks<O: Named>(
     command: &str,
     outputs: &'static [O],
 ) -> Result<Sinks<O>> {
+    sinks_of(&shared.format, &shared.output, command, outputs)
+}
+
+/// The same for a format and pairs of a name and a file.
+pub(super) fn sinks_of<O: Named>(
+    format: &str,
+    pairs: &[String],
+    command: &str,
+    outputs: &'static [O],
+) -> Result<Sinks<O>> {
     let find = |name: &str| {
         outputs.iter().find(|output| output.name() == name).with_context(|| {
             let names: Vec<&str> = outputs.iter().map(Named::name).collect();
             format!("`{command}` has no output `{name}`; there are {}", names.join(", "))
         })
     };
-    let stdout = find(&shared.format)?;
+    let stdout = find(format)?;
     let mut files = Vec::new();
-    for pair in &shared.output {
+    for pair in pairs {
         let Some((name, file)) = pair.split_once('=') else {
             bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
         };

@@ -4,9 +4,10 @@ use super::baseline::{self, Baselines};
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::{Cli, Command, Shared, out, policy, views};
+use super::{Cli, Command, Shared, archive, demo, fix, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
+use crate::fix::propose::{Proposal, Request, propose};
 use crate::judge::{Judging, Levels, Scope, Sonames, Verdict, judge};
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
@@ -16,6 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs the command that was typed.
@@ -25,6 +27,12 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Check { paths }) => check(&cli.shared, &paths),
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
+        Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
+        Some(Command::Demo { dir }) => {
+            only_human(&cli.shared, "demo")?;
+            demo::demo(&cli.shared, dir.as_deref())
+        }
+        Some(Command::Fix(options)) => fix::fix(&cli.shared, &options),
         Some(Command::Policy { command }) => {
             only_human(&cli.shared, "policy")?;
             policy::run(&cli.shared, &command)
@@ -54,6 +62,8 @@ pub(super) struct Run {
     pub(super) audit: Audit,
     pub(super) verdict: Verdict,
     sonames: Sonames,
+    /// What would make findings go away, if the plan asks for it.
+    pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
 impl Run {
@@ -70,7 +80,10 @@ impl Run {
         let mut audit = audit::audit(&plan, tree, input);
         audit.timings.insert(0, ("walk and read", walked));
         let judging = Instant::now();
-        let findings = rules::check(&mut audit, &plan);
+        let mut findings = rules::check(&mut audit, &plan);
+        let request = plan.fix.clone();
+        let proposal =
+            request.map(|request| propose(&mut audit, &plan, tree, &request, &mut findings));
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
         let sonames = Sonames::new(files);
@@ -84,7 +97,7 @@ impl Run {
         let how = Judging { levels, policy, today, known, scope: &scope, sonames: &sonames };
         let verdict = judge(findings, &how);
         audit.timings.push(("rules", judging.elapsed()));
-        Self { plan, audit, verdict, sonames }
+        Self { plan, audit, verdict, sonames, proposal }
     }
 
     pub(super) fn report(&self) -> Report<'_> {
@@ -129,8 +142,10 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
+    let request = Some(Arc::new(Request { merged_only: true, ..Request::default() }));
     let run = |every_file_is_root| {
-        let plan = Plan { every_file_is_root, ..plan.clone() };
+        let fix = request.clone();
+        let plan = Plan { every_file_is_root, fix, ..plan.clone() };
         Run::new(plan, tree, levels, baselines, &progress)
     };
     let main = run(every(stdout));
@@ -175,6 +190,9 @@ fn timings(audit: &Audit, start: Instant) {
 
 fn explain(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
+        if rules::catalogue::known(id).is_some() {
+            bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
+        }
         bail!("`{id}` is no rule; `linkaudit explain` lists them");
     };
     out::stdout(|w| {

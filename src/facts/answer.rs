@@ -28,6 +28,8 @@ pub(super) enum Answer {
     Interpreter(elf::interpreter::Interpreter),
     Tables(Option<(Stat, Box<Read>)>),
     Relocations(elf::relocs::Relocations),
+    /// Somebody else answers.
+    Elsewhere,
 }
 
 /// What lies at one path.
@@ -101,6 +103,7 @@ fn passed(content: &Content, target: Option<Target>) -> bool {
     })
 }
 
+/// Answers a need; those for members are answered by [`super::members`].
 pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer {
     match need {
         Need::First { paths, target } => Answer::Places(first(tree, wants, corpus, paths, *target)),
@@ -118,7 +121,7 @@ pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need
         }
         Need::Tables(file) => match tree.open(&corpus.files[*file].path) {
             Ok(Opened::File(handle)) => {
-                let read = read(&handle, Wants { tables: true });
+                let read = read(&handle, Wants { tables: true, ..Wants::default() });
                 Answer::Tables(Some((handle.stat(), Box::new(read))))
             }
             Ok(_) | Err(_) => Answer::Tables(None),
@@ -126,6 +129,7 @@ pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need
         Need::Relocations(file) => {
             Answer::Relocations(read_relocations(tree, &corpus.files[*file]))
         }
+        Need::Members(_) => Answer::Elsewhere,
     }
 }
 

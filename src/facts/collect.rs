@@ -2,6 +2,7 @@
 //! formats, and the only place where the corpus grows; `audit` runs it.
 
 use super::answer::{Answer, Found, answer, as_path, read_definitions, second};
+use super::members::{self, Source};
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
 use crate::format::archive::{Definition, Names};
 use crate::format::second::Second;
@@ -42,7 +43,7 @@ pub fn read(handle: &Handle, wants: Wants) -> Read {
         let head = &head[..n];
         Ok(match sniff(head) {
             Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
-            Sniffed::Archive => Content::Archive(archive::read(handle)?),
+            Sniffed::Archive => Content::Archive(archive::read(handle, head)?),
             Sniffed::Other => Content::Other(elf::Ident::new(head)),
         })
     };
@@ -82,13 +83,15 @@ pub fn read_candidate(candidate: &Candidate, wants: Wants) -> Read {
 pub struct Collector<'t> {
     tree: &'t dyn Tree,
     wants: Wants,
+    /// Directories below which members of thin archives are opened.
+    allowed: Vec<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
 }
 
 impl<'t> Collector<'t> {
     /// A collector that reads from `tree`.
     pub fn new(tree: &'t dyn Tree, wants: Wants) -> Self {
-        Self { tree, wants, real_dirs: FastMap::default() }
+        Self { tree, wants, allowed: Vec::new(), real_dirs: FastMap::default() }
     }
 
     /// Takes the names a walk found, in order of their paths. `audited` says whether they were
@@ -111,6 +114,7 @@ impl<'t> Collector<'t> {
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
+        self.allow(given);
         let roots = self.roots(given);
         for Entry { is_link, given_link, path, stat, .. } in names {
             let key = (stat.dev, stat.ino);
@@ -142,6 +146,18 @@ impl<'t> Collector<'t> {
         }
     }
 
+    /// Lets members of thin archives be opened below what was given, and beside given files.
+    fn allow(&mut self, given: &[Given]) {
+        let real = |given: &Given| {
+            let path = self.tree.real_path(&given.path).ok()?;
+            match given.kind {
+                Ok(Kind::Directory) => Some(path),
+                _ => path.parent().map(Path::to_path_buf),
+            }
+        };
+        self.allowed.extend(given.iter().filter_map(real).collect::<Vec<_>>());
+    }
+
     /// Given directories with what they really are.
     fn roots(&self, given: &[Given]) -> Vec<(PathBuf, PathBuf)> {
         let dirs = given.iter().filter(|given| given.kind == Ok(Kind::Directory));
@@ -154,6 +170,8 @@ impl<'t> Collector<'t> {
     pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
         needs.sort_unstable();
         needs.dedup();
+        let (tree, index) = (self.tree, self.wants.index);
+        members::answer(Source { tree, allowed: &self.allowed, index }, corpus, &needs);
         let (tree, wants) = (self.tree, self.wants);
         let known = &*corpus;
         let answers: Vec<Answer> =

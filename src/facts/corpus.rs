@@ -1,12 +1,14 @@
 //! The facts of a run: files by id and by inode, what lies at each path that was asked for, and
 //! what was read of files on demand.
 
-use super::{FileFacts, Need};
+use super::{FileFacts, Need, SymbolNames};
+use crate::format::archive::Members;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
 use crate::id::{FastMap, FileId, IdVec};
 use crate::tree::{Errno, Special};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What lies at a path once links are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Corpus {
     pub(super) bytes: FastMap<Box<[u8]>, FileBytes>,
     pub(super) interpreters: FastMap<FileId, Interpreter>,
     pub(super) relocations: FastMap<FileId, Relocations>,
+    pub(super) members: FastMap<FileId, Arc<Members>>,
+    pub(super) symbol_names: Arc<SymbolNames>,
 }
 
 impl Corpus {
@@ -65,6 +69,16 @@ impl Corpus {
     /// The relocations of `file`.
     pub fn relocations(&self, file: FileId) -> Result<&Relocations, Need> {
         self.relocations.get(&file).ok_or(Need::Relocations(file))
+    }
+
+    /// The members of the archive `file`.
+    pub fn members(&self, file: FileId) -> Result<&Arc<Members>, Need> {
+        self.members.get(&file).ok_or(Need::Members(file))
+    }
+
+    /// The names of symbols of archives.
+    pub fn symbol_names(&self) -> &Arc<SymbolNames> {
+        &self.symbol_names
     }
 
     /// The file whose path, links resolved, is `path`, if it was read under any name.

@@ -6,12 +6,15 @@
 mod answer;
 pub mod collect;
 mod corpus;
+mod members;
 pub mod plugins;
 pub mod providers;
+mod symbol_names;
 mod view;
 
 pub use corpus::{Corpus, Place};
-pub use view::View;
+pub use symbol_names::SymbolNames;
+pub use view::{Edits, View};
 
 use crate::format::Defect;
 use crate::format::archive::Archive;
@@ -126,6 +129,8 @@ pub enum Need {
     Tables(FileId),
     /// The relocations of a file.
     Relocations(FileId),
+    /// The members of an archive, or the symbols of a relocatable object as its only member.
+    Members(FileId),
 }
 
 impl Content {

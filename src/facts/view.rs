@@ -2,32 +2,51 @@
 //! proof of a fix can run the same code on a changed model. It answers, or names the fact it misses.
 
 use super::{Corpus, FileFacts, Need, Place};
+use crate::format::archive::Members;
 use crate::format::elf::Object;
+use crate::format::elf::edit::Edited;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
-use crate::id::FileId;
+use crate::id::{FastMap, FileId};
 use crate::tree::Errno;
+use std::sync::Arc;
 
 /// What lies in the audited system, as far as it is known.
 #[derive(Clone, Copy)]
 pub struct View<'c> {
     corpus: &'c Corpus,
+    edits: Option<&'c Edits>,
 }
+
+/// Objects as they would be after a fix, by file.
+pub type Edits = FastMap<FileId, Edited>;
 
 impl<'c> View<'c> {
     /// The corpus as it is.
     pub fn new(corpus: &'c Corpus) -> Self {
-        Self { corpus }
+        Self { corpus, edits: None }
     }
 
-    /// The facts of a file.
+    /// The corpus with some objects changed.
+    pub fn edited(corpus: &'c Corpus, edits: &'c Edits) -> Self {
+        Self { corpus, edits: Some(edits).filter(|edits| !edits.is_empty()) }
+    }
+
+    fn edit(&self, file: FileId) -> Option<&'c Edited> {
+        self.edits?.get(&file)
+    }
+
+    /// The facts of a file, without what an edit changes: name, kind and header.
     pub fn file(&self, file: FileId) -> &'c FileFacts {
         &self.corpus.files[file]
     }
 
     /// The ELF object in a file, if it holds one.
     pub fn object(&self, file: FileId) -> Option<&'c Object> {
-        self.corpus.files[file].object()
+        match self.edit(file) {
+            Some(edited) => Some(&edited.object),
+            None => self.corpus.files[file].object(),
+        }
     }
 
     /// What lies at `path`.
@@ -52,6 +71,14 @@ impl<'c> View<'c> {
 
     /// The relocations of a file.
     pub fn relocations(&self, file: FileId) -> Result<&'c Relocations, Need> {
-        self.corpus.relocations(file)
+        match self.edit(file) {
+            Some(edited) => Ok(&edited.relocations),
+            None => self.corpus.relocations(file),
+        }
+    }
+
+    /// The members of an archive.
+    pub fn members(&self, file: FileId) -> Result<&'c Arc<Members>, Need> {
+        self.corpus.members(file)
     }
 }

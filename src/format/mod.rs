@@ -6,6 +6,7 @@
 
 pub mod archive;
 pub mod elf;
+pub mod script;
 pub mod second;
 
 use crate::tree::Handle;
@@ -43,6 +44,12 @@ pub enum Table {
     MemberHeader,
     /// The symbol index of an archive.
     ArchiveIndex,
+    /// The section headers of an object in an archive.
+    SectionHeaders,
+    /// The symbol table of an object in an archive.
+    MemberSymbols,
+    /// The names of symbols of an object in an archive.
+    MemberStrings,
 }
 
 impl Table {
@@ -64,6 +71,9 @@ impl Table {
             Self::Relocations => "relocations",
             Self::MemberHeader => "archive member header",
             Self::ArchiveIndex => "archive symbol index",
+            Self::SectionHeaders => "section headers",
+            Self::MemberSymbols => "symbol table",
+            Self::MemberStrings => "string table",
         }
     }
 }

@@ -18,6 +18,7 @@ mod problem;
 mod schema;
 mod shape;
 mod show;
+mod syntax;
 mod tree;
 mod unchecked;
 mod wheel;

@@ -4,6 +4,7 @@
 use super::{Report, Style, summary};
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
+use crate::fix::{Fix, Intent, Proof};
 use crate::judge::Judged;
 use crate::rules::Level;
 use crate::text::{show, show_path};
@@ -81,7 +82,9 @@ impl Page<'_> {
             self.messages(group)?;
         }
         self.tried(finding)?;
+        self.referrers(group)?;
         self.candidates(group)?;
+        self.fixes(group)?;
         self.explained(finding)?;
         self.chain(finding)?;
         writeln!(self.out)
@@ -97,7 +100,11 @@ impl Page<'_> {
         if hidden == 0 {
             return Ok(());
         }
-        let plural = if hidden == 1 { "" } else { "s" };
+        let plural = match (hidden, what) {
+            (1, _) => "",
+            (_, "fix") => "es",
+            _ => "s",
+        };
         let text = format!("    … and {hidden} more {what}{plural} (-v shows all)");
         writeln!(self.out, "{}", self.style.dim(&text))
     }
@@ -152,6 +159,25 @@ impl Page<'_> {
         self.more(tried.len() - shown.len(), "path")
     }
 
+    /// Members that refer to symbols of the group, each once, with the archive they came from.
+    fn referrers(&mut self, group: &[Judged]) -> io::Result<()> {
+        let name = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
+        let mut shown: Vec<String> = Vec::new();
+        for evidence in group.iter().flat_map(|j| j.finding.evidence_of(EvidenceKind::Reference)) {
+            let (Some(path), Some(member)) = (&evidence.path, &evidence.member) else { continue };
+            let from = evidence.archive.as_deref().map(|path| format!(", from {}", name(path)));
+            let text = format!("{}({}{})", name(path), show(member), from.unwrap_or_default());
+            if !shown.contains(&text) {
+                shown.push(text);
+            }
+        }
+        let most = if self.style.verbose { usize::MAX } else { MOST_TRIED };
+        for text in shown.iter().take(most) {
+            self.line("referred", &format!("by {text}"))?;
+        }
+        self.more(shown.len().saturating_sub(most), "member")
+    }
+
     /// Files at hand, each once, with how many of the group's symbols it defines.
     fn candidates(&mut self, group: &[Judged]) -> io::Result<()> {
         let mut files: Vec<(String, Vec<&[u8]>)> = Vec::new();
@@ -159,6 +185,9 @@ impl Page<'_> {
             let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
             if let Some(member) = &evidence.member {
                 file = format!("{file}({})", show(member));
+            }
+            if let Some(reason) = &evidence.reason {
+                file = format!("{file}, {reason},");
             }
             let symbol = evidence.symbol.as_deref().unwrap_or_default();
             match files.iter_mut().find(|(known, _)| *known == file) {
@@ -179,6 +208,32 @@ impl Page<'_> {
             self.line("at hand", &format!("{file}{what}"))?;
         }
         self.more(files.len().saturating_sub(most), "file")
+    }
+
+    /// What would make the group go away, each thing once.
+    fn fixes(&mut self, group: &[Judged]) -> io::Result<()> {
+        let mut fixes: Vec<&Fix> = group.iter().flat_map(|judged| &judged.finding.fix).collect();
+        fixes.sort();
+        fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+        let most = if self.style.verbose { usize::MAX } else { MOST };
+        for fix in fixes.iter().take(most) {
+            let entry = fix.entry.as_deref().map(show).unwrap_or_default();
+            let list = fix.list.as_deref().map(show_path).unwrap_or_default();
+            let place = match &fix.set {
+                Some(set) => format!("{} of {list}", show(set)),
+                None => list,
+            };
+            let what = match fix.intent {
+                Intent::AddToList => format!("add {entry} to {place}"),
+                Intent::LinkArchive => format!("link with {entry}"),
+            };
+            let sure = match &fix.proof {
+                Proof::Proven(_) => "(proven)".to_owned(),
+                Proof::Unknown(why) => format!("(not proven: {why})"),
+            };
+            self.line("fix:", &format!("{what} {sure}"))?;
+        }
+        self.more(fixes.len().saturating_sub(most), "fix")
     }
 
     fn explained(&mut self, finding: &Finding) -> io::Result<()> {
@@ -206,7 +261,9 @@ impl Page<'_> {
         if hops.len() > 1 {
             self.line("chain", &hops.join(" > "))?;
         }
-        let roots = finding.evidence_of(EvidenceKind::Root).count();
+        // A root that was found somehow is the host of one.
+        let roots = finding.evidence_of(EvidenceKind::Root).filter(|root| root.how.is_none());
+        let roots = roots.count();
         if roots > 1 {
             self.line("roots", &format!("{roots} roots are affected"))?;
         }

@@ -5,6 +5,7 @@ use super::{Report, Style, waived};
 use crate::blame::Assumed;
 use crate::facts::FileFacts;
 use crate::rules::Level;
+use crate::text::show_path;
 use crate::text::{shell, show};
 use std::io::{self, Write};
 
@@ -69,6 +70,9 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         let text = plural(open, "thing", "things");
         writeln!(out, "incomplete: {text} could not be read or decided")?;
     }
+    if style.verbose {
+        archives(report, out)?;
+    }
     // What fails the run is explained before what only leaves it incomplete.
     let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
     if let Some(first) = worst.or(findings.first()) {
@@ -94,9 +98,14 @@ fn assumed_of(
     if !style.verbose {
         let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
         let names: Vec<String> = hosts.iter().map(name).collect();
-        return writeln!(out, "{text}: {}", names.join(", "));
+        let line = format!("{text} {}", names.join(", "));
+        if line.chars().count() <= style.columns() {
+            return writeln!(out, "{line}");
+        }
+        writeln!(out, "{text}")?;
+        return folded(&names, style.columns(), out);
     }
-    writeln!(out, "{text}:")?;
+    writeln!(out, "{text}")?;
     for Assumed { host, references, files } in hosts {
         let references = plural(*references, "reference", "references");
         let files = plural(*files, "file", "files");
@@ -105,6 +114,36 @@ fn assumed_of(
     Ok(())
 }
 
+/// A list in as many lines as it takes.
+fn folded(names: &[String], columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = String::new();
+    for (number, name) in names.iter().enumerate() {
+        let comma = if number + 1 < names.len() { "," } else { "" };
+        if !line.is_empty() && line.chars().count() + name.chars().count() + 6 > columns {
+            writeln!(out, "   {line}")?;
+            line.clear();
+        }
+        line.extend([" ", name, comma]);
+    }
+    writeln!(out, "   {line}")
+}
+
 fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// One line of coverage for each archive.
+fn archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for line in report.audit.archive_lines() {
+        let path = show_path(&report.audit.corpus.files[line.file].path);
+        match line.counts {
+            Some((members, opaque, references)) => writeln!(
+                out,
+                "archive {path}: {members} members, {opaque} opaque, {references} names \
+                 that nothing here defines"
+            )?,
+            None => writeln!(out, "archive {path}: not read to its members")?,
+        }
+    }
+    Ok(())
 }

@@ -294,6 +294,12 @@ impl Links {
         base.iter().chain(&self.scope).copied()
     }
 
+    /// All needs, those of a host's modules first.
+    pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
+        let base = self.base.as_ref().map_or(&[][..], |base| &base.edges);
+        base.iter().chain(&self.edges)
+    }
+
     /// Needs of the module at `index`.
     pub fn needs(&self, index: u32) -> &[Edge] {
         match &self.base {

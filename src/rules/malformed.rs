@@ -2,6 +2,7 @@
 
 use super::{Context, INPUT, Rule};
 use crate::finding::Findings;
+use crate::text::show;
 
 pub(super) static RULE: Rule = Rule {
     id: "malformed",
@@ -49,6 +50,33 @@ fn check(context: &Context<'_>) -> Findings {
             let mut finding = context.about(RULE.id, file, message);
             finding.detail =
                 Some(format!("{name} at {:#x}: {}", defect.offset, defect.what).into());
+            out.push(finding);
+        }
+    }
+    out.extend(members(context));
+    out
+}
+
+/// Damaged members of archives, each with its name and the offset of its header.
+fn members(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (_, shelf) in context.audit.library.shelves() {
+        for damage in &shelf.members.damage {
+            let defect = &damage.defect;
+            let what = format!("{} at {:#x} {}", defect.table.name(), defect.offset, defect.what);
+            let member = damage.member.map(|offset| {
+                let mut list = shelf.members.list.iter();
+                let member = list.find(|member| member.offset == offset);
+                (offset, member.map(|member| shelf.members.name(member)).unwrap_or_default())
+            });
+            let message = match member {
+                Some((offset, b"")) => format!("the member at {offset:#x}: {what}"),
+                Some((offset, name)) => format!("member {} at {offset:#x}: {what}", show(name)),
+                None => what.clone(),
+            };
+            let mut finding = context.about(RULE.id, shelf.file, message);
+            finding.member = member.map(|(_, name)| name.to_vec()).filter(|name| !name.is_empty());
+            finding.detail = Some(what.into_bytes());
             out.push(finding);
         }
     }

@@ -7,6 +7,7 @@
 mod bad_library_file;
 pub mod catalogue;
 mod demand;
+mod deps_list_drift;
 pub(crate) mod expired_waiver;
 mod forbidden_library;
 mod forbidden_symbol;
@@ -17,8 +18,11 @@ mod readers_disagree;
 mod required_file;
 mod required_symbol;
 mod search_path_policy;
+mod stale_archive_index;
 pub(crate) mod stale_waiver;
 mod symbol_version_too_new;
+mod thin_member_missing;
+mod uncovered_symbol;
 mod undecided;
 mod undefined_symbol;
 mod unreadable;
@@ -29,6 +33,7 @@ pub use catalogue::{GROUPS, INPUT, LIBRARY, PACKAGE, POLICY, SYMBOL, WAIVERS};
 pub(crate) use words::{outcome, typeable};
 
 use crate::audit::Audit;
+use crate::audit::trace::{Traces, trace};
 use crate::facts::View;
 use crate::finding::Findings;
 use crate::id::RootId;
@@ -100,6 +105,8 @@ pub struct Context<'a> {
     pub plan: &'a Plan,
     /// What was tried for each missing library, in the order of `Blame::missing`.
     pub tried: &'a [Vec<Tried>],
+    /// Undefined symbols in the archives that their objects were linked from.
+    pub traces: Traces,
     /// Places of files, each found out once.
     located: Vec<OnceLock<Arc<Located>>>,
 }
@@ -118,6 +125,10 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &uncovered_symbol::RULE,
+    &deps_list_drift::RULE,
+    &thin_member_missing::RULE,
+    &stale_archive_index::RULE,
     &required_file::RULE,
     &forbidden_library::RULE,
     &forbidden_symbol::RULE,
@@ -151,7 +162,8 @@ pub const HEADINGS: [&str; 5] =
 pub fn check(audit: &mut Audit, plan: &Plan) -> Findings {
     let tried = tried(audit, plan);
     let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
-    let context = Context { audit, plan, tried: &tried, located };
+    let traces = trace(audit, plan);
+    let context = Context { audit, plan, tried: &tried, traces, located };
     let mut findings: Findings = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
     findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings

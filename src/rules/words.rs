@@ -5,12 +5,13 @@ use super::demand::{origin, policy_file};
 use crate::blame::{self, Site};
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
+use crate::fix::list::bare_name;
 use crate::format::elf::{Object, Target};
-use crate::id::{FileId, Id as _, RootId};
+use crate::id::{ArchiveId, FileId, Id as _, MemberId, RootId};
 use crate::package::Located;
 use crate::policy::Waiver;
 use crate::resolve::search::{Outcome, Tried};
-use crate::text::{shell, show};
+use crate::text::{shell, show, show_path};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -21,6 +22,9 @@ use std::sync::Arc;
 const MOST_HOPS: usize = 40;
 /// Candidates named for one finding; more would not help anybody.
 const MOST_CANDIDATES: usize = 5;
+
+/// How a program stands in the evidence about its plugins.
+const HOST: &str = "host";
 
 impl Context<'_> {
     /// Where a file belongs.
@@ -70,6 +74,12 @@ impl Context<'_> {
             .map(|root| Evidence::at(EvidenceKind::Root, self.shared_root(*root)))
             .collect();
         out.dedup();
+        let mut hosts: Vec<FileId> =
+            roots.iter().filter_map(|root| self.audit.closures.roots[*root].root.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.sort_by_key(|host| self.path(*host).as_os_str());
+        out.extend(hosts.into_iter().map(|host| self.host(host)));
         let Some(site) = site else { return out };
         let closure = &self.audit.closures.roots[site.root];
         let chain = blame::chain(&self.audit.closures, site);
@@ -84,13 +94,20 @@ impl Context<'_> {
             }
             let module = closure.module(module);
             let Some(file) = module.file else { continue };
+            let is_host = at == 0 && closure.host().is_some();
             out.push(Evidence {
                 name: Some(self.audit.text(module.name).to_vec()).filter(|name| !name.is_empty()),
-                how: Some(module.how.name()),
+                how: Some(if is_host { HOST } else { module.how.name() }),
                 ..Evidence::at(EvidenceKind::Chain, self.shared_path(file))
             });
         }
         out
+    }
+
+    /// A program that loads a plugin.
+    pub(super) fn host(&self, file: FileId) -> Evidence {
+        let path = self.shared_path(file);
+        Evidence { how: Some(HOST), ..Evidence::at(EvidenceKind::Root, path) }
     }
 
     /// The path of the first root.
@@ -108,6 +125,39 @@ impl Context<'_> {
         let Some(object) = self.view().object(not) else { return Vec::new() };
         let found = self.audit.providers.of(name, not, object.header.target());
         found.take(MOST_CANDIDATES).map(evidence).collect()
+    }
+
+    /// The members that refer to a symbol, in the archive that the object was linked from.
+    pub(super) fn traced(&self, file: FileId, symbol: &[u8]) -> Vec<Evidence> {
+        let Some(traced) = self.traces.get(&(file, symbol.to_vec())) else { return Vec::new() };
+        let library = &self.audit.library;
+        let path = |archive| Arc::clone(&library.shelf(archive).path);
+        let evidence = |(member, origin): &(MemberId, Option<ArchiveId>)| Evidence {
+            symbol: Some(symbol.to_vec()),
+            member: Some(library.member_name(*member).to_vec()),
+            archive: origin.map(path),
+            ..Evidence::at(EvidenceKind::Reference, path(traced.archive))
+        };
+        traced.members.iter().map(evidence).collect()
+    }
+
+    /// Says of candidates that they are not on the list that the object's archive is merged from.
+    pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
+        let Some(traced) = self.traces.get(&(file, symbol.to_vec())) else { return };
+        for merged in self.plan.lists.iter() {
+            let Ok(list) = &merged.list else { continue };
+            if !merged.archives(self.audit).contains(&traced.archive) {
+                continue;
+            }
+            let name = merged.path.file_name().map_or(&*merged.path, Path::new);
+            for candidate in candidates.iter_mut() {
+                let path = candidate.path.as_deref().and_then(Path::file_name);
+                let bare = path.and_then(|path| bare_name(path.as_bytes()));
+                if bare.is_some_and(|bare| !list.names().any(|listed| listed == bare)) {
+                    candidate.reason = Some(format!("not in {}", show_path(name)));
+                }
+            }
+        }
     }
 
     /// Files at hand that answer to a library's name by soname or file name, and that an object of

@@ -6,6 +6,7 @@
 //!
 //! [`Audit`]: crate::audit::Audit
 
+pub mod archive;
 pub mod tree;
 pub mod why;
 

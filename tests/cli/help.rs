@@ -95,7 +95,10 @@ fn every_command_of_the_help_works() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(commands, ["check", "tree", "why", "policy", "explain", "help"]);
+    assert_eq!(
+        commands,
+        ["check", "tree", "why", "archive", "fix", "policy", "demo", "explain", "help"]
+    );
     for command in commands {
         let page = run(&lab, &["help", command]);
         assert_eq!(page.status, 0, "{command}: {}", page.err);

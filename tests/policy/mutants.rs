@@ -46,7 +46,7 @@ fn mutant(random: &mut Random, texts: &[(String, String)]) -> String {
         let Some(line) = lines.get(at).cloned() else { continue };
         let inside = || {
             let places: Vec<usize> = line.char_indices().map(|(at, _)| at).collect();
-            places
+            if places.is_empty() { vec![0] } else { places }
         };
         match random.below(8) {
             0 => drop(lines.remove(at)),
@@ -166,8 +166,8 @@ fn patterns_of_any_kind_are_made_or_refused() {
 #[test]
 fn changed_policies_of_auditwheel_are_read_or_refused() {
     let texts = [("w.json".to_owned(), PLATFORMS.to_owned())];
-    let mut read = 0;
-    for seed in 0..MUTANTS {
+    let (mut read, all) = (0, 1000);
+    for seed in 0..all {
         let text = mutant(&mut Random::new(seed), &texts);
         let memory = Memory::default().with("w.json", &text);
         match memory.load(&["w.json#small_1_x86_64"]) {
@@ -178,6 +178,6 @@ fn changed_policies_of_auditwheel_are_read_or_refused() {
             Err(shown) => assert!(shown.contains("--> w.json#"), "seed {seed}:\n{shown}"),
         }
     }
-    println!("{MUTANTS} changed policies of auditwheel: {read} read, 0 panics");
+    println!("{all} changed policies of auditwheel: {read} read, 0 panics");
     assert!(read > 0);
 }

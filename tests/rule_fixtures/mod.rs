@@ -86,10 +86,16 @@ impl Fixture {
             ["object", out, source, ref flags @ ..] => {
                 lab.cc(out, &self.source(source), &["-c", "-fPIC"], flags);
             }
-            ["archive", out, ref members @ ..] => {
+            ["archive", ref words @ ..] => {
+                let (letters, out, members) = match *words {
+                    ["--thin", out, ref members @ ..] => ("rcT", out, members),
+                    ["--no-index", out, ref members @ ..] => ("rcS", out, members),
+                    [out, ref members @ ..] => ("rc", out, members),
+                    [] => panic!("{place}: no archive"),
+                };
                 let status = clean("ar")
                     .current_dir(lab.root())
-                    .arg("rc")
+                    .arg(letters)
                     .arg(out)
                     .args(members)
                     .status()

@@ -5,6 +5,7 @@
 //! `read` makes an [`Object`]; `facts::collect` calls it.
 
 mod dynamic;
+pub mod edit;
 mod got;
 pub mod hash;
 mod hash_table;
@@ -17,6 +18,7 @@ mod read;
 mod references;
 pub mod relocs;
 mod segments;
+pub mod symtab;
 pub mod tables;
 mod versions;
 

@@ -189,7 +189,8 @@ impl Reader<'_> {
 
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
         // Programs hold half of all table bytes and are hardly ever asked for a definition.
-        let keep = self.wants.tables || dynamic.soname.is_some() || object.interp.is_none();
+        let shared = dynamic.soname.is_some() || object.interp.is_none();
+        let keep = self.wants.tables || shared && !self.wants.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
         let (mut bytes, buffer_use) = if keep {
             (Vec::new(), Use::Kept)

@@ -37,7 +37,7 @@ pub struct Relocation(u32);
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 impl Relocation {
-    fn new(symbol: u32, class: LookupClass) -> Option<Self> {
+    pub(super) fn new(symbol: u32, class: LookupClass) -> Option<Self> {
         let class = match class {
             LookupClass::Plain => 0,
             LookupClass::Plt { slot: false } => 1,

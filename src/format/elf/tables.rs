@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::ops::Range;
 
 /// One buffer with all tables, and where each lies in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Tables {
     pub(super) bytes: Vec<u8>,
     pub(super) is_64: bool,

@@ -8,7 +8,7 @@ use crate::format::{Defect, Table, c_string};
 use object::{Endianness, elf};
 
 /// One file that versions are needed of: a `Verneed` record.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct NeedFile {
     /// vn_file
     pub file: Str,
@@ -17,7 +17,7 @@ pub struct NeedFile {
 }
 
 /// One needed version: a `Vernaux` record.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VersionNeed {
     /// vna_name
     pub name: Str,
@@ -32,7 +32,7 @@ pub struct VersionNeed {
 }
 
 /// One defined version: a `Verdef` record with its first name.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct VersionDef {
     /// vda_name of the first auxiliary record.
     pub name: Str,
@@ -45,7 +45,7 @@ pub struct VersionDef {
 }
 
 /// Versions of one object.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Versions {
     /// DT_VERNEED in file order.
     pub needs: Box<[NeedFile]>,

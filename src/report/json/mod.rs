@@ -5,8 +5,10 @@ mod bindings;
 mod files;
 
 use super::{Report, Style};
+use crate::audit::Line;
 use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
+use crate::fix::{Fix, Intent, Proof};
 use crate::judge::{Entry, Judged, Waived};
 use crate::text::Text;
 use bindings::Bindings;
@@ -47,7 +49,12 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     out.write_all(b"],")?;
     let stale = &report.verdict.stale;
     let tail = Tail {
-        archives: [],
+        archives: report
+            .audit
+            .archive_lines()
+            .iter()
+            .map(|line| ArchiveOut::new(report, line))
+            .collect(),
         stale: stale.iter().map(StaleLine::new).collect(),
         cross_check: report.audit.cross_check.as_ref().map(CrossCheck::new),
         bindings: report.plan.facts.then_some(Bindings { report }),
@@ -98,13 +105,33 @@ struct Head<'a> {
 /// What stands behind the files.
 #[derive(Serialize)]
 struct Tail<'a> {
-    archives: [(); 0],
+    archives: Vec<ArchiveOut<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stale: Vec<StaleLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cross_check: Option<CrossCheck<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     bindings: Option<Bindings<'a>>,
+}
+
+/// One line of coverage; the counts are null for an archive whose members nobody asked about.
+#[derive(Serialize)]
+struct ArchiveOut<'a> {
+    path: Text<'a>,
+    members: Option<usize>,
+    opaque: Option<usize>,
+    references: Option<usize>,
+}
+
+impl<'a> ArchiveOut<'a> {
+    fn new(report: &Report<'a>, line: &Line) -> Self {
+        Self {
+            path: Text::path(&report.audit.corpus.files[line.file].path),
+            members: line.counts.map(|(members, ..)| members),
+            opaque: line.counts.map(|(_, opaque, _)| opaque),
+            references: line.counts.map(|(.., references)| references),
+        }
+    }
 }
 
 /// What second readers read. It is no part of the totals, whose line sums up to the entries.
@@ -193,7 +220,7 @@ struct Finding<'a> {
     when: Option<When>,
     message: &'a str,
     evidence: Each<'a, Evidence, fn(&'a Evidence) -> EvidenceOut<'a>>,
-    fix: [(); 0],
+    fix: Each<'a, Fix, fn(&'a Fix) -> FixOut<'a>>,
     witness: Option<&'a str>,
     fingerprint: &'a str,
 }
@@ -224,7 +251,7 @@ impl<'a> Finding<'a> {
             when: finding.when,
             message: &finding.message,
             evidence: Each(&finding.evidence, EvidenceOut::new),
-            fix: [],
+            fix: Each(&finding.fix, FixOut::new),
             witness: finding.witness.as_deref(),
             fingerprint: &judged.fingerprint,
         }
@@ -275,6 +302,34 @@ impl<'a> StaleLine<'a> {
     fn new(entry: &'a Entry) -> Self {
         let Entry { line, fingerprint, rule, path, name, .. } = entry;
         Self { line: *line, fingerprint, rule, path: Text(path), name: Text(name) }
+    }
+}
+
+#[derive(Serialize)]
+struct FixOut<'a> {
+    intent: Intent,
+    list: Option<Text<'a>>,
+    set: Option<Text<'a>>,
+    entry: Option<Text<'a>>,
+    level: &'static str,
+    proven: bool,
+    unknown: Option<&'a str>,
+}
+
+impl<'a> FixOut<'a> {
+    fn new(fix: &'a Fix) -> Self {
+        Self {
+            intent: fix.intent,
+            list: path(fix.list.as_deref()),
+            set: text(fix.set.as_ref()),
+            entry: text(fix.entry.as_ref()),
+            level: fix.level(),
+            proven: fix.is_proven(),
+            unknown: match &fix.proof {
+                Proof::Proven(_) => None,
+                Proof::Unknown(what) => Some(what),
+            },
+        }
     }
 }
 

@@ -80,6 +80,9 @@ impl<'t> Page<'_, 't> {
         let closure = &self.audit.closures.roots[root];
         let file = closure.root.file;
         let mut heading = self.style.bold(&self.path(file));
+        if let Some(host) = closure.root.host {
+            heading += &self.style.dim(&format!("  opened by {}", self.path(host)));
+        }
         let faults = &self.audit.closures.bad_interps;
         let interp = self.audit.corpus.files[file].object().and_then(|object| object.interp());
         if let Some(interp) = interp {

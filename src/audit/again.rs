@@ -1,0 +1,82 @@
+//! Resolving and binding once more, on a model with some objects changed: what a fix would lead to.
+//! The same code runs on a [`View`](crate::facts::View) with edits; only the roots that load a
+//! changed object are looked at. `fix::prove` is the caller.
+
+use super::{Audit, binding, hosts, resolve, source};
+use crate::blame;
+use crate::facts::collect::Collector;
+use crate::facts::{Edits, Need, View};
+use crate::id::{FileId, RootId};
+use crate::plan::Plan;
+use crate::resolve::resolver::Resolver;
+use crate::resolve::roots::Start;
+use crate::tree::Tree;
+use std::collections::BTreeSet;
+
+/// An error of a load, by what it is about: the file, the kind, and names.
+pub type Fault = (FileId, &'static str, Vec<u8>, Option<Vec<u8>>);
+
+impl Audit {
+    /// What goes wrong, as of `blame`.
+    pub fn faults(blame: &blame::Blame) -> BTreeSet<Fault> {
+        let mut out: BTreeSet<Fault> = BTreeSet::new();
+        for missing in &blame.missing {
+            out.insert((missing.file, "missing", missing.name.clone(), None));
+            let explained = missing.explained.iter();
+            out.extend(explained.map(|(file, symbol, version)| {
+                (*file, "explained", symbol.clone(), version.clone())
+            }));
+        }
+        let undefined = blame.undefined.iter();
+        out.extend(undefined.map(|u| (u.file, "undefined", u.symbol.clone(), u.version.clone())));
+        let versions = blame.versions.iter();
+        out.extend(versions.map(|v| (v.file, "version", v.version.clone(), None)));
+        let stopped = blame.stopped.iter();
+        out.extend(stopped.map(|s| (s.file, "stopped", s.object.clone(), Some(s.text.into()))));
+        out
+    }
+
+    /// Reads what an edit of these files needs: their tables and relocations.
+    pub fn read_for_edits(&mut self, plan: &Plan, tree: &dyn Tree, files: &[FileId]) {
+        let needs = files.iter().flat_map(|file| {
+            let bare = self.corpus.files[*file].object().is_some_and(|o| o.tables.is_none());
+            let tables = bare.then_some(Need::Tables(*file));
+            let relocations = self.corpus.relocations(*file).err();
+            tables.into_iter().chain(relocations)
+        });
+        let needs: Vec<Need> = needs.collect();
+        Collector::new(tree, plan.wants()).answer(&mut self.corpus, needs);
+    }
+
+    /// What goes wrong under all roots that load an edited object, with the edits.
+    pub fn again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> BTreeSet<Fault> {
+        let roots = self.roots_with(edits).map(|root| {
+            let root = &self.closures.roots[root].root;
+            let path = self.resolver.strings.text(root.path).to_vec();
+            (root.host.is_none(), Start { file: root.file, path })
+        });
+        // What a program opens is a plugin again; anything else starts by itself.
+        let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
+        let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
+        let starts: (Vec<Start>, Vec<Start>) = (only(given), only(walked));
+        let plan = Plan { facts: false, ..plan.clone() };
+        let mut collector = Collector::new(tree, plan.wants());
+        let mut resolver = Resolver::default();
+        let corpus = &mut self.corpus;
+        let found = hosts(&plan, corpus, &mut collector, &self.prefixes);
+        let starts = (starts, found);
+        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
+        let bindings = binding::bind(&plan, corpus, edits, &mut collector, &resolver, &closures);
+        let view = View::edited(corpus, edits);
+        let found = (&resolver, &closures, &bindings[..]);
+        let source = source(&plan, &self.prefixes, view, found);
+        Self::faults(&blame::blame(source, &self.providers))
+    }
+
+    fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {
+        let loads = |closure: &crate::resolve::Closure| {
+            closure.found().any(|(_, file)| edits.contains_key(&file))
+        };
+        self.closures.roots.entries().filter(move |(_, c)| loads(c)).map(|(root, _)| root)
+    }
+}

@@ -1,0 +1,132 @@
+//! Which archives are read to their members, and the library of them. A plain audit of a large
+//! system reads none: it costs more than everything else together, and nobody asked.
+
+use crate::blame::Blame;
+use crate::cover::Library;
+use crate::facts::collect::Collector;
+use crate::facts::providers::Providers;
+use crate::facts::{Content, Corpus, FileFacts, Need};
+use crate::format::archive::{Definition, Names};
+use crate::format::elf::Role;
+use crate::id::{FastSet, FileId, Id as _};
+use crate::package::Prefixes;
+use crate::plan::Plan;
+use crate::policy::ArchivePolicy;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Audited archives of so many bytes in all are read without being asked for: that takes a few
+/// milliseconds.
+const MOST_UNASKED: u64 = 64 << 20;
+
+/// Reads the members of the archives that this run asks about.
+pub(super) fn read(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    found: (&Blame, &Providers, &Prefixes),
+) -> Library {
+    let wanted = wanted(plan, corpus, found);
+    shelve(corpus, collector, wanted)
+}
+
+/// Reads the members of all archives at hand, and of objects that were named, if the run is about
+/// archives.
+pub(super) fn read_all(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+) -> Option<Library> {
+    let is_wanted = |(file, facts): (FileId, &FileFacts)| {
+        let wanted = match &facts.content {
+            Content::Archive(_) => true,
+            Content::Elf(object) => object.role == Role::Relocatable && given(plan, facts),
+            Content::Other(_) => false,
+        };
+        wanted.then_some(file)
+    };
+    plan.members.then(|| {
+        let wanted = corpus.files.entries().filter_map(is_wanted).collect();
+        shelve(corpus, collector, wanted)
+    })
+}
+
+/// What members of archives define of `names`.
+pub(super) fn definitions(library: &Library, names: &Names) -> Vec<(FileId, Vec<Definition>)> {
+    let mut out: Vec<(FileId, Vec<Definition>)> =
+        library.shelves().map(|(_, shelf)| (shelf.file, Vec::new())).collect();
+    let mut texts: Vec<&[u8]> = names.texts().collect();
+    texts.sort_unstable();
+    for text in texts {
+        let Some(name) = library.find(text) else { continue };
+        for found in library.definitions(name) {
+            let definition = Definition {
+                symbol: text.into(),
+                member: library.member_name(found.member).into(),
+                target: library.member(found.member).target,
+            };
+            out[library.archive_of(found.member).index()].1.push(definition);
+        }
+    }
+    out
+}
+
+fn shelve(corpus: &mut Corpus, collector: &mut Collector<'_>, wanted: Vec<FileId>) -> Library {
+    collector.answer(corpus, wanted.iter().copied().map(Need::Members).collect());
+    let shelf = |file: FileId| {
+        let members = corpus.members(file).ok()?;
+        let is_archive = matches!(corpus.files[file].content, Content::Archive(_));
+        is_archive.then(|| (file, Arc::clone(&corpus.files[file].path), Arc::clone(members)))
+    };
+    Library::new(Arc::clone(corpus.symbol_names()), wanted.into_iter().filter_map(shelf).collect())
+}
+
+fn wanted(
+    plan: &Plan,
+    corpus: &Corpus,
+    (blame, providers, prefixes): (&Blame, &Providers, &Prefixes),
+) -> Vec<FileId> {
+    let archives = || {
+        let all = corpus.files.entries();
+        all.filter(|(_, facts)| matches!(facts.content, Content::Archive(_)))
+    };
+    let all = plan.facts;
+    let size: u64 = archives().filter(|(_, f)| f.audited).map(|(_, f)| f.stat.len).sum();
+    // A symbol that an archive at hand defines: who refers to it there is part of the answer.
+    let traced = blame.undefined.iter().any(|undefined| {
+        let object = corpus.files[undefined.file].object();
+        object.is_some_and(|object| {
+            let target = object.header.target();
+            let mut found = providers.of(&undefined.symbol, undefined.file, target);
+            found.any(|provider| provider.member.is_some() && corpus.files[provider.file].provider)
+        })
+    });
+    // An archive beside such an object is likely to be what it was linked from.
+    let broken: FastSet<&Path> = blame
+        .undefined
+        .iter()
+        .filter_map(|undefined| corpus.files[undefined.file].path.parent())
+        .collect();
+    let beside = |facts: &FileFacts| facts.path.parent().is_some_and(|dir| broken.contains(dir));
+    let is_wanted = |facts: &FileFacts| {
+        let thin = matches!(&facts.content, Content::Archive(archive) if archive.thin);
+        let policy =
+            || plan.policy.archives.iter().any(|entry| is_about(entry, &facts.path, prefixes));
+        let audited =
+            || thin || size <= MOST_UNASKED || traced || given(plan, facts) || beside(facts);
+        all || facts.provider && traced || facts.audited && audited() || policy()
+    };
+    archives().filter(|(_, facts)| is_wanted(facts)).map(|(file, _)| file).collect()
+}
+
+/// True if the file was named on the command line.
+fn given(plan: &Plan, facts: &FileFacts) -> bool {
+    plan.paths.contains(&facts.typed)
+}
+
+/// True if a policy's entry is about the file, by its path below its prefix or the whole.
+pub(crate) fn is_about(entry: &ArchivePolicy, path: &Path, prefixes: &Prefixes) -> bool {
+    let below = || entry.matches.matches(prefixes.locate(path).path.as_os_str().as_bytes());
+    entry.matches.matches(path.as_os_str().as_bytes()) || below()
+}

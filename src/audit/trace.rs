@@ -1,0 +1,68 @@
+//! Undefined symbols traced to the archives at hand: the members that refer to them, and where those
+//! came from. It runs when members were read; the rule about undefined symbols words it.
+
+use super::Audit;
+use super::archives::is_about;
+use crate::cover::Referrers;
+use crate::id::{ArchiveId, FastMap, FileId, MemberId};
+use crate::plan::Plan;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Members that are named for one symbol; more would not help anybody.
+const MOST: usize = 3;
+
+/// One symbol of one object, in the archive that the object was linked from.
+#[derive(Debug)]
+pub struct Traced {
+    /// The archive.
+    pub archive: ArchiveId,
+    /// The first members that refer to it, each with the archive it was merged from.
+    pub members: Vec<(MemberId, Option<ArchiveId>)>,
+}
+
+/// Traced symbols by object and name.
+pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
+
+/// Traces everything that is undefined.
+pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
+    let mut out = Traces::default();
+    let library = &audit.library;
+    if library.members() == 0 || audit.blame.undefined.is_empty() {
+        return out;
+    }
+    let mut files: BTreeMap<FileId, Vec<&[u8]>> = BTreeMap::new();
+    for undefined in &audit.blame.undefined {
+        files.entry(undefined.file).or_default().push(&undefined.symbol);
+    }
+    let referrers = Referrers::new(library, files.values().flatten().copied());
+    for (file, names) in files {
+        let path = &audit.corpus.files[file].path;
+        let archives = referrers.archives(names.iter().copied());
+        let rank = |(archive, count): (&ArchiveId, &usize)| {
+            let shelf = library.shelf(*archive);
+            let mut policy = plan.policy.archives.iter();
+            let named = policy.any(|entry| is_about(entry, &shelf.path, &audit.prefixes));
+            let beside = shelf.path.parent() == path.parent();
+            let audited = audit.corpus.files[shelf.file].audited;
+            let merged = referrers.is_merged(*archive, names.iter().copied());
+            (Reverse((named, beside, audited, merged, *count)), *archive)
+        };
+        let mut ranked: Vec<_> = archives.iter().map(rank).collect();
+        ranked.sort_unstable();
+        for name in names {
+            let of = |archive: ArchiveId| {
+                let all = referrers.of(name).iter();
+                all.copied().filter(move |member| library.archive_of(*member) == archive)
+            };
+            let archive = ranked.iter().map(|(_, archive)| *archive);
+            let Some(archive) = { archive }.find(|archive| of(*archive).next().is_some()) else {
+                continue;
+            };
+            let members =
+                of(archive).take(MOST).map(|member| (member, referrers.origin(member))).collect();
+            out.insert((file, name.to_vec()), Traced { archive, members });
+        }
+    }
+    out
+}

@@ -1,0 +1,99 @@
+//! The command `archive`: reads the archives, the places to look for more and what is linked, asks
+//! one question, and writes the answer; with `--order` also the tables that lld writes.
+
+use super::exit::Exit;
+use super::plan::{Prepared, prepare_with, sinks};
+use super::progress::Progress;
+use super::run::{Run, start_threads};
+use super::{ArchiveOptions, Shared, baseline, out, scripts};
+use crate::plan::Plan;
+use crate::text::show_path;
+use crate::views::archive::{Archive, Asked, OUTPUTS, lld};
+use anyhow::{Context as _, Result, bail};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// `linkaudit archive`
+pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit> {
+    let start = Instant::now();
+    baseline::refuse(shared, "archive")?;
+    if options.archives.is_empty() {
+        bail!(
+            "name an archive, as in `linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so`"
+        );
+    }
+    if options.root_object.is_empty() && options.root_symbol.is_empty() && !options.all_members {
+        bail!(
+            "say what is linked: --root-object FILE (a shared library, program or object), \
+             --root-symbol NAME, or --all-members to list what every member refers to"
+        );
+    }
+    let order = options.order.as_deref().unwrap_or_default();
+    let typed: Vec<PathBuf> =
+        options.archives.iter().chain(&options.root_object).cloned().collect();
+    let places: Vec<PathBuf> = order.iter().chain(&options.from).cloned().collect();
+    let prepared = prepare_with(shared, &typed, &places)?;
+    let sinks = sinks(shared, "archive", OUTPUTS)?;
+    prepared.say_what_is_assumed(shared);
+    let (asked, plan) = ask(options, &prepared)?;
+    start_threads(&plan);
+    let progress = Progress::new(prepared.progress);
+    let run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
+    let rendering = Instant::now();
+    let view = Archive::new(&run.audit, &asked).map_err(anyhow::Error::msg)?;
+    drop(progress);
+    for (output, file) in &sinks.files {
+        write(file, |w| (output.render)(&run.report(), &view, prepared.style.plain(), w))?;
+    }
+    let library = &run.audit.library;
+    if let Some(file) = &options.why_extract {
+        write(file, |w| lld::why_extract(&view, library, w))?;
+    }
+    if let Some(file) = &options.archive_stats {
+        write(file, |w| lld::archive_stats(&view, library, w))?;
+    }
+    out::stdout(|w| (sinks.stdout.render)(&run.report(), &view, prepared.style, w))
+        .context("the answer cannot be written")?;
+    let status = match (view.fails(), run.verdict.complete) {
+        (true, _) => Exit::Findings,
+        (false, false) => Exit::Incomplete,
+        (false, true) => Exit::Clean,
+    };
+    run.finish(shared, rendering, start);
+    Ok(status)
+}
+
+/// The question, and the plan of the audit that it is asked of; linker scripts are replaced by
+/// what they name.
+fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
+    let order = options.order.as_ref().map_or(0, Vec::len);
+    let (archives, objects) = prepared.plan.paths.split_at(options.archives.len());
+    let (order, places) = prepared.plan.lib_paths.split_at(order);
+    let archives = scripts::expand(&prepared.tree, archives, places)?;
+    let order = scripts::expand(&prepared.tree, order, places)?;
+    let plan = Plan {
+        paths: archives.iter().chain(objects).cloned().collect(),
+        lib_paths: order.iter().chain(places).cloned().collect(),
+        facts: false,
+        definitions: true,
+        members: true,
+        ..prepared.plan.clone()
+    };
+    let asked = Asked {
+        archives,
+        order: options.order.is_some().then_some(order),
+        objects: objects.to_vec(),
+        symbols: options.root_symbol.iter().map(|name| name.as_bytes().into()).collect(),
+        all_members: options.all_members,
+    };
+    Ok((asked, plan))
+}
+
+fn write(
+    file: &std::path::Path,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    out::file(file, render).with_context(|| format!("{} cannot be written", show_path(file)))
+}

@@ -1,0 +1,92 @@
+//! The command `demo`: writes the birth case in miniature, and runs on it the commands that it
+//! shows, as if they were typed.
+
+use super::exit::Exit;
+use super::{Cli, Shared, lists, out, run};
+use crate::demo::{File, LINKED, build, sources};
+use crate::text::{shell, show_path};
+use anyhow::{Context as _, Result, bail};
+use clap::Parser as _;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Where the demonstration is written unless something else is said.
+const DIR: &str = "linkaudit-demo";
+const LIST: &str = "librockcompiler_deps.cmake";
+const NEW: &str = "new_deps.cmake";
+
+/// `linkaudit demo`
+pub(super) fn demo(shared: &Shared, dir: Option<&Path>) -> Result<Exit> {
+    let dir = dir.unwrap_or(Path::new(DIR));
+    let shown = show_path(dir);
+    out::new_directory(dir).with_context(|| format!("{shown} cannot be made"))?;
+    write(dir, sources())?;
+    let old = lists::read(&dir.join(LIST)).map_err(anyhow::Error::msg)?;
+    write(dir, build(&old, "build/lib"))?;
+    say(&format!(
+        "{shown} has the archives of a compiler in miniature. librockCompiler.a was merged from those\n\
+         that {LIST} lists, and {LINKED} was linked from it, without complaint.\n"
+    ))?;
+    let library = dir.join("build/lib").join(LINKED);
+    let (lib, llvm) = (dir.join("build/lib"), dir.join("llvm/lib"));
+    typed(shared, &["check".as_ref(), &library])?;
+    let new = dir.join(NEW);
+    let mut output = OsString::from("cmake-deps=");
+    output.push(&new);
+    let fixed = typed(
+        shared,
+        &[
+            "fix".as_ref(),
+            &library,
+            "--lib-path".as_ref(),
+            &lib,
+            "--lib-path".as_ref(),
+            &llvm,
+            "--deps-list".as_ref(),
+            &dir.join(LIST),
+            "-o".as_ref(),
+            Path::new(&output),
+        ],
+    )?;
+    let list = lists::read(&new).map_err(anyhow::Error::msg)?;
+    write(dir, build(&list, "after/lib"))?;
+    say(&format!("Merged and linked again from {NEW}:\n"))?;
+    let after = typed(shared, &["check".as_ref(), &dir.join("after/lib").join(LINKED)])?;
+    Ok(if fixed == Exit::Clean { after } else { fixed })
+}
+
+fn write(dir: &Path, files: Vec<File>) -> Result<()> {
+    for (name, bytes) in files {
+        let path = dir.join(name);
+        if let Some(parent) = path.parent() {
+            out::directories(parent)
+                .with_context(|| format!("{} cannot be made", show_path(parent)))?;
+        }
+        out::file(&path, |w| w.write_all(&bytes))
+            .with_context(|| format!("{} cannot be written", show_path(&path)))?;
+    }
+    Ok(())
+}
+
+fn say(text: &str) -> Result<()> {
+    out::stdout(|w| writeln!(w, "{text}")).context("the story cannot be written")
+}
+
+/// Shows a command, and runs it.
+fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
+    let word = |word: &&Path| match show_path(word) {
+        option if option.starts_with('-') => option,
+        word => shell(&word),
+    };
+    let shown: Vec<String> = words.iter().map(word).collect();
+    say(&format!("$ linkaudit {}", shown.join(" ")))?;
+    let mut all: Vec<OsString> = vec!["linkaudit".into(), "--isolated".into()];
+    all.extend(words.iter().map(|word| word.as_os_str().to_owned()));
+    let Ok(mut cli) = Cli::try_parse_from(all) else { bail!("{shown:?} is no command") };
+    cli.shared.color = shared.color;
+    cli.shared.jobs = shared.jobs;
+    cli.shared.cpu.clone_from(&shared.cpu);
+    let exit = run::run(cli)?;
+    say("")?;
+    Ok(exit)
+}

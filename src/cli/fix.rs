@@ -1,0 +1,187 @@
+//! The command `fix`: an audit whose findings get fixes, and the files that say those to other tools.
+//! Where they are written is decided here; what they hold is `crate::fix`'s.
+
+use super::exit::{self, Exit};
+use super::plan::{prepare_with, sinks_of};
+use super::progress::Progress;
+use super::run::{Run, start_threads};
+use super::{FixOptions, Shared, baseline, lists, out};
+use crate::fix::emit::{EMITTERS, Emission, Emitter};
+use crate::fix::merge::{MergedFrom, Which};
+use crate::fix::propose::{Proposal, Request};
+use crate::fix::summary;
+use crate::plan::Plan;
+use crate::report::{OUTPUTS, Output};
+use crate::text::{show, show_path};
+use crate::tree::{DiskTree, Tree as _};
+use anyhow::{Context as _, Result, bail};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Where everything goes.
+struct Sinks {
+    /// What stdout gets: an emitter's file, or a report.
+    emitted: Option<&'static Emitter>,
+    report: &'static Output,
+    emitters: Vec<(&'static Emitter, PathBuf)>,
+    reports: Vec<(&'static Output, PathBuf)>,
+}
+
+/// `linkaudit fix`
+pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
+    let start = Instant::now();
+    baseline::refuse(shared, "fix")?;
+    let sinks = sinks(shared, options)?;
+    let all = || sinks.emitted.iter().chain(sinks.emitters.iter().map(|(emitter, _)| emitter));
+    let list = match &options.deps_list {
+        Some(file) => Some((file, lists::read(file).map_err(anyhow::Error::msg)?)),
+        None => None,
+    };
+    let places: Vec<PathBuf> = options.archive.iter().cloned().collect();
+    let prepared = prepare_with(shared, &options.paths, &places)?;
+    prepared.say_what_is_assumed(shared);
+    let archive = options.archive.as_ref().and_then(|_| prepared.plan.lib_paths.first().cloned());
+    // A list that is named counts alone.
+    let lists = match list {
+        None => Arc::clone(&prepared.plan.lists),
+        Some((path, list)) => {
+            let which = archive.clone().map_or(Which::Found, Which::File);
+            let from = prepared.plan.policy.archives.iter().flat_map(|entry| entry.from.clone());
+            let (path, list, from) = (path.clone(), Ok(list), from.collect());
+            Arc::new(vec![MergedFrom { which, path, list, from }])
+        }
+    };
+    if let Some(emitter) = all().find(|emitter| emitter.needs_list && lists.is_empty()) {
+        bail!("{} regenerates a list: name it with --deps-list FILE", emitter.name);
+    }
+    let must_find = options.deps_list.is_some() || all().any(|emitter| emitter.needs_archive);
+    let request = Request { archive, must_find, minimal: options.minimal, merged_only: false };
+    let plan = Plan {
+        facts: false,
+        members: true,
+        lists,
+        fix: Some(Arc::new(request)),
+        ..prepared.plan.clone()
+    };
+    outside_of_what_is_audited(&plan, &sinks)?;
+    start_threads(&plan);
+    let progress = Progress::new(prepared.progress);
+    let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
+    drop(progress);
+    run.require_elf(shared)?;
+    let rendering = Instant::now();
+    let proposal = run.proposal.take().unwrap_or_else(|| Ok(Proposal::default()));
+    let proposal = proposal.map_err(anyhow::Error::msg)?;
+    let whole = write(shared, &sinks, &run, &proposal, prepared.style)?;
+    let status = exit::of_fix(&run.verdict, shared.fail_on, whole);
+    run.finish(shared, rendering, start);
+    Ok(status)
+}
+
+/// Finds every mistake in what was typed about outputs.
+fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
+    let emitter = |name: &str| EMITTERS.iter().find(|emitter| emitter.name == name);
+    let is_emitter =
+        |pair: &&String| pair.split_once('=').is_some_and(|(n, _)| emitter(n).is_some());
+    let (ours, theirs): (Vec<String>, Vec<String>) =
+        shared.output.iter().cloned().partition(|pair| is_emitter(&pair));
+    let reports = sinks_of(&shared.format, &theirs, "fix", OUTPUTS)?;
+    let mut emitters = Vec::new();
+    for (name, file) in ours.iter().filter_map(|pair| pair.split_once('=')) {
+        emitters.extend(emitter(name).map(|emitter| (emitter, PathBuf::from(file))));
+    }
+    let mut emitted = None;
+    for name in &options.emit {
+        let names = || EMITTERS.iter().map(|emitter| emitter.name).collect::<Vec<_>>().join(", ");
+        let found = emitter(name)
+            .with_context(|| format!("there is no emitter `{name}`; there are {}", names()))?;
+        if emitters.iter().any(|(emitter, _)| emitter.name == found.name) {
+            continue;
+        }
+        if emitted.replace(found).is_some_and(|other| other.name != found.name) {
+            bail!(
+                "only one emitter can write to stdout; name a file for the others with -o NAME=FILE"
+            );
+        }
+    }
+    if let Some(emitter) = emitted.filter(|_| shared.format != "human") {
+        let (format, name) = (&shared.format, emitter.name);
+        bail!("--format {format} and --emit {name} both write to stdout; use -o {name}=FILE");
+    }
+    Ok(Sinks { emitted, report: reports.stdout, emitters, reports: reports.files })
+}
+
+/// Nothing that is audited is ever changed, and nothing is put beside it: a fix is written elsewhere.
+fn outside_of_what_is_audited(plan: &Plan, sinks: &Sinks) -> Result<()> {
+    let tree = DiskTree::new();
+    let audited: Vec<PathBuf> =
+        plan.all_paths().iter().filter_map(|path| tree.real_path(path).ok()).collect();
+    let read: Vec<PathBuf> =
+        plan.lib_paths.iter().filter_map(|path| tree.real_path(path).ok()).collect();
+    for (_, file) in &sinks.emitters {
+        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let dir = tree.real_path(dir.unwrap_or(Path::new("."))).ok();
+        let Some(real) = dir.zip(file.file_name()).map(|(dir, name)| dir.join(name)) else {
+            continue;
+        };
+        let shown = show_path(file);
+        if audited.iter().any(|path| real.starts_with(path)) {
+            bail!("{shown} lies in what is audited, which is never changed; name another place");
+        }
+        if read.iter().any(|path| real.starts_with(path)) {
+            bail!("{shown} lies in a place that is searched for archives; name another place");
+        }
+    }
+    Ok(())
+}
+
+/// Writes everything; false if a format could not carry a name.
+fn write(
+    shared: &Shared,
+    sinks: &Sinks,
+    run: &Run,
+    proposal: &Proposal,
+    style: crate::report::Style,
+) -> Result<bool> {
+    let emission = Emission { remedy: &proposal.remedy, findings: &run.verdict.findings };
+    let mut whole = true;
+    let mut render = |emitter: &Emitter| {
+        let emitted = (emitter.render)(&emission);
+        for refused in &emitted.refused {
+            whole = false;
+            let (name, reason) = (show(&refused.name), refused.reason);
+            // Without stderr the exit status must do.
+            let _ = writeln!(std::io::stderr(), "linkaudit: {}: {name} {reason}", emitter.name);
+        }
+        emitted.bytes
+    };
+    for (emitter, file) in &sinks.emitters {
+        let bytes = render(emitter);
+        out::file(file, |w| w.write_all(&bytes))
+            .with_context(|| format!("{} cannot be written", show_path(file)))?;
+    }
+    for (output, file) in &sinks.reports {
+        out::file(file, |w| (output.render)(&run.report(), style.plain(), w))
+            .with_context(|| format!("{} cannot be written", show_path(file)))?;
+    }
+    match sinks.emitted {
+        Some(emitter) => {
+            let bytes = render(emitter);
+            out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
+            if !shared.quiet {
+                let _ =
+                    summary::write(proposal, &run.verdict, style.verbose, &mut std::io::stderr());
+            }
+        }
+        None => out::stdout(|w| {
+            if sinks.report.name == "human" {
+                return summary::write(proposal, &run.verdict, style.verbose, w);
+            }
+            (sinks.report.render)(&run.report(), style, w)
+        })
+        .context("the report cannot be written")?,
+    }
+    Ok(whole)
+}

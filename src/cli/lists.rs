@@ -1,0 +1,53 @@
+//! Lists of archives that options and policies name, read before anything runs: `fix` cannot begin
+//! without the list it was given, a policy's list that cannot be read is a finding.
+
+use crate::fix::list::DepsList;
+use crate::fix::merge::{MergedFrom, Which};
+use crate::policy::{ArchivePolicy, Policy};
+use crate::text::show_path;
+use crate::tree::{DiskTree, Kind, Opened, Tree};
+use std::path::{Path, PathBuf};
+
+/// Files larger than this are no lists.
+const MOST: u64 = 16 << 20;
+
+/// Reads one list; the error is a sentence. Its sets are judged when it is known which of them matter.
+pub(super) fn read(file: &Path) -> Result<DepsList, String> {
+    let shown = show_path(file);
+    let handle = match DiskTree::new().open(file) {
+        Ok(Opened::File(handle)) => handle,
+        Ok(_) => return Err(format!("{shown} is no file")),
+        Err(errno) => return Err(format!("{shown}: {}", crate::tree::walk::describe(errno))),
+    };
+    if handle.stat().len > MOST {
+        return Err(format!("{shown} is too large for a list of archives"));
+    }
+    let len = usize::try_from(handle.stat().len).unwrap_or(0);
+    let text = handle.read_new(len, 0).map_err(|_| format!("{shown} cannot be read"))?;
+    DepsList::parse(text).map_err(|trouble| format!("{shown}:{}: {}", trouble.line, trouble.reason))
+}
+
+/// The lists of a policy's `[[archive]]` entries. What a built-in policy names need not be there.
+pub(super) fn of_policy(policy: &Policy) -> Vec<MergedFrom> {
+    let entry = |entry: &ArchivePolicy| {
+        let path = entry.deps_list.clone()?;
+        if is_built_in(entry) && DiskTree::new().kind(&path).is_err() {
+            return None;
+        }
+        let (which, from) = (Which::Policy(entry.matches.clone()), entry.from.clone());
+        Some(MergedFrom { which, list: read(&path), path, from })
+    };
+    policy.archives.iter().filter_map(entry).collect()
+}
+
+/// Directories in which a policy file says that archives lie, as far as they are there.
+pub(super) fn places(policy: &Policy) -> Vec<PathBuf> {
+    let entries = policy.archives.iter().filter(|entry| entry.deps_list.is_some());
+    let from = entries.filter(|entry| !is_built_in(entry)).flat_map(|entry| &entry.from);
+    let tree = DiskTree::new();
+    from.map(|(_, dir)| dir.clone()).filter(|dir| tree.kind(dir) == Ok(Kind::Directory)).collect()
+}
+
+fn is_built_in(entry: &ArchivePolicy) -> bool {
+    entry.origin.source.starts_with("built-in ")
+}

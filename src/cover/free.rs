@@ -1,0 +1,269 @@
+//! The answer that the order of archives does not change. Each name that somebody refers to has one
+//! provider: an object that asks, then the archives that are linked anyway, then the candidates; in
+//! each of these a strong definition before any other, then a member and an archive that are needed
+//! already, then the order of paths. Names with one provider are followed first, so that what is
+//! "needed already" does not depend on who asked when.
+
+use super::{By, Coverage, Definition, Needed, Question, Tie, Undefined, is_made};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Target;
+use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Answers a question.
+pub fn cover(question: &Question<'_>) -> Coverage {
+    let mut run = Run::new(question);
+    run.ask_roots();
+    loop {
+        while let Some((name, by)) = run.queue.pop_front() {
+            run.follow(name, by);
+        }
+        let Some((_, (name, by))) = run.open.pop_first() else { break };
+        run.choose(name, by);
+    }
+    run.finish()
+}
+
+/// Whether an archive takes part, and how early it is asked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    Linked,
+    Candidate,
+    Out,
+}
+
+struct Run<'q> {
+    question: &'q Question<'q>,
+    target: Option<Target>,
+    /// By archive.
+    tiers: Vec<Tier>,
+    used: Vec<bool>,
+    /// By member.
+    taken: Vec<bool>,
+    /// By name.
+    asked: Vec<bool>,
+    /// What relocatable roots define.
+    own: FastSet<&'q [u8]>,
+    /// What linked roots define.
+    exported: FastSet<&'q [u8]>,
+    queue: VecDeque<(NameId, By)>,
+    /// Names with several providers, by their text.
+    open: BTreeMap<&'q [u8], (NameId, By)>,
+    undefined: FastSet<&'q [u8]>,
+    out: Coverage,
+}
+
+impl<'q> Run<'q> {
+    fn new(question: &'q Question<'q>) -> Self {
+        let library = question.library;
+        let archives = library.shelves().count();
+        let mut tiers = vec![Tier::Out; archives];
+        for archive in question.candidates {
+            tiers[archive.index()] = Tier::Candidate;
+        }
+        for archive in question.archives {
+            tiers[archive.index()] = Tier::Linked;
+        }
+        let defined = |linked: bool| -> FastSet<&'q [u8]> {
+            let roots = question.roots.iter().filter(|root| root.linked == linked);
+            let symbols = roots.flat_map(|root| &root.symbols);
+            symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
+        };
+        Self {
+            question,
+            target: question.target(),
+            tiers,
+            used: vec![false; archives],
+            taken: vec![false; library.members()],
+            asked: vec![false; library.names()],
+            own: defined(false),
+            exported: defined(true),
+            queue: VecDeque::new(),
+            open: BTreeMap::new(),
+            undefined: FastSet::default(),
+            out: Coverage::default(),
+        }
+    }
+
+    fn ask_roots(&mut self) {
+        let question = self.question;
+        let all = question.archives.iter().filter(|_| question.all_members);
+        for member in all.flat_map(|archive| question.library.members_of(*archive)) {
+            self.enter(member);
+            self.out.needed.push(Needed { member, symbol: Box::default(), by: By::Asked });
+        }
+        for name in question.symbols {
+            self.ask(name, By::Asked);
+        }
+        for (at, root) in question.roots.iter().enumerate() {
+            for (name, kind) in &root.symbols {
+                if *kind == SymbolKind::Undefined {
+                    self.ask(name, By::Root(at));
+                }
+            }
+        }
+    }
+
+    /// A name that no member may know.
+    fn ask(&mut self, name: &'q [u8], by: By) {
+        match self.question.library.find(name) {
+            Some(id) => self.queue.push_back((id, by)),
+            None if self.is_met(name) || self.exported.contains(name) => {}
+            None => {
+                self.undefined.insert(name);
+            }
+        }
+    }
+
+    /// True if no archive is searched for `name`.
+    fn is_met(&self, name: &[u8]) -> bool {
+        self.own.contains(name) || is_made(name) || (self.question.provided)(name)
+    }
+
+    /// The best definitions of a name.
+    fn best(&self, name: NameId) -> Vec<Definition> {
+        let library = self.question.library;
+        let mut best: Option<(Tier, bool)> = None;
+        let mut out = Vec::new();
+        for definition in library.definitions(name) {
+            let tier = self.tiers[library.archive_of(definition.member).index()];
+            let rank = (tier, definition.kind != SymbolKind::Strong);
+            if tier == Tier::Out || best.is_some_and(|best| rank > best) {
+                continue;
+            }
+            let target = library.member(definition.member).target;
+            if !self.target.is_none_or(|t| target.is_none_or(|other| t.links_with(other))) {
+                continue;
+            }
+            if best.is_none_or(|best| rank < best) {
+                best = Some(rank);
+                out.clear();
+            }
+            out.push(definition);
+        }
+        out
+    }
+
+    fn follow(&mut self, name: NameId, by: By) {
+        if std::mem::replace(&mut self.asked[name.index()], true) {
+            return;
+        }
+        let text = self.question.library.text(name);
+        if self.is_met(text) {
+            return;
+        }
+        let best = self.best(name);
+        match best.as_slice() {
+            [] if self.exported.contains(text) => {}
+            [] => {
+                self.undefined.insert(text);
+            }
+            _ if best.iter().any(|found| self.taken[found.member.index()]) => {}
+            [only] => self.take(only.member, name, by),
+            _ => {
+                self.open.insert(text, (name, by));
+            }
+        }
+    }
+
+    /// Nothing but choices is left: the first by name is made.
+    fn choose(&mut self, name: NameId, by: By) {
+        let library = self.question.library;
+        let best = self.best(name);
+        if best.iter().any(|found| self.taken[found.member.index()]) {
+            return;
+        }
+        let rank = |found: &Definition| {
+            let archive = library.archive_of(found.member);
+            let path = library.shelf(archive).path.as_os_str();
+            (!self.used[archive.index()], path, library.member(found.member).offset)
+        };
+        let Some(chosen) = best.iter().min_by_key(|found| rank(found)) else { return };
+        let taken = library.archive_of(chosen.member);
+        let mut others: Vec<ArchiveId> =
+            best.iter().map(|found| library.archive_of(found.member)).collect();
+        others.retain(|archive| *archive != taken);
+        others.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
+        others.dedup();
+        if !others.is_empty() {
+            self.out.ties.push(Tie { symbol: library.text(name).into(), taken, others });
+        }
+        self.take(chosen.member, name, by);
+    }
+
+    fn take(&mut self, member: MemberId, name: NameId, by: By) {
+        let symbol = self.question.library.text(name).into();
+        self.out.needed.push(Needed { member, symbol, by });
+        self.enter(member);
+    }
+
+    /// Follows what a member refers to.
+    fn enter(&mut self, member: MemberId) {
+        let library = self.question.library;
+        self.taken[member.index()] = true;
+        self.used[library.archive_of(member).index()] = true;
+        if library.member(member).is_opaque() {
+            self.out.opaque.push(member);
+        }
+        for (name, symbol) in library.symbols(member) {
+            if symbol.kind == SymbolKind::Undefined && !self.asked[name.index()] {
+                self.queue.push_back((name, By::Member(member)));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Coverage {
+        self.out.needed.sort_unstable_by_key(|needed| needed.member);
+        self.out.opaque.sort_unstable();
+        self.out.ties.sort_unstable_by(|a, b| a.symbol.cmp(&b.symbol));
+        let needed = self.out.needed.iter().map(|needed| needed.member);
+        self.out.undefined = referrers(self.question, needed, &self.undefined);
+        self.out
+    }
+}
+
+/// Who refers to each of `undefined`, among roots and needed members; sorted by name.
+pub(super) fn referrers(
+    question: &Question<'_>,
+    needed: impl Iterator<Item = MemberId>,
+    undefined: &FastSet<&[u8]>,
+) -> Vec<Undefined> {
+    let mut by: BTreeMap<&[u8], Vec<By>> = BTreeMap::new();
+    let mut names: Vec<&&[u8]> = undefined.iter().collect();
+    names.sort_unstable();
+    for name in names {
+        by.insert(name, Vec::new());
+    }
+    let asked = question.symbols.iter().map(|name| (&**name, By::Asked));
+    let of_root = |(at, root): (usize, &'_ super::Root)| -> Vec<(Box<[u8]>, By)> {
+        let strong = root.symbols.iter().filter(|(_, kind)| *kind == SymbolKind::Undefined);
+        strong.map(|(name, _)| (name.clone(), By::Root(at))).collect()
+    };
+    for (name, who) in asked {
+        if let Some(list) = by.get_mut(name) {
+            list.push(who);
+        }
+    }
+    for (name, who) in question.roots.iter().enumerate().flat_map(of_root) {
+        if let Some(list) = by.get_mut(&*name) {
+            list.push(who);
+        }
+    }
+    if !by.is_empty() {
+        for member in needed {
+            for (name, symbol) in question.library.symbols(member) {
+                if symbol.kind == SymbolKind::Undefined
+                    && let Some(list) = by.get_mut(question.library.text(name))
+                {
+                    list.push(By::Member(member));
+                }
+            }
+        }
+    }
+    by.into_iter()
+        .map(|(symbol, mut by)| {
+            by.dedup();
+            Undefined { symbol: symbol.into(), by }
+        })
+        .collect()
+}

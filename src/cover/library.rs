@@ -1,0 +1,156 @@
+//! All archives that a question may be about, with one table of the names that their members
+//! define or refer to. It chooses nothing.
+
+use crate::facts::SymbolNames;
+use crate::format::archive::{Member, Members, Symbol, SymbolKind};
+use crate::id::{ArchiveId, FileId, Id as _, IdVec, MemberId, NameId};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The end of a chain of definitions.
+const NONE: u32 = u32::MAX;
+
+/// One archive.
+pub struct Shelf {
+    /// The file, by its id in the corpus.
+    pub file: FileId,
+    /// Its path.
+    pub path: Arc<Path>,
+    /// Its members.
+    pub members: Arc<Members>,
+    first: u32,
+}
+
+/// A definition of a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// The member that has it.
+    pub member: MemberId,
+    /// What kind of definition it is.
+    pub kind: SymbolKind,
+    /// It is a function.
+    pub function: bool,
+    next: u32,
+}
+
+/// Archives and the names in them.
+#[derive(Default)]
+pub struct Library {
+    shelves: IdVec<ArchiveId, Shelf>,
+    /// The archive of each member.
+    owners: IdVec<MemberId, ArchiveId>,
+    names: Arc<SymbolNames>,
+    /// The last definition of each name, and from there to the one before.
+    heads: IdVec<NameId, u32>,
+    definitions: Vec<Definition>,
+}
+
+impl Library {
+    /// Puts archives into one library, in the given order. Their names are `names`.
+    pub fn new(names: Arc<SymbolNames>, archives: Vec<(FileId, Arc<Path>, Arc<Members>)>) -> Self {
+        let heads = (0..names.len()).map(|_| NONE).collect();
+        let mut out = Self { names, heads, ..Self::default() };
+        for (file, path, members) in archives {
+            out.add(file, path, members);
+        }
+        out
+    }
+
+    fn add(&mut self, file: FileId, path: Arc<Path>, members: Arc<Members>) {
+        let archive = ArchiveId::from_index(self.shelves.len());
+        let first = u32::try_from(self.owners.len()).unwrap_or(NONE);
+        for member in &members.list {
+            let id = self.owners.push(archive);
+            for symbol in members.symbols(member) {
+                if symbol.kind.is_definition() {
+                    let head = &mut self.heads[name_of(symbol)];
+                    let next = *head;
+                    *head = u32::try_from(self.definitions.len()).unwrap_or(NONE);
+                    let (kind, function) = (symbol.kind, symbol.function);
+                    self.definitions.push(Definition { member: id, kind, function, next });
+                }
+            }
+        }
+        self.shelves.push(Shelf { file, path, members, first });
+    }
+
+    /// The id of a name, if an archive has it.
+    pub fn find(&self, name: &[u8]) -> Option<NameId> {
+        self.names.find(name)
+    }
+
+    /// The text of a name.
+    pub fn text(&self, name: NameId) -> &[u8] {
+        self.names.text(name)
+    }
+
+    /// How many names there are.
+    pub fn names(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Definitions of a name, the last first.
+    pub fn definitions(&self, name: NameId) -> impl Iterator<Item = Definition> {
+        let mut at = self.heads[name];
+        std::iter::from_fn(move || {
+            let definition = *self.definitions.get(at as usize)?;
+            at = definition.next;
+            Some(definition)
+        })
+    }
+
+    /// An archive.
+    pub fn shelf(&self, archive: ArchiveId) -> &Shelf {
+        &self.shelves[archive]
+    }
+
+    /// All archives in their order.
+    pub fn shelves(&self) -> impl Iterator<Item = (ArchiveId, &Shelf)> {
+        self.shelves.entries()
+    }
+
+    /// The archive that was read from `file`.
+    pub fn archive(&self, file: FileId) -> Option<ArchiveId> {
+        self.shelves.entries().find(|(_, shelf)| shelf.file == file).map(|(id, _)| id)
+    }
+
+    /// How many members there are in all archives.
+    pub fn members(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// The members of an archive, in the order of its headers.
+    pub fn members_of(&self, archive: ArchiveId) -> impl Iterator<Item = MemberId> + use<> {
+        let shelf = &self.shelves[archive];
+        let first = shelf.first as usize;
+        (first..first + shelf.members.list.len()).map(MemberId::from_index)
+    }
+
+    /// The archive of a member.
+    pub fn archive_of(&self, member: MemberId) -> ArchiveId {
+        self.owners[member]
+    }
+
+    /// What is known of a member.
+    pub fn member(&self, member: MemberId) -> &Member {
+        let shelf = self.shelf(self.owners[member]);
+        &shelf.members.list[member.index() - shelf.first as usize]
+    }
+
+    /// A member's name.
+    pub fn member_name(&self, member: MemberId) -> &[u8] {
+        self.shelf(self.owners[member]).members.name(self.member(member))
+    }
+
+    /// The symbols of a member with the ids of their names.
+    pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
+        let shelf = self.shelf(self.owners[member]);
+        let symbols = shelf.members.symbols(self.member(member)).iter();
+        symbols.map(|symbol| (name_of(symbol), symbol))
+    }
+}
+
+/// The name of a symbol of an archive in the corpus.
+fn name_of(symbol: &Symbol) -> NameId {
+    NameId::from_index(symbol.name as usize)
+}

@@ -1,0 +1,141 @@
+//! Coverage of static archives: which members of which archives something that is linked needs, for
+//! which symbol and for whom, and what stays undefined. No link is made and no file opened: the
+//! members come from the corpus ([`crate::facts::Need::Members`]).
+//!
+//! [`cover`] answers without regard to the order of archives, [`in_order`] by lld's rule. A
+//! [`Question`] names archives of a [`Library`]; it may be asked of any set of them, so that a fix is
+//! proven by asking again. `audit`, the view `archive` and fixes are the callers.
+
+mod free;
+mod library;
+mod made;
+mod order;
+mod origin;
+mod trace;
+
+pub use free::cover;
+pub use library::{Definition, Library, Shelf};
+pub use made::is_made;
+pub use order::in_order;
+pub use origin::origin;
+pub use trace::Referrers;
+
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Target;
+use crate::id::{ArchiveId, MemberId};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Something that was linked, or will be, and asks for definitions.
+#[derive(Clone, Debug)]
+pub struct Root {
+    /// The file.
+    pub path: Arc<Path>,
+    /// A shared library or program: what is undefined in it asks, and its definitions answer last.
+    /// A relocatable object's answer first.
+    pub linked: bool,
+    /// What it is built for.
+    pub target: Option<Target>,
+    /// Its global symbols.
+    pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
+}
+
+/// What is asked.
+pub struct Question<'a> {
+    /// The archives that are known.
+    pub library: &'a Library,
+    /// Who asks.
+    pub roots: &'a [Root],
+    /// Names that are asked for by themselves.
+    pub symbols: &'a [Box<[u8]>],
+    /// Every member of the archives that are linked anyway is taken.
+    pub all_members: bool,
+    /// The archives that are linked anyway, in order.
+    pub archives: &'a [ArchiveId],
+    /// The archives that may be added, in order.
+    pub candidates: &'a [ArchiveId],
+    /// True for what the roots' own libraries define.
+    pub provided: &'a dyn Fn(&[u8]) -> bool,
+}
+
+impl Question<'_> {
+    /// What members must be built for: what the first root that says so is, else what the first
+    /// object of an archive is.
+    pub fn target(&self) -> Option<Target> {
+        let archives = || self.archives.iter().chain(self.candidates);
+        self.roots.iter().find_map(|root| root.target).or_else(|| {
+            archives().find_map(|archive| {
+                self.library.shelf(*archive).members.list.iter().find_map(|member| member.target)
+            })
+        })
+    }
+}
+
+/// Who refers to a symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum By {
+    /// It was asked for by name.
+    Asked,
+    /// A root, by its place in [`Question::roots`].
+    Root(usize),
+    /// A member that is needed itself.
+    Member(MemberId),
+}
+
+/// A member that is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// The member.
+    pub member: MemberId,
+    /// The symbol for which it was taken; empty where every member is.
+    pub symbol: Box<[u8]>,
+    /// Who referred to the symbol first.
+    pub by: By,
+}
+
+/// A symbol that no archive defines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undefined {
+    /// The symbol.
+    pub symbol: Box<[u8]>,
+    /// Everybody that refers to it: roots, then members in their order.
+    pub by: Vec<By>,
+}
+
+/// A symbol that several archives define alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tie {
+    /// The symbol.
+    pub symbol: Box<[u8]>,
+    /// The archive it was taken from.
+    pub taken: ArchiveId,
+    /// The others, in the order of their names.
+    pub others: Vec<ArchiveId>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Members that are needed: in the order of archives and offsets, or where the order of
+    /// archives counts in the order in which they are taken.
+    pub needed: Vec<Needed>,
+    /// What stays undefined, by name.
+    pub undefined: Vec<Undefined>,
+    /// Choices that only the order of names made, by symbol.
+    pub ties: Vec<Tie>,
+    /// Needed members of which it is not known what they refer to.
+    pub opaque: Vec<MemberId>,
+}
+
+impl Coverage {
+    /// The archives of needed members, each with how many of its members are needed, in the order
+    /// of the library.
+    pub fn archives(&self, library: &Library) -> Vec<(ArchiveId, usize)> {
+        let mut out: std::collections::BTreeMap<ArchiveId, usize> =
+            std::collections::BTreeMap::new();
+        for needed in &self.needed {
+            *out.entry(library.archive_of(needed.member)).or_default() += 1;
+        }
+        out.into_iter().collect()
+    }
+}

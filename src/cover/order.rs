@@ -1,0 +1,212 @@
+//! The answer by lld's rule, for which the order of archives counts. The symbol table goes through
+//! the states of `lld/ELF/Symbols.cpp` (`resolve`): the members of every archive stand ready from
+//! the moment the archive is met, and the first definition of a name takes its member as soon as
+//! somebody refers to the name strongly, before or after. What a member refers to is followed at
+//! once, before the rest of the archive is looked at.
+
+use super::free::referrers;
+use super::{By, Coverage, Needed, Question, is_made};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Target;
+use crate::id::{FastMap, FastSet, Id as _, MemberId};
+
+/// Answers a question: the archives that are linked anyway come first, then the candidates.
+/// `Coverage::needed` is in the order in which lld reports it: a member stands behind those that it
+/// led to.
+pub fn in_order(question: &Question<'_>) -> Coverage {
+    let mut run = Run {
+        question,
+        target: question.target(),
+        table: FastMap::default(),
+        taken: vec![false; question.library.members()],
+        out: Coverage::default(),
+    };
+    run.roots();
+    for archive in question.archives.iter().chain(question.candidates) {
+        for member in question.library.members_of(*archive) {
+            run.ready(member);
+        }
+    }
+    run.finish()
+}
+
+/// What the symbol table says of a name.
+#[derive(Clone, Copy)]
+enum State {
+    /// Somebody refers to it. `weak` while that is not strongly; `firm` once an object did.
+    Undefined { weak: bool, firm: bool, by: By },
+    /// A member that was not taken defines it.
+    Lazy { member: MemberId },
+    /// A tentative definition. Since lld 17 no member is taken to replace it
+    /// (`--no-fortran-common`).
+    Common,
+    /// Defined.
+    Defined { weak: bool },
+}
+
+/// A member that is being followed.
+struct Frame<'q> {
+    references: Vec<(&'q [u8], bool)>,
+    at: usize,
+    member: MemberId,
+    /// Why it was taken; it is reported when everything it leads to is.
+    reason: (By, &'q [u8]),
+}
+
+struct Run<'q> {
+    question: &'q Question<'q>,
+    target: Option<Target>,
+    table: FastMap<&'q [u8], State>,
+    taken: Vec<bool>,
+    out: Coverage,
+}
+
+impl<'q> Run<'q> {
+    /// The roots stand before all archives, so that nothing is taken yet.
+    fn roots(&mut self) {
+        let question = self.question;
+        for name in question.symbols {
+            self.refer(name, false, true, By::Asked);
+        }
+        for (at, root) in question.roots.iter().enumerate() {
+            let defined = |kind: &SymbolKind| kind.is_definition();
+            let (definitions, references): (Vec<_>, Vec<_>) =
+                root.symbols.iter().partition(|(_, kind)| defined(kind));
+            if root.linked {
+                // A shared library's references are read before its definitions, and neither
+                // displaces what is there.
+                for (name, kind) in references {
+                    let weak = *kind == SymbolKind::WeakUndefined;
+                    self.table.entry(name).or_insert(State::Undefined {
+                        weak,
+                        firm: false,
+                        by: By::Root(at),
+                    });
+                }
+                for (name, _) in definitions {
+                    let state = self.table.entry(name).or_insert(State::Defined { weak: false });
+                    if let State::Undefined { .. } = state {
+                        *state = State::Defined { weak: false };
+                    }
+                }
+                continue;
+            }
+            for (name, kind) in definitions {
+                self.define(name, *kind);
+            }
+            for (name, kind) in references {
+                self.refer(name, *kind == SymbolKind::WeakUndefined, true, By::Root(at));
+            }
+        }
+    }
+
+    /// A definition of an object that is linked (`Symbol::resolve` of `Defined` and `CommonSymbol`).
+    fn define(&mut self, name: &'q [u8], kind: SymbolKind) {
+        let weak = matches!(kind, SymbolKind::Weak | SymbolKind::Unique);
+        let common = kind == SymbolKind::Common;
+        let new = if common { State::Common } else { State::Defined { weak } };
+        let state = self.table.entry(name).or_insert(new);
+        let replaced = match *state {
+            State::Undefined { .. } | State::Lazy { .. } => true,
+            State::Common => !common && kind != SymbolKind::Weak,
+            State::Defined { weak: known } => known && (common || !weak),
+        };
+        if replaced {
+            *state = new;
+        }
+    }
+
+    /// A reference of an object; answers the member that it takes.
+    fn refer(&mut self, name: &'q [u8], weak: bool, object: bool, by: By) -> Option<MemberId> {
+        let state = self.table.entry(name).or_insert(State::Undefined { weak, firm: object, by });
+        match state {
+            State::Lazy { member } if !weak => return Some(*member),
+            State::Undefined { weak: known, firm, .. } if object => {
+                if !weak || !*firm {
+                    *known = weak;
+                }
+                *firm = true;
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The definitions of a member of an archive that is met: the first that somebody waits for
+    /// takes it (`ObjFile::parseLazy`).
+    fn ready(&mut self, member: MemberId) {
+        let library = self.question.library;
+        let target = library.member(member).target;
+        let fits = self.target.is_none_or(|t| target.is_none_or(|other| t.links_with(other)));
+        if !fits || library.member(member).kind == crate::format::archive::MemberKind::SlimLto {
+            return;
+        }
+        for (name, symbol) in library.symbols(member) {
+            if !symbol.kind.is_definition() {
+                continue;
+            }
+            let name = library.text(name);
+            let state = self.table.entry(name).or_insert(State::Lazy { member });
+            match *state {
+                State::Undefined { weak: true, .. } => *state = State::Lazy { member },
+                State::Undefined { weak: false, by, .. } => {
+                    self.take(member, by, name);
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Links a member and all that it leads to, depth first.
+    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+        let mut stack = vec![self.enter(member, (by, symbol))];
+        while let Some(frame) = stack.last_mut() {
+            let Some((name, weak)) = frame.references.get(frame.at).copied() else {
+                let (by, symbol) = frame.reason;
+                self.out.needed.push(Needed { member: frame.member, symbol: symbol.into(), by });
+                stack.pop();
+                continue;
+            };
+            frame.at += 1;
+            let by = By::Member(frame.member);
+            if let Some(next) = self.refer(name, weak, true, by)
+                && !self.taken[next.index()]
+            {
+                let frame = self.enter(next, (by, name));
+                stack.push(frame);
+            }
+        }
+    }
+
+    /// Defines what a member defines, before anything that it refers to is followed.
+    fn enter(&mut self, member: MemberId, reason: (By, &'q [u8])) -> Frame<'q> {
+        let library = self.question.library;
+        self.taken[member.index()] = true;
+        if library.member(member).is_opaque() {
+            self.out.opaque.push(member);
+        }
+        let mut references = Vec::new();
+        for (name, symbol) in library.symbols(member) {
+            let name = library.text(name);
+            match symbol.kind {
+                SymbolKind::Undefined => references.push((name, false)),
+                SymbolKind::WeakUndefined => references.push((name, true)),
+                kind => self.define(name, kind),
+            }
+        }
+        Frame { references, at: 0, member, reason }
+    }
+
+    fn finish(mut self) -> Coverage {
+        let is_open = |(name, state): (&&'q [u8], &State)| {
+            let open = matches!(state, State::Undefined { weak: false, .. });
+            (open && !is_made(name) && !(self.question.provided)(name)).then_some(*name)
+        };
+        let undefined: FastSet<&[u8]> = self.table.iter().filter_map(is_open).collect();
+        let needed = self.out.needed.iter().map(|needed| needed.member);
+        self.out.undefined = referrers(self.question, needed, &undefined);
+        self.out.opaque.sort_unstable();
+        self.out
+    }
+}

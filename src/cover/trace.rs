@@ -1,0 +1,80 @@
+//! Who refers to given names in archives at hand, and which archive an object was linked from: the one
+//! that a policy names, that lies beside the object or among what is audited, or that is merged from
+//! others and refers to most. `audit::archives` asks; the rule about undefined symbols words it.
+
+use super::{Library, origin};
+use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
+use std::collections::BTreeMap;
+
+/// Members that refer to names, in the order of the library.
+pub struct Referrers<'l> {
+    library: &'l Library,
+    members: FastMap<NameId, Vec<MemberId>>,
+}
+
+impl<'l> Referrers<'l> {
+    /// Looks through all members for strong references to `names`.
+    pub fn new<'n>(library: &'l Library, names: impl Iterator<Item = &'n [u8]>) -> Self {
+        let mut members: FastMap<NameId, Vec<MemberId>> =
+            names.filter_map(|name| Some((library.find(name)?, Vec::new()))).collect();
+        let mut wanted = vec![false; library.names()];
+        members.keys().for_each(|name| wanted[name.index()] = true);
+        if !members.is_empty() {
+            let all = library.shelves().flat_map(|(archive, _)| library.members_of(archive));
+            for member in all {
+                for (name, symbol) in library.symbols(member) {
+                    let strong = symbol.kind == crate::format::archive::SymbolKind::Undefined;
+                    if strong && wanted[name.index()] {
+                        members.entry(name).or_default().push(member);
+                    }
+                }
+            }
+        }
+        Self { library, members }
+    }
+
+    /// Who refers to `name`.
+    pub fn of(&self, name: &[u8]) -> &[MemberId] {
+        let found = self.library.find(name).and_then(|name| self.members.get(&name));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    /// Archives that refer to any of `names`, each with how many of them it refers to.
+    pub fn archives<'n>(
+        &self,
+        names: impl Iterator<Item = &'n [u8]>,
+    ) -> BTreeMap<ArchiveId, usize> {
+        let mut out = BTreeMap::new();
+        for name in names {
+            let mut archives: Vec<ArchiveId> =
+                self.of(name).iter().map(|member| self.library.archive_of(*member)).collect();
+            archives.dedup();
+            for archive in archives {
+                *out.entry(archive).or_default() += 1;
+            }
+        }
+        out
+    }
+
+    /// Where a member came from, if its archive is merged: a member of a smaller archive.
+    pub fn origin(&self, member: MemberId) -> Option<ArchiveId> {
+        let size = |archive: ArchiveId| self.library.shelf(archive).members.list.len();
+        let own = size(self.library.archive_of(member));
+        let smaller: Vec<ArchiveId> =
+            self.library.shelves().map(|(id, _)| id).filter(|other| size(*other) < own).collect();
+        origin(self.library, member, &smaller).map(|found| self.library.archive_of(found))
+    }
+
+    /// True if the archive's members that refer to `names` came from other archives.
+    pub fn is_merged<'n>(
+        &self,
+        archive: ArchiveId,
+        mut names: impl Iterator<Item = &'n [u8]>,
+    ) -> bool {
+        names.any(|name| {
+            let mut members = self.of(name).iter();
+            let here = members.find(|member| self.library.archive_of(**member) == archive);
+            here.is_some_and(|member| self.origin(*member).is_some())
+        })
+    }
+}

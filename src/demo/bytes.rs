@@ -1,0 +1,63 @@
+//! Little-endian numbers one after the other, and string tables: what the writers of this folder
+//! share.
+
+/// A file that is being written.
+#[derive(Default)]
+pub(super) struct Bytes(pub(super) Vec<u8>);
+
+impl Bytes {
+    pub(super) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    pub(super) fn put(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    pub(super) fn halfs(&mut self, values: &[u16]) {
+        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+    }
+
+    pub(super) fn words(&mut self, values: &[u32]) {
+        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+    }
+
+    pub(super) fn longs(&mut self, values: &[u64]) {
+        values.iter().for_each(|value| self.put(&value.to_le_bytes()));
+    }
+
+    pub(super) fn align(&mut self, to: usize) {
+        self.0.resize(self.0.len().next_multiple_of(to), 0);
+    }
+
+    /// `Elf64_Sym` of a function: global, default visibility.
+    pub(super) fn symbol(&mut self, name: u32, section: u16, value: u64, size: u64) {
+        let kind = if section == 0 { 0 } else { 2 };
+        self.words(&[name]);
+        self.put(&[1 << 4 | kind, 0]);
+        self.halfs(&[section]);
+        self.longs(&[value, size]);
+    }
+}
+
+/// A string table.
+pub(super) struct Strings(pub(super) Vec<u8>);
+
+impl Strings {
+    pub(super) fn new() -> Self {
+        Self(vec![0])
+    }
+
+    /// Where the text stands.
+    pub(super) fn add(&mut self, text: &str) -> u32 {
+        let at = u32::try_from(self.0.len()).unwrap_or(0);
+        self.0.extend_from_slice(text.as_bytes());
+        self.0.push(0);
+        at
+    }
+}
+
+/// A number as `u32`: everything here is small.
+pub(super) fn small(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,72 @@
+//! The birth case in miniature: a merged archive whose list leaves four archives out, and the library
+//! that was linked from it. Everything is made here, byte by byte, out of the table in `parts`; no
+//! compiler and no linker is needed. `tests/demo.rs` holds it against the real ones.
+//!
+//! It makes files as bytes; `cli::demo` writes them and runs the commands on them.
+
+mod archive;
+mod bytes;
+mod library;
+mod object;
+mod parts;
+
+use crate::fix::list::DepsList;
+use parts::{ARCHIVES, Archive, LIBRARY, Object};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The merged archive and the library, by their names below a directory of libraries.
+pub const MERGED: &str = "librockCompiler.a";
+/// The library.
+pub const LINKED: &str = "libMIOpen.so";
+
+/// One file: its path below the directory of the demonstration, and what it holds.
+pub type File = (String, Vec<u8>);
+
+/// The archives, and the list that leaves some of them out.
+pub fn sources() -> Vec<File> {
+    let mut out: Vec<File> = ARCHIVES
+        .iter()
+        .map(|archive| (format!("{}/lib{}.a", archive.dir, archive.name), archive.bytes()))
+        .collect();
+    out.push((parts::LIST.to_owned(), parts::list().into_bytes()));
+    out
+}
+
+/// What a build makes of a list: the merged archive, and the library linked from it, in `dir`. The
+/// library is linked as linkers link shared ones: a name that nothing defines stays undefined.
+pub fn build(list: &DepsList, dir: &str) -> Vec<File> {
+    let names: BTreeSet<&[u8]> = list.names().collect();
+    let listed = ARCHIVES.iter().filter(|archive| names.contains(archive.name.as_bytes()));
+    let merged: Vec<&Object> = listed.flat_map(|archive: &Archive| archive.objects).collect();
+    let members: Vec<(&str, Vec<u8>, &[&str])> =
+        merged.iter().map(|object| (object.name, object.bytes(), object.defines)).collect();
+    vec![
+        (format!("{dir}/{MERGED}"), archive::write(&members)),
+        (format!("{dir}/{LINKED}"), link(&merged)),
+    ]
+}
+
+/// Takes the members that the library needs, and writes it.
+fn link(members: &[&Object]) -> Vec<u8> {
+    let definer: BTreeMap<&str, &Object> = members
+        .iter()
+        .rev()
+        .flat_map(|object| object.defines.iter().map(|name| (*name, *object)))
+        .collect();
+    let (mut defined, mut undefined): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
+    let mut todo: Vec<&Object> = vec![&LIBRARY];
+    while let Some(object) = todo.pop() {
+        if !object.defines.iter().any(|name| defined.insert(name)) {
+            continue;
+        }
+        for name in object.refers {
+            match definer.get(name) {
+                Some(next) => todo.push(next),
+                None => {
+                    undefined.insert(name);
+                }
+            }
+        }
+    }
+    library::write(LINKED, &defined, &undefined)
+}

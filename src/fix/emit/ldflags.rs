@@ -1,0 +1,34 @@
+//! `ldflags`: words for the link of what lacks the archives, to be pasted into a shell or a response
+//! file. Both take a backslash for the next character and keep a line end between single quotes
+//! (POSIX shell, section 2.2; libiberty's `buildargv`; LLVM's `TokenizeGNUCommandLine`).
+
+use super::{Emission, Emitted};
+use std::os::unix::ffi::OsStrExt as _;
+
+pub(super) fn render(emission: &Emission<'_>) -> Emitted {
+    let mut out = Emitted::default();
+    let remedy = emission.remedy;
+    if remedy.add.is_empty() {
+        return out;
+    }
+    // Members of the archives may refer to each other both ways, which one pass does not follow.
+    out.bytes.extend(b"-Wl,--start-group");
+    for archive in remedy.merged.iter().chain(&remedy.add) {
+        out.bytes.push(b' ');
+        quote(archive.as_os_str().as_bytes(), &mut out.bytes);
+    }
+    out.bytes.extend(b" -Wl,--end-group\n");
+    out
+}
+
+fn quote(word: &[u8], out: &mut Vec<u8>) {
+    for b in word {
+        match b {
+            b'\n' => out.extend(b"'\n'"),
+            b if b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(b) || !b.is_ascii() => {
+                out.push(*b);
+            }
+            b => out.extend([b'\\', *b]),
+        }
+    }
+}

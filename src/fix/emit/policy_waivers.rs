@@ -1,0 +1,86 @@
+//! `policy-waivers`: a `[[waive]]` for every finding, to be pasted into a policy file. The reasons
+//! are empty, which no policy accepts: somebody has to say why.
+
+use super::{Emission, Emitted};
+use crate::finding::Finding;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+
+pub(super) fn render(emission: &Emission<'_>) -> Emitted {
+    let mut out = Emitted::default();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut text = String::new();
+    for judged in emission.findings {
+        // What could not be read is not waived by saying so.
+        if judged.rule.group.is_input {
+            continue;
+        }
+        match waiver(&judged.finding) {
+            Ok(waiver) => {
+                if seen.insert(waiver.clone()) {
+                    if !text.is_empty() {
+                        text.push('\n');
+                    }
+                    text.push_str(&waiver);
+                }
+            }
+            Err(name) => out.refuse(&name, "is not UTF-8, as TOML must be"),
+        }
+    }
+    out.bytes = text.into_bytes();
+    out
+}
+
+/// The waiver of one finding; the name that cannot be written, if there is one.
+fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
+    let mut out = format!("[[waive]]\nrule = \"{}\"\n", finding.rule);
+    let selectors = [
+        ("path", Some(finding.file.path.as_os_str().as_bytes())),
+        ("symbol", finding.symbol.as_deref()),
+        ("version", finding.version.as_deref()),
+        ("library", finding.library.as_deref()),
+        ("member", finding.member.as_deref()),
+        ("detail", finding.detail.as_deref()),
+    ];
+    for (key, value) in selectors {
+        let Some(value) = value else { continue };
+        let text = std::str::from_utf8(value).map_err(|_| value.to_vec())?;
+        let is_name = !matches!(key, "path" | "detail");
+        let _ = writeln!(out, "{key} = \"{}\"", string(&pattern(text, is_name)));
+    }
+    out.push_str("reason = \"\"\n");
+    Ok(out)
+}
+
+/// A pattern that matches `text` alone. Patterns over names hold no white space, which stands for a
+/// mistake there; any one character has to do for it.
+fn pattern(text: &str, is_name: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_name && c.is_whitespace() {
+            out.push('?');
+            continue;
+        }
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// The inside of a basic string of TOML. Whatever could act on a terminal is escaped too.
+fn string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            ' '..='~' => out.push(c),
+            c => {
+                let _ = write!(out, "\\U{:08x}", u32::from(c));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,134 @@
+//! Which archive is merged from others, and from which. Names of members say little: a member is
+//! known by the strong symbols it defines, of which there is one definition elsewhere, if any.
+
+use super::list::{DepsList, Set, bare_name};
+use crate::audit::Audit;
+use crate::cover::{Library, origin};
+use crate::format::archive::SymbolKind;
+use crate::id::{ArchiveId, FastSet, Id as _, MemberId};
+use crate::policy::Pattern;
+use crate::text::show_path;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Which archive is merged from a list.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// The one in this file.
+    File(PathBuf),
+    /// Those that a policy's pattern matches.
+    Policy(Pattern),
+    /// The only one that can be meant.
+    Found,
+}
+
+/// An archive that is merged from others, and the list of those.
+#[derive(Clone, Debug)]
+pub struct MergedFrom {
+    /// The archive.
+    pub which: Which,
+    /// The list's file as it was named.
+    pub path: PathBuf,
+    /// The list, or the sentence why it cannot be read.
+    pub list: Result<DepsList, String>,
+    /// Which set takes the archives of which directory.
+    pub from: Vec<(String, PathBuf)>,
+}
+
+impl MergedFrom {
+    /// The archives that are merged from this list, among those whose members were read.
+    pub fn archives(&self, audit: &Audit) -> Vec<ArchiveId> {
+        let library = &audit.library;
+        match &self.which {
+            Which::File(path) => {
+                let file = audit.corpus.file_at(path);
+                file.and_then(|file| library.archive(file)).into_iter().collect()
+            }
+            Which::Policy(pattern) => {
+                let is = |path: &Path| {
+                    let below = audit.prefixes.locate(path).path;
+                    [path, &below].iter().any(|path| pattern.matches(path.as_os_str().as_bytes()))
+                };
+                library.shelves().filter(|(_, s)| is(&s.path)).map(|(archive, _)| archive).collect()
+            }
+            Which::Found => {
+                let names: Option<BTreeSet<&[u8]>> =
+                    self.list.as_ref().ok().map(|list| list.names().collect());
+                names.map_or_else(Vec::new, |names| merged(library, Some(&names)))
+            }
+        }
+    }
+
+    /// The list less the sets that are no lists of archives; the error names a place in one that is
+    /// and cannot be read.
+    pub fn listed(&self, library: &Library) -> Result<DepsList, String> {
+        let mut list = self.list.clone()?;
+        let at_hand: BTreeSet<&[u8]> =
+            library.shelves().filter_map(|(archive, _)| listed_name(library, archive)).collect();
+        let matters = |set: &Set| {
+            self.from.iter().any(|(name, _)| name.as_bytes() == set.name)
+                || set.entries.iter().any(|entry| at_hand.contains(&*entry.name))
+        };
+        let any = list.sets().iter().any(matters);
+        for set in list.sets() {
+            if let Some(trouble) = set.trouble.as_ref().filter(|_| matters(set)) {
+                let (path, line, reason) = (show_path(&self.path), trouble.line, &trouble.reason);
+                return Err(format!("{path}:{line}: {reason}"));
+            }
+        }
+        list.retain(|set| {
+            set.trouble.is_none() && (matters(set) || !any || set.entries.is_empty())
+        });
+        if list.sets().is_empty() {
+            return Err(format!("{} holds no set of archive names", show_path(&self.path)));
+        }
+        Ok(list)
+    }
+}
+
+/// The bare name under which an archive would be listed.
+pub fn listed_name(library: &Library, archive: ArchiveId) -> Option<&[u8]> {
+    bare_name(library.shelf(archive).path.file_name()?.as_bytes())
+}
+
+/// Archives that hold members of others. With a list they are those that are not on it and hold
+/// members of archives that are; without one, those that hold members of several others.
+pub fn merged(library: &Library, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveId> {
+    let on_list = |archive: ArchiveId| {
+        let name = listed_name(library, archive);
+        list.is_some_and(|list| name.is_some_and(|name| list.contains(name)))
+    };
+    let listed: Vec<bool> =
+        library.shelves().map(|(archive, _)| list.is_none() || on_list(archive)).collect();
+    let enough = if list.is_some() { 1 } else { 2 };
+    let others = library.shelves().map(|(archive, _)| archive);
+    others
+        .filter(|archive| list.is_none() || !listed[archive.index()])
+        .filter(|archive| holds(library, *archive, &listed, enough))
+        .collect()
+}
+
+/// True if the archive holds members of so many of those that count.
+fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) -> bool {
+    let mut found: FastSet<ArchiveId> = FastSet::default();
+    for member in library.members_of(archive) {
+        let Some(other) = shared_with(library, member, counts) else { continue };
+        if !found.contains(&other) && origin(library, member, &[other]).is_some() {
+            found.insert(other);
+            if found.len() == enough {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Another archive that defines the first strong symbol of a member, among those that count.
+fn shared_with(library: &Library, member: MemberId, counts: &[bool]) -> Option<ArchiveId> {
+    let home = library.archive_of(member);
+    let mut symbols = library.symbols(member);
+    let (name, _) = symbols.find(|(_, symbol)| symbol.kind == SymbolKind::Strong)?;
+    let owners = library.definitions(name).map(|found| library.archive_of(found.member));
+    owners.filter(|owner| *owner != home).find(|owner| counts[owner.index()])
+}

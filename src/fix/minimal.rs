@@ -1,0 +1,88 @@
+//! Which names of a list nothing needs: what the libraries took from the merged archive is known by
+//! the symbols that lie in them, what those members refer to is needed, and so is what a fix adds.
+//! A name whose archive is not at hand stays listed.
+
+use super::merge::listed_name;
+use super::solve::Solution;
+use crate::audit::Audit;
+use crate::cover::{Question, cover, origin};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::symtab::each_defined;
+use crate::id::{ArchiveId, FastSet, FileId, MemberId};
+use crate::text::show_path;
+use crate::tree::{Opened, Tree};
+use std::collections::BTreeSet;
+
+/// The listed names that nothing needs.
+pub(super) fn needless(
+    audit: &Audit,
+    tree: &dyn Tree,
+    fat: ArchiveId,
+    names: &BTreeSet<&[u8]>,
+    solutions: &[Solution],
+) -> Result<BTreeSet<Vec<u8>>, String> {
+    let library = &audit.library;
+    let taken = taken(audit, tree, fat)?;
+    let files: Vec<FileId> = linked_files(audit).collect();
+    let libraries = audit.libraries_of(&files);
+    let coverage = cover(&Question {
+        library,
+        roots: &[],
+        symbols: &taken,
+        all_members: false,
+        archives: &[fat],
+        candidates: &[],
+        provided: &|name| libraries.define(name),
+    });
+    let later = solutions.iter().flat_map(|solution| &solution.coverage.needed);
+    let needed: FastSet<MemberId> =
+        coverage.needed.iter().chain(later).map(|needed| needed.member).collect();
+    let is_listed = |archive: &ArchiveId| {
+        *archive != fat && listed_name(library, *archive).is_some_and(|n| names.contains(n))
+    };
+    let listed: Vec<ArchiveId> =
+        library.shelves().map(|(archive, _)| archive).filter(is_listed).collect();
+    let mut kept: BTreeSet<ArchiveId> = BTreeSet::new();
+    let members = library.members_of(fat).filter(|member| needed.contains(member));
+    kept.extend(members.filter_map(|m| origin(library, m, &listed)).map(|m| library.archive_of(m)));
+    kept.extend(solutions.iter().flat_map(Solution::archives));
+    let gone = listed.into_iter().filter(|archive| !kept.contains(archive));
+    let names = gone.filter_map(|archive| listed_name(library, archive));
+    Ok(names.map(<[u8]>::to_vec).collect())
+}
+
+fn linked_files(audit: &Audit) -> impl Iterator<Item = FileId> {
+    let linked = audit.corpus.files.entries().filter(|(_, facts)| {
+        facts.audited && facts.object().is_some_and(crate::format::elf::Object::is_dynamic)
+    });
+    linked.map(|(file, _)| file)
+}
+
+/// Strong symbols of the merged archive that lie in what is audited.
+fn taken(audit: &Audit, tree: &dyn Tree, fat: ArchiveId) -> Result<Vec<Box<[u8]>>, String> {
+    let library = &audit.library;
+    let mut out: BTreeSet<&[u8]> = BTreeSet::new();
+    for file in linked_files(audit) {
+        let path = &audit.corpus.files[file].path;
+        let whole = match tree.open(path) {
+            Ok(Opened::File(handle)) => each_defined(&handle, |name| {
+                let Some(id) = library.find(name) else { return };
+                let inside = library.definitions(id).any(|found| {
+                    found.kind == SymbolKind::Strong && library.archive_of(found.member) == fat
+                });
+                if inside {
+                    out.insert(library.text(id));
+                }
+            }),
+            _ => Ok(false),
+        };
+        if !whole.unwrap_or(false) {
+            return Err(format!(
+                "--minimal: {} has no symbol table (.symtab) that can be read, \
+                 so it is not known what it took from the merged archive",
+                show_path(path)
+            ));
+        }
+    }
+    Ok(out.into_iter().map(Into::into).collect())
+}

@@ -1,0 +1,278 @@
+//! Fixes for the findings of a run: what is undefined in libraries is looked for in the archives at
+//! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
+
+use super::emit::{ListChange, Remedy};
+use super::list::Change;
+use super::merge::MergedFrom;
+use super::minimal::needless;
+use super::place::{Listed, Place, candidates, find_merged, none_at_hand, place};
+use super::prove::{Shown, prove};
+use super::referrers::Referrers;
+use super::solve::{Part, Solution, solve};
+use super::{Fix, Intent, Proof, known};
+use crate::audit::Audit;
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::id::{ArchiveId, FileId};
+use crate::plan::Plan;
+use crate::text::{show, show_path};
+use crate::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What fixes are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The merged archive, if it is named.
+    pub archive: Option<PathBuf>,
+    /// Names that nothing needs leave the list.
+    pub minimal: bool,
+    /// Nothing is said where there is no merged archive: any archive may happen to define a name.
+    pub merged_only: bool,
+    /// A merged archive must be found.
+    pub must_find: bool,
+}
+
+/// The remedy, and what of it is worth saying besides the findings.
+#[derive(Debug, Default)]
+pub struct Proposal {
+    /// For emitters.
+    pub remedy: Remedy,
+    /// Needed members of the archives that are added.
+    pub members: usize,
+    /// What was looked for, by library and symbol.
+    pub wanted: Vec<Wanted>,
+}
+
+/// An undefined symbol that archives were asked for.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The library.
+    pub library: Arc<Path>,
+    /// The symbol.
+    pub symbol: Vec<u8>,
+    /// The archive that defines it; nothing if no candidate does.
+    pub provider: Option<Arc<Path>>,
+    /// Members of the merged archive that refer to it, in words, and where they came from.
+    pub by: Vec<String>,
+}
+
+/// Attaches fixes to findings. The error is a sentence about what was asked for.
+pub fn propose(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    request: &Request,
+    findings: &mut Findings,
+) -> Result<Proposal, String> {
+    if audit.library.shelves().next().is_none() {
+        known::attach(plan, findings);
+        return if request.must_find { Err(none_at_hand(plan)) } else { Ok(Proposal::default()) };
+    }
+    let (fat, listed) = find_merged(audit, plan, request)?;
+    if fat.is_none() && request.merged_only {
+        known::attach(plan, findings);
+        return Ok(Proposal::default());
+    }
+    let linked: Vec<ArchiveId> = fat.into_iter().collect();
+    let candidates = candidates(audit, fat);
+    let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
+    let mut solutions: Vec<Solution> =
+        files.iter().filter_map(|file| solve(audit, *file, &linked, &candidates)).collect();
+    let mut out = Proposal::default();
+    out.wanted = wanted(audit, fat, &candidates, &solutions);
+    solutions.retain(|solution| !solution.by_symbol.is_empty());
+    let shown = prove(audit, plan, tree, &solutions);
+    let add: BTreeSet<ArchiveId> = solutions.iter().flat_map(Solution::archives).collect();
+    let places: BTreeMap<ArchiveId, Place> =
+        add.iter().map(|archive| (*archive, place(audit, listed.as_ref(), *archive))).collect();
+    let context = Context { audit, fat, listed: listed.as_ref(), places: &places, shown: &shown };
+    for finding in findings.iter_mut().filter(|finding| finding.rule == "undefined-symbol") {
+        let file = audit.corpus.file_at(&finding.full_path());
+        let solution = solutions.iter().find(|solution| Some(solution.file) == file);
+        let (Some(solution), Some(symbol)) = (solution, &finding.symbol) else { continue };
+        if finding.version.is_none()
+            && let Some(part) = solution.by_symbol.get(symbol)
+        {
+            let (fixes, evidence) = context.fixes(solution.file, symbol, part);
+            finding.fix = fixes;
+            finding.evidence.extend(evidence);
+        }
+    }
+    share(findings);
+    known::attach(plan, findings);
+    out.members = solutions.iter().map(|s| added_members(audit, s, &linked)).sum();
+    let mut drop = BTreeSet::new();
+    if let (true, Some(fat), Some(listed)) = (request.minimal, fat, &listed) {
+        let names = listed.list.names().collect();
+        drop = needless(audit, tree, fat, &names, &solutions)?;
+    }
+    out.remedy = remedy(audit, listed, fat, &places);
+    if let Some(change) = &mut out.remedy.list {
+        change.drop(&drop);
+    }
+    Ok(out)
+}
+
+/// Findings about the list itself go away with the same fix.
+fn share(findings: &mut Findings) {
+    let fixes: Vec<Fix> = findings.iter().flat_map(|finding| finding.fix.clone()).collect();
+    let open =
+        |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == "deps-list-drift";
+    for finding in findings.iter_mut().filter(open) {
+        let same = fixes.iter().find(|fix| {
+            fix.intent == Intent::AddToList && fix.entry.is_some() && fix.entry == finding.detail
+        });
+        finding.fix.extend(same.cloned());
+    }
+}
+
+fn added_members(audit: &Audit, solution: &Solution, linked: &[ArchiveId]) -> usize {
+    let owner = |needed: &crate::cover::Needed| audit.library.archive_of(needed.member);
+    solution.coverage.needed.iter().filter(|needed| !linked.contains(&owner(needed))).count()
+}
+
+/// What fixes are made of.
+struct Context<'a> {
+    audit: &'a Audit,
+    fat: Option<ArchiveId>,
+    listed: Option<&'a Listed<'a>>,
+    places: &'a BTreeMap<ArchiveId, Place>,
+    shown: &'a Shown,
+}
+
+impl Context<'_> {
+    /// The fixes for one undefined symbol: the archive that defines it first.
+    fn fixes(&self, file: FileId, symbol: &[u8], part: &Part) -> (Vec<Fix>, Option<Evidence>) {
+        let proof = self.proof(file, symbol, part);
+        let rest = part.archives.iter().copied().filter(|archive| Some(*archive) != part.provider);
+        // What the merged archive has by now takes a link that is done again.
+        let again = self.fat.filter(|_| part.provider.is_none()).map(|fat| self.link(fat, &proof));
+        let add = part.provider.into_iter().chain(rest).map(|archive| self.fix(archive, &proof));
+        let fixes = again.into_iter().chain(add).collect();
+        let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
+        let shelf = part.provider.or(self.fat).map(|archive| self.audit.library.shelf(archive));
+        let evidence = shelf.map(|shelf| Evidence {
+            symbol: Some(symbol.to_vec()),
+            reason: Some(said),
+            ..Evidence::at(EvidenceKind::Provider, Arc::clone(&shelf.path))
+        });
+        (fixes, evidence)
+    }
+
+    fn fix(&self, archive: ArchiveId, proof: &Proof) -> Fix {
+        let place = &self.places[&archive];
+        let proof = match &place.doubt {
+            Some(doubt) => Proof::Unknown(doubt.clone()),
+            None => proof.clone(),
+        };
+        let path = || self.audit.library.shelf(archive).path.as_os_str().as_bytes().to_vec();
+        match self.listed {
+            Some(Listed { entry: MergedFrom { path: list_path, .. }, list }) => Fix {
+                intent: Intent::AddToList,
+                list: Some(Arc::from(list_path.as_path())),
+                set: place.set.map(|set| list.sets()[set].name.clone()),
+                entry: Some(place.name.clone().unwrap_or_else(path)),
+                proof,
+            },
+            None => self.link(archive, &proof),
+        }
+    }
+
+    fn link(&self, archive: ArchiveId, proof: &Proof) -> Fix {
+        let path = self.audit.library.shelf(archive).path.as_os_str().as_bytes().to_vec();
+        let (intent, entry, proof) = (Intent::LinkArchive, Some(path), proof.clone());
+        Fix { intent, list: None, set: None, entry, proof }
+    }
+
+    fn proof(&self, file: FileId, symbol: &[u8], part: &Part) -> Proof {
+        let library = &self.audit.library;
+        if let Some(opaque) = part.opaque {
+            let name = show(library.member_name(opaque));
+            let archive = show_path(&library.shelf(library.archive_of(opaque)).path);
+            return Proof::Unknown(format!("what {archive}({name}) refers to cannot be read"));
+        }
+        if let Some(name) = part.undefined.first() {
+            let more = match part.undefined.len() {
+                1 => String::new(),
+                n => format!(" and {} more", n - 1),
+            };
+            return Proof::Unknown(format!(
+                "{}{more}, referenced by what it adds, would be undefined",
+                show(name)
+            ));
+        }
+        if let Some(doubt) = self.shown.doubt(file, symbol) {
+            return Proof::Unknown(doubt);
+        }
+        let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let (archives, members) =
+            (plural(part.archives.len(), "archive"), plural(part.members, "member"));
+        Proof::Proven(format!(
+            "resolved and bound again with {archives} ({members}): it is defined, and nothing new is undefined"
+        ))
+    }
+}
+
+fn remedy(
+    audit: &Audit,
+    listed: Option<Listed<'_>>,
+    fat: Option<ArchiveId>,
+    places: &BTreeMap<ArchiveId, Place>,
+) -> Remedy {
+    let library = &audit.library;
+    let path = |archive: ArchiveId| library.shelf(archive).path.to_path_buf();
+    let mut add: Vec<PathBuf> = places.keys().map(|archive| path(*archive)).collect();
+    add.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    let list = listed.map(|Listed { entry, list }| {
+        let mut changes: BTreeMap<usize, Change> = BTreeMap::new();
+        let mut unlisted = Vec::new();
+        let names: BTreeSet<&[u8]> = list.names().collect();
+        for (archive, place) in places {
+            match (&place.name, place.set) {
+                // It may be listed already, and the archive not made again since.
+                (Some(name), _) if names.contains(name.as_slice()) => {}
+                (Some(name), Some(set)) => {
+                    changes.entry(set).or_default().add.insert(name.clone());
+                }
+                _ => unlisted.push(path(*archive)),
+            }
+        }
+        unlisted.sort_unstable();
+        let changes = changes.into_iter().collect();
+        ListChange { path: entry.path.clone(), list, changes, unlisted }
+    });
+    Remedy { merged: fat.map(path), list, add }
+}
+
+/// Every symbol that was asked for, with its provider and who refers to it.
+fn wanted(
+    audit: &Audit,
+    fat: Option<ArchiveId>,
+    candidates: &[ArchiveId],
+    solutions: &[Solution],
+) -> Vec<Wanted> {
+    let library = &audit.library;
+    let mut referrers = Referrers::new(audit, fat, candidates);
+    let mut out = Vec::new();
+    for solution in solutions {
+        let path = &audit.corpus.files[solution.file].path;
+        let found =
+            solution.by_symbol.iter().map(|(symbol, part)| (symbol.as_slice(), Some(&**part)));
+        let none = solution.without_candidate().map(|symbol| (symbol, None));
+        let mut all: Vec<(&[u8], Option<&Part>)> = found.chain(none).collect();
+        all.sort_unstable_by_key(|(symbol, _)| *symbol);
+        out.extend(all.into_iter().map(|(symbol, part)| {
+            Wanted {
+                library: Arc::clone(path),
+                symbol: symbol.to_vec(),
+                provider: part
+                    .and_then(|part| part.provider.or(fat))
+                    .map(|archive| Arc::clone(&library.shelf(archive).path)),
+                by: referrers.of(symbol),
+            }
+        }));
+    }
+    out
+}

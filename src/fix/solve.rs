@@ -1,0 +1,192 @@
+//! What one library lacks: the archives that define what is undefined in it, and what those refer to
+//! in turn. `cover` answers the question; here it is asked, and the answer split by symbol.
+
+use crate::audit::Audit;
+use crate::cover::{By, Coverage, Question, Root, cover, is_made};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::hash;
+use crate::format::elf::tables::Query;
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The answer for one library.
+pub struct Solution {
+    /// The library.
+    pub file: FileId,
+    /// What `cover` answered.
+    pub coverage: Coverage,
+    /// Archives to add for each symbol of the library that is undefined and has a candidate.
+    pub by_symbol: BTreeMap<Vec<u8>, Arc<Part>>,
+    /// Names that needed members define.
+    pub inside: FastSet<Vec<u8>>,
+    /// Names that they refer to and do not define.
+    pub outside: Vec<Vec<u8>>,
+}
+
+/// What one symbol takes.
+#[derive(Debug, Default)]
+pub struct Part {
+    /// The archive that defines it.
+    pub provider: Option<ArchiveId>,
+    /// All archives, transitively, without those that are linked anyway.
+    pub archives: BTreeSet<ArchiveId>,
+    /// Its members, all in all.
+    pub members: usize,
+    /// Names that nothing defines, of members that it takes.
+    pub undefined: BTreeSet<Vec<u8>>,
+    /// A member of which it is not known what it refers to.
+    pub opaque: Option<MemberId>,
+}
+
+/// Asks which of `candidates` define what is undefined in `file`, which was linked with `linked`.
+pub fn solve(
+    audit: &Audit,
+    file: FileId,
+    linked: &[ArchiveId],
+    candidates: &[ArchiveId],
+) -> Option<Solution> {
+    let object = audit.corpus.files[file].object()?;
+    let of_file = audit.blame.undefined.iter().filter(|undefined| undefined.file == file);
+    let symbols: BTreeSet<&[u8]> =
+        of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol).collect();
+    let root = Root {
+        path: Arc::clone(&audit.corpus.files[file].path),
+        linked: true,
+        target: Some(object.header.target()),
+        symbols: symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined)).collect(),
+    };
+    let libraries = audit.libraries_of(&[file]);
+    let mut coverage = cover(&Question {
+        library: &audit.library,
+        roots: &[root],
+        symbols: &[],
+        all_members: false,
+        archives: linked,
+        candidates,
+        provided: &|name| libraries.define(name),
+    });
+    // What the library itself defines answers last.
+    let exports = |name: &[u8]| {
+        let query = Query::new(name, hash::gnu(name), None);
+        object.find(&query, u16::MAX).is_some_and(|found| !found.undefined)
+    };
+    coverage.undefined.retain(|undefined| !exports(&undefined.symbol));
+    Some(Graph::new(audit, &coverage).solution(file, &symbols, linked, coverage))
+}
+
+/// Needed members and which of them refer to which.
+struct Graph<'a> {
+    audit: &'a Audit,
+    members: Vec<MemberId>,
+    /// Who defines a name, as a place in `members`.
+    definers: FastMap<NameId, usize>,
+    undefined: FastSet<&'a [u8]>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(audit: &'a Audit, coverage: &Coverage) -> Self {
+        let library = &audit.library;
+        let members: Vec<MemberId> = coverage.needed.iter().map(|needed| needed.member).collect();
+        let mut definers: FastMap<NameId, usize> = FastMap::default();
+        let mut strong: FastSet<NameId> = FastSet::default();
+        for (at, member) in members.iter().enumerate() {
+            for (name, symbol) in library.symbols(*member) {
+                let is_strong = symbol.kind == SymbolKind::Strong;
+                if symbol.kind.is_definition() && (!definers.contains_key(&name) || is_strong) {
+                    if is_strong && !strong.insert(name) {
+                        continue;
+                    }
+                    definers.insert(name, at);
+                }
+            }
+        }
+        let names = coverage.undefined.iter().filter_map(|u| library.find(&u.symbol));
+        let undefined = names.map(|name| library.text(name)).collect();
+        Self { audit, members, definers, undefined }
+    }
+
+    fn solution(
+        &self,
+        file: FileId,
+        symbols: &BTreeSet<&[u8]>,
+        linked: &[ArchiveId],
+        coverage: Coverage,
+    ) -> Solution {
+        let library = &self.audit.library;
+        let (mut by_symbol, mut parts) = (BTreeMap::new(), FastMap::default());
+        for symbol in symbols {
+            let definer = library.find(symbol).and_then(|name| self.definers.get(&name));
+            if let Some(definer) = definer {
+                // A member that defines many of the symbols is followed once.
+                let part = parts.entry(*definer);
+                let part = part.or_insert_with(|| Arc::new(self.part(*definer, linked)));
+                by_symbol.insert(symbol.to_vec(), Arc::clone(part));
+            }
+        }
+        let mut outside: BTreeSet<&[u8]> = BTreeSet::new();
+        for member in &self.members {
+            outside.extend(self.references(*member).filter_map(|name| {
+                let text = library.text(name);
+                (!self.definers.contains_key(&name) && !is_made(text)).then_some(text)
+            }));
+        }
+        #[expect(clippy::iter_over_hash_type, reason = "a set is made of it")]
+        let inside = self.definers.keys().map(|name| library.text(*name).to_vec()).collect();
+        let outside = outside.into_iter().map(<[u8]>::to_vec).collect();
+        Solution { file, coverage, by_symbol, inside, outside }
+    }
+
+    fn references(&self, member: MemberId) -> impl Iterator<Item = NameId> {
+        let symbols = self.audit.library.symbols(member);
+        symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined).map(|(name, _)| name)
+    }
+
+    /// Everything that the member at `first` leads to.
+    fn part(&self, first: usize, linked: &[ArchiveId]) -> Part {
+        let library = &self.audit.library;
+        let archive = |at: usize| library.archive_of(self.members[at]);
+        let mut out = Part {
+            provider: Some(archive(first)).filter(|found| !linked.contains(found)),
+            ..Part::default()
+        };
+        let (mut seen, mut todo) = (vec![false; self.members.len()], vec![first]);
+        seen[first] = true;
+        while let Some(at) = todo.pop() {
+            out.members += 1;
+            if library.member(self.members[at]).is_opaque() {
+                out.opaque = Some(self.members[at]);
+            }
+            if !linked.contains(&archive(at)) {
+                out.archives.insert(archive(at));
+            }
+            for name in self.references(self.members[at]) {
+                match self.definers.get(&name) {
+                    Some(next) if !std::mem::replace(&mut seen[*next], true) => todo.push(*next),
+                    Some(_) => {}
+                    None => {
+                        let text = library.text(name);
+                        if self.undefined.contains(text) {
+                            out.undefined.insert(text.to_vec());
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+impl Solution {
+    /// Symbols of the library itself that no candidate defines.
+    pub fn without_candidate(&self) -> impl Iterator<Item = &[u8]> {
+        let asked_by_root = |by: &Vec<By>| by.iter().any(|by| matches!(by, By::Root(_)));
+        let undefined = self.coverage.undefined.iter();
+        undefined.filter(move |u| asked_by_root(&u.by)).map(|u| &*u.symbol)
+    }
+
+    /// Every archive to add.
+    pub fn archives(&self) -> BTreeSet<ArchiveId> {
+        self.by_symbol.values().flat_map(|part| part.archives.iter().copied()).collect()
+    }
+}

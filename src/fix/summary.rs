@@ -1,0 +1,115 @@
+//! What a run of `fix` came to, in a few lines for people: what joins which set, what is proven,
+//! what no candidate defines. `cli::fix` writes it behind the report.
+
+use super::emit::Remedy;
+use super::propose::{Proposal, Wanted};
+use super::{Fix, Proof};
+use crate::judge::Verdict;
+use crate::text::{show, show_path};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Symbols shown for one library unless everything is wanted.
+const MOST: usize = 20;
+
+/// Writes it.
+pub fn write(
+    proposal: &Proposal,
+    verdict: &Verdict,
+    verbose: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for wanted in proposal.wanted.chunk_by(|a, b| a.library == b.library) {
+        symbols(wanted, verbose, out)?;
+    }
+    changes(&proposal.remedy, out)?;
+    let with: Vec<&[Fix]> = verdict
+        .findings
+        .iter()
+        .filter(|judged| !judged.rule.group.is_input)
+        .map(|judged| &*judged.finding.fix)
+        .collect();
+    let mut proofs: BTreeSet<&Proof> = BTreeSet::new();
+    proofs.extend(with.iter().flat_map(|fixes| fixes.iter()).map(|fix| &fix.proof));
+    for proof in &proofs {
+        if let Proof::Unknown(why) = proof {
+            writeln!(out, "not proven: {why}")?;
+        }
+    }
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    let (archives, members) = (proposal.remedy.add.len(), proposal.members);
+    let (proven, all) = (with.iter().filter(|fixes| is_proven(fixes)).count(), with.len());
+    if proven > 0 {
+        writeln!(
+            out,
+            "proven: resolved and bound again with {archives} archive{} ({members} member{}), \
+             nothing new is undefined",
+            plural(archives),
+            plural(members)
+        )?;
+    }
+    writeln!(out, "{proven} of {all} finding{} have a proven fix", plural(all))
+}
+
+/// What was undefined in one library.
+fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<()> {
+    let Some(first) = wanted.first() else { return Ok(()) };
+    let plural = if wanted.len() == 1 { "" } else { "s" };
+    writeln!(out, "{}: {} undefined symbol{plural}", show_path(&first.library), wanted.len())?;
+    let most = if verbose { usize::MAX } else { MOST };
+    // What has no candidate is what somebody has to look at.
+    let (none, some): (Vec<&Wanted>, Vec<&Wanted>) =
+        wanted.iter().partition(|wanted| wanted.provider.is_none());
+    for wanted in none.iter().chain(some.iter().take(most)) {
+        let by = match wanted.by.as_slice() {
+            [] => String::new(),
+            by => format!("; referenced by {}", by.join(", ")),
+        };
+        match &wanted.provider {
+            Some(archive) => {
+                let name = archive.file_name().map_or(&**archive, Path::new);
+                writeln!(out, "    {}: in {}{by}", show(&wanted.symbol), show_path(name))?;
+            }
+            None => writeln!(out, "    no candidate defines {}{by}", show(&wanted.symbol))?,
+        }
+    }
+    match some.len().saturating_sub(most) {
+        0 => Ok(()),
+        n => writeln!(out, "    … and {n} more (-v shows all)"),
+    }
+}
+
+/// True if a finding has fixes and all are proven.
+pub fn is_proven(fixes: &[Fix]) -> bool {
+    !fixes.is_empty() && fixes.iter().all(Fix::is_proven)
+}
+
+fn changes(remedy: &Remedy, out: &mut dyn Write) -> io::Result<()> {
+    let Some(change) = &remedy.list else {
+        for archive in &remedy.add {
+            writeln!(out, "link with {}", show_path(archive))?;
+        }
+        return Ok(());
+    };
+    for (set, change) in &change.changes {
+        let Some(found) = remedy.list.as_ref().and_then(|list| list.list.sets().get(*set)) else {
+            continue;
+        };
+        let set = show(&found.name);
+        for name in &change.add {
+            writeln!(out, "add {} to {set}", show(name))?;
+        }
+        for name in &change.drop {
+            writeln!(out, "drop {} from {set}", show(name))?;
+        }
+    }
+    for archive in &change.unlisted {
+        writeln!(
+            out,
+            "{} is needed, and its name cannot be written in a list",
+            show_path(archive)
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! The global symbols of one ELF member: where its symbol table lies, and the table itself. The
+//! last section headers are looked at first, because assemblers put the symbol table there; the
+//! whole table of headers is read only where they do not. Nothing else of a member is read.
+//!
+//! `read` is the caller.
+
+use crate::format::{Defect, ReadError, Table, c_string};
+use crate::tree::Handle;
+use object::read::elf::{FileHeader, SectionHeader, Sym};
+use object::{Endianness, elf};
+
+/// How many section headers are read at first.
+const LAST: u64 = 4;
+/// Further apart than this, symbols and names are read one after the other.
+const GAP: u64 = 4096;
+
+/// Where an object lies: a member's data, or a file that a thin archive names.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'f> {
+    pub(super) file: &'f Handle,
+    pub(super) base: u64,
+    pub(super) size: u64,
+}
+
+/// Memory that is used again, and how much of it was filled last.
+#[derive(Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Buffer {
+    fn get(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// Buffers that are used again for every member.
+#[derive(Default)]
+pub(super) struct Buffers {
+    sections: Buffer,
+    tables: Buffer,
+    names: Buffer,
+}
+
+/// The global part of a symbol table and its names.
+pub(super) struct Raw<'b> {
+    pub(super) symbols: &'b [u8],
+    pub(super) strings: &'b [u8],
+}
+
+/// A symbol as it stands in the table.
+pub(super) struct RawSymbol<'b> {
+    pub(super) name: &'b [u8],
+    pub(super) bind: elf::SymbolBind,
+    pub(super) function: bool,
+    pub(super) section: elf::SymbolSection,
+    pub(super) other: u8,
+}
+
+/// What of a section header matters here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Section {
+    pub(super) kind: elf::SectionType,
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) link: u32,
+    pub(super) info: u32,
+}
+
+/// The section headers' place by the ELF header.
+#[derive(Clone, Copy)]
+struct Headers {
+    offset: u64,
+    count: u64,
+    each: u64,
+}
+
+type Found<T> = Result<Result<T, Defect>, ReadError>;
+
+/// Returns early with a defect.
+macro_rules! ok {
+    ($value:expr) => {
+        match $value {
+            Ok(value) => value,
+            Err(defect) => return Ok(Err(defect)),
+        }
+    };
+}
+
+impl Place<'_> {
+    fn defect(&self, table: Table, offset: u64, what: &'static str) -> Defect {
+        Defect::new(table, self.base.saturating_add(offset), what)
+    }
+
+    /// True if the object holds `size` bytes at `offset`.
+    fn holds(&self, offset: u64, size: u64) -> bool {
+        offset.checked_add(size).is_some_and(|end| end <= self.size)
+    }
+
+    /// Fills `buffer` with `size` bytes at `offset`; less where the file ends before.
+    fn fill(&self, buffer: &mut Buffer, offset: u64, size: u64) -> Result<(), ReadError> {
+        let at = self.base.saturating_add(offset);
+        let present = size.min(self.file.stat().len.saturating_sub(at));
+        let size = usize::try_from(present).unwrap_or(usize::MAX);
+        if buffer.bytes.len() < size {
+            buffer.bytes.resize(size, 0);
+        }
+        buffer.len = self.file.read_at(&mut buffer.bytes[..size], at)?;
+        Ok(())
+    }
+}
+
+impl Buffers {
+    /// The tables of the object at `place`, whose ELF header begins `head`; nothing if it has no
+    /// symbol table. `beyond` more bytes behind the object are wanted: they are put into `next`, if
+    /// they came with the section headers.
+    pub(super) fn load<H: FileHeader<Endian = Endianness>>(
+        &mut self,
+        place: Place<'_>,
+        head: &[u8],
+        beyond: u64,
+        next: &mut Vec<u8>,
+    ) -> Found<Option<Raw<'_>>> {
+        let headers = ok!(self.headers::<H>(place, head)?);
+        let Some((headers, e)) = headers else { return Ok(Ok(None)) };
+        let found = ok!(self.symbol_table::<H>(place, headers, e, beyond, next)?);
+        let Some((table, strings)) = found else { return Ok(Ok(None)) };
+        let each = size_of::<H::Sym>() as u64;
+        let first = u64::from(table.info).checked_mul(each);
+        let Some(first) = first.filter(|first| *first <= table.size) else {
+            let what = "claims more local symbols than it has symbols";
+            return Ok(Err(place.defect(Table::MemberSymbols, table.offset, what)));
+        };
+        if !place.holds(table.offset, table.size) {
+            let what = "ends beyond the end of the member";
+            return Ok(Err(place.defect(Table::MemberSymbols, table.offset, what)));
+        }
+        if !place.holds(strings.offset, strings.size) {
+            let what = "ends beyond the end of the member";
+            return Ok(Err(place.defect(Table::MemberStrings, strings.offset, what)));
+        }
+        let (start, size) = (table.offset + first, table.size - first);
+        let end = start + size;
+        if strings.offset >= end && strings.offset - end <= GAP {
+            place.fill(&mut self.tables, start, strings.offset + strings.size - start)?;
+            let at = usize::try_from(strings.offset - start).unwrap_or(usize::MAX);
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            let read = {
+                let all = self.tables.get();
+                all.get(..size).zip(all.get(at..))
+            };
+            let what = "could not be read whole";
+            let cut = || place.defect(Table::MemberSymbols, start, what);
+            return Ok(read
+                .map(|(symbols, strings)| Some(Raw { symbols, strings }))
+                .ok_or_else(cut));
+        }
+        place.fill(&mut self.tables, start, size)?;
+        place.fill(&mut self.names, strings.offset, strings.size)?;
+        Ok(Ok(Some(Raw { symbols: self.tables.get(), strings: self.names.get() })))
+    }
+
+    /// Where the section headers stand; nothing if there are none.
+    fn headers<H: FileHeader<Endian = Endianness>>(
+        &mut self,
+        place: Place<'_>,
+        head: &[u8],
+    ) -> Found<Option<(Headers, Endianness)>> {
+        let header = object::pod::from_bytes::<H>(head).ok().map(|(header, _)| header);
+        let Some((header, e)) = header.and_then(|header| Some((header, header.endian().ok()?)))
+        else {
+            return Ok(Err(place.defect(Table::ElfHeader, 0, "cannot be read")));
+        };
+        let offset: u64 = header.e_shoff(e).into();
+        if offset == 0 {
+            return Ok(Ok(None));
+        }
+        let each = size_of::<H::SectionHeader>() as u64;
+        let mut count = u64::from(header.e_shnum(e));
+        if usize::from(header.e_shentsize(e)) != size_of::<H::SectionHeader>() {
+            let what = "claims section headers of another size";
+            return Ok(Err(place.defect(Table::ElfHeader, 0, what)));
+        }
+        if !place.holds(offset, each) {
+            let what = "begin beyond the end of the member";
+            return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
+        }
+        if count == 0 {
+            // 65,280 sections and more: the first header says how many.
+            place.fill(&mut self.sections, offset, each)?;
+            count = section::<H>(self.sections.get(), 0, e).map_or(0, |first| first.size);
+        }
+        if !count.checked_mul(each).is_some_and(|size| place.holds(offset, size)) {
+            let what = "end beyond the end of the member";
+            return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
+        }
+        Ok(Ok(Some((Headers { offset, count, each }, e))))
+    }
+
+    /// The section headers of the symbol table and of its names.
+    fn symbol_table<H: FileHeader<Endian = Endianness>>(
+        &mut self,
+        place: Place<'_>,
+        headers: Headers,
+        e: Endianness,
+        beyond: u64,
+        next: &mut Vec<u8>,
+    ) -> Found<Option<(Section, Section)>> {
+        let Headers { offset, count, each } = headers;
+        let end = offset + count * each;
+        let mut first = count.saturating_sub(LAST);
+        // What stands behind the object comes along where the headers are the last of it.
+        let behind = (place.size & 1) + beyond;
+        let along = if place.size - end <= GAP { place.size - end + behind } else { 0 };
+        let start = offset + first * each;
+        place.fill(&mut self.sections, start, end - start + along)?;
+        if along > 0 {
+            let at = usize::try_from(place.size + (place.size & 1) - start).unwrap_or(usize::MAX);
+            next.extend_from_slice(self.sections.get().get(at..).unwrap_or_default());
+        }
+        let mut at = find::<H>(self.sections.get(), count - first, e);
+        if at.is_none() && first > 0 {
+            first = 0;
+            place.fill(&mut self.sections, offset, count * each)?;
+            at = find::<H>(self.sections.get(), count, e);
+        }
+        let Some(table) = at.and_then(|at| section::<H>(self.sections.get(), at, e)) else {
+            return Ok(Ok(None));
+        };
+        let link = u64::from(table.link);
+        let strings = if link >= first && link < count {
+            section::<H>(self.sections.get(), link - first, e)
+        } else if link < count {
+            let mut one = Buffer::default();
+            place.fill(&mut one, offset + link * each, each)?;
+            section::<H>(one.get(), 0, e)
+        } else {
+            None
+        };
+        let what = "names no string table";
+        let absent = || place.defect(Table::MemberSymbols, table.offset, what);
+        Ok(strings
+            .filter(|s| s.kind == elf::SHT_STRTAB)
+            .map(|s| Some((table, s)))
+            .ok_or_else(absent))
+    }
+}
+
+/// The last SHT_SYMTAB among the first `count` headers in `bytes`.
+fn find<H: FileHeader<Endian = Endianness>>(
+    bytes: &[u8],
+    count: u64,
+    e: Endianness,
+) -> Option<u64> {
+    (0..count).rev().find(|at| {
+        section::<H>(bytes, *at, e).is_some_and(|section| section.kind == elf::SHT_SYMTAB)
+    })
+}
+
+/// Section header `at` of those that `bytes` holds.
+pub(super) fn section<H: FileHeader<Endian = Endianness>>(
+    bytes: &[u8],
+    at: u64,
+    e: Endianness,
+) -> Option<Section> {
+    let start = usize::try_from(at).ok()?.checked_mul(size_of::<H::SectionHeader>())?;
+    let (raw, _) = object::pod::from_bytes::<H::SectionHeader>(bytes.get(start..)?).ok()?;
+    Some(Section {
+        kind: raw.sh_type(e),
+        offset: raw.sh_offset(e).into(),
+        size: raw.sh_size(e).into(),
+        link: raw.sh_link(e),
+        info: raw.sh_info(e),
+    })
+}
+
+/// Gives every global symbol to `take`. Answers false if a name lies outside of the strings.
+pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
+    raw: &Raw<'b>,
+    e: Endianness,
+    mut take: impl FnMut(RawSymbol<'b>),
+) -> bool {
+    let count = raw.symbols.len() / size_of::<H::Sym>();
+    let Ok((symbols, _)) = object::pod::slice_from_bytes::<H::Sym>(raw.symbols, count) else {
+        return false;
+    };
+    let mut whole = true;
+    for symbol in symbols {
+        let bind = symbol.st_bind();
+        if bind == elf::STB_LOCAL || symbol.st_name(e) == 0 {
+            continue;
+        }
+        let Some(name) = c_string(raw.strings, symbol.st_name(e) as usize) else {
+            whole = false;
+            continue;
+        };
+        let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
+        let (section, other) = (symbol.st_shndx(e), symbol.st_other());
+        take(RawSymbol { name, bind, function, section, other: other.0 });
+    }
+    whole
+}

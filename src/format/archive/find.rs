@@ -1,0 +1,209 @@
+//! Members of an archive that define given names, found by the index alone where there is GNU's; and
+//! the names of all members, for the second reader. `facts::answer` and `format::second` call it.
+
+use super::header::{self, Entry, FIRST, LongNames, Special};
+use super::read::{External, Options, Scratch, members};
+use crate::format::elf::{Header, Target};
+use crate::format::{Defect, ReadError, Table, read_range};
+use crate::id::FastSet;
+use crate::tree::Handle;
+use object::archive;
+
+/// A member that defines a name somebody asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Definition {
+    /// The symbol.
+    pub symbol: Box<[u8]>,
+    /// The member's name; empty where it cannot be read.
+    pub member: Box<[u8]>,
+    /// The objects it can be linked with, where the member is at hand and an ELF file.
+    pub target: Option<Target>,
+}
+
+/// The names somebody asks for.
+#[derive(Default)]
+pub struct Names {
+    hashes: FastSet<u32>,
+    /// A bit for each value of the hashes' middle bits: a table of a hundred thousand words is mostly
+    /// passed over by this alone.
+    seen: Vec<u64>,
+    texts: FastSet<Box<[u8]>>,
+}
+
+/// Words of [`Names::seen`].
+const SEEN: usize = 1 << 12;
+
+/// Word and bit of a hash in [`Names::seen`].
+fn seen(hash: u32) -> (usize, u64) {
+    ((hash >> 7) as usize % SEEN, 1 << ((hash >> 1) % 64))
+}
+
+impl Names {
+    /// Adds a name, whose GNU hash is `hash`.
+    pub fn insert(&mut self, name: &[u8], hash: u32) {
+        if !self.texts.contains(name) {
+            let (word, bit) = seen(hash);
+            self.seen.resize(SEEN, 0);
+            self.seen[word] |= bit;
+            self.hashes.insert(hash & !1);
+            self.texts.insert(name.into());
+        }
+    }
+
+    /// True if the name is among those asked for.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        self.texts.contains(name)
+    }
+
+    /// True if a name with this GNU hash (without its lowest bit) may be among them.
+    pub fn may_contain(&self, hash: u32) -> bool {
+        let (word, bit) = seen(hash);
+        self.seen.get(word).is_some_and(|seen| seen & bit != 0) && self.hashes.contains(&hash)
+    }
+
+    /// The names, in no order.
+    pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.texts.iter().map(|text| &**text)
+    }
+
+    /// True if nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+}
+
+/// Members of the archive in `file` that define one of `names`, in the order of its index.
+pub fn definitions(
+    file: &Handle,
+    names: &Names,
+    defects: &mut Vec<Defect>,
+) -> Result<Vec<Definition>, ReadError> {
+    let Some(first) = Entry::read(file, FIRST)? else { return Ok(Vec::new()) };
+    match first.special(b"") {
+        Some(Special::GnuIndex(width)) => gnu_index(file, &first, width, names, defects),
+        _ => scan(file, names, defects),
+    }
+}
+
+/// The GNU index: a count, that many member offsets (big-endian), then as many names.
+fn gnu_index(
+    file: &Handle,
+    index: &Entry,
+    width: usize,
+    names: &Names,
+    defects: &mut Vec<Defect>,
+) -> Result<Vec<Definition>, ReadError> {
+    let bytes = read_range(file, index.data, index.size)?;
+    let number = |at: usize| -> Option<u64> {
+        let raw = bytes.get(at..at.checked_add(width)?)?;
+        Some(raw.iter().fold(0, |n, b| n << 8 | u64::from(*b)))
+    };
+    let count = number(0).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let texts =
+        count.checked_add(1).and_then(|n| n.checked_mul(width)).and_then(|at| bytes.get(at..));
+    let cut = (bytes.len() as u64) < index.size;
+    let Some(texts) = texts.filter(|_| !cut) else {
+        let what = "ends before the number of symbols it claims";
+        defects.push(Defect::new(Table::ArchiveIndex, index.data, what));
+        return Ok(Vec::new());
+    };
+    let mut long_names: Option<LongNames> = None;
+    let mut out = Vec::new();
+    for (i, symbol) in texts.split(|b| *b == 0).take(count).enumerate() {
+        if !names.contains(symbol) {
+            continue;
+        }
+        let at = number((i + 1) * width).unwrap_or(0);
+        let Some(found) = Entry::read(file, at)? else {
+            let what = "names a member that is not there";
+            defects.push(Defect::new(Table::ArchiveIndex, index.data, what));
+            continue;
+        };
+        let long_names = match &mut long_names {
+            Some(table) => table,
+            unread => unread.insert(table_behind(file, index)?),
+        };
+        out.push(Definition {
+            symbol: symbol.into(),
+            member: header::name(file, &found, long_names)?,
+            target: Header::parse(&read_range(file, found.data, 64)?).map(|h| h.target()),
+        });
+    }
+    Ok(out)
+}
+
+/// The table of long names, which follows the index.
+fn table_behind(file: &Handle, index: &Entry) -> Result<LongNames, ReadError> {
+    let entry = match index.next() {
+        Some(at) => Entry::read(file, at)?,
+        None => None,
+    };
+    match entry {
+        Some(entry) if entry.special(b"") == Some(Special::LongNames) => {
+            LongNames::read(file, &entry)
+        }
+        _ => Ok(LongNames::default()),
+    }
+}
+
+/// An archive without a GNU index: every member's own symbol table.
+fn scan(
+    file: &Handle,
+    names: &Names,
+    defects: &mut Vec<Defect>,
+) -> Result<Vec<Definition>, ReadError> {
+    if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
+        let what = "is missing; the members of a thin archive are not read for it";
+        defects.push(Defect::new(Table::ArchiveIndex, FIRST, what));
+        return Ok(Vec::new());
+    }
+    let options = Options { index: false, open: &|_| External::Missing };
+    let found = members(file, &options, &mut Scratch::default())?;
+    defects.extend(found.damage.iter().map(|damage| damage.defect.clone()));
+    let mut out = Vec::new();
+    for member in &found.list {
+        for symbol in found.symbols(member) {
+            let text = found.text(symbol.name);
+            if symbol.kind.is_definition() && names.contains(text) {
+                out.push(Definition {
+                    symbol: text.into(),
+                    member: found.name(member).into(),
+                    target: member.target,
+                });
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Names of all members but the index and the table of long names; nothing for a thin archive and
+/// where a header or the index claims more than the file holds.
+pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
+    if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
+        return Ok(None);
+    }
+    let (mut out, mut long_names, mut at) = (Vec::new(), LongNames::default(), FIRST);
+    while at < file.stat().len {
+        let Some(found) = Entry::read(file, at)? else { return Ok(None) };
+        let end = found.data.checked_add(found.size).filter(|end| *end <= file.stat().len);
+        if end.is_none() || found.bsd_name().is_some_and(|len| len > found.size) {
+            return Ok(None);
+        }
+        let name = header::name(file, &found, &long_names)?;
+        match found.special(&name) {
+            Some(Special::GnuIndex(4)) => {
+                let count = read_range(file, found.data, 4)?;
+                let count = count.iter().fold(0, |n: u64, b| n << 8 | u64::from(*b));
+                if count * 4 > found.size {
+                    return Ok(None);
+                }
+            }
+            Some(Special::LongNames) => long_names = LongNames::read(file, &found)?,
+            // Other kinds of index are not what the second reader is asked about.
+            Some(Special::GnuIndex(_) | Special::BsdIndex(_)) => return Ok(None),
+            None => out.push(name),
+        }
+        at = found.next().unwrap_or(u64::MAX);
+    }
+    Ok(Some(out))
+}

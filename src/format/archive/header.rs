@@ -1,0 +1,140 @@
+//! Member headers of archives and the table of long names. It knows the kinds of names (GNU, BSD)
+//! and nothing of what members hold. `find`, `index` and `read` call it.
+
+use crate::format::{ReadError, read_range};
+use crate::tree::Handle;
+use object::archive;
+
+/// Size of a member header, in bytes.
+pub(super) const HEADER: u64 = 60;
+/// Where the first member header stands.
+pub(super) const FIRST: u64 = 8;
+
+/// A member header.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    raw: [u8; 16],
+    /// Where the header stands.
+    pub(super) at: u64,
+    /// Where the data begins; BSD's long name stands there.
+    pub(super) data: u64,
+    /// Size of the data as the header says it.
+    pub(super) size: u64,
+}
+
+/// What a member is, by its name alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Special {
+    /// GNU's index with numbers of so many bytes, or the second linker member of a COFF library.
+    GnuIndex(usize),
+    /// BSD's index with numbers of so many bytes.
+    BsdIndex(usize),
+    /// GNU's table of long names.
+    LongNames,
+}
+
+impl Entry {
+    /// Takes a header apart; nothing if the bytes are none.
+    pub(super) fn parse(bytes: &[u8], at: u64) -> Option<Self> {
+        let (header, _) = object::pod::from_bytes::<archive::Header>(bytes).ok()?;
+        let size = std::str::from_utf8(&header.size).ok()?.trim().parse().ok()?;
+        (header.terminator == archive::TERMINATOR).then_some(Self {
+            raw: header.name,
+            at,
+            data: at + HEADER,
+            size,
+        })
+    }
+
+    /// Reads the header at `at`.
+    pub(super) fn read(file: &Handle, at: u64) -> Result<Option<Self>, ReadError> {
+        Ok(Self::parse(&read_range(file, at, HEADER)?, at))
+    }
+
+    /// The name field.
+    pub(super) fn raw_name(&self) -> &[u8] {
+        self.raw.trim_ascii_end()
+    }
+
+    /// Length of the name that stands before the data, as BSD writes it.
+    pub(super) fn bsd_name(&self) -> Option<u64> {
+        number(self.raw_name().strip_prefix(b"#1/")?)
+    }
+
+    /// Offset into the table of long names, and the position in a nested archive.
+    pub(super) fn long_name(&self) -> Option<(u64, Option<u64>)> {
+        let text = self.raw_name().strip_prefix(b"/")?;
+        let mut parts = text.splitn(2, |b| *b == b':');
+        let offset = number(parts.next()?)?;
+        Some((offset, parts.next().and_then(number)))
+    }
+
+    /// What the member is, by the name that `name` is.
+    pub(super) fn special(&self, name: &[u8]) -> Option<Special> {
+        Some(match self.raw_name() {
+            b"/" => Special::GnuIndex(4),
+            b"/SYM64/" => Special::GnuIndex(8),
+            b"//" => Special::LongNames,
+            _ => match name {
+                b"__.SYMDEF" | b"__.SYMDEF SORTED" => Special::BsdIndex(4),
+                b"__.SYMDEF_64" | b"__.SYMDEF_64 SORTED" => Special::BsdIndex(8),
+                _ => return None,
+            },
+        })
+    }
+
+    /// Where the next header stands; members begin at even offsets.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.data.checked_add(self.size)?.checked_add(self.size & 1)
+    }
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// The table of long names.
+#[derive(Default)]
+pub(super) struct LongNames {
+    table: Vec<u8>,
+}
+
+impl LongNames {
+    /// Reads the table, which is the member `entry`.
+    pub(super) fn read(file: &Handle, entry: &Entry) -> Result<Self, ReadError> {
+        Ok(Self { table: read_range(file, entry.data, entry.size)? })
+    }
+
+    /// The name at `offset`, which ends with a slash and a newline.
+    pub(super) fn at(&self, offset: u64) -> Option<&[u8]> {
+        let rest = self.table.get(usize::try_from(offset).ok()?..)?;
+        let name = rest.split(|b| *b == b'\n' || *b == 0).next().unwrap_or_default();
+        Some(name.strip_suffix(b"/").unwrap_or(name)).filter(|name| !name.is_empty())
+    }
+
+    /// A member's name, as far as no data has to be read for it; empty where the table lacks it.
+    pub(super) fn name<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
+        match entry.long_name() {
+            Some((offset, _)) => self.at(offset).unwrap_or_default(),
+            None => {
+                let name = entry.raw_name();
+                name.strip_suffix(b"/").unwrap_or(name)
+            }
+        }
+    }
+}
+
+/// A member's name, read where it stands.
+pub(super) fn name(
+    file: &Handle,
+    entry: &Entry,
+    long_names: &LongNames,
+) -> Result<Box<[u8]>, ReadError> {
+    match entry.bsd_name() {
+        Some(len) => {
+            let text = read_range(file, entry.data, len.min(entry.size))?;
+            Ok(text.split(|b| *b == 0).next().unwrap_or_default().into())
+        }
+        None => Ok(long_names.name(entry).into()),
+    }
+}

@@ -1,0 +1,129 @@
+//! The symbol index of an archive (armap): which member defines which name, as the program that
+//! wrote it saw them. GNU's with 32 and 64 bits and BSD's are known. `read` and `find` call it.
+
+use super::header::{Entry, Special};
+use crate::format::{Defect, ReadError, Table, c_string, read_range};
+use crate::tree::Handle;
+
+/// An index.
+#[derive(Debug, Default)]
+pub struct Index {
+    entries: Vec<Slot>,
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    start: u32,
+    member: u64,
+}
+
+impl Index {
+    /// Names with the header offsets of the members said to define them, in the order of the index.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.entries.iter().map(|slot| {
+            let rest = self.bytes.get(slot.start as usize..).unwrap_or_default();
+            (rest.split(|b| *b == 0).next().unwrap_or_default(), slot.member)
+        })
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True if it names nothing.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Reads the index that the member `entry` holds.
+    pub(super) fn read(
+        file: &Handle,
+        entry: &Entry,
+        kind: Special,
+        defects: &mut Vec<Defect>,
+    ) -> Result<Self, ReadError> {
+        let before = entry.bsd_name().unwrap_or(0);
+        let (data, size) = (entry.data.saturating_add(before), entry.size.saturating_sub(before));
+        let bytes = read_range(file, data, size)?;
+        let read = match kind {
+            _ if (bytes.len() as u64) < size => None,
+            Special::GnuIndex(width) => gnu(&bytes, width),
+            Special::BsdIndex(width) => bsd(&bytes, width),
+            Special::LongNames => None,
+        };
+        if let Some(entries) = read {
+            return Ok(Self { entries, bytes });
+        }
+        let what = "ends before the number of symbols it claims";
+        defects.push(Defect::new(Table::ArchiveIndex, data, what));
+        Ok(Self::default())
+    }
+}
+
+fn number(bytes: &[u8], at: usize, width: usize, big: bool) -> Option<u64> {
+    let raw = bytes.get(at..at.checked_add(width)?)?;
+    let join = |n: u64, b: &u8| n << 8 | u64::from(*b);
+    Some(if big { raw.iter().fold(0, join) } else { raw.iter().rev().fold(0, join) })
+}
+
+/// A count, that many header offsets (big-endian), then as many names.
+fn gnu(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
+    let count = usize::try_from(number(bytes, 0, width, true)?).ok()?;
+    let mut start = count.checked_add(1)?.checked_mul(width)?;
+    bytes.get(start..)?;
+    let mut entries = Vec::with_capacity(count);
+    for i in 0..count {
+        let member = number(bytes, (i + 1) * width, width, true)?;
+        // Fewer names than offsets: the rest cannot be said.
+        let len = c_string(bytes, start)?.len();
+        entries.push(Slot { start: u32::try_from(start).ok()?, member });
+        start += len + 1;
+    }
+    Some(entries)
+}
+
+/// The size of a list of pairs (name offset, header offset), the pairs, the size of the names, the
+/// names; in the byte order of the target, which only the sizes tell.
+fn bsd(bytes: &[u8], width: usize) -> Option<Vec<Slot>> {
+    let ordered = |big: bool| -> Option<Vec<Slot>> {
+        let size = usize::try_from(number(bytes, 0, width, big)?).ok()?;
+        let pairs_end = width.checked_add(size)?;
+        let text_size = usize::try_from(number(bytes, pairs_end, width, big)?).ok()?;
+        let text = pairs_end.checked_add(width)?;
+        let text_end = text.checked_add(text_size)?;
+        bytes.get(text..text_end)?;
+        let mut entries = Vec::with_capacity(size / (2 * width));
+        for at in (width..pairs_end.saturating_sub(2 * width - 1)).step_by(2 * width) {
+            let start = usize::try_from(number(bytes, at, width, big)?).ok()?.checked_add(text)?;
+            let member = number(bytes, at + width, width, big)?;
+            if start >= text_end {
+                return None;
+            }
+            entries.push(Slot { start: u32::try_from(start).ok()?, member });
+        }
+        Some(entries)
+    };
+    ordered(false).or_else(|| ordered(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Index, Slot, bsd, gnu};
+
+    fn entries(bytes: &[u8], read: fn(&[u8], usize) -> Option<Vec<Slot>>) -> Vec<(Vec<u8>, u64)> {
+        let index = Index { entries: read(bytes, 4).expect("an index"), bytes: bytes.to_vec() };
+        index.entries().map(|(name, member)| (name.to_vec(), member)).collect()
+    }
+
+    #[test]
+    fn both_kinds() {
+        let expected = [(b"a".to_vec(), 0x44), (b"bc".to_vec(), 0x88)];
+        let bytes = b"\0\0\0\x02\0\0\0\x44\0\0\0\x88a\0bc\0";
+        assert_eq!(entries(bytes, gnu), expected);
+        assert!(gnu(&bytes[..bytes.len() - 1], 4).is_none(), "no NUL");
+        let bytes = b"\x10\0\0\0\0\0\0\0\x44\0\0\0\x02\0\0\0\x88\0\0\0\x05\0\0\0a\0bc\0";
+        assert_eq!(entries(bytes, bsd), expected);
+    }
+}

@@ -1,0 +1,43 @@
+//! Static archives (`ar`). What is known of one when it is met is little ([`Archive`]); members and
+//! their symbols are read on demand ([`members`]), and members that define given names are found by
+//! the index alone where there is one ([`definitions`]). It decides nothing about linking: that is
+//! `cover`'s.
+//!
+//! `facts::collect` and `facts::answer` are the callers.
+
+mod elf_member;
+mod find;
+mod header;
+mod index;
+mod members;
+mod read;
+mod symbols;
+
+pub use find::{Definition, Names, definitions, names};
+pub use index::Index;
+pub use members::{Damage, Member, MemberKind, Members, Spare, Symbol, SymbolKind};
+pub use read::{External, Options, Scratch, members, object};
+pub use symbols::hash;
+
+use super::{Defect, ReadError, Table};
+use crate::tree::Handle;
+use header::{Entry, FIRST};
+
+/// What is known of an archive before anybody asks for a name or a member.
+#[derive(Debug, Default)]
+pub struct Archive {
+    /// It names its members' files instead of holding them.
+    pub thin: bool,
+    /// What is wrong with it.
+    pub defects: Vec<Defect>,
+}
+
+/// Looks at the first member header, so that a damaged archive is known when it is met.
+pub fn read(file: &Handle, head: &[u8]) -> Result<Archive, ReadError> {
+    let thin = head.starts_with(&::object::archive::THIN_MAGIC);
+    let mut out = Archive { thin, defects: Vec::new() };
+    if file.stat().len > FIRST && Entry::read(file, FIRST)?.is_none() {
+        out.defects.push(Defect::new(Table::MemberHeader, FIRST, "is not a member header"));
+    }
+    Ok(out)
+}

@@ -1,0 +1,326 @@
+//! Reads the members of an archive: one pass over the headers, and of each ELF member the global
+//! symbols. The header of the next member comes with the section headers of the one before, so that
+//! most members take two reads. `facts::answer` calls it, on demand only.
+
+use super::elf_member::{Buffers, Place};
+use super::header::{Entry, FIRST, HEADER, LongNames, Special};
+use super::index::Index;
+use super::members::{Damage, Member, MemberKind, Members, Spare};
+use super::symbols::Builder;
+use crate::format::elf::Header;
+use crate::format::{Defect, ReadError, Table, read_range};
+use crate::id::FastMap;
+use crate::tree::Handle;
+use object::read::elf::FileHeader;
+use object::{Endianness, archive, elf};
+
+/// Bytes of a member that tell what it is: an ELF header's.
+const HEAD: u64 = 64;
+/// LLVM bitcode, plain and in its wrapper.
+const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
+
+/// What lies where a thin archive says that a member is.
+pub enum External {
+    /// The file.
+    File(Handle),
+    /// A place outside of what may be opened.
+    Outside,
+    /// No regular file.
+    Missing,
+}
+
+/// What is wanted of an archive.
+pub struct Options<'a> {
+    /// The index too; it is read anyway where a member does not say itself what it defines.
+    pub index: bool,
+    /// Opens the file of a member of a thin archive, by the path as it stands there.
+    pub open: &'a dyn Fn(&[u8]) -> External,
+}
+
+/// Memory that is used again for every archive that one thread reads.
+#[derive(Default)]
+pub struct Scratch {
+    buffers: Buffers,
+    builder: Builder,
+    /// What the next archive's symbols and names are put into.
+    pub spare: Spare,
+}
+
+/// Reads the members of the archive in `file`.
+pub fn members(
+    file: &Handle,
+    options: &Options<'_>,
+    scratch: &mut Scratch,
+) -> Result<Members, ReadError> {
+    let thin = read_range(file, 0, FIRST)? == archive::THIN_MAGIC;
+    let mut reader = Reader::new(file, options, scratch, thin);
+    reader.walk()?;
+    reader.finish()
+}
+
+/// Reads the relocatable object in `file` as an archive of one member without a name.
+pub fn object(
+    file: &Handle,
+    options: &Options<'_>,
+    scratch: &mut Scratch,
+) -> Result<Members, ReadError> {
+    let mut reader = Reader::new(file, options, scratch, false);
+    let size = file.stat().len;
+    let head = read_range(file, 0, HEAD)?;
+    reader.object(0, b"", Place { file, base: 0, size }, &head, None)?;
+    reader.finish()
+}
+
+struct Reader<'r> {
+    file: &'r Handle,
+    options: &'r Options<'r>,
+    buffers: &'r mut Buffers,
+    long_names: LongNames,
+    builder: &'r mut Builder,
+    out: Members,
+    index: Option<(Entry, Special)>,
+    /// Members of a thin archive by path and position: one may be named again.
+    seen: FastMap<(Box<[u8]>, u64), usize>,
+}
+
+impl<'r> Reader<'r> {
+    fn new(
+        file: &'r Handle,
+        options: &'r Options<'r>,
+        scratch: &'r mut Scratch,
+        thin: bool,
+    ) -> Self {
+        let Scratch { buffers, builder, spare } = scratch;
+        builder.begin(std::mem::take(spare));
+        Self {
+            file,
+            options,
+            buffers,
+            long_names: LongNames::default(),
+            builder,
+            out: Members { thin, ..Members::default() },
+            index: None,
+            seen: FastMap::default(),
+        }
+    }
+
+    fn damage(&mut self, member: Option<u64>, defect: Defect) {
+        self.out.damage.push(Damage { member, defect });
+    }
+
+    /// Goes from header to header.
+    fn walk(&mut self) -> Result<(), ReadError> {
+        let len = self.file.stat().len;
+        let mut at = FIRST;
+        let mut head = Vec::new();
+        while at < len {
+            if head.is_empty() {
+                head = read_range(self.file, at, HEADER + HEAD)?;
+            }
+            let Some(entry) = Entry::parse(&head, at) else {
+                let defect = Defect::new(Table::MemberHeader, at, "is not a member header");
+                self.damage(None, defect);
+                return Ok(());
+            };
+            let inside = !self.out.thin || entry.special(b"").is_some();
+            let end = if inside { entry.next() } else { Some(entry.data) };
+            let cut = entry.data.checked_add(entry.size).is_none_or(|end| end > len);
+            let Some(end) = end.filter(|_| !inside || !cut) else {
+                let what = "claims more bytes than the archive holds";
+                self.damage(Some(at), Defect::new(Table::MemberHeader, at, what));
+                return Ok(());
+            };
+            let mut next = Vec::new();
+            let first = head.get(usize::try_from(HEADER).unwrap_or(0)..).unwrap_or_default();
+            self.entry(&entry, first, inside, &mut next)?;
+            head = if next.len() as u64 == HEADER + HEAD { next } else { Vec::new() };
+            at = end;
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        entry: &Entry,
+        first: &[u8],
+        inside: bool,
+        next: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        let before = entry.bsd_name().unwrap_or(0);
+        if before > entry.size {
+            let what = "claims a name longer than the member";
+            self.damage(Some(entry.at), Defect::new(Table::MemberHeader, entry.at, what));
+            return Ok(());
+        }
+        let mut first = first.to_vec();
+        let name: Vec<u8> = if before > 0 {
+            let text = read_range(self.file, entry.data, before)?;
+            first = read_range(self.file, entry.data + before, HEAD)?;
+            text.split(|b| *b == 0).next().unwrap_or_default().to_vec()
+        } else {
+            self.long_names.name(entry).to_vec()
+        };
+        match entry.special(&name) {
+            Some(Special::LongNames) => {
+                self.long_names = LongNames::read(self.file, entry)?;
+                return Ok(());
+            }
+            Some(kind) => {
+                // A COFF library has a second one of another form.
+                self.index.get_or_insert((*entry, kind));
+                return Ok(());
+            }
+            None => {}
+        }
+        if name.is_empty() && entry.long_name().is_some() {
+            let what = "names itself by a place that the table of long names does not have";
+            self.damage(Some(entry.at), Defect::new(Table::MemberHeader, entry.at, what));
+        }
+        if !inside {
+            return self.thin_member(entry, &name);
+        }
+        let (base, size) = (entry.data + before, entry.size - before);
+        let head = &first[..first.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
+        let place = Place { file: self.file, base, size };
+        self.object(entry.at, &name, place, head, Some(next))
+    }
+
+    /// A member that is a file of its own, or lies in another archive.
+    fn thin_member(&mut self, entry: &Entry, name: &[u8]) -> Result<(), ReadError> {
+        let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
+        let key = (Box::from(name), position);
+        if let Some(known) = self.seen.get(&key) {
+            let again = Member { offset: entry.at, ..self.out.list[*known].clone() };
+            self.out.list.push(again);
+            return Ok(());
+        }
+        self.seen.insert(key, self.out.list.len());
+        let kind = match (self.options.open)(name) {
+            External::Missing => MemberKind::Missing,
+            External::Outside => MemberKind::Outside,
+            External::File(file) => return self.external(entry, name, &file, position),
+        };
+        self.push(entry.at, name, kind, None, (0, 0));
+        Ok(())
+    }
+
+    fn external(
+        &mut self,
+        entry: &Entry,
+        name: &[u8],
+        file: &Handle,
+        position: u64,
+    ) -> Result<(), ReadError> {
+        let (mut base, mut size) = (0, file.stat().len);
+        if position > 0 {
+            let inner = Entry::read(file, position)?;
+            let inner = inner.filter(|inner| {
+                inner.data.checked_add(inner.size).is_some_and(|end| end <= file.stat().len)
+            });
+            let Some(inner) = inner else {
+                let what = "names a place in another archive where no member is";
+                self.damage(Some(entry.at), Defect::new(Table::MemberHeader, entry.at, what));
+                self.push(entry.at, name, MemberKind::Damaged, None, (0, 0));
+                return Ok(());
+            };
+            let before = inner.bsd_name().unwrap_or(0).min(inner.size);
+            (base, size) = (inner.data + before, inner.size - before);
+        }
+        let head = read_range(file, base, HEAD.min(size))?;
+        self.object(entry.at, name, Place { file, base, size }, &head, None)
+    }
+
+    /// A member whose bytes are at hand.
+    fn object(
+        &mut self,
+        at: u64,
+        name: &[u8],
+        place: Place<'_>,
+        head: &[u8],
+        next: Option<&mut Vec<u8>>,
+    ) -> Result<(), ReadError> {
+        let header = head.starts_with(&elf::ELFMAG).then(|| Header::parse(head)).flatten();
+        let target = header.map(|header| header.target());
+        let kind = match header {
+            Some(header) if header.kind == elf::ET_REL.0 => MemberKind::Object,
+            Some(_) => MemberKind::NotRelocatable,
+            None if head.starts_with(&elf::ELFMAG) => MemberKind::Damaged,
+            None if BITCODE.iter().any(|magic| head.starts_with(magic)) => MemberKind::Bitcode,
+            None => MemberKind::Other,
+        };
+        if kind == MemberKind::Damaged {
+            let defect = Defect::new(Table::ElfHeader, place.base, "cannot be read");
+            self.damage(Some(at), defect);
+        }
+        if kind != MemberKind::Object {
+            self.push(at, name, kind, target, (0, 0));
+            return Ok(());
+        }
+        let mut unused = Vec::new();
+        let beyond = if next.is_some() { HEADER + HEAD } else { 0 };
+        let next = next.unwrap_or(&mut unused);
+        if header.is_some_and(|header| header.is_64) {
+            self.symbols::<elf::FileHeader64<Endianness>>(at, name, place, head, (beyond, next))
+        } else {
+            self.symbols::<elf::FileHeader32<Endianness>>(at, name, place, head, (beyond, next))
+        }
+    }
+
+    fn symbols<H: FileHeader<Endian = Endianness>>(
+        &mut self,
+        at: u64,
+        name: &[u8],
+        place: Place<'_>,
+        head: &[u8],
+        (beyond, next): (u64, &mut Vec<u8>),
+    ) -> Result<(), ReadError> {
+        let target = Header::parse(head).map(|header| header.target());
+        let big = target.is_some_and(|target| target.big);
+        let e = if big { Endianness::Big } else { Endianness::Little };
+        let start = self.builder.symbols.len();
+        let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
+            Ok(Some(raw)) => self.builder.add::<H>(&raw, e, place.base),
+            Ok(None) => (MemberKind::Object, None),
+            Err(defect) => (MemberKind::Damaged, Some(defect)),
+        };
+        if let Some(defect) = defect {
+            self.damage(Some(at), defect);
+        }
+        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let symbols = (number(start), number(self.builder.symbols.len()));
+        self.push(at, name, kind, target, symbols);
+        Ok(())
+    }
+
+    fn push(
+        &mut self,
+        offset: u64,
+        name: &[u8],
+        kind: MemberKind,
+        target: Option<crate::format::elf::Target>,
+        symbols: (u32, u32),
+    ) {
+        let name = self.builder.text(name);
+        self.out.list.push(Member { offset, kind, target, name, symbols });
+    }
+
+    /// Reads the index where it is wanted, and lets it say what opaque members define.
+    fn finish(mut self) -> Result<Members, ReadError> {
+        let opaque = self.out.list.iter().any(Member::is_opaque);
+        if let Some((entry, kind)) = self.index.filter(|_| opaque || self.options.index) {
+            let mut defects = Vec::new();
+            let index = Index::read(self.file, &entry, kind, &mut defects)?;
+            for defect in defects {
+                self.damage(None, defect);
+            }
+            if opaque {
+                self.builder.opaque(&mut self.out.list, &index);
+            }
+            self.out.index = Some(index);
+        }
+        self.out.symbols = std::mem::take(&mut self.builder.symbols);
+        self.out.names = std::mem::take(&mut self.builder.names);
+        self.out.text = std::mem::take(&mut self.builder.text);
+        Ok(self.out)
+    }
+}

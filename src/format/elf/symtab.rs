@@ -1,0 +1,65 @@
+//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`): which
+//! functions and data lie inside, whatever their visibility. No loader looks at it, and `strip` takes
+//! it away; so it is asked only by `fix --minimal`, which must know what a link took.
+
+use super::{Header, header::endian};
+use crate::format::{ReadError, c_string, read_range};
+use crate::tree::Handle;
+use object::read::elf::{FileHeader, SectionHeader, Sym};
+use object::{Endianness, elf};
+
+/// Section headers of a file, and tables larger than this, are not read.
+const MOST_HEADERS: u64 = 64 << 20;
+const MOST_TABLE: u64 = 1 << 30;
+
+/// Calls `visit` with the name of every function and object that the file defines; false if it has no
+/// symbol table that can be read.
+pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8])) -> Result<bool, ReadError> {
+    let head = read_range(file, 0, 64)?;
+    match Header::parse(&head) {
+        Some(header) if header.is_64 => {
+            each::<elf::FileHeader64<Endianness>>(file, &head, &header, visit)
+        }
+        Some(header) => each::<elf::FileHeader32<Endianness>>(file, &head, &header, visit),
+        None => Ok(false),
+    }
+}
+
+fn each<H: FileHeader<Endian = Endianness>>(
+    file: &Handle,
+    head: &[u8],
+    header: &Header,
+    mut visit: impl FnMut(&[u8]),
+) -> Result<bool, ReadError> {
+    let e = endian(header.big);
+    let Ok((raw, _)) = object::pod::from_bytes::<H>(head) else { return Ok(false) };
+    let (offset, count) = (raw.e_shoff(e).into(), u64::from(raw.e_shnum(e)));
+    let size = count.saturating_mul(size_of::<H::SectionHeader>() as u64);
+    if offset == 0 || size > MOST_HEADERS {
+        return Ok(false);
+    }
+    let bytes = read_range(file, offset, size)?;
+    let count = usize::try_from(count).unwrap_or(0);
+    let Ok((sections, _)) = object::pod::slice_from_bytes::<H::SectionHeader>(&bytes, count) else {
+        return Ok(false);
+    };
+    let table = sections.iter().find(|section| section.sh_type(e) == elf::SHT_SYMTAB);
+    let names = table.and_then(|table| sections.get(table.sh_link(e) as usize));
+    let Some((table, names)) = table.zip(names) else { return Ok(false) };
+    let read = |section: &H::SectionHeader| {
+        let size: u64 = section.sh_size(e).into();
+        read_range(file, section.sh_offset(e).into(), size.min(MOST_TABLE))
+    };
+    let (table, names) = (read(table)?, read(names)?);
+    let count = table.len() / size_of::<H::Sym>();
+    let Ok((symbols, _)) = object::pod::slice_from_bytes::<H::Sym>(&table, count) else {
+        return Ok(false);
+    };
+    for symbol in symbols.iter().filter(|symbol| symbol.st_shndx(e) != elf::SHN_UNDEF) {
+        let kind = symbol.st_type();
+        if kind != elf::STT_SECTION && kind != elf::STT_FILE {
+            visit(c_string(&names, symbol.st_name(e) as usize).unwrap_or_default());
+        }
+    }
+    Ok(count > 1)
+}

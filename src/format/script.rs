@@ -1,0 +1,138 @@
+//! Linker scripts that stand where a library or an archive is expected: the files that they name. Of
+//! the language only what such files use is known (`ld/ldgram.y`): INPUT, GROUP and AS_NEEDED;
+//! everything else is read over. `cli::scripts` is the caller.
+
+/// A file or library that a script names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file by its name.
+    File(Vec<u8>),
+    /// A library as `-lNAME` names it.
+    Library(Vec<u8>),
+}
+
+/// Scripts larger than this are none: nobody writes them by hand.
+pub const MOST: u64 = 1 << 20;
+
+#[derive(Debug, PartialEq, Eq)]
+enum Token<'t> {
+    Open,
+    Close,
+    Word(&'t [u8]),
+    Quoted(&'t [u8]),
+}
+
+/// The inputs of a script in their order; nothing if the text is no script that names any.
+pub fn inputs(text: &[u8]) -> Option<Vec<Input>> {
+    let tokens = tokens(text)?;
+    let mut out = Vec::new();
+    // How deep in parentheses, and at which depth the list of inputs began.
+    let (mut depth, mut list) = (0_usize, None);
+    let mut known = false;
+    let mut before: Option<&[u8]> = None;
+    for token in &tokens {
+        match token {
+            Token::Open => {
+                depth += 1;
+                if matches!(before, Some(b"INPUT" | b"GROUP")) && list.is_none() {
+                    (list, known) = (Some(depth), true);
+                }
+                before = None;
+            }
+            Token::Close => {
+                if list == Some(depth) {
+                    list = None;
+                }
+                depth = depth.checked_sub(1)?;
+                before = None;
+            }
+            Token::Word(word) => {
+                let word = *word;
+                if list.is_some() && word != b"AS_NEEDED" {
+                    out.push(match word.strip_prefix(b"-l") {
+                        Some(name) => Input::Library(name.to_vec()),
+                        None => Input::File(word.to_vec()),
+                    });
+                }
+                before = Some(word);
+            }
+            Token::Quoted(name) => {
+                if list.is_some() {
+                    out.push(Input::File(name.to_vec()));
+                }
+                before = None;
+            }
+        }
+    }
+    (known && depth == 0).then_some(out)
+}
+
+/// Words, parentheses and quoted names; nothing if a comment or a quote does not end, or a byte is
+/// not of a text.
+fn tokens(text: &[u8]) -> Option<Vec<Token<'_>>> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let rest = &text[at..];
+        let len = match byte {
+            b'/' if rest.starts_with(b"/*") => {
+                2 + rest[2..].windows(2).position(|two| two == b"*/")? + 2
+            }
+            b'#' => rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len()),
+            b'"' => {
+                let len = rest[1..].iter().position(|b| *b == b'"')?;
+                out.push(Token::Quoted(&rest[1..=len]));
+                len + 2
+            }
+            b'(' => {
+                out.push(Token::Open);
+                1
+            }
+            b')' => {
+                out.push(Token::Close);
+                1
+            }
+            b',' | b';' => 1,
+            byte if byte.is_ascii_whitespace() => 1,
+            0 => return None,
+            _ => {
+                let end = |b: &u8| b.is_ascii_whitespace() || b"(),;\"\0".contains(b);
+                let len = rest.iter().position(end).unwrap_or(rest.len());
+                out.push(Token::Word(&rest[..len]));
+                len
+            }
+        };
+        at += len;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Input, inputs};
+
+    fn file(name: &str) -> Input {
+        Input::File(name.into())
+    }
+
+    #[test]
+    fn what_libraries_are() {
+        let text = b"/* GNU ld script */\nOUTPUT_FORMAT(elf64-x86-64)\n\
+            GROUP ( /lib/libc.so.6 libc_nonshared.a, \"a b.a\" AS_NEEDED ( -lfoo ld.so ) )\n\
+            INPUT(x.a)";
+        let found = inputs(text).expect("a script");
+        let foo = Input::Library(b"foo".to_vec());
+        let names = ["/lib/libc.so.6", "libc_nonshared.a", "a b.a"].map(file);
+        assert_eq!(found[..3], names);
+        assert_eq!(found[3..], [foo, file("ld.so"), file("x.a")]);
+    }
+
+    #[test]
+    fn what_is_none() {
+        for text in ["", "hello (world)", "INPUT(a", "INPUT a)", "/* INPUT(a)", "INPUT(\"a)"] {
+            assert_eq!(inputs(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(inputs(b"INPUT(a\0b)"), None);
+        assert_eq!(inputs(b"INPUT()"), Some(Vec::new()));
+    }
+}

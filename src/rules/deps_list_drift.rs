@@ -1,0 +1,223 @@
+//! `deps-list-drift`: a list of archives and the archive that is merged from them say different
+//! things.
+
+use super::catalogue::ARCHIVE;
+use super::{Context, Rule};
+use crate::cover::origin;
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::fix::list::DepsList;
+use crate::fix::merge::{MergedFrom, listed_name};
+use crate::fix::solve::solve;
+use crate::id::{ArchiveId, FastSet, FileId, Id as _, NameId};
+use crate::text::{show, show_path};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub(super) static RULE: Rule = Rule {
+    id: "deps-list-drift",
+    group: ARCHIVE,
+    summary: "a merged archive and the list it is merged from differ",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Compares an archive that is merged from others with the list of those, which a policy names
+(`[[archive]]` with `deps-list`) or `fix --deps-list`. Three things are reported: a listed archive of
+which no member is inside; members inside that came from an archive which is not listed; and an
+archive that is not listed and defines what a library, linked from the merged one, leaves undefined.
+A member is traced to where it came from by the symbols it defines.
+
+## Why it matters
+
+Such lists are made once, by one configuration of a build. Another configuration refers to more: the
+merge goes well, the link goes well, and the library fails when it is used.
+
+## Example
+
+```text
+error[deps-list-drift] librockCompiler.a: LLVMX86Info is not in librockcompiler_deps.cmake, and it
+    defines LLVMInitializeX86TargetInfo, which libMIOpen.so leaves undefined
+```
+
+## How to fix
+
+`linkaudit fix --deps-list FILE --emit cmake-deps` writes the list anew. If it is the archive that is
+old, merge it again. Or build what is linked for fewer targets, so that nothing refers to the rest.
+
+## Limits
+
+Archives are looked for among what is audited, in `--lib-path`, and where the policy's `from` says.
+A name of the list without an archive there is not compared, and one finding says how many those are.
+Members that define no symbol are not traced.
+";
+
+fn check(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
+    for entry in &*context.plan.lists {
+        for archive in entry.archives(context.audit) {
+            match entry.listed(&context.audit.library) {
+                Ok(list) => out.extend(Drift::new(context, entry, &list, archive).findings()),
+                Err(reason) => {
+                    let file = context.audit.library.shelf(archive).file;
+                    let mut finding = context.about(RULE.id, file, reason);
+                    finding.detail = Some(b"list".to_vec());
+                    out.push(finding);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// One archive and its list.
+struct Drift<'a> {
+    context: &'a Context<'a>,
+    list_name: String,
+    archive: ArchiveId,
+    names: BTreeSet<&'a [u8]>,
+    /// Archives at hand by whether they are listed.
+    listed: Vec<ArchiveId>,
+    unlisted: Vec<ArchiveId>,
+}
+
+impl<'a> Drift<'a> {
+    fn new(
+        context: &'a Context<'a>,
+        entry: &MergedFrom,
+        list: &'a DepsList,
+        archive: ArchiveId,
+    ) -> Self {
+        let library = &context.audit.library;
+        let names: BTreeSet<&[u8]> = list.names().collect();
+        let others = library.shelves().map(|(other, _)| other).filter(|other| *other != archive);
+        let (listed, unlisted): (Vec<_>, Vec<_>) = others
+            .partition(|other| listed_name(library, *other).is_some_and(|n| names.contains(n)));
+        let list_name = entry.path.file_name().map_or(&*entry.path, std::path::Path::new);
+        Self { context, list_name: show_path(list_name), archive, names, listed, unlisted }
+    }
+
+    fn name(&self, archive: ArchiveId) -> String {
+        let library = &self.context.audit.library;
+        listed_name(library, archive).map_or_else(|| show_path(&library.shelf(archive).path), show)
+    }
+
+    fn finding(&self, detail: &str, message: String) -> Box<Finding> {
+        let file = self.context.audit.library.shelf(self.archive).file;
+        let mut finding = self.context.about(RULE.id, file, message);
+        finding.detail = Some(detail.as_bytes().to_vec());
+        finding
+    }
+
+    fn findings(&self) -> Findings {
+        let mut out = Findings::new();
+        let found = self.origins();
+        let library = &self.context.audit.library;
+        let at_hand: BTreeSet<&[u8]> =
+            self.listed.iter().filter_map(|archive| listed_name(library, *archive)).collect();
+        let inside: BTreeSet<&[u8]> =
+            found.keys().filter_map(|archive| listed_name(library, *archive)).collect();
+        for name in at_hand.iter().filter(|name| !inside.contains(*name)) {
+            let name = show(name);
+            let list = &self.list_name;
+            out.push(self.finding(
+                &name,
+                format!("{name} is in {list}, and no member of its archive is inside"),
+            ));
+        }
+        let missing = self.names.len() - at_hand.len();
+        if missing > 0 {
+            let list = &self.list_name;
+            out.push(self.finding(
+                "not compared",
+                format!("{missing} of the names in {list} have no archive at hand to compare with"),
+            ));
+        }
+        let listed: FastSet<ArchiveId> = self.listed.iter().copied().collect();
+        for (origin, members) in found.iter().filter(|(origin, _)| !listed.contains(*origin)) {
+            let (name, list) = (self.name(*origin), &self.list_name);
+            let plural = if *members == 1 { " is" } else { "s are" };
+            let path = Arc::clone(&library.shelf(*origin).path);
+            let mut finding = self.finding(
+                &name,
+                format!("{members} member{plural} inside of {name}, which is not in {list}"),
+            );
+            finding.evidence.push(Evidence::at(EvidenceKind::Candidate, path));
+            out.push(finding);
+        }
+        out.extend(self.needed(&found));
+        out
+    }
+
+    /// How many members came from which archive; a listed one is asked first.
+    fn origins(&self) -> BTreeMap<ArchiveId, usize> {
+        let library = &self.context.audit.library;
+        let mut out: BTreeMap<ArchiveId, usize> = BTreeMap::new();
+        for member in library.members_of(self.archive) {
+            let found = origin(library, member, &self.listed)
+                .or_else(|| origin(library, member, &self.unlisted));
+            if let Some(found) = found {
+                *out.entry(library.archive_of(found)).or_default() += 1;
+            }
+        }
+        out
+    }
+
+    /// Archives that are not listed and define what libraries leave undefined that the merged archive
+    /// refers to.
+    fn needed(&self, inside: &BTreeMap<ArchiveId, usize>) -> Findings {
+        let audit = self.context.audit;
+        let library = &audit.library;
+        let members = library.members_of(self.archive);
+        let symbols = members.flat_map(|member| library.symbols(member));
+        let references: FastSet<NameId> = symbols
+            .filter(|(_, symbol)| !symbol.kind.is_definition())
+            .map(|(name, _)| name)
+            .collect();
+        let refers =
+            |name: &[u8]| library.find(name).is_some_and(|name| references.contains(&name));
+        let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
+        let mut candidates: Vec<ArchiveId> =
+            self.listed.iter().chain(&self.unlisted).copied().collect();
+        candidates.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
+        let mut listed = vec![false; library.shelves().count()];
+        for archive in &self.listed {
+            listed[archive.index()] = true;
+        }
+        let mut found: BTreeMap<ArchiveId, (FileId, Vec<u8>, bool)> = BTreeMap::new();
+        for file in files {
+            let Some(solution) = solve(audit, file, &[self.archive], &candidates) else { continue };
+            for (symbol, part) in solution.by_symbol.iter().filter(|(symbol, _)| refers(symbol)) {
+                for archive in &part.archives {
+                    let direct = part.provider == Some(*archive);
+                    let first = found.entry(*archive).or_insert((file, symbol.clone(), direct));
+                    if direct && !first.2 {
+                        *first = (file, symbol.clone(), true);
+                    }
+                }
+            }
+        }
+        let new = found
+            .into_iter()
+            .filter(|(archive, _)| !listed[archive.index()] && !inside.contains_key(archive));
+        new.map(|(archive, (file, symbol, direct))| {
+            let (name, list, text) = (self.name(archive), &self.list_name, show(&symbol));
+            let user = self.context.path(file).file_name().unwrap_or_default();
+            let user = show_path(std::path::Path::new(user));
+            let how = if direct { "defines" } else { "is needed for" };
+            let message = format!(
+                "{name} is not in {list}, and it {how} {text}, which {user} leaves undefined"
+            );
+            let mut finding = self.finding(&name, message);
+            let path = Arc::clone(&library.shelf(archive).path);
+            let symbol = direct.then_some(symbol);
+            finding
+                .evidence
+                .push(Evidence { symbol, ..Evidence::at(EvidenceKind::Candidate, path) });
+            finding
+        })
+        .collect()
+    }
+}

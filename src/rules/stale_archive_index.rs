@@ -1,0 +1,114 @@
+//! `stale-archive-index`: the index of an archive and its members disagree.
+
+use super::catalogue::ARCHIVE;
+use super::{Context, Rule};
+use crate::cover::Shelf;
+use crate::finding::Findings;
+use crate::format::archive::{Index, MemberKind};
+use crate::id::FastSet;
+use crate::text::show;
+use std::collections::BTreeSet;
+
+pub(super) static RULE: Rule = Rule {
+    id: "stale-archive-index",
+    group: ARCHIVE,
+    summary: "the symbol index of an archive disagrees with its members",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Compares the index of every archive that has one with the symbols that its members define: names that
+the index lacks, and names that it gives to a member that does not define them.
+
+## Why it matters
+
+GNU ld and gold look only into the index. A definition that is not in it is not found, and one that
+is wrong takes the wrong member; lld and mold read the members, so the link differs by linker.
+
+## Example
+
+```text
+error[stale-archive-index] lib/libfoo.a: its index lacks 2 symbols that its members define, foo first
+```
+
+## How to fix
+
+Run `ranlib` on the archive, and let `ar` write the index (`ar rcs`) when it is made.
+
+## Limits
+
+An archive without index is no finding. Members of intermediate language and bitcode are left out:
+only their compiler knows what they define. Audited archives of more than 64 MiB in all are read only
+if one is named on the command line or by a policy, or lies beside a library with undefined symbols.
+";
+
+/// Pairs of a name and the member that has it.
+type Pairs<'a> = BTreeSet<(&'a [u8], u64)>;
+
+fn check(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (_, shelf) in context.audit.library.shelves() {
+        let Some(index) = &shelf.members.index else { continue };
+        // What could not be read cannot be compared; that is said as `malformed`.
+        if !shelf.members.damage.is_empty() {
+            continue;
+        }
+        let (said, there) = (said(shelf, index), there(context, shelf));
+        let mut report = |detail: &str, what: String, pairs: Vec<&(&[u8], u64)>| {
+            let Some((symbol, offset)) = pairs.first() else { return };
+            let n = pairs.len();
+            let plural = if n == 1 { "symbol" } else { "symbols" };
+            let message = what.replace("{n}", &format!("{n} {plural}"));
+            let message = format!("{message}, {} first", show(symbol));
+            let mut finding = context.about(RULE.id, shelf.file, message);
+            let member = shelf.members.list.iter().find(|member| member.offset == *offset);
+            finding.member = member.map(|member| shelf.members.name(member).to_vec());
+            finding.detail = Some(detail.as_bytes().to_vec());
+            out.push(finding);
+        };
+        let lacking = there.difference(&said).collect();
+        report("lacks", "its index lacks {n} that its members define".to_owned(), lacking);
+        let wrong = said.difference(&there).collect();
+        let text = "its index gives {n} to members that do not define them".to_owned();
+        report("wrong", text, wrong);
+    }
+    out
+}
+
+/// Members whose definitions are known: objects that could be read.
+fn readable(shelf: &Shelf) -> FastSet<u64> {
+    let list = shelf.members.list.iter();
+    list.filter(|member| member.kind == MemberKind::Object).map(|member| member.offset).collect()
+}
+
+/// What the index says of readable members and of none.
+fn said<'a>(shelf: &'a Shelf, index: &'a Index) -> Pairs<'a> {
+    let readable = readable(shelf);
+    let all: FastSet<u64> = shelf.members.list.iter().map(|member| member.offset).collect();
+    let judged = |(_, offset): &(&[u8], u64)| readable.contains(offset) || !all.contains(offset);
+    // A default version is part of the name in an index, and no part of it elsewhere.
+    let stem = |(name, offset): (&'a [u8], u64)| {
+        let end = name.windows(2).position(|two| two == b"@@").unwrap_or(name.len());
+        (&name[..end], offset)
+    };
+    index.entries().filter(judged).map(stem).collect()
+}
+
+/// What readable members define.
+fn there<'a>(context: &'a Context<'_>, shelf: &'a Shelf) -> Pairs<'a> {
+    let library = &context.audit.library;
+    let Some(archive) = library.archive(shelf.file) else { return Pairs::new() };
+    let members = library.members_of(archive);
+    let objects = members.filter(|m| library.member(*m).kind == MemberKind::Object);
+    objects
+        .flat_map(|member| {
+            let offset = library.member(member).offset;
+            let symbols = library.symbols(member);
+            let defined = symbols.filter(|(_, symbol)| symbol.kind.is_definition());
+            defined.map(move |(name, _)| (library.text(name), offset))
+        })
+        .collect()
+}

@@ -1,0 +1,56 @@
+//! `thin-member-missing`: a thin archive names a file that is not there.
+
+use super::catalogue::ARCHIVE;
+use super::{Context, Rule};
+use crate::finding::Findings;
+use crate::format::archive::MemberKind;
+use crate::text::show;
+
+pub(super) static RULE: Rule = Rule {
+    id: "thin-member-missing",
+    group: ARCHIVE,
+    summary: "a thin archive names a file that is not there",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Looks for the file of every member of every thin archive, from the directory of the archive on.
+
+## Why it matters
+
+A thin archive holds no objects, only their paths. It works in the tree where it was built; installed
+or copied without its objects it is empty, and the link that uses it fails.
+
+## Example
+
+```text
+error[thin-member-missing] lib/libfoo.a: names obj/foo.o, and there is no such file
+```
+
+## How to fix
+
+Install an archive that holds its members: make it without `T` (`ar rcs`), or set the option of the
+build system that makes thin ones off.
+
+## Limits
+
+Files outside of what was named on the command line are not looked into; that is said as `undecided`.
+";
+
+fn check(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (_, shelf) in context.audit.library.shelves() {
+        let members = shelf.members.list.iter();
+        for member in members.filter(|member| member.kind == MemberKind::Missing) {
+            let name = shelf.members.name(member);
+            let message = format!("names {}, and there is no such file", show(name));
+            let mut finding = context.about(RULE.id, shelf.file, message);
+            finding.member = Some(name.to_vec());
+            out.push(finding);
+        }
+    }
+    out
+}

@@ -1,0 +1,126 @@
+//! `uncovered-symbol`: an archive refers to a symbol that a policy wants to be defined inside of it.
+
+use super::catalogue::ARCHIVE;
+use super::{Context, Rule};
+use crate::audit::archives::is_about;
+use crate::finding::{Evidence, EvidenceKind, Findings};
+use crate::format::archive::SymbolKind;
+use crate::id::{ArchiveId, MemberId};
+use crate::policy::Pattern;
+use crate::text::show;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(super) static RULE: Rule = Rule {
+    id: "uncovered-symbol",
+    group: ARCHIVE,
+    summary: "an archive lacks a symbol that a policy wants inside of it",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+For every archive that an `[[archive]]` entry of a policy matches, looks for references whose names
+match its `covers` and that no member of the archive defines.
+
+## Why it matters
+
+An archive that is merged from others is meant to stand alone. A linker does not look whether it does:
+what it lacks is undefined in every library that is linked from it, and fails when it is called.
+
+## Example
+
+```text
+error[uncovered-symbol] lib/librockCompiler.a: refers to LLVMInitializeX86Target and does not define it
+```
+
+## How to fix
+
+Merge the archive that defines the symbol: `linkaudit archive` names it, `linkaudit fix` writes the
+list anew. Or build what refers to it without what needs it.
+
+## Limits
+
+Only names that match `covers` are looked at: a merged archive refers to much that nobody pulls.
+";
+
+/// Members that are named for one symbol.
+const MOST: usize = 3;
+
+fn check(context: &Context<'_>) -> Findings {
+    let audit = context.audit;
+    let mut out = Findings::new();
+    for (archive, shelf) in audit.library.shelves() {
+        let entries = context.plan.policy.archives.iter();
+        let covers: Vec<&Pattern> = entries
+            .filter(|entry| is_about(entry, &shelf.path, &audit.prefixes))
+            .flat_map(|entry| &entry.covers)
+            .collect();
+        for (symbol, members) in uncovered(context, archive, &covers) {
+            let text = show(symbol);
+            let message = format!("refers to {text} and does not define it");
+            let mut finding = context.about(RULE.id, shelf.file, message);
+            finding.symbol = Some(symbol.to_vec());
+            for member in members.iter().take(MOST) {
+                finding.evidence.push(Evidence {
+                    symbol: Some(symbol.to_vec()),
+                    member: Some(audit.library.member_name(*member).to_vec()),
+                    ..Evidence::at(EvidenceKind::Reference, Arc::clone(&shelf.path))
+                });
+            }
+            finding.evidence.extend(definers(context, archive, symbol));
+            out.push(finding);
+        }
+    }
+    out
+}
+
+/// Names that match and that the archive refers to and does not define, with who refers.
+fn uncovered<'a>(
+    context: &'a Context<'_>,
+    archive: ArchiveId,
+    covers: &[&Pattern],
+) -> BTreeMap<&'a [u8], Vec<MemberId>> {
+    let library = &context.audit.library;
+    let mut out: BTreeMap<&[u8], Vec<MemberId>> = BTreeMap::new();
+    if covers.is_empty() {
+        return out;
+    }
+    for member in library.members_of(archive) {
+        for (name, symbol) in library.symbols(member) {
+            let text = library.text(name);
+            let inside = || {
+                let mut all = library.definitions(name);
+                all.any(|definition| library.archive_of(definition.member) == archive)
+            };
+            if symbol.kind == SymbolKind::Undefined
+                && covers.iter().any(|pattern| pattern.matches(text))
+                && !inside()
+            {
+                out.entry(text).or_default().push(member);
+            }
+        }
+    }
+    out
+}
+
+/// Members of other archives at hand that define the symbol.
+fn definers(context: &Context<'_>, not: ArchiveId, symbol: &[u8]) -> Vec<Evidence> {
+    let library = &context.audit.library;
+    let Some(name) = library.find(symbol) else { return Vec::new() };
+    let mut found: Vec<MemberId> =
+        library.definitions(name).map(|definition| definition.member).collect();
+    found.retain(|member| library.archive_of(*member) != not);
+    found.sort_unstable();
+    let evidence = |member: &MemberId| Evidence {
+        symbol: Some(symbol.to_vec()),
+        member: Some(library.member_name(*member).to_vec()),
+        ..Evidence::at(
+            EvidenceKind::Candidate,
+            Arc::clone(&library.shelf(library.archive_of(*member)).path),
+        )
+    };
+    found.iter().take(MOST).map(evidence).collect()
+}

@@ -1,0 +1,209 @@
+//! `archive` for programs, by the schema `linkaudit.archive/1` that lies in
+//! `docs/archive.schema.json`.
+
+use super::Archive;
+use crate::cover::{By, Library, Needed};
+use crate::id::{ArchiveId, MemberId};
+use crate::report::{Report, Style};
+use crate::text::Text;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// The name of the schema.
+const SCHEMA: &str = "linkaudit.archive/1";
+
+#[derive(Serialize)]
+struct Out<'a> {
+    schema: &'static str,
+    complete: bool,
+    order: &'static str,
+    roots: Vec<RootOut<'a>>,
+    archives: Vec<Text<'a>>,
+    needed: Vec<ArchiveOut<'a>>,
+    undefined: Vec<UndefinedOut<'a>>,
+    ties: Vec<TieOut<'a>>,
+    opaque: Vec<Opaque<'a>>,
+    foreign: usize,
+}
+
+#[derive(Serialize)]
+struct RootOut<'a> {
+    kind: &'static str,
+    path: Option<Text<'a>>,
+    symbol: Option<Text<'a>>,
+}
+
+#[derive(Serialize)]
+struct ArchiveOut<'a> {
+    archive: Text<'a>,
+    candidate: bool,
+    total: usize,
+    members: Vec<MemberOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct MemberOut<'a> {
+    name: Text<'a>,
+    offset: u64,
+    origin: Option<Text<'a>>,
+    symbol: Option<Text<'a>>,
+    by: Option<ByOut<'a>>,
+}
+
+/// Who refers: a root by its path, or a member by its archive, name and offset.
+#[derive(Serialize)]
+struct ByOut<'a> {
+    path: Text<'a>,
+    member: Option<Text<'a>>,
+    offset: Option<u64>,
+    origin: Option<Text<'a>>,
+}
+
+#[derive(Serialize)]
+struct UndefinedOut<'a> {
+    symbol: Text<'a>,
+    by: Vec<ByOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct TieOut<'a> {
+    symbol: Text<'a>,
+    taken: Text<'a>,
+    others: Vec<Text<'a>>,
+}
+
+#[derive(Serialize)]
+struct Opaque<'a> {
+    archive: Text<'a>,
+    name: Text<'a>,
+    offset: u64,
+    needed: bool,
+}
+
+pub(super) fn render(
+    report: &Report<'_>,
+    view: &Archive,
+    _: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = Page { view, library: &report.audit.library };
+    let coverage = &view.coverage;
+    let whole = Out {
+        schema: SCHEMA,
+        complete: report.verdict.complete,
+        order: if view.ordered { "given" } else { "free" },
+        roots: page.roots(),
+        archives: view.archives.iter().map(|(archive, _)| page.path(*archive)).collect(),
+        needed: page.needed(),
+        undefined: coverage
+            .undefined
+            .iter()
+            .map(|undefined| UndefinedOut {
+                symbol: Text(&undefined.symbol),
+                by: undefined.by.iter().filter_map(|by| page.by(*by)).collect(),
+            })
+            .collect(),
+        ties: coverage
+            .ties
+            .iter()
+            .map(|tie| TieOut {
+                symbol: Text(&tie.symbol),
+                taken: page.path(tie.taken),
+                others: tie.others.iter().map(|other| page.path(*other)).collect(),
+            })
+            .collect(),
+        opaque: page.opaque(),
+        foreign: view.foreign.len(),
+    };
+    serde_json::to_writer(&mut *out, &whole)?;
+    out.write_all(b"\n")
+}
+
+struct Page<'a> {
+    view: &'a Archive,
+    library: &'a Library,
+}
+
+impl<'a> Page<'a> {
+    fn path(&self, archive: ArchiveId) -> Text<'a> {
+        Text::path(&self.library.shelf(archive).path)
+    }
+
+    fn origin(&self, member: MemberId) -> Option<Text<'a>> {
+        let origin = self.view.origin(self.library, member)?;
+        Some(self.path(self.library.archive_of(origin)))
+    }
+
+    fn roots(&self) -> Vec<RootOut<'a>> {
+        let objects = self.view.roots.iter().map(|root| RootOut {
+            kind: "object",
+            path: Some(Text::path(&root.path)),
+            symbol: None,
+        });
+        let symbols = self.view.symbols.iter().map(|symbol| RootOut {
+            kind: "symbol",
+            path: None,
+            symbol: Some(Text(symbol)),
+        });
+        let all = RootOut { kind: "all-members", path: None, symbol: None };
+        objects.chain(symbols).chain(self.view.all_members.then_some(all)).collect()
+    }
+
+    fn needed(&self) -> Vec<ArchiveOut<'a>> {
+        let mut sorted: Vec<&Needed> = self.view.coverage.needed.iter().collect();
+        sorted.sort_by_key(|needed| needed.member);
+        let same = |a: &&Needed, b: &&Needed| {
+            self.library.archive_of(a.member) == self.library.archive_of(b.member)
+        };
+        let group = |group: &[&'a Needed]| {
+            let archive = self.library.archive_of(group[0].member);
+            ArchiveOut {
+                archive: self.path(archive),
+                candidate: !self.view.is_linked(archive),
+                total: self.library.shelf(archive).members.list.len(),
+                members: group.iter().map(|needed| self.member(needed)).collect(),
+            }
+        };
+        sorted.chunk_by(same).map(group).collect()
+    }
+
+    fn member(&self, needed: &'a Needed) -> MemberOut<'a> {
+        MemberOut {
+            name: Text(self.library.member_name(needed.member)),
+            offset: self.library.member(needed.member).offset,
+            origin: self.origin(needed.member),
+            symbol: (!needed.symbol.is_empty()).then_some(Text(&needed.symbol)),
+            by: self.by(needed.by),
+        }
+    }
+
+    fn by(&self, by: By) -> Option<ByOut<'a>> {
+        match by {
+            By::Asked => None,
+            By::Root(at) => {
+                let path = Text::path(&self.view.roots.get(at)?.path);
+                Some(ByOut { path, member: None, offset: None, origin: None })
+            }
+            By::Member(member) => Some(ByOut {
+                path: self.path(self.library.archive_of(member)),
+                member: Some(Text(self.library.member_name(member))),
+                offset: Some(self.library.member(member).offset),
+                origin: self.origin(member),
+            }),
+        }
+    }
+
+    fn opaque(&self) -> Vec<Opaque<'a>> {
+        let archives = self.view.archives.iter().chain(&self.view.candidates);
+        let members = archives.flat_map(|(archive, _)| self.library.members_of(*archive));
+        let opaque = members.filter(|member| self.library.member(*member).is_opaque());
+        opaque
+            .map(|member| Opaque {
+                archive: self.path(self.library.archive_of(member)),
+                name: Text(self.library.member_name(member)),
+                offset: self.library.member(member).offset,
+                needed: self.view.coverage.opaque.contains(&member),
+            })
+            .collect()
+    }
+}

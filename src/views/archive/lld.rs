@@ -1,0 +1,65 @@
+//! The two tables that `ld.lld --why-extract` and `--print-archive-stats` write (lld 19,
+//! `ELF/MapFile.cpp`, `writeWhyExtract` and `writeArchiveStats`), names not demangled
+//! and without default versions.
+
+use super::Archive;
+use crate::cover::{By, Library};
+use crate::id::{ArchiveId, FastMap, MemberId};
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// `--why-extract`: what was taken, for which symbol, and for whom.
+pub fn why_extract(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"reference\textracted\tsymbol\n")?;
+    for needed in &view.coverage.needed {
+        let reference = match needed.by {
+            By::Asked => b"<internal>".to_vec(),
+            By::Root(at) => view.roots[at].path.as_os_str().as_bytes().to_vec(),
+            By::Member(member) => name(view, library, member),
+        };
+        let extracted = name(view, library, needed.member);
+        out.write_all(&[&*reference, b"\t", &extracted, b"\t", &needed.symbol, b"\n"].concat())?;
+    }
+    Ok(())
+}
+
+/// `--print-archive-stats`: how many members every archive has, and how many of them were taken.
+pub fn archive_stats(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"members\textracted\tarchive\n")?;
+    let mut taken: FastMap<ArchiveId, usize> = FastMap::default();
+    for needed in &view.coverage.needed {
+        *taken.entry(library.archive_of(needed.member)).or_default() += 1;
+    }
+    for (archive, path) in view.archives.iter().chain(&view.candidates) {
+        // An archive that is named again has nothing left to take.
+        let taken = taken.remove(archive).unwrap_or(0);
+        let members = library.shelf(*archive).members.list.len();
+        out.write_all(format!("{members}\t{taken}\t").as_bytes())?;
+        out.write_all(path.as_os_str().as_bytes())?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// `ARCHIVE(MEMBER)`, the archive as typed.
+fn name(view: &Archive, library: &Library, member: MemberId) -> Vec<u8> {
+    let archive = library.archive_of(member);
+    let typed = view.archives.iter().chain(&view.candidates);
+    let mut typed = typed.filter(|(known, _)| *known == archive).map(|(_, path)| path.as_path());
+    let path = typed.next().unwrap_or(&library.shelf(archive).path);
+    let name = library.member_name(member);
+    // A member of a thin archive goes by the path of its file.
+    let dir = typed_dir(path).filter(|_| library.shelf(archive).members.thin);
+    let name = dir.map_or_else(|| name.to_vec(), |dir| join(dir, name));
+    [path.as_os_str().as_bytes(), b"(", &name, b")"].concat()
+}
+
+fn typed_dir(path: &Path) -> Option<&Path> {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty())
+}
+
+fn join(dir: &Path, name: &[u8]) -> Vec<u8> {
+    dir.join(OsStr::from_bytes(name)).into_os_string().into_encoded_bytes()
+}

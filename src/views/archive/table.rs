@@ -1,0 +1,51 @@
+//! `archive` as a table: a row for each archive with needed members. The summary comes last, as for
+//! `human`.
+
+use super::{Archive, human};
+use crate::cover::Needed;
+use crate::demangle::demangle;
+use crate::id::{ArchiveId, FastMap};
+use crate::report::{Report, Style};
+use crate::text::{show, show_path};
+use comfy_table::{ContentArrangement, Table, presets};
+use std::io::{self, Write};
+
+pub(super) fn render(
+    report: &Report<'_>,
+    view: &Archive,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let library = &report.audit.library;
+    let mut first: FastMap<ArchiveId, &Needed> = FastMap::default();
+    for needed in &view.coverage.needed {
+        first.entry(library.archive_of(needed.member)).or_insert(needed);
+    }
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(style.columns()).unwrap_or(u16::MAX))
+        .set_header(["archive", "members", "needed", "first symbol", "referenced by"]);
+    let archives = view.coverage.archives(library);
+    for (archive, count) in &archives {
+        let shelf = library.shelf(*archive);
+        let needed = first.get(archive);
+        let symbol = needed.map(|n| demangle(&n.symbol).unwrap_or_else(|| show(&n.symbol)));
+        table.add_row([
+            show_path(&shelf.path),
+            shelf.members.list.len().to_string(),
+            count.to_string(),
+            symbol.unwrap_or_default(),
+            needed.map(|n| view.who(library, n.by)).unwrap_or_default(),
+        ]);
+    }
+    if !style.quiet && !archives.is_empty() {
+        for line in table.lines() {
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        writeln!(out)?;
+    }
+    human::undefined(view, library, style, out)?;
+    human::summary(report, view, style, out)
+}
