@@ -166,7 +166,7 @@ impl Graph {
         Self { lab, roots, archives, asked }
     }
 
-    fn texts<'t>(list: &'t [String]) -> Vec<&'t str> {
+    fn texts(list: &[String]) -> Vec<&str> {
         list.iter().map(String::as_str).collect()
     }
 

@@ -62,10 +62,10 @@ fn nm(path: &Path) -> Table {
 }
 
 fn ours(path: &Path) -> Table {
-    let Ok(Opened::File(file)) = DiskTree::new().open(path) else { panic!("{path:?}") };
+    let Ok(Opened::File(file)) = DiskTree::new().open(path) else { panic!("{}", path.display()) };
     let options = Options { index: true, open: &|_| External::Missing };
     let found = members(&file, &options, &mut Scratch::default()).expect("it can be read");
-    assert!(found.damage.is_empty(), "{path:?}: {:?}", found.damage);
+    assert!(found.damage.is_empty(), "{}: {:?}", path.display(), found.damage);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut out = Table::new();
     for member in &found.list {
