@@ -20,6 +20,9 @@ use std::sync::Arc;
 /// milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
+/// A package has fewer objects, a system more.
+const MOST_OBJECTS: usize = 1000;
+
 /// Reads the members of the archives that this run asks about.
 pub(super) fn read(
     plan: &Plan,
@@ -102,13 +105,17 @@ fn wanted(
             found.any(|provider| provider.member.is_some() && corpus.files[provider.file].provider)
         })
     });
-    // An archive beside such an object is likely to be what it was linked from.
+    // An archive beside such an object is likely to be what it was linked from; in a whole system
+    // it is not, and there are many.
+    let objects = corpus.files.iter().filter(|f| f.audited && f.object().is_some()).count();
     let broken: FastSet<&Path> = blame
         .undefined
         .iter()
         .filter_map(|undefined| corpus.files[undefined.file].path.parent())
         .collect();
-    let beside = |facts: &FileFacts| facts.path.parent().is_some_and(|dir| broken.contains(dir));
+    let beside = |facts: &FileFacts| {
+        objects <= MOST_OBJECTS && facts.path.parent().is_some_and(|dir| broken.contains(dir))
+    };
     let is_wanted = |facts: &FileFacts| {
         let thin = matches!(&facts.content, Content::Archive(archive) if archive.thin);
         let policy =

@@ -42,7 +42,8 @@ Run `ranlib` on the archive, and let `ar` write the index (`ar rcs`) when it is 
 
 An archive without index is no finding. Members of intermediate language and bitcode are left out:
 only their compiler knows what they define. Audited archives of more than 64 MiB in all are read only
-if one is named on the command line or by a policy, or lies beside a library with undefined symbols.
+if one is named on the command line or by a policy, or lies beside a library with undefined symbols
+and there are at most 1,000 objects.
 ";
 
 /// Pairs of a name and the member that has it.

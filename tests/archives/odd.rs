@@ -56,11 +56,9 @@ fn gnu_bsd_thin_indexed_or_not() {
     // BSD's names stand before the data and are padded with NUL.
     let bsd = |name: &[u8], data: &[u8]| [name, &vec![0; 8 - name.len()], data].concat();
     let (one, two) = (bsd(b"use.o", &first), bsd(b"def.o", &second));
-    let index = bsd(b"__.SYMD", &[0; 8]);
     let parts: &[(&str, &[u8])] = &[("#1/8", &one), ("#1/8", &two)];
     lab.write("bsd.a", by_hand(b"!<arch>\n", parts));
     assert_whole(&lab, "bsd.a");
-    drop(index);
     // A 64-bit index without entries: the members say what they define.
     let wide: &[(&str, &[u8])] = &[("/SYM64/", &[0; 8]), ("use.o/", &first), ("def.o/", &second)];
     lab.write("wide.a", by_hand(b"!<arch>\n", wide));

@@ -51,6 +51,8 @@ fn nm(path: &Path) -> Table {
             "W" | "V" | "w" | "v" => 'W',
             "C" => 'C',
             "u" => 'u',
+            // An indirect function, weak or not.
+            "i" => 'i',
             _ => 'T',
         };
         let name = name.split("@@").next().unwrap_or(name);
@@ -94,7 +96,14 @@ fn symbols_of_members_as_nm_lists_them() {
     paths.extend(llvm.into_iter().step_by(STEP));
     let (mut symbols, mut wrong) = (0, Vec::new());
     for path in &paths {
-        let (theirs, ours) = (nm(path), ours(path));
+        let theirs = nm(path);
+        let indirect = |key: &(String, String, char)| {
+            theirs.contains_key(&(key.0.clone(), key.1.clone(), 'i'))
+        };
+        let ours: Table = ours(path)
+            .into_iter()
+            .map(|(key, n)| if indirect(&key) { ((key.0, key.1, 'i'), n) } else { (key, n) })
+            .collect();
         symbols += theirs.values().sum::<usize>();
         let keys = theirs.keys().chain(ours.keys());
         wrong.extend(keys.filter(|key| theirs.get(key) != ours.get(key)).map(|key| {

@@ -121,7 +121,7 @@ fn gnu_index(
         };
         let long_names = match &mut long_names {
             Some(table) => table,
-            unread => unread.insert(table_behind(file, index)?),
+            unread => unread.insert(header::long_names(file)?),
         };
         out.push(Definition {
             symbol: symbol.into(),
@@ -130,20 +130,6 @@ fn gnu_index(
         });
     }
     Ok(out)
-}
-
-/// The table of long names, which follows the index.
-fn table_behind(file: &Handle, index: &Entry) -> Result<LongNames, ReadError> {
-    let entry = match index.next() {
-        Some(at) => Entry::read(file, at)?,
-        None => None,
-    };
-    match entry {
-        Some(entry) if entry.special(b"") == Some(Special::LongNames) => {
-            LongNames::read(file, &entry)
-        }
-        _ => Ok(LongNames::default()),
-    }
 }
 
 /// An archive without a GNU index: every member's own symbol table.

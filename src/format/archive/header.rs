@@ -122,6 +122,21 @@ impl LongNames {
     }
 }
 
+/// The table of long names of the archive in `file`, which stands before all members but an index or
+/// two.
+pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
+    let mut at = FIRST;
+    for _ in 0..3 {
+        let Some(entry) = Entry::read(file, at)? else { break };
+        match entry.special(b"") {
+            Some(Special::LongNames) => return LongNames::read(file, &entry),
+            Some(_) => at = entry.next().unwrap_or(u64::MAX),
+            None => break,
+        }
+    }
+    Ok(LongNames::default())
+}
+
 /// A member's name, read where it stands.
 pub(super) fn name(
     file: &Handle,

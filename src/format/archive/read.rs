@@ -3,7 +3,7 @@
 //! most members take two reads. `facts::answer` calls it, on demand only.
 
 use super::elf_member::{Buffers, Place};
-use super::header::{Entry, FIRST, HEADER, LongNames, Special};
+use super::header::{self, Entry, FIRST, HEADER, LongNames, Special};
 use super::index::Index;
 use super::members::{Damage, Member, MemberKind, Members, Spare};
 use super::symbols::Builder;
@@ -212,6 +212,7 @@ impl<'r> Reader<'r> {
         position: u64,
     ) -> Result<(), ReadError> {
         let (mut base, mut size) = (0, file.stat().len);
+        let mut inner_name = None;
         if position > 0 {
             let inner = Entry::read(file, position)?;
             let inner = inner.filter(|inner| {
@@ -225,8 +226,10 @@ impl<'r> Reader<'r> {
             };
             let before = inner.bsd_name().unwrap_or(0).min(inner.size);
             (base, size) = (inner.data + before, inner.size - before);
+            inner_name = Some(header::name(file, &inner, &header::long_names(file)?)?);
         }
         let head = read_range(file, base, HEAD.min(size))?;
+        let name = inner_name.as_deref().unwrap_or(name);
         self.object(entry.at, name, Place { file, base, size }, &head, None)
     }
 
