@@ -140,6 +140,17 @@ impl Finding {
         }
     }
 
+    /// What the fact is about, by the names that JSON, fingerprints and waivers have for it.
+    pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 5] {
+        [
+            ("symbol", self.symbol.as_deref()),
+            ("version", self.version.as_deref()),
+            ("library", self.library.as_deref()),
+            ("member", self.member.as_deref()),
+            ("detail", self.detail.as_deref()),
+        ]
+    }
+
     /// The order of a report: by place, rule, and what the fact is about.
     pub fn key(&self) -> impl Ord + use<'_> {
         // Paths compare by bytes here; `Path` itself compares part by part.

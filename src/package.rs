@@ -34,6 +34,11 @@ pub struct Prefixes {
 }
 
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
+/// True if a store lies in `dir` or is it.
+pub fn holds_store(dir: &Path) -> bool {
+    STORES.iter().any(|store| Path::new(store).starts_with(dir))
+}
+
 /// Length of the hash in a store item's name.
 const HASH: usize = 32;
 
@@ -43,6 +48,11 @@ impl Prefixes {
         let len = dir.as_os_str().len();
         let place = self.dirs.partition_point(|other| other.as_os_str().len() >= len);
         self.dirs.insert(place, dir);
+    }
+
+    /// Given directories, longest first.
+    pub fn dirs(&self) -> &[PathBuf] {
+        &self.dirs
     }
 
     /// Adds the directory of a given file.
@@ -68,10 +78,7 @@ impl Prefixes {
     /// The package a prefix is.
     pub fn package(prefix: &Path) -> PackageId {
         let item = store_item(prefix).filter(|item| item == prefix);
-        let name = item.and_then(|item| {
-            let name = item.file_name()?.to_str()?.get(HASH + 1..)?;
-            Some(without_version(name).to_owned())
-        });
+        let name = item.and_then(|item| Some(without_version(item_name(&item)?).to_owned()));
         PackageId { prefix: prefix.to_path_buf(), name: name.unwrap_or_default() }
     }
 }
@@ -88,6 +95,11 @@ fn store_item(path: &Path) -> Option<PathBuf> {
     })
 }
 
+/// A store item's name without its hash.
+fn item_name(item: &Path) -> Option<&str> {
+    item.file_name()?.to_str()?.get(HASH + 1..)
+}
+
 /// A store item's name up to the first dash that a digit follows (Nix's `parseDrvName`).
 fn without_version(name: &str) -> &str {
     let bytes = name.as_bytes();
@@ -98,21 +110,33 @@ fn without_version(name: &str) -> &str {
 
 /// Store items in `text` reduced to their package's name, so that it survives a rebuild.
 pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
+    with_items(text, without_version)
+}
+
+/// Store items in `text` reduced to the package's name with its version.
+pub fn without_item_hashes(text: &[u8]) -> Cow<'_, [u8]> {
+    with_items(text, |name| name)
+}
+
+/// What an item's name may hold (Nix's `checkName`).
+fn is_of_item(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+-._?=".contains(&byte)
+}
+
+fn with_items(text: &[u8], name: fn(&str) -> &str) -> Cow<'_, [u8]> {
     if !text.contains(&b'/') {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(at) = STORES.iter().filter_map(|store| find(rest, store.as_bytes())).min() {
-        let item_at = at + "/nix/store/".len();
-        let end = rest[item_at.min(rest.len())..]
-            .iter()
-            .position(|b| matches!(b, b'/' | b':' | b' '))
-            .map_or(rest.len(), |n| item_at + n);
-        let item = std::ffi::OsStr::from_bytes(&rest[at..end]);
+        let item_at = (at + "/nix/store/".len()).min(rest.len());
+        let end = rest[item_at..].iter().position(|b| !is_of_item(*b));
+        let end = end.map_or(rest.len(), |n| item_at + n);
+        let item = Path::new(std::ffi::OsStr::from_bytes(&rest[at..end]));
         out.extend_from_slice(&rest[..at]);
-        match store_item(Path::new(item)) {
-            Some(item) => out.extend_from_slice(Prefixes::package(&item).name.as_bytes()),
+        match store_item(item).as_deref().and_then(item_name) {
+            Some(item) => out.extend_from_slice(name(item).as_bytes()),
             None => out.extend_from_slice(&rest[at..end]),
         }
         rest = &rest[end..];
@@ -127,7 +151,7 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prefixes, without_hashes};
+    use super::{Prefixes, without_hashes, without_item_hashes};
     use std::path::{Path, PathBuf};
 
     const ITEM: &str = "/nix/store/0123456789abcdfghijklmnpqrsvwxyz-miopen-6.2.2";
@@ -158,5 +182,8 @@ mod tests {
     fn hashes_go_and_names_stay() {
         let text = format!("{ITEM}/lib:/x");
         assert_eq!(&*without_hashes(text.as_bytes()), b"miopen/lib:/x");
+        assert_eq!(&*without_item_hashes(text.as_bytes()), b"miopen-6.2.2/lib:/x");
+        let quoted = format!("named '{ITEM}', and /nix/store");
+        assert_eq!(&*without_hashes(quoted.as_bytes()), b"named 'miopen', and /nix/store");
     }
 }

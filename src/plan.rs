@@ -3,7 +3,7 @@
 
 use crate::fix::merge::MergedFrom;
 use crate::fix::propose::Request;
-use crate::policy::{Pattern, Policy};
+use crate::policy::{Day, Pattern, Policy};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -79,6 +79,8 @@ pub struct Plan {
     pub cpu_stated: bool,
     /// What policies say.
     pub policy: Arc<Policy>,
+    /// The day on which waivers must not have expired.
+    pub today: Day,
     /// Archives that are merged from others, with their lists.
     pub lists: Arc<Vec<MergedFrom>>,
     /// What fixes are looked for, if any are.
@@ -110,6 +112,7 @@ impl Plan {
             cpu: Cpu::BASELINE,
             cpu_stated: false,
             policy: Arc::default(),
+            today: Day { year: 1970, month: 1, day: 1 },
             lists: Arc::default(),
             fix: None,
             threads: 1,
@@ -118,8 +121,10 @@ impl Plan {
 
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
+        let policy = &self.policy;
+        let by_policy = !policy.required_symbols.is_empty() || !policy.forbidden_symbols.is_empty();
         Wants {
-            tables: self.facts || self.definitions || self.cross_check,
+            tables: self.facts || self.definitions || self.cross_check || by_policy,
             lean: false,
             index: !self.members,
         }

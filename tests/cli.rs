@@ -23,10 +23,14 @@ mod kit;
 
 #[path = "cli/archives.rs"]
 mod archives;
+#[path = "cli/assumed.rs"]
+mod assumed;
 #[path = "cli/bad_files.rs"]
 mod bad_files;
 #[path = "support/bare.rs"]
 mod bare;
+#[path = "cli/baseline.rs"]
+mod baseline;
 #[path = "cli/color.rs"]
 mod color;
 #[path = "cli/commands.rs"]
@@ -41,6 +45,8 @@ mod explained;
 mod fingerprints;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/hosts.rs"]
+mod hosts;
 #[path = "cli/ldd_text.rs"]
 mod ldd_text;
 #[path = "cli/levels.rs"]
@@ -63,5 +69,7 @@ mod symbols;
 mod table;
 #[path = "cli/tree.rs"]
 mod tree;
+#[path = "cli/waivers.rs"]
+mod waivers;
 #[path = "cli/why.rs"]
 mod why;

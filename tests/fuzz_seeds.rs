@@ -70,6 +70,19 @@ fn ld_so_cache() {
 }
 
 #[test]
+fn policies() {
+    let seeds: [&[u8]; 3] = [
+        include_bytes!("policy/valid/everything.toml"),
+        b"schema = 1\nextends = [\"b.toml\"]\n\0schema = 1\nextends = [\"c.toml\"]\n\0schema = 1\n",
+        br#"[{"name": "small_1", "aliases": [], "priority": 1, "lib_whitelist": ["a", "b"],
+             "symbol_versions": {"x86_64": {"GLIBC": ["2.5"]}}, "blacklist": {"a": ["f"]}}]"#,
+    ];
+    for seed in seeds {
+        run("policy", targets::policies, seed);
+    }
+}
+
+#[test]
 fn pipeline() {
     let files = [library(), library(), Tiny::library("libb.so", ["lib.so"]).defines("g").bytes()];
     // The fourth file is the cache, which is empty.

@@ -7,9 +7,13 @@ use linkaudit::format::archive::{self, Names};
 use linkaudit::format::elf::{self, hash};
 use linkaudit::format::second::{compare_archive, compare_elf};
 use linkaudit::plan::{Plan, Wants};
+use linkaudit::policy;
 use linkaudit::resolve::cache::Cache;
 use linkaudit::tree::{Handle, MemTree, Opened, Tree as _};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
 
 fn handle(bytes: &[u8]) -> Option<Handle> {
     let mut tree = MemTree::new();
@@ -78,4 +82,42 @@ pub fn pipeline(bytes: &[u8]) {
         |finding: &linkaudit::finding::Finding| finding.message.contains("a fault of linkaudit");
     assert!(!findings.iter().any(|finding| caught(finding)), "a panic was caught");
     let _ = read(&handle(rest).expect("a file in memory"), plan.wants());
+}
+
+/// Policies by name.
+struct Policies(BTreeMap<&'static str, Vec<u8>>);
+
+impl policy::Files for Policies {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let bytes = path.to_str().and_then(|path| self.0.get(path));
+        bytes.cloned().ok_or(io::ErrorKind::NotFound.into())
+    }
+
+    fn real(&self, path: &Path) -> PathBuf {
+        Path::new("/").join(path)
+    }
+}
+
+/// Reads a policy and those that it extends, cut at NUL bytes, and the same bytes as a policy of
+/// auditwheel. What is right reads back from what is shown of it.
+pub fn policies(bytes: &[u8]) {
+    let names = ["p.toml", "b.toml", "c.toml"];
+    let files = names.into_iter().zip(bytes.split(|b| *b == 0)).chain([("w.json", bytes)]);
+    let mut files = Policies(files.map(|(name, bytes)| (name, bytes.to_vec())).collect());
+    for name in ["p.toml", "w.json", "w.json#small_1_x86_64"] {
+        match policy::load([OsStr::new(name)], &files) {
+            Ok(policy) => {
+                let shown = policy.show();
+                files.0.insert("shown.toml", shown.clone().into_bytes());
+                let again = policy::load([OsStr::new("shown.toml")], &files);
+                let again = again.map_err(|mistakes| mistakes.render(false));
+                assert_eq!(
+                    again.map(|policy| policy.show().lines().count()),
+                    Ok(shown.lines().count())
+                );
+                files.0.remove("shown.toml");
+            }
+            Err(mistakes) => assert!(!mistakes.render(true).is_empty()),
+        }
+    }
 }

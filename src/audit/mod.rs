@@ -6,6 +6,7 @@ pub(crate) mod archives;
 mod binding;
 mod coverage;
 mod linked;
+mod named;
 pub mod trace;
 
 pub use again::Fault;
@@ -27,9 +28,10 @@ use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{BadInterps, Closures, Resolving, Start};
 use crate::starts::Names;
-use crate::tree::walk::{self, Entry, Given, Problem, Totals, Walked};
+use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
 use binding::bind;
+use named::Wanted;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -56,6 +58,10 @@ pub struct Audit {
     pub problems: Vec<Problem>,
     /// Counts of the walk.
     pub totals: Totals,
+    /// Files that a policy may mean whatever they hold, by the names of the walk.
+    pub named: Vec<PathBuf>,
+    /// Links to directories that the walk met, and where they lead, if a policy names files.
+    pub linked: Vec<(PathBuf, PathBuf)>,
     /// Every file in the order in which `ldd` would be asked, with its root if it has one; empty
     /// unless every file is a root.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
@@ -99,12 +105,14 @@ pub struct Input {
 pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
     let reading = |wants| move |candidate: walk::Candidate| read_candidate(&candidate, wants);
-    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &reading(wants));
+    let wanted = Wanted::new(&plan.policy);
+    let visit = Visit { consume: &reading(wants), is_named: &|path| wanted.may_be(path) };
+    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
     let providers = if plan.lib_paths.is_empty() {
         Walked::default()
     } else {
-        let wants = plan.provider_wants();
-        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &reading(wants))
+        let visit = Visit { consume: &reading(plan.provider_wants()), is_named: &|_| false };
+        walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
     Input { audited, providers }
 }
@@ -144,7 +152,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.wants());
     let names = Names::new(&input.audited);
-    let Walked { given, entries, problems, mut totals } = input.audited;
+    let Walked { given, entries, problems, mut totals, named, linked } = input.audited;
     collector.add_entries(&mut corpus, &given, entries, true);
     let Walked { given: places, entries, problems: lib_problems, .. } = input.providers;
     collector.add_entries(&mut corpus, &places, entries, false);
@@ -153,6 +161,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
+    let named_files = collector.placed(&given, &named);
+    // Every link costs a look at where it leads.
+    let linked = if named::names_files(&plan.policy) { linked } else { Vec::new() };
+    let places = collector.placed(&given, &linked).into_iter().zip(&linked);
+    let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
+    let linked = places.filter_map(leads).collect();
     let prefixes = prefixes(&given, tree, &corpus, &problems);
     count_partial(&corpus, &mut totals);
     clock.lap("collect");
@@ -205,6 +219,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
         prefixes,
         problems,
         totals,
+        named: named_files,
+        linked,
         listing,
         cross_check,
         timings: clock.laps,

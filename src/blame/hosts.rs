@@ -6,13 +6,14 @@ use super::Source;
 use crate::facts::plugins::is_plugin;
 use crate::format::elf::Role;
 use crate::id::{FastMap, FileId};
+use crate::policy::Host;
 use crate::resolve::Closure;
 
-/// Hosts by file, found out when a file has something undefined.
+/// Which files are plugins of which hosts, found out when a name is asked for that the host provides.
 pub(super) struct Hosts<'a> {
     source: Source<'a>,
-    /// Indices into `Source::hosts`.
-    known: FastMap<FileId, Vec<usize>>,
+    /// By file and index into `Source::hosts`.
+    known: FastMap<(FileId, usize), bool>,
 }
 
 impl<'a> Hosts<'a> {
@@ -35,32 +36,28 @@ impl<'a> Hosts<'a> {
         if self.source.hosts.is_empty() || known {
             return None;
         }
-        let hosts = self.source.hosts;
-        let provides = |host: &&usize| hosts[**host].symbols.iter().any(|p| p.matches(name));
-        if let Some(host) = self.of(file).iter().find(provides) {
-            return Some(*host);
-        }
+        let hosts = self.source.hosts.iter().enumerate();
+        let provides = |host: &Host| host.symbols.iter().any(|pattern| pattern.matches(name));
+        let mut hosts = hosts.filter(|(_, host)| provides(host)).map(|(at, _)| at);
         let helps = file != root && self.source.view.file(file).audited;
-        helps.then(|| self.of(root).iter().find(provides).copied()).flatten()
+        hosts.find(|at| self.loads(*at, file) || (helps && self.loads(*at, root)))
     }
 
     fn is_program(&self, file: FileId) -> bool {
         self.source.view.object(file).is_some_and(|object| object.role == Role::Program)
     }
 
-    /// The hosts whose plugin a file is, by any of its names.
-    fn of(&mut self, file: FileId) -> &[usize] {
+    /// True if a file is a plugin of a host, by any of its names.
+    fn loads(&mut self, host: usize, file: FileId) -> bool {
         let Source { view, prefixes, hosts, .. } = self.source;
-        self.known.entry(file).or_insert_with(|| {
+        *self.known.entry((file, host)).or_insert_with(|| {
             let facts = view.file(file);
             let others = facts.names.iter().map(|name| name.path.as_path());
-            let names = std::iter::once(&*facts.path).chain(others);
-            let below: Vec<_> = names.map(|name| prefixes.locate(name).path).collect();
+            let mut names = std::iter::once(&*facts.path).chain(others);
             // An object with something undefined has its tables: it was looked into itself.
-            let takes = |at: &usize| {
-                below.iter().any(|path| is_plugin(&hosts[*at], file, facts, path) == Ok(true))
-            };
-            (0..hosts.len()).filter(takes).collect()
+            names.any(|name| {
+                is_plugin(&hosts[host], file, facts, &prefixes.locate(name).path) == Ok(true)
+            })
         })
     }
 }

@@ -11,7 +11,7 @@ use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FileId, Id as _, RootId, StrId, Strings};
 use crate::resolve::versions::{Complaint, Stop};
-use crate::resolve::{Closure, Fatal, How, ROOT};
+use crate::resolve::{Closure, Edge, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the facts.
@@ -27,6 +27,7 @@ pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
         explained: BTreeMap::new(),
         hosts: Hosts::new(source),
         assumed: BTreeMap::new(),
+        provided: BTreeMap::new(),
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
@@ -52,6 +53,8 @@ struct Maker<'a> {
     hosts: Hosts<'a>,
     /// By symbol: the place of the host in the policy.
     assumed: BTreeMap<SymbolKey, usize>,
+    /// By symbol: the library that the system provides.
+    provided: BTreeMap<SymbolKey, StrId>,
 }
 
 impl Maker<'_> {
@@ -170,7 +173,7 @@ impl Maker<'_> {
     }
 
     fn take_undefined(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
-        let first_missing = first_missing(closure);
+        let first_stub = first_stub(closure);
         for (module, reports) in &binding.reports {
             let Some(object) = object_of(self.source.view, closure, *module) else { continue };
             let Some(file) = closure.module(*module).file else { continue };
@@ -191,12 +194,21 @@ impl Maker<'_> {
                 let target = object.header.target();
                 let at_hand = || self.providers.of(name, file, target).any(|p| !p.versioned);
                 let explains = match library {
-                    Some(library) => missing_as(closure, self.source.strings, library),
-                    None => first_missing.filter(|_| !at_hand()),
+                    Some(library) => stub_named(closure, self.source.strings, library),
+                    None => first_stub.filter(|_| !at_hand()),
                 };
-                if let Some(edge) = explains {
-                    self.explained.entry(key).or_insert((edge, version));
-                    continue;
+                match explains {
+                    Some((edge, How::Missing)) => {
+                        self.explained.entry(key).or_insert((edge, version));
+                        continue;
+                    }
+                    // The system has the library; which versions it has is a ceiling's matter.
+                    Some((_, _)) if entry.is_some() => continue,
+                    Some(((_, name), _)) => {
+                        self.provided.entry(key).or_insert(name);
+                        continue;
+                    }
+                    None => {}
                 }
                 let new = || UndefinedSymbol {
                     file,
@@ -234,6 +246,7 @@ impl Maker<'_> {
             }
         }
         let assumed = self.finish_assumed();
+        let provided = self.finish_provided();
         self.undefined.sort_unstable_by_key(|(key, _)| *key);
         Blame {
             missing: self.missing.into_values().collect(),
@@ -242,7 +255,28 @@ impl Maker<'_> {
             stopped: self.stopped.into_values().collect(),
             explained,
             assumed,
+            provided,
         }
+    }
+
+    /// References without version for which libraries of the system are all that can define them.
+    fn finish_provided(&self) -> Vec<Assumed> {
+        let mut out: BTreeMap<&[u8], (usize, BTreeSet<FileId>)> = BTreeMap::new();
+        for (key, library) in &self.provided {
+            if !self.undefined_at.contains_key(key) && !self.explained.contains_key(key) {
+                let (references, files) =
+                    out.entry(self.source.strings.text(*library)).or_default();
+                *references += 1;
+                files.insert(key.0);
+            }
+        }
+        let assumed =
+            |(library, (references, files)): (&[u8], (usize, BTreeSet<FileId>))| Assumed {
+                host: String::from_utf8_lossy(library).into_owned(),
+                references,
+                files: files.len(),
+            };
+        out.into_iter().map(assumed).collect()
     }
 
     /// What is undefined or explained under some root is that, whatever is assumed under another.
@@ -269,22 +303,23 @@ impl Maker<'_> {
     }
 }
 
-/// The first missing library in load order, as requester and name.
-fn first_missing(closure: &Closure) -> Option<(FileId, StrId)> {
-    closure
-        .edges
-        .iter()
-        .filter(|edge| edge.kind != NeedKind::Auxiliary)
-        .find(|edge| closure.module(edge.to).how == How::Missing)
-        .and_then(|edge| Some((closure.module(edge.from).file?, edge.name)))
+/// A library without file: who needs it, by which name, and whether it is missing or provided.
+type Stub = ((FileId, StrId), How);
+
+fn stub(closure: &Closure, edge: &Edge) -> Option<Stub> {
+    let module = closure.module(edge.to);
+    let from = closure.module(edge.from).file?;
+    module.is_stub().then_some(((from, edge.name), module.how))
 }
 
-/// The need for a missing library by this name.
-fn missing_as(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<(FileId, StrId)> {
+/// The first in load order.
+fn first_stub(closure: &Closure) -> Option<Stub> {
+    let edges = closure.whole_edges().filter(|edge| edge.kind != NeedKind::Auxiliary);
+    edges.filter(|edge| closure.module(edge.to).is_stub()).find_map(|edge| stub(closure, edge))
+}
+
+/// The one that is needed by this name.
+fn stub_named(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<Stub> {
     let name = strings.find(library)?;
-    closure
-        .edges
-        .iter()
-        .find(|edge| edge.name == name && closure.module(edge.to).how == How::Missing)
-        .and_then(|edge| Some((closure.module(edge.from).file?, edge.name)))
+    closure.whole_edges().filter(|edge| edge.name == name).find_map(|edge| stub(closure, edge))
 }

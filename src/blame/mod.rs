@@ -111,12 +111,15 @@ pub struct Blame {
     pub explained: usize,
     /// References that are assumed to be met by programs that load plugins, in the order of policy.
     pub assumed: Vec<Assumed>,
+    /// References that are assumed to be met by libraries that the system provides, by soname.
+    pub provided: Vec<Assumed>,
 }
 
-/// What files take from the programs that one `[[host]]` entry is about.
+/// What files take from the programs that one `[[host]]` entry is about, or from a library that the
+/// system provides.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Assumed {
-    /// The entry's name.
+    /// The entry's name, or the soname.
     pub host: String,
     /// How many references there are.
     pub references: usize,

@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{ArchiveOptions, Shared, out, scripts};
+use super::{ArchiveOptions, Shared, baseline, out, scripts};
 use crate::plan::Plan;
 use crate::text::show_path;
 use crate::views::archive::{Archive, Asked, OUTPUTS, lld};
@@ -18,6 +18,7 @@ use std::time::Instant;
 /// `linkaudit archive`
 pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit> {
     let start = Instant::now();
+    baseline::refuse(shared, "archive")?;
     if options.archives.is_empty() {
         bail!(
             "name an archive, as in `linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so`"
@@ -39,7 +40,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let (asked, plan) = ask(options, &prepared)?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let run = Run::new(plan, &prepared.tree, &prepared.levels, &progress);
+    let run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
     let rendering = Instant::now();
     let view = Archive::new(&run.audit, &asked).map_err(anyhow::Error::msg)?;
     drop(progress);

@@ -5,7 +5,7 @@ use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{FixOptions, Shared, lists, out};
+use super::{FixOptions, Shared, baseline, lists, out};
 use crate::fix::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::merge::{MergedFrom, Which};
 use crate::fix::propose::{Proposal, Request};
@@ -32,6 +32,7 @@ struct Sinks {
 /// `linkaudit fix`
 pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     let start = Instant::now();
+    baseline::refuse(shared, "fix")?;
     let sinks = sinks(shared, options)?;
     let all = || sinks.emitted.iter().chain(sinks.emitters.iter().map(|(emitter, _)| emitter));
     let list = match &options.deps_list {
@@ -67,7 +68,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     outside_of_what_is_audited(&plan, &sinks)?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &progress);
+    let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
     drop(progress);
     run.require_elf(shared)?;
     let rendering = Instant::now();

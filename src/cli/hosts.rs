@@ -11,7 +11,7 @@ use crate::tree::{DiskTree, Kind, Opened, Tree as _, walk};
 use anyhow::{Result, anyhow, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// All hosts that were typed.
 pub(super) fn read(
@@ -24,15 +24,15 @@ pub(super) fn read(
 
 fn host(typed: &OsStr, place: &Place<'_>, tree: &DiskTree) -> Result<HostFile> {
     let bytes = typed.as_bytes();
-    let whole = place.named(Path::new(typed));
-    let equals = bytes.iter().position(|byte| *byte == b'=');
-    let (path, glob) = match equals {
-        // A file may have `=` in its name.
-        Some(at) if !whole.as_ref().is_ok_and(|path| tree.kind(path).is_ok()) => {
-            let path = place.named(Path::new(OsStr::from_bytes(&bytes[..at])))?;
-            (path, Some(&bytes[at + 1..]))
-        }
-        _ => (whole?, None),
+    let named = |end: usize| place.named(Path::new(OsStr::from_bytes(&bytes[..end])));
+    // A file may have `=` in its name.
+    let equals: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] == b'=').collect();
+    let is_there = |end: &usize| named(*end).is_ok_and(|path| tree.kind(&path).is_ok());
+    let whole = is_there(&bytes.len());
+    let first = equals.iter().copied().find(is_there).or(equals.first().copied());
+    let (path, glob) = match first.filter(|_| !whole) {
+        Some(at) => (named(at)?, Some(&bytes[at + 1..])),
+        None => (named(bytes.len())?, None),
     };
     let plugins = match glob.map(std::str::from_utf8) {
         None => None,
@@ -50,7 +50,7 @@ fn host(typed: &OsStr, place: &Place<'_>, tree: &DiskTree) -> Result<HostFile> {
 }
 
 /// Why a file cannot be a host, if it cannot.
-fn fault(path: &PathBuf, tree: &DiskTree) -> Option<String> {
+fn fault(path: &Path, tree: &DiskTree) -> Option<String> {
     match tree.kind(path) {
         Err(errno) => return Some(walk::describe(errno)),
         Ok(Kind::Directory) => return Some("it is a directory; a host is a program".to_owned()),

@@ -2,6 +2,7 @@
 //! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
 
 mod archive;
+mod baseline;
 mod demo;
 pub mod exit;
 mod fix;
@@ -277,6 +278,16 @@ pub struct Shared {
     /// Lowest level that makes the exit status 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
     pub fail_on: FailOn,
+    /// Waive the findings that FILE lists
+    #[arg(long, global = true, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write all findings to FILE; with --baseline only take out what is not found any more. The
+    /// exit status stays that of the findings
+    #[arg(long, global = true, value_name = "FILE")]
+    pub write_baseline: Option<PathBuf>,
+    /// Exit with 1 if the baseline lists what is not found any more
+    #[arg(long, global = true, requires = "baseline")]
+    pub fail_on_stale: bool,
     /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,

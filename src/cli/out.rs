@@ -1,7 +1,7 @@
 //! The one place that writes: standard output, and the files that `-o` names.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for everything written")]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -24,14 +24,14 @@ pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let there = std::fs::metadata(path);
+    let there = fs::metadata(path);
     if there.as_ref().is_ok_and(|there| !there.is_file()) {
         let mut out = BufWriter::with_capacity(1 << 16, File::create(path)?);
         render(&mut out)?;
         return out.flush();
     }
     // A link stays one: what it leads to is replaced.
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let beside = target.with_file_name(format!(".linkaudit-{}.part", std::process::id()));
     let written = File::options().write(true).create_new(true).open(&beside).and_then(|file| {
         if let Ok(there) = &there {
@@ -41,10 +41,10 @@ pub(super) fn file(
         render(&mut out)?;
         out.flush()
     });
-    let written = written.and_then(|()| std::fs::rename(&beside, &target));
+    let written = written.and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
         // What went wrong is said; that the part stays is the lesser harm.
-        let _ = std::fs::remove_file(&beside);
+        let _ = fs::remove_file(&beside);
     }
     written
 }
@@ -61,10 +61,10 @@ pub(super) fn new_file(
 
 /// Makes a directory that must not be there yet.
 pub(super) fn new_directory(path: &Path) -> io::Result<()> {
-    std::fs::create_dir(path)
+    fs::create_dir(path)
 }
 
 /// Makes a directory and those above it.
 pub(super) fn directories(path: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(path)
+    fs::create_dir_all(path)
 }

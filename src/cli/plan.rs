@@ -2,11 +2,13 @@
 //! directory, and the files that options name.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
+use super::baseline::Baselines;
 use super::place::Place;
 use super::{Loader, Shared, Switch, hosts, lists, policy};
 use crate::format::elf::machine;
 use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
+use crate::policy::Day;
 use crate::report::{Named, Style};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
@@ -24,6 +26,7 @@ pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: DiskTree,
     pub(super) levels: Levels,
+    pub(super) baselines: Baselines,
     pub(super) style: Style,
     pub(super) progress: bool,
 }
@@ -104,6 +107,7 @@ pub(super) fn prepare_with(
         cpu_stated: shared.cpu.is_some(),
         policy,
         hosts,
+        today: today(),
         members: !lists.is_empty(),
         lists: Arc::new(lists),
         fix: None,
@@ -122,7 +126,8 @@ pub(super) fn prepare_with(
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    Ok(Prepared { plan, tree, levels, style, progress })
+    let baselines = Baselines::new(shared)?;
+    Ok(Prepared { plan, tree, levels, baselines, style, progress })
 }
 
 /// True if what goes to a terminal, or elsewhere, is coloured.
@@ -192,6 +197,28 @@ pub(super) fn sinks_of<O: Named>(
         files.push((find(name)?, PathBuf::from(file)));
     }
     Ok(Sinks { stdout, files })
+}
+
+/// Today in UTC, by the rule of the Gregorian calendar for days since 1970.
+fn today() -> Day {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let mut left = since.map_or(0, |since| since.as_secs() / 86_400);
+    let is_leap = |y: u16| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
+    let mut year = 1970;
+    while left >= 365 + u64::from(is_leap(year)) && year < u16::MAX {
+        left -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 1;
+    for length in lengths {
+        if left < length {
+            break;
+        }
+        left -= length;
+        month += 1;
+    }
+    Day { year, month, day: u8::try_from(left + 1).unwrap_or(31) }
 }
 
 fn threads(shared: &Shared) -> usize {

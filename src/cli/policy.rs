@@ -48,8 +48,11 @@ pub(super) fn run(shared: &Shared, command: &PolicyCommand) -> Result<Exit> {
         }
         PolicyCommand::Init { file } => {
             let shown = show_path(file);
-            out::new_file(file, |w| w.write_all(policy::TEMPLATE.as_bytes()))
-                .with_context(|| format!("{shown} cannot be written"))?;
+            let written = out::new_file(file, |w| w.write_all(policy::TEMPLATE.as_bytes()));
+            if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+                bail!("{shown} is there already and is left as it is");
+            }
+            written.with_context(|| format!("{shown} cannot be written"))?;
             out::stdout(|w| writeln!(w, "wrote {shown}; next: linkaudit policy check {shown}"))?;
         }
         PolicyCommand::Schema => out::stdout(|w| w.write_all(policy::schema().as_bytes()))?,

@@ -1,5 +1,6 @@
 //! Carries out one command. It strings the stages together and knows no rule of its own.
 
+use super::baseline::{self, Baselines};
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
@@ -7,7 +8,7 @@ use super::{Cli, Command, Shared, archive, demo, fix, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
 use crate::fix::propose::{Proposal, Request, propose};
-use crate::judge::{Levels, Sonames, Verdict, judge};
+use crate::judge::{Judging, Levels, Scope, Sonames, Verdict, judge};
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
 use crate::rules::{self, RULES};
@@ -60,12 +61,19 @@ pub(super) struct Run {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) verdict: Verdict,
+    sonames: Sonames,
     /// What would make findings go away, if the plan asks for it.
     pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
 impl Run {
-    pub(super) fn new(plan: Plan, tree: &DiskTree, levels: &Levels, progress: &Progress) -> Self {
+    pub(super) fn new(
+        plan: Plan,
+        tree: &DiskTree,
+        levels: &Levels,
+        baselines: &Baselines,
+        progress: &Progress,
+    ) -> Self {
         let start = Instant::now();
         let input = audit::read_disk(&plan, tree, progress.seen());
         let walked = start.elapsed();
@@ -78,9 +86,18 @@ impl Run {
             request.map(|request| propose(&mut audit, &plan, tree, &request, &mut findings));
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
-        let verdict = judge(findings, levels, &Sonames::new(files));
+        let sonames = Sonames::new(files);
+        let known = baselines.known();
+        let scope = if known.is_some() || !plan.policy.waivers.is_empty() {
+            Scope::of(&audit, &sonames, &plan)
+        } else {
+            Scope::default()
+        };
+        let (policy, today) = (&*plan.policy, plan.today);
+        let how = Judging { levels, policy, today, known, scope: &scope, sonames: &sonames };
+        let verdict = judge(findings, &how);
         audit.timings.push(("rules", judging.elapsed()));
-        Self { plan, audit, verdict, proposal }
+        Self { plan, audit, verdict, sonames, proposal }
     }
 
     pub(super) fn report(&self) -> Report<'_> {
@@ -119,7 +136,7 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let Sinks { stdout, files } = sinks(shared, "check", OUTPUTS)?;
-    let Prepared { plan, tree, levels, style, .. } = &prepared;
+    let Prepared { plan, tree, levels, baselines, style, .. } = &prepared;
     prepared.say_what_is_assumed(shared);
     start_threads(plan);
     let progress = Progress::new(prepared.progress);
@@ -128,7 +145,8 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let request = Some(Arc::new(Request { merged_only: true, ..Request::default() }));
     let run = |every_file_is_root| {
         let fix = request.clone();
-        Run::new(Plan { every_file_is_root, fix, ..plan.clone() }, tree, levels, &progress)
+        let plan = Plan { every_file_is_root, fix, ..plan.clone() };
+        Run::new(plan, tree, levels, baselines, &progress)
     };
     let main = run(every(stdout));
     let other = files.iter().any(|(output, _)| every(output) != every(stdout));
@@ -145,7 +163,14 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     }
     out::stdout(|w| (stdout.render)(&main.report(), *style, w))
         .context("the report cannot be written")?;
-    let status = exit::of(&main.verdict, shared.fail_on);
+    baselines.write(shared, &main.verdict, &main.sonames)?;
+    if let Some(known) = baselines.known().filter(|known| known.waives && !stdout.for_people) {
+        baseline::say_stale(&main.verdict, &known);
+    }
+    let status = match exit::of(&main.verdict, shared.fail_on) {
+        _ if shared.fail_on_stale && !main.verdict.stale.is_empty() => Exit::Findings,
+        status => status,
+    };
     std::mem::forget(other);
     main.finish(shared, rendering, start);
     Ok(status)
@@ -165,6 +190,9 @@ fn timings(audit: &Audit, start: Instant) {
 
 fn explain(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
+        if rules::catalogue::known(id).is_some() {
+            bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
+        }
         bail!("`{id}` is no rule; `linkaudit explain` lists them");
     };
     out::stdout(|w| {

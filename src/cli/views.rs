@@ -1,6 +1,7 @@
 //! The commands `tree` and `why`: an audit as for `check`, of which one question is answered. What the
 //! answers hold and how they look is in `crate::views`.
 
+use super::baseline;
 use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, sinks};
 use super::progress::Progress;
@@ -19,6 +20,7 @@ use std::time::Instant;
 
 /// `linkaudit tree`
 pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
+    baseline::refuse(shared, "tree")?;
     let sinks = || sinks(shared, "tree", views::tree::OUTPUTS);
     let make = |run: &mut Run, _: &_| views::tree::Tree::new(&mut run.audit, &run.plan);
     let status = |run: &Run, _: &_| exit::of_tree(&run.verdict, shared.fail_on);
@@ -27,6 +29,7 @@ pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
 
 /// `linkaudit why`
 pub(super) fn why(shared: &Shared, name: &OsStr, paths: &[PathBuf]) -> Result<Exit> {
+    baseline::refuse(shared, "why")?;
     let sinks = || sinks(shared, "why", views::why::OUTPUTS);
     let plan = |plan| Plan { definitions: true, ..plan };
     let name = name.as_bytes();
@@ -51,7 +54,7 @@ fn show<T: 'static>(
     let plan = plan(Plan { facts: false, ..prepared.plan });
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &progress);
+    let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
     run.require_elf(shared)?;
     let rendering = Instant::now();
     let view = make(&mut run, &prepared.tree);

@@ -288,6 +288,14 @@ impl<'t> Collector<'t> {
         }
     }
 
+    /// Names of a walk as files below `given` have them: links below a given directory are kept.
+    pub fn placed(&mut self, given: &[Given], names: &[PathBuf]) -> Vec<PathBuf> {
+        let roots = self.roots(given);
+        let place =
+            |name: &PathBuf| below(&roots, name).unwrap_or_else(|| self.real_path(name, false));
+        names.iter().map(place).collect()
+    }
+
     /// `path` with links resolved, asking for each directory once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> PathBuf {
         let real = match (path.parent(), path.file_name()) {

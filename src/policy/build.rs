@@ -6,7 +6,8 @@ use super::shape::{self, SELECTORS};
 use super::tree::{Check, Node, Table};
 use super::{
     ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
-    Provider, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults,
+    Provider, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults, show,
+    syntax,
 };
 use crate::rules::{Level, catalogue};
 use crate::text::show;
@@ -38,37 +39,12 @@ pub(super) fn build(source: &Arc<Source>, origin: &Arc<str>, dir: &Path) -> Buil
     let mut problems = builder.check.problems;
     let torn: Vec<u32> =
         errors.iter().filter_map(|error| Some(source.line(error.span()?.start))).collect();
-    problems.retain(|problem| !follows(source, problem, &torn));
-    problems.extend(errors.iter().map(|error| syntax(source, error)));
+    problems.retain(|problem| !syntax::follows(source, problem, &torn));
+    let extends = extends.into_iter().filter(|(_, span)| !torn.contains(&source.line(span.start)));
+    let extends = extends.collect();
+    problems.extend(errors.iter().map(|error| syntax::problem(source, error)));
     problems.sort_by_key(|problem| problem.place.as_ref().map(|(_, span)| span.start));
     Built { policy, extends, problems }
-}
-
-/// True if a problem only follows from a line that is no TOML: it is on such a line, or it misses
-/// something in a table of which such a line is part.
-fn follows(source: &Source, problem: &Problem, torn: &[u32]) -> bool {
-    let Some((_, span)) = &problem.place else { return false };
-    let line = source.line(span.start);
-    let headings =
-        || (1..).zip(source.text.lines()).filter(|(_, text)| text.trim().starts_with('['));
-    // The table of the whole file has no heading, and begins before the first line.
-    let first = if span.is_empty() { 0 } else { line };
-    let next = headings().map(|(at, _)| at).find(|at| *at > first).unwrap_or(u32::MAX);
-    torn.contains(&line) || problem.lacking && torn.iter().any(|torn| (first..next).contains(torn))
-}
-
-/// A mistake in the TOML itself, in the parser's words: `what is wrong, expected what is right`.
-fn syntax(source: &Arc<Source>, error: &toml::de::Error) -> Problem {
-    let span = error.span().unwrap_or(0..0);
-    let message = error.message();
-    let (wrong, right) = message.split_once(", expected ").unwrap_or((message, ""));
-    let right = if right.is_empty() { "here".to_owned() } else { format!("expected {right}") };
-    Problem {
-        place: Some((Arc::clone(source), span)),
-        wrong: format!("this is no TOML: {wrong}"),
-        right,
-        lacking: false,
-    }
 }
 
 struct Builder<'a> {
@@ -284,21 +260,32 @@ impl Builder<'_> {
         Some((out, self.origin(&table.get(key)?.span)))
     }
 
+    /// Patterns of a key; all have been seen to be patterns.
+    fn patterns(&mut self, table: &Table, key: &str, new: NewPattern) -> Vec<Pattern> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for (text, node) in table.texts(key) {
+            self.once(&mut seen, "this pattern", text, &node.span);
+            out.extend(new(text));
+        }
+        out
+    }
+
     fn hosts(&mut self, root: &Table) -> Vec<Host> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
         for table in root.tables("host") {
             let host = Host {
                 name: table.text("name").unwrap_or_default().to_owned(),
-                plugins: patterns(table, "plugins", Pattern::path),
-                exports: patterns(table, "exports", Pattern::name),
-                symbols: patterns(table, "symbols", Pattern::name),
+                plugins: self.patterns(table, "plugins", Pattern::path),
+                exports: self.patterns(table, "exports", Pattern::name),
+                symbols: self.patterns(table, "symbols", Pattern::name),
                 executable: table.text("executable").map(str::to_owned),
                 origin: self.origin(&table.span),
             };
             self.needs_one(table, "host", "recognises no plugin");
-            if !host.name.is_empty() {
-                self.once(&mut seen, "this host", &host.name, &table.span);
+            if !table.partial {
+                self.once(&mut seen, "this host", &show::host_text(&host), &table.span);
             }
             out.push(host);
         }
@@ -310,8 +297,7 @@ impl Builder<'_> {
         let mut out = Vec::new();
         for table in root.tables("archive") {
             let Some(matches) = path(table, "match") else { continue };
-            self.once(&mut seen, "this archive", matches.text(), &table.span);
-            let covers = patterns(table, "covers", Pattern::name);
+            let covers = self.patterns(table, "covers", Pattern::name);
             let deps_list = table.text("deps-list").map(|list| self.dir.join(list));
             self.needs_one(table, "archive", "demands nothing");
             let from = table.table("from");
@@ -323,13 +309,12 @@ impl Builder<'_> {
             let from = entries
                 .filter_map(|(set, _, node)| Some((set.clone(), self.dir.join(node.text()?))))
                 .collect();
-            out.push(ArchivePolicy {
-                matches,
-                covers,
-                deps_list,
-                from,
-                origin: self.origin(&table.span),
-            });
+            let origin = self.origin(&table.span);
+            let archive = ArchivePolicy { matches, covers, deps_list, from, origin };
+            if !table.partial {
+                self.once(&mut seen, "this archive", &show::archive_text(&archive), &table.span);
+            }
+            out.push(archive);
         }
         out
     }
@@ -347,7 +332,8 @@ impl Builder<'_> {
                 let right = format!("`{}` has no `{{T}}`", show(symbol.as_bytes()));
                 self.check.wrong(&archive.span, wrong, right);
             }
-            self.once(&mut seen, "this provider", &format!("{symbol}\n{name}"), &table.span);
+            let says = [symbol, name, table.text("list").unwrap_or_default()].join("\n");
+            self.once(&mut seen, "this provider", &says, &table.span);
             out.push(Provider {
                 symbol: symbol.to_owned(),
                 archive: name.to_owned(),
@@ -361,6 +347,8 @@ impl Builder<'_> {
 
 /// What was met, with its line.
 type Seen = BTreeMap<String, u32>;
+/// [`Pattern::path`] or [`Pattern::name`].
+type NewPattern = fn(&str) -> Result<Pattern, String>;
 
 fn path(table: &Table, key: &str) -> Option<Pattern> {
     Pattern::path(table.text(key)?).ok()
@@ -368,13 +356,4 @@ fn path(table: &Table, key: &str) -> Option<Pattern> {
 
 fn name(table: &Table, key: &str) -> Option<Pattern> {
     Pattern::name(table.text(key)?).ok()
-}
-
-/// Patterns of a key; all have been seen to be patterns.
-fn patterns(
-    table: &Table,
-    key: &str,
-    pattern: fn(&str) -> Result<Pattern, String>,
-) -> Vec<Pattern> {
-    table.texts(key).filter_map(|(text, _)| pattern(text).ok()).collect()
 }

@@ -17,6 +17,11 @@ pub const DEFAULT: &BuiltIn =
 /// All of them.
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: DEFAULT.name, text: DEFAULT.text },
+    BuiltIn { name: "nix", text: include_str!("../../policies/nix.toml") },
+    BuiltIn { name: "guix", text: include_str!("../../policies/guix.toml") },
+    BuiltIn { name: "debian", text: include_str!("../../policies/debian.toml") },
+    BuiltIn { name: "gentoo", text: include_str!("../../policies/gentoo.toml") },
+    BuiltIn { name: "rocm", text: include_str!("../../policies/rocm.toml") },
     BuiltIn {
         name: "librockcompiler-x86",
         text: include_str!("../../policies/librockcompiler-x86.toml"),

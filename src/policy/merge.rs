@@ -1,7 +1,7 @@
 //! Merging: what a later policy does to what earlier ones say. Tables are merged by key, lists
 //! append, and what stands for itself as a whole (`targets`, `allow`) is replaced.
 
-use super::{LevelSetting, Pattern, Policy, SymbolAt, show};
+use super::{LevelSetting, Pattern, Policy, SymbolAt, Waiver, show};
 
 impl Policy {
     /// Merges a policy that comes after this one.
@@ -13,7 +13,12 @@ impl Policy {
             self.version_limits.push(limit);
         }
         // Two policies that say the same say it once.
-        unite(&mut self.waivers, later.waivers, show::waiver_text);
+        for waiver in later.waivers {
+            match self.waivers.iter_mut().find(|earlier| earlier.selects_as(&waiver)) {
+                Some(earlier) => *earlier = waiver,
+                None => self.waivers.push(waiver),
+            }
+        }
         unite(&mut self.hosts, later.hosts, show::host_text);
         unite(&mut self.archives, later.archives, show::archive_text);
         unite(&mut self.required_files, later.required_files, |file| file.path.text().to_owned());
@@ -32,12 +37,29 @@ impl Policy {
         replace(&mut self.gpu.loader, later.gpu.loader);
     }
 
+    /// True if the target system provides a library of this name.
+    pub fn provides(&self, name: &[u8]) -> bool {
+        self.provided.iter().any(|provided| provided.soname.as_bytes() == name)
+    }
+
     /// Sets levels over those that are set.
     pub fn set(&mut self, levels: Vec<LevelSetting>) {
         for setting in levels {
             self.levels.retain(|earlier| earlier.name != setting.name);
             self.levels.push(setting);
         }
+    }
+}
+
+impl Waiver {
+    /// True if it selects by the same; of two such the later one says why and until when.
+    fn selects_as(&self, other: &Self) -> bool {
+        let selectors = |waiver: &Self| {
+            let Self { path, symbol, version, library, target, member, detail, .. } =
+                waiver.clone();
+            (waiver.rule.clone(), [path, symbol, version, library, target, member, detail])
+        };
+        selectors(self) == selectors(other)
     }
 }
 

@@ -18,6 +18,7 @@ mod problem;
 mod schema;
 mod shape;
 mod show;
+mod syntax;
 mod tree;
 mod unchecked;
 mod wheel;
@@ -38,7 +39,7 @@ use std::sync::Arc;
 pub const TEMPLATE: &str = include_str!("template.toml");
 
 /// Where an entry stands.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
     /// The policy's name: a file as it was named, `built-in NAME`, or `command line`.
     pub source: Arc<str>,
@@ -64,6 +65,12 @@ pub struct Day {
     pub month: u8,
     /// 1 to 31.
     pub day: u8,
+}
+
+impl std::fmt::Display for Day {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
 }
 
 /// All policies of a run in one.

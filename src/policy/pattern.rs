@@ -1,14 +1,23 @@
 //! Patterns of policies: globs over paths and over names. A policy file's text becomes one of these
 //! when the file is read; a pattern that is not one is a mistake in the file.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
+use std::sync::OnceLock;
+
+/// Longer patterns, and ones with more alternatives, are nobody's: an automaton that is too large to
+/// be built ends globset with a panic.
+const MOST_BYTES: usize = 1000;
+const MOST_ALTERNATIVES: usize = 32;
 
 /// A glob: `*`, `?`, `[…]`, `{a,b}` and, in paths, `**`.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    matcher: GlobMatcher,
+    glob: Glob,
+    /// Made when it is first asked: most patterns of a policy are not, and all of them together take
+    /// longer than a small audit.
+    matcher: OnceLock<GlobMatcher>,
     plain: Option<Plain>,
 }
 
@@ -27,8 +36,8 @@ enum Plain {
 impl Plain {
     fn new(text: &str) -> Option<Self> {
         let plain = |text: &str| {
-            let special = |byte| b"*?[]{}\\".contains(byte);
-            (!text.as_bytes().iter().any(|byte| special(byte))).then(|| text.as_bytes().into())
+            let special = |byte: &u8| b"*?[]{}\\".contains(byte);
+            (!text.as_bytes().iter().any(special)).then(|| text.as_bytes().into())
         };
         match (text.strip_suffix('*'), text.strip_prefix('*')) {
             (Some(rest), _) => plain(rest).map(Self::Prefix),
@@ -58,32 +67,40 @@ impl Pattern {
     }
 
     fn new(text: &str, separated: bool) -> Result<Self, String> {
+        if text.len() > MOST_BYTES || text.matches('{').count() > MOST_ALTERNATIVES {
+            return Err("it is too long".to_owned());
+        }
         let glob = GlobBuilder::new(text)
             .literal_separator(separated)
             .backslash_escape(true)
             .build()
             .map_err(|error| error.kind().to_string())?;
         let plain = Plain::new(text).filter(|_| !separated);
-        Ok(Self { matcher: glob.compile_matcher(), plain })
+        Ok(Self { glob, matcher: OnceLock::new(), plain })
     }
 
     /// As it was written.
     pub fn text(&self) -> &str {
-        self.matcher.glob().glob()
+        self.glob.glob()
     }
 
     /// True if the whole of `bytes` matches.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         match &self.plain {
             Some(plain) => plain.matches(bytes),
-            None => self.matcher.is_match(OsStr::from_bytes(bytes)),
+            None => self.glob_matches(bytes),
         }
+    }
+
+    fn glob_matches(&self, bytes: &[u8]) -> bool {
+        let matcher = self.matcher.get_or_init(|| self.glob.compile_matcher());
+        matcher.is_match(OsStr::from_bytes(bytes))
     }
 }
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
-        self.matcher.glob() == other.matcher.glob()
+        self.glob == other.glob
     }
 }
 
@@ -91,9 +108,7 @@ impl Eq for Pattern {}
 
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt as _;
+    use super::{MOST_ALTERNATIVES, MOST_BYTES, Pattern};
 
     #[test]
     fn a_star_in_a_path_stays_in_its_directory() {
@@ -104,6 +119,13 @@ mod tests {
         assert!(!Pattern::path("lib/*.so").expect("a pattern").matches(b"lib/a/b.so"));
         assert!(Pattern::name("Py*").expect("a pattern").matches(b"Py/x\xff"));
         assert!(Pattern::path("a[").is_err());
+    }
+
+    #[test]
+    fn the_longest_pattern_has_an_automaton() {
+        let longest = "{[!a-z]*,**}".repeat(MOST_ALTERNATIVES);
+        assert!(Pattern::path(&longest).expect("a pattern").matches(b"A/B"));
+        assert!(Pattern::path(&"x".repeat(MOST_BYTES + 1)).is_err());
     }
 
     #[test]
@@ -126,8 +148,7 @@ mod tests {
         for text in texts {
             let pattern = Pattern::name(text).expect("a pattern");
             for name in names {
-                let glob = pattern.matcher.is_match(OsStr::from_bytes(name));
-                assert_eq!(pattern.matches(name), glob, "{text} {name:?}");
+                assert_eq!(pattern.matches(name), pattern.glob_matches(name), "{text} {name:?}");
             }
         }
     }

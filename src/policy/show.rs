@@ -143,7 +143,7 @@ fn path_text(path: &Path) -> String {
 }
 
 /// The lines of a `[[waive]]` entry.
-pub(super) fn waiver_text(waiver: &Waiver) -> String {
+fn waiver_text(waiver: &Waiver) -> String {
     let mut out = format!("{}\n", pair("rule", &waiver.rule));
     let selectors = [
         ("path", &waiver.path),
@@ -167,7 +167,7 @@ pub(super) fn waiver_text(waiver: &Waiver) -> String {
 }
 
 /// A symbol that is required or forbidden, as an inline table.
-pub(super) fn symbol_text(symbol: &SymbolAt) -> String {
+fn symbol_text(symbol: &SymbolAt) -> String {
     let patterns = [("path", &symbol.path), ("library", &symbol.library)].into_iter();
     let patterns =
         patterns.filter_map(|(name, p)| Some(format!("{name} = {}", quoted(p.as_ref()?))));

@@ -143,9 +143,10 @@ impl<'a> Check<'a> {
         table: &DeTable<'_>,
     ) -> Table {
         let mut out = Table { span, ..Table::default() };
+        let mut meant = Vec::new();
         for (typed, value) in in_order(table) {
             let Some(key) = keys.iter().find(|key| key.name == typed.get_ref()) else {
-                self.unknown(name, keys, typed);
+                meant.extend(self.unknown(name, keys, typed));
                 out.partial = true;
                 continue;
             };
@@ -154,7 +155,7 @@ impl<'a> Check<'a> {
                 None => out.partial = true,
             }
         }
-        for key in keys.iter().filter(|key| key.required) {
+        for key in keys.iter().filter(|key| key.required && !meant.contains(&key.name)) {
             if !table.keys().any(|typed| typed.get_ref() == key.name) {
                 let wrong = format!("{name} lacks `{}`", key.name);
                 let right = format!("add `{} = {}`", key.name, example(&key.kind));
@@ -164,14 +165,22 @@ impl<'a> Check<'a> {
         out
     }
 
-    fn unknown(&mut self, name: &str, keys: &[Key], typed: &Spanned<impl AsRef<str>>) {
+    /// Says that a key is not known, and answers the one that is meant.
+    fn unknown(
+        &mut self,
+        name: &str,
+        keys: &'static [Key],
+        typed: &Spanned<impl AsRef<str>>,
+    ) -> Option<&'static str> {
         let text = typed.get_ref().as_ref();
         let names = || keys.iter().map(|key| key.name);
-        let right = match nearest(text, names()) {
+        let near = nearest(text, names());
+        let right = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("{name} has {}", names().collect::<Vec<_>>().join(", ")),
         };
         self.wrong(&typed.span(), format!("{name} has no key `{}`", show(text.as_bytes())), right);
+        near
     }
 
     fn value(
@@ -327,7 +336,8 @@ fn in_order<'t, 'i>(
 fn found(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
-        DeValue::Integer(_) | DeValue::Float(_) => "a number",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a number with a point",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",
@@ -338,11 +348,11 @@ fn found(value: &DeValue<'_>) -> &'static str {
 /// What a value should be, in words.
 fn wanted(kind: &Kind) -> String {
     match kind {
-        Kind::Schema => "a number".to_owned(),
-        Kind::Text(word) => word.what.to_owned(),
+        Kind::Schema => "a whole number".to_owned(),
+        Kind::Text(_) => "text".to_owned(),
         Kind::Date => "a day".to_owned(),
         Kind::List(_) => "a list".to_owned(),
-        Kind::OneOrMore(word) => format!("{} or a list", word.what),
+        Kind::OneOrMore(_) => "text or a list".to_owned(),
         Kind::Table(_) | Kind::Map(..) => "a table".to_owned(),
         Kind::Tables(_) => "a list of tables".to_owned(),
     }

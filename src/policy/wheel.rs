@@ -82,6 +82,10 @@ pub(super) fn build(
         };
         return Err(problem(0, wrong, choices(&all, tag)));
     };
+    if let Some((text, fault)) = platform.fault(arch) {
+        let at = source.text.find(text).unwrap_or(0);
+        return Err(problem(at, format!("a name {}", fault.wrong), fault.right));
+    }
     let at = source.text.find(&format!("\"{}\"", platform.name)).unwrap_or(0);
     let origin = Origin { source: Arc::clone(origin), line: source.line(at) };
     Ok(platform.policy(arch, &origin))
@@ -109,6 +113,18 @@ fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
 }
 
 impl Platform {
+    /// A name in it that can be none of what it is to name.
+    fn fault(&self, arch: &str) -> Option<(&str, faults::Fault)> {
+        let families = self.symbol_versions.get(arch).into_iter().flat_map(BTreeMap::keys);
+        let sonames = self.lib_whitelist.iter().chain(self.blacklist.keys());
+        let symbols = self.blacklist.values().flatten();
+        families
+            .map(|text| (text, faults::family(text)))
+            .chain(sonames.map(|text| (text, faults::soname(text))))
+            .chain(symbols.map(|text| (text, faults::name(text))))
+            .find_map(|(text, checked)| Some((text.as_str(), checked.err()?)))
+    }
+
     fn policy(&self, arch: &str, origin: &Origin) -> Policy {
         let sonames = self.lib_whitelist.iter().map(|soname| {
             let musl = soname == "libc.so" && self.name.starts_with("musllinux");
@@ -130,7 +146,7 @@ impl Platform {
             .blacklist
             .iter()
             .flat_map(|(library, symbols)| symbols.iter().map(move |symbol| (library, symbol)));
-        // A name that is no pattern is none of a library or symbol either.
+        // `fault` has seen that all of them are patterns.
         let forbidden = symbols.filter_map(|(library, symbol)| {
             Some(SymbolAt {
                 path: None,

@@ -85,7 +85,7 @@ pub(super) const PATH: Word = Word {
     example: "lib/*.so",
     check: faults::path,
     all: many,
-    regex: Some(r"^[^/\s]"),
+    regex: Some(r"^[^/]"),
 };
 pub(super) const ANY_PATH: Word = Word {
     what: "a pattern over paths",
@@ -99,7 +99,7 @@ pub(super) const FILE_BELOW: Word = Word {
     example: "bin/python3",
     check: faults::file_below,
     all: many,
-    regex: Some(r"^[^/\s]"),
+    regex: Some(r"^[^/]"),
 };
 pub(super) const FILE: Word = Word {
     what: "a path",

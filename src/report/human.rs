@@ -13,6 +13,8 @@ use std::path::Path;
 
 /// Symbols shown for one group unless everything is wanted.
 const MOST: usize = 20;
+/// The rule whose findings are symbols without definition.
+const UNDEFINED: &str = "undefined-symbol";
 /// Paths tried that are shown for one library.
 const MOST_TRIED: usize = 6;
 
@@ -39,8 +41,8 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
     summary::write(report, style, page.out)
 }
 
-/// Findings that are shown together: undefined symbols of one file with the same origin, anything
-/// else alone.
+/// Findings that are shown together: symbols of one file by one rule with the same origin, anything else
+/// alone.
 fn group(findings: &[Judged]) -> &[Judged] {
     let first = &findings[0].finding;
     let alike = |judged: &&Judged| {
@@ -65,7 +67,7 @@ impl Page<'_> {
         let finding = &judged.finding;
         let subject = self.style.bold(&show_path(&finding.file.path));
         let tag = self.style.tag(judged);
-        if finding.symbol.is_some() {
+        if finding.rule == UNDEFINED {
             let symbols = if group.len() == 1 {
                 "a symbol that nothing defines".to_owned()
             } else {
@@ -73,8 +75,11 @@ impl Page<'_> {
             };
             writeln!(self.out, "{tag} {subject}: {symbols}")?;
             self.symbols(group)?;
-        } else {
+        } else if let [_] = group {
             writeln!(self.out, "{tag} {subject}: {}", finding.message)?;
+        } else {
+            writeln!(self.out, "{tag} {subject}: {} symbols", group.len())?;
+            self.messages(group)?;
         }
         self.tried(finding)?;
         self.referrers(group)?;
@@ -122,6 +127,15 @@ impl Page<'_> {
             if self.style.verbose && demangle(raw).is_some() {
                 self.line("", &show(raw))?;
             }
+        }
+        self.more(group.len().saturating_sub(most), "symbol")
+    }
+
+    /// Findings about symbols that bind, each with what is wrong with it.
+    fn messages(&mut self, group: &[Judged]) -> io::Result<()> {
+        let most = if self.style.verbose { usize::MAX } else { MOST };
+        for judged in group.iter().take(most) {
+            self.line("", &judged.finding.message)?;
         }
         self.more(group.len().saturating_sub(most), "symbol")
     }
@@ -247,7 +261,9 @@ impl Page<'_> {
         if hops.len() > 1 {
             self.line("chain", &hops.join(" > "))?;
         }
-        let roots = finding.evidence_of(EvidenceKind::Root).count();
+        // A root that was found somehow is the host of one.
+        let roots = finding.evidence_of(EvidenceKind::Root).filter(|root| root.how.is_none());
+        let roots = roots.count();
         if roots > 1 {
             self.line("roots", &format!("{roots} roots are affected"))?;
         }

@@ -8,7 +8,7 @@ use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, Id as _, RootId, StrId};
 use crate::resolve::loader::Family;
 use crate::resolve::versions::{Complaint, Stop};
-use crate::resolve::{Closure, How, ROOT};
+use crate::resolve::{Closure, ROOT};
 use crate::text::{show, show_path};
 use std::io::{self, Write};
 
@@ -133,7 +133,7 @@ impl<'a> Page<'a> {
         }
         for module in self.closure.list.iter().map(|module| self.closure.module(*module)) {
             let name = self.name(module.name);
-            if module.how == How::Missing {
+            if module.is_stub() {
                 writeln!(out, "\t{name} => not found")?;
             } else if module.name == module.path {
                 writeln!(out, "\t{name}")?;

@@ -43,7 +43,7 @@ impl Page<'_> {
                 }
                 _ => Ok(()),
             },
-            How::Missing => {
+            How::Missing | How::Provided => {
                 let failures = &self.closure.failures;
                 let failure = failures.iter().find(|failure| failure.module == to);
                 let text = failure.map_or("", |failure| failure.text);

@@ -8,6 +8,7 @@ mod ldd_musl;
 mod style;
 mod summary;
 mod table;
+mod waived;
 
 pub use style::Style;
 
@@ -44,14 +45,16 @@ pub struct Output {
     pub name: &'static str,
     /// Every file is a root of its own in this format.
     pub every_file_is_root: bool,
+    /// It is read by people, and ends with what a baseline and waivers came to.
+    pub for_people: bool,
     /// Writes the report.
     pub render: fn(&Report<'_>, Style, &mut dyn Write) -> io::Result<()>,
 }
 
 /// All formats.
 pub const OUTPUTS: &[Output] = &[
-    Output { name: "human", every_file_is_root: false, render: human::render },
-    Output { name: "table", every_file_is_root: false, render: table::render },
-    Output { name: "json", every_file_is_root: false, render: json::render },
-    Output { name: "ldd", every_file_is_root: true, render: ldd::render },
+    Output { name: "human", every_file_is_root: false, for_people: true, render: human::render },
+    Output { name: "table", every_file_is_root: false, for_people: true, render: table::render },
+    Output { name: "json", every_file_is_root: false, for_people: false, render: json::render },
+    Output { name: "ldd", every_file_is_root: true, for_people: false, render: ldd::render },
 ];

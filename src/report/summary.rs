@@ -1,7 +1,7 @@
 //! The last lines of a report for people: what it came to, what was read, and the next command to
 //! type. Build logs show only these.
 
-use super::{Report, Style};
+use super::{Report, Style, waived};
 use crate::blame::Assumed;
 use crate::facts::FileFacts;
 use crate::rules::Level;
@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 /// Writes them.
 pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    waived::list(report, style, out)?;
     let findings = &report.verdict.findings;
     let count = |level: Level, input: bool| {
         findings.iter().filter(|f| f.level == level && f.rule.group.is_input == input).count()
@@ -42,17 +43,23 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         _ => "1;31",
     };
     writeln!(out, "{}: {}", style.paint(code, &verdict), read.join(", "))?;
+    waived::count(report, style, out)?;
     let assumed = report.verdict.assumed;
     if assumed > 0 {
         let text = plural(assumed, "undefined reference is", "undefined references are");
-        writeln!(out, "{text} assumed to be defined by allowed missing libraries")?;
+        writeln!(
+            out,
+            "{text} assumed to be defined by missing libraries that are allowed or waived"
+        )?;
     }
     let explained = report.audit.blame.explained - assumed;
     if explained > 0 {
         let text = plural(explained, "undefined reference is", "undefined references are");
         writeln!(out, "{text} explained by missing libraries")?;
     }
-    hosts(report, style, out)?;
+    let blame = &report.audit.blame;
+    assumed_of("the programs that load these plugins", &blame.assumed, style, out)?;
+    assumed_of("libraries that the system provides", &blame.provided, style, out)?;
     if let Some(found) = &report.audit.cross_check {
         let not: Vec<String> = found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
         let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
@@ -74,27 +81,51 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     Ok(())
 }
 
-/// What plugins take from programs that are not at hand: one line for all hosts, or one for each.
-fn hosts(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let hosts = &report.audit.blame.assumed;
+/// What is taken from programs or libraries that are not at hand: one line for all of them, or one
+/// for each.
+fn assumed_of(
+    definers: &str,
+    hosts: &[Assumed],
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let all: usize = hosts.iter().map(|host| host.references).sum();
     if all == 0 {
         return Ok(());
     }
     let text = plural(all, "undefined reference is", "undefined references are");
-    let text = format!("{text} assumed to be defined by the programs that load these plugins");
+    let text = format!("{text} assumed to be defined by {definers}");
     if !style.verbose {
         let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
         let names: Vec<String> = hosts.iter().map(name).collect();
-        return writeln!(out, "{text}: {}", names.join(", "));
+        let line = format!("{text} {}", names.join(", "));
+        if line.chars().count() <= style.columns() {
+            return writeln!(out, "{line}");
+        }
+        writeln!(out, "{text}")?;
+        return folded(&names, style.columns(), out);
     }
-    writeln!(out, "{text}:")?;
+    writeln!(out, "{text}")?;
     for Assumed { host, references, files } in hosts {
         let references = plural(*references, "reference", "references");
         let files = plural(*files, "file", "files");
         writeln!(out, "    {:<12} {references} of {files}", show(host.as_bytes()))?;
     }
     Ok(())
+}
+
+/// A list in as many lines as it takes.
+fn folded(names: &[String], columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let mut line = String::new();
+    for (number, name) in names.iter().enumerate() {
+        let comma = if number + 1 < names.len() { "," } else { "" };
+        if !line.is_empty() && line.chars().count() + name.chars().count() + 6 > columns {
+            writeln!(out, "   {line}")?;
+            line.clear();
+        }
+        line.extend([" ", name, comma]);
+    }
+    writeln!(out, "   {line}")
 }
 
 fn plural(n: usize, one: &str, many: &str) -> String {

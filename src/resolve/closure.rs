@@ -163,7 +163,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             .queue
             .iter()
             .map(|queued| queued.module)
-            .filter(|module| self.modules[*module as usize].how != How::Missing)
+            .filter(|module| !self.modules[*module as usize].is_stub())
             .collect();
         let mut renamed = Vec::new();
         match self.base.clone() {

@@ -9,8 +9,12 @@ use crate::id::{FastMap, FileId};
 use crate::package::{Located, Prefixes};
 use crate::plan::Plan;
 use std::collections::BTreeSet;
+use std::iter::repeat;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+
+/// A shared object that could be a plugin, with the places of all its names.
+type Candidate = (FileId, Vec<Located>);
 
 /// A program that loads plugins.
 #[derive(Clone, Debug)]
@@ -29,7 +33,7 @@ pub struct Unhosted {
     /// Places in `Plan::hosts`: files that no loader starts.
     pub unusable: Vec<usize>,
     /// Places in `Plan::hosts`: programs for which there is no plugin.
-    pub idle: Vec<usize>,
+    pub idle: Vec<(usize, FileId)>,
     /// Plugins that are for another machine than the program that `--host` names for them.
     pub foreign: Vec<(FileId, FileId)>,
     /// Programs that do not come to load plugins, and how many those are.
@@ -53,15 +57,20 @@ impl Hosts {
     /// Finds the programs, and the plugins that patterns name; or says what is missing to do so.
     pub fn find(plan: &Plan, corpus: &Corpus, prefixes: &Prefixes) -> Result<Self, Vec<Need>> {
         let mut out = Self::default();
-        if plan.every_file_is_root || (plan.hosts.is_empty() && plan.policy.hosts.is_empty()) {
+        let by_policy = plan.policy.hosts.iter().any(|entry| entry.executable.is_some());
+        if plan.every_file_is_root || (plan.hosts.is_empty() && !by_policy) {
             return Ok(out);
         }
         let mut needs = Vec::new();
         let view = View::new(corpus);
         let audited = corpus.files.entries().filter(|(_, facts)| facts.audited);
-        let candidates: Vec<(FileId, Located)> = audited
+        let candidates: Vec<Candidate> = audited
             .filter(|(_, facts)| facts.object().is_some_and(can_be_plugin))
-            .map(|(file, facts)| (file, prefixes.locate(&facts.path)))
+            .map(|(file, facts)| {
+                let others = facts.names.iter().map(|name| name.path.as_path());
+                let names = std::iter::once(&*facts.path).chain(others);
+                (file, names.map(|name| prefixes.locate(name)).collect())
+            })
             .collect();
         for number in 0..plan.hosts.len() {
             out.add_option(number, plan, view, &candidates, &mut needs);
@@ -75,6 +84,11 @@ impl Hosts {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
 
+    /// True if some host loads what nothing else needs.
+    pub(super) fn take_rest(&self) -> bool {
+        !self.of_rest.is_empty()
+    }
+
     /// Hosts of a shared object that nothing else needs, as places in `list`.
     pub(super) fn of_rest(&self, view: View<'_>, file: FileId) -> Vec<usize> {
         let fits = |host: &usize| self.list[*host].file != file && self.fits(view, *host, file);
@@ -85,7 +99,8 @@ impl Hosts {
     /// Notes which of `--host` have no plugin: those of what nothing else needs, by `used`.
     pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
-        self.unhosted.idle.extend(idle.filter_map(|host| self.list[*host].option));
+        let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));
+        self.unhosted.idle.extend(idle.filter_map(named));
         self.unhosted.idle.sort_unstable();
     }
 
@@ -94,7 +109,7 @@ impl Hosts {
         number: usize,
         plan: &Plan,
         view: View<'_>,
-        candidates: &[(FileId, Located)],
+        candidates: &[Candidate],
         needs: &mut Vec<Need>,
     ) {
         let host = &plan.hosts[number];
@@ -109,12 +124,15 @@ impl Hosts {
         let at = self.add(Host { file, path, option: Some(number) });
         let Some(pattern) = &host.plugins else {
             self.list[at].option = Some(number);
-            self.of_rest.push(at);
+            if !self.of_rest.contains(&at) {
+                self.of_rest.push(at);
+            }
             return;
         };
         let mut idle = true;
-        for (plugin, located) in candidates {
-            if *plugin != file && pattern.matches(located.path.as_os_str().as_bytes()) {
+        for (plugin, names) in candidates {
+            let is_named = |name: &Located| pattern.matches(name.path.as_os_str().as_bytes());
+            if *plugin != file && names.iter().any(is_named) {
                 idle = false;
                 if self.fits(view, at, *plugin) {
                     self.pair(*plugin, at);
@@ -124,7 +142,7 @@ impl Hosts {
             }
         }
         if idle {
-            self.unhosted.idle.push(number);
+            self.unhosted.idle.push((number, file));
         }
     }
 
@@ -134,11 +152,12 @@ impl Hosts {
         &mut self,
         plan: &Plan,
         view: View<'_>,
-        candidates: &[(FileId, Located)],
+        candidates: &[Candidate],
         needs: &mut Vec<Need>,
     ) {
+        let names = candidates.iter().flat_map(|(_, names)| names);
         let prefixes: BTreeSet<&PathBuf> =
-            candidates.iter().filter_map(|(_, located)| located.prefix.as_ref()).collect();
+            names.filter_map(|located| located.prefix.as_ref()).collect();
         for entry in &plan.policy.hosts {
             let Some(executable) = &entry.executable else { continue };
             for prefix in &prefixes {
@@ -150,10 +169,11 @@ impl Hosts {
                 };
                 let Some(file) = program_at(view, place) else { continue };
                 let at = self.add(Host { file, path, option: None });
-                let below = |located: &Located| located.prefix.as_ref() == Some(*prefix);
-                for (plugin, located) in candidates.iter().filter(|(_, l)| below(l)) {
-                    match is_plugin(entry, *plugin, view.file(*plugin), &located.path) {
-                        Ok(true) if self.fits(view, at, *plugin) => self.pair(*plugin, at),
+                let names =
+                    candidates.iter().flat_map(|(file, names)| names.iter().zip(repeat(*file)));
+                for (located, plugin) in names.filter(|(l, _)| l.prefix.as_ref() == Some(*prefix)) {
+                    match is_plugin(entry, plugin, view.file(plugin), &located.path) {
+                        Ok(true) if self.fits(view, at, plugin) => self.pair(plugin, at),
                         Ok(_) => {}
                         Err(need) => needs.push(need),
                     }
@@ -164,13 +184,11 @@ impl Hosts {
 
     /// The place of a host in the list. One program is one host, by whatever names it was found.
     fn add(&mut self, host: Host) -> usize {
-        match self.list.iter().position(|known| known.file == host.file) {
-            Some(at) => at,
-            None => {
-                self.list.push(host);
-                self.list.len() - 1
-            }
+        if let Some(at) = self.list.iter().position(|known| known.file == host.file) {
+            return at;
         }
+        self.list.push(host);
+        self.list.len() - 1
     }
 
     fn pair(&mut self, plugin: FileId, host: usize) {

@@ -73,6 +73,10 @@ impl Builder<'_, '_> {
         if let Some(module) = self.known(name) {
             return Mapped::Module(module, How::Loaded);
         }
+        if self.plan.policy.provides(self.resolver.strings.text(name)) {
+            let module = self.add_module(None, name, name, requester, How::Provided);
+            return Mapped::Module(module, How::Provided);
+        }
         let Some(found) = self.search(name, requester, None) else {
             self.incomplete = true;
             return Mapped::Unknown;
@@ -121,7 +125,7 @@ impl Builder<'_, '_> {
             let object = module.file.and_then(|file| self.view.object(file));
             object.and_then(Object::soname) == Some(self.resolver.strings.text(name))
         };
-        module.how != How::Missing && (module.answers(name) || soname())
+        !module.is_stub() && (module.answers(name) || soname())
     }
 
     pub(super) fn search(

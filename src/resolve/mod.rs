@@ -74,6 +74,8 @@ pub enum How {
     Preload,
     /// It is part of the loader itself: a name that musl's libc answers to.
     Builtin,
+    /// A policy says that the target system provides it: it is not looked for.
+    Provided,
     /// Nothing was found.
     Missing,
 }
@@ -93,6 +95,7 @@ impl How {
             Self::Default => "default",
             Self::Preload => "preload",
             Self::Builtin => "builtin",
+            Self::Provided => "provided",
             Self::Missing => "missing",
         }
     }
@@ -131,6 +134,11 @@ impl Module {
     ) -> Self {
         let (aliases, edges, version_limit) = (Vec::new(), (0, 0), u16::MAX);
         Self { file, name, path, aliases, requester, how, edges, version_limit }
+    }
+
+    /// True if it stands for a need without a file: one that was not found or not looked for.
+    pub fn is_stub(&self) -> bool {
+        matches!(self.how, How::Missing | How::Provided)
     }
 
     /// `_dl_name_match_p`: true if the loader knows the object by this name.
@@ -286,6 +294,12 @@ impl Links {
         base.iter().chain(&self.scope).copied()
     }
 
+    /// All needs, those of a host's modules first.
+    pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
+        let base = self.base.as_ref().map_or(&[][..], |base| &base.edges);
+        base.iter().chain(&self.edges)
+    }
+
     /// Needs of the module at `index`.
     pub fn needs(&self, index: u32) -> &[Edge] {
         match &self.base {
@@ -297,9 +311,9 @@ impl Links {
         }
     }
 
-    /// True if a need of some module was not found.
+    /// True if a need of some module was not found, or not looked for.
     pub fn lacks_any(&self) -> bool {
-        self.modules.iter().any(|module| module.how == How::Missing)
+        self.modules.iter().any(Module::is_stub)
     }
 
     /// How many modules there are, the host's among them.

@@ -1,7 +1,7 @@
 //! The order of relocation: a topological sort, dependencies first (`elf/dl-sort-maps.c`). It
 //! decides in which order undefined symbols are met and which unique definition is first.
 
-use super::{How, Links, ROOT};
+use super::{Links, ROOT};
 
 /// The glibc release in which the root always comes last (1e903124ce).
 const ROOT_LAST: (u16, u16) = (2, 37);
@@ -43,7 +43,7 @@ fn visit(
         let dep = needs.get(*next).map(|edge| edge.to);
         if let Some(dep) = dep {
             *next += 1;
-            let skip = dep == ROOT || links.module(dep).how == How::Missing;
+            let skip = dep == ROOT || links.module(dep).is_stub();
             if !skip && !std::mem::replace(&mut seen[dep as usize], true) {
                 stack.push((dep, 0));
             }

@@ -25,7 +25,7 @@ impl Builder<'_, '_> {
         self.hidden.clone_from(&host.hidden);
         for index in 0..u32::try_from(count).unwrap_or(u32::MAX) {
             let module = &self.modules[index as usize];
-            if module.how == How::Missing {
+            if module.is_stub() {
                 continue;
             }
             let file = module.file;

@@ -22,7 +22,7 @@ impl Builder<'_, '_> {
             let new = self.modules.len();
             match self.map(expanded, ROOT, How::Preload) {
                 Mapped::Module(module, _) => {
-                    if self.modules[module as usize].how == How::Missing {
+                    if self.modules[module as usize].is_stub() {
                         let text = match (self.other_class, self.loader().target.is_64) {
                             (false, _) => "cannot open shared object file",
                             (true, true) => "wrong ELF class: ELFCLASS32",

@@ -205,11 +205,11 @@ impl Resolving {
                         self.loaded = self.loaded();
                         self.pass = Pass::Rest(0);
                     }
-                    Pass::Rest(_) => {
+                    Pass::Rest(_) if self.hosts.take_rest() => {
                         self.give_rest_to_hosts(view);
                         self.pass = Pass::Plugins;
                     }
-                    Pass::Sure | Pass::Plugins | Pass::Last(_) => break,
+                    Pass::Sure | Pass::Rest(_) | Pass::Plugins | Pass::Last(_) => break,
                 }
                 continue;
             };
@@ -258,17 +258,12 @@ impl Resolving {
     /// Shared objects that nothing else needs become plugins of the hosts that load those.
     fn give_rest_to_hosts(&mut self, view: View<'_>) {
         let loaded = self.loaded();
-        let alone = |candidate: &Candidate| {
-            let file = candidate.start.file;
-            (candidate.closure().is_some() && !loaded.contains(&file))
-                .then(|| self.hosts.of_rest(view, file))
-                .unwrap_or_default()
-        };
+        let alone = |c: &&Candidate| c.closure().is_some() && !loaded.contains(&c.start.file);
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
         let mut plugins = Vec::new();
-        for candidate in self.sure.iter().chain(chosen) {
-            let opened = |host| Candidate::plugin(candidate.start.clone(), host);
-            plugins.extend(alone(candidate).into_iter().map(opened));
+        for Candidate { start, .. } in self.sure.iter().chain(chosen).filter(alone) {
+            let hosts = self.hosts.of_rest(view, start.file).into_iter();
+            plugins.extend(hosts.map(|host| Candidate::plugin(start.clone(), host)));
         }
         self.given_away.extend(plugins.iter().map(|plugin: &Candidate| plugin.start.file));
         self.sure.retain(|candidate| !self.given_away.contains(&candidate.start.file));

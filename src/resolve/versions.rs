@@ -1,7 +1,7 @@
 //! The check of needed versions at load (`elf/dl-version.c`): every version that an object needs of
 //! a file must be defined by the object that answers to the file's name.
 
-use super::{Closure, How, LOADER, Links, ROOT};
+use super::{Closure, LOADER, Links, ROOT};
 use crate::facts::View;
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, StrId, Strings};
@@ -179,7 +179,7 @@ pub fn limit_tables(links: &mut Links, view: View<'_>, strings: &Strings) {
             strings
                 .find(object.str(file.file))
                 .and_then(|name| find_needed(links, name))
-                .is_some_and(|module| links.module(module).how != How::Missing)
+                .is_some_and(|module| !links.module(module).is_stub())
         });
         let highest = found
             .flat_map(|file| &*file.versions)

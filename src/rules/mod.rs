@@ -6,12 +6,21 @@
 
 mod bad_library_file;
 pub mod catalogue;
+mod demand;
 mod deps_list_drift;
+pub(crate) mod expired_waiver;
+mod forbidden_library;
+mod forbidden_symbol;
 mod malformed;
 mod missing_library;
 mod missing_version;
 mod readers_disagree;
+mod required_file;
+mod required_symbol;
+mod search_path_policy;
 mod stale_archive_index;
+pub(crate) mod stale_waiver;
+mod symbol_version_too_new;
 mod thin_member_missing;
 mod uncovered_symbol;
 mod undecided;
@@ -20,7 +29,7 @@ mod unreadable;
 mod words;
 mod wrong_architecture;
 
-pub use catalogue::{GROUPS, INPUT, LIBRARY, SYMBOL};
+pub use catalogue::{GROUPS, INPUT, LIBRARY, PACKAGE, POLICY, SYMBOL, WAIVERS};
 pub(crate) use words::{outcome, typeable};
 
 use crate::audit::Audit;
@@ -120,11 +129,25 @@ pub const RULES: &[&Rule] = &[
     &deps_list_drift::RULE,
     &thin_member_missing::RULE,
     &stale_archive_index::RULE,
+    &required_file::RULE,
+    &forbidden_library::RULE,
+    &forbidden_symbol::RULE,
+    &required_symbol::RULE,
+    &symbol_version_too_new::RULE,
+    &search_path_policy::RULE,
+    &stale_waiver::RULE,
+    &expired_waiver::RULE,
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,
     &readers_disagree::RULE,
 ];
+
+/// The rule that runs only with `--cross-check`.
+pub const CROSS_CHECKED: &str = readers_disagree::RULE.id;
+
+/// The rule that judges dependencies too although it is not the loader's.
+pub const OF_ALL_THAT_IS_LOADED: &str = forbidden_library::RULE.id;
 
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {

@@ -5,9 +5,11 @@ use crate::finding::{Finding, Findings};
 use crate::format::archive::MemberKind;
 use crate::package::Located;
 use crate::policy::Unchecked;
+use crate::resolve::hosts::Unhosted;
 use crate::resolve::loader::NoLoader;
 use crate::text::show;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 pub(super) static RULE: Rule = Rule {
     id: "undecided",
@@ -22,7 +24,9 @@ const DOCS: &str = "\
 
 Names every question that was met and could not be answered: a program whose loader's rules are not
 known or not on this system, a result that depends on the processor or on the current directory,
-default directories that had to be guessed. A demand of a policy whose rule is not built yet is one too.
+default directories that had to be guessed, a `--host` for which there is no plugin or which does not
+come to load any. What a policy demands of files that were not given, or of rules that are not built
+yet, is one too.
 
 ## Why it matters
 
@@ -37,8 +41,9 @@ incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules
 ## How to fix
 
 Audit the file on, or under the root of, a system that has its loader. Take relative and empty
-entries out of search paths, or say with `--cwd` and `--cpu` where the program will run. Take a demand
-that nothing checks out of the policy, or allow its rule.
+entries out of search paths, or say with `--cwd` and `--cpu` where the program will run. The GLOB of
+`--host FILE=GLOB` is held against paths below the prefix: `lib/**/*.so`. Give the whole prefix that a
+policy is about. Take a demand that nothing checks out of the policy, or allow its rule.
 
 ## Limits
 
@@ -70,10 +75,12 @@ fn check(context: &Context<'_>) -> Findings {
         let loader = context.audit.resolver.loaders.get(closure.root.loader);
         let by_cpu = closure.by_cpu && !context.plan.cpu_stated;
         let by_cwd = closure.by_cwd && !context.plan.cwd_stated;
+        // Of a plugin's loader its host has said it.
+        let guessed = loader.guessed.filter(|_| closure.host().is_none());
         let cases = [
             (by_cpu, "what it loads depends on the processor", "; --cpu names one"),
             (by_cwd, "what it loads depends on the current directory", "; --cwd names one"),
-            (loader.guessed.is_some(), loader.guessed.unwrap_or_default(), ""),
+            (guessed.is_some(), guessed.unwrap_or_default(), ""),
         ];
         for (_, fact, advice) in cases.iter().filter(|(holds, ..)| *holds) {
             let located = context.locate(closure.root.file);
@@ -83,6 +90,65 @@ fn check(context: &Context<'_>) -> Findings {
             out.push(finding);
         }
     }
+    out.extend(super::demand::unanswered(context));
+    out.extend(hosts(context));
+    out.extend(members_outside(context));
+    out.extend(context.plan.policy.unchecked().into_iter().map(unchecked));
+    out
+}
+
+/// What a finding is about that concerns a host as a whole.
+const OPTION: &str = "--host";
+
+/// Programs that were to load plugins, and do not.
+fn hosts(context: &Context<'_>) -> Findings {
+    let Unhosted { unusable, idle, stopped, .. } = &context.audit.closures.unhosted;
+    let unusable = unusable.iter().map(|number| {
+        let path = &context.plan.hosts[*number].path;
+        let located = Arc::new(context.audit.prefixes.locate(path));
+        (located, OPTION, "is no program that a loader starts, and --host names it".to_owned())
+    });
+    let idle = idle.iter().map(|(number, host)| {
+        let host = context.locate(*host);
+        match &context.plan.hosts[*number].plugins {
+            Some(glob) => {
+                let glob = glob.text();
+                (host, glob, format!("no shared object matches its --host GLOB {glob}"))
+            }
+            None => (
+                host,
+                OPTION,
+                "--host names it, and it is left no shared object to load".to_owned(),
+            ),
+        }
+    });
+    let stopped = stopped.iter().map(|(host, plugins)| {
+        let plural = if *plugins == 1 { "" } else { "s" };
+        let message = format!("does not start, so nothing is known of {plugins} plugin{plural}");
+        (context.locate(*host), "plugins", message)
+    });
+    let finding = |(located, detail, message): (Arc<Located>, &str, String)| {
+        let mut finding = Finding::new(RULE.id, located, message);
+        finding.detail = Some(detail.as_bytes().to_vec());
+        finding
+    };
+    unusable.chain(idle).chain(stopped).map(finding).collect()
+}
+
+/// A demand of a policy that no built rule checks; it is about the policy, not about any file.
+fn unchecked(demand: Unchecked) -> Box<Finding> {
+    let Unchecked { what, rules, origin } = demand;
+    let located = Located { prefix: None, path: PathBuf::from(&*origin.source) };
+    let line = if origin.line > 0 { format!("line {}: ", origin.line) } else { String::new() };
+    let message = format!("{line}no built rule checks {what} ({})", rules.join(", "));
+    let mut finding = Finding::new(RULE.id, located.into(), message);
+    finding.detail = Some(what.into_bytes());
+    finding
+}
+
+/// Members of thin archives that lie outside of everything that was named.
+fn members_outside(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
     for (_, shelf) in context.audit.library.shelves() {
         let members = shelf.members.list.iter();
         for member in members.filter(|member| member.kind == MemberKind::Outside) {
@@ -95,17 +161,5 @@ fn check(context: &Context<'_>) -> Findings {
             out.push(finding);
         }
     }
-    out.extend(context.plan.policy.unchecked().into_iter().map(unchecked));
     out
-}
-
-/// A demand of a policy that no built rule checks; it is about the policy, not about any file.
-fn unchecked(demand: Unchecked) -> Box<Finding> {
-    let Unchecked { what, rules, origin } = demand;
-    let located = Located { prefix: None, path: PathBuf::from(&*origin.source) };
-    let line = if origin.line > 0 { format!("line {}: ", origin.line) } else { String::new() };
-    let message = format!("{line}no built rule checks {what} ({})", rules.join(", "));
-    let mut finding = Finding::new(RULE.id, located.into(), message);
-    finding.detail = Some(what.into_bytes());
-    finding
 }

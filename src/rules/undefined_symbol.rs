@@ -40,12 +40,21 @@ Link the object against the library that defines the symbol, or merge the archiv
 `--lib-path DIR` the report names files at hand that define it, and the members of archives that
 refer to it; `linkaudit fix` writes the list of a merged archive anew. Where only one architecture is
 wanted, as AMDGPU in rocMLIR, the other cure is to build what refers to it for that one alone. If the
-symbol comes from the program that loads a plugin, audit the plugin together with that program.
+symbol comes from the program that loads a plugin, name the program with `--host`, or describe it by a
+`[[host]]` entry in a policy.
 
 ## Limits
 
-A plugin audited alone is told about every symbol its host would provide. Symbols that are fetched
-with dlsym are not seen. Weak references may stay undefined and are not reported.
+What a plugin takes from the program that loads it is known only if the program is at hand. Without it,
+the `[[host]]` entries of the policy say which shared objects are plugins (by path, or by a name that
+they define) and which names their programs define: those references are counted as assumed, and the
+last lines of the report say for which programs. So are those of a library in the same prefix that only
+plugins load. A reference with a version is never assumed, for a version names a library; nor is one of
+an object that a program is linked with. A plugin that needs another plugin to be loaded first, and one
+of a program that no entry knows, are reported.
+
+Symbols that are fetched with dlsym are not seen. Weak references may stay undefined and are not
+reported.
 ";
 
 fn check(context: &Context<'_>) -> Findings {

@@ -1,6 +1,7 @@
 //! Evidence and words that several rules share. It words; it finds nothing out.
 
 use super::Context;
+use super::demand::{origin, policy_file};
 use crate::blame::{self, Site};
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
@@ -8,6 +9,7 @@ use crate::fix::list::bare_name;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FileId, Id as _, MemberId, RootId};
 use crate::package::Located;
+use crate::policy::Waiver;
 use crate::resolve::search::{Outcome, Tried};
 use crate::text::{shell, show, show_path};
 use std::ffi::OsStr;
@@ -20,6 +22,9 @@ use std::sync::Arc;
 const MOST_HOPS: usize = 40;
 /// Candidates named for one finding; more would not help anybody.
 const MOST_CANDIDATES: usize = 5;
+
+/// How a program stands in the evidence about its plugins.
+const HOST: &str = "host";
 
 impl Context<'_> {
     /// Where a file belongs.
@@ -69,6 +74,12 @@ impl Context<'_> {
             .map(|root| Evidence::at(EvidenceKind::Root, self.shared_root(*root)))
             .collect();
         out.dedup();
+        let mut hosts: Vec<FileId> =
+            roots.iter().filter_map(|root| self.audit.closures.roots[*root].root.host).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.sort_by_key(|host| self.path(*host).as_os_str());
+        out.extend(hosts.into_iter().map(|host| self.host(host)));
         let Some(site) = site else { return out };
         let closure = &self.audit.closures.roots[site.root];
         let chain = blame::chain(&self.audit.closures, site);
@@ -83,13 +94,20 @@ impl Context<'_> {
             }
             let module = closure.module(module);
             let Some(file) = module.file else { continue };
+            let is_host = at == 0 && closure.host().is_some();
             out.push(Evidence {
                 name: Some(self.audit.text(module.name).to_vec()).filter(|name| !name.is_empty()),
-                how: Some(module.how.name()),
+                how: Some(if is_host { HOST } else { module.how.name() }),
                 ..Evidence::at(EvidenceKind::Chain, self.shared_path(file))
             });
         }
         out
+    }
+
+    /// A program that loads a plugin.
+    pub(super) fn host(&self, file: FileId) -> Evidence {
+        let path = self.shared_path(file);
+        Evidence { how: Some(HOST), ..Evidence::at(EvidenceKind::Root, path) }
     }
 
     /// The path of the first root.
@@ -202,4 +220,29 @@ pub(crate) fn outcome(outcome: Outcome) -> String {
 /// True if the search passed over a file for its class or machine.
 pub(super) fn passed_over(tried: &[Tried]) -> bool {
     tried.iter().any(|t| matches!(t.outcome, Outcome::WrongClass | Outcome::WrongMachine))
+}
+
+/// A finding about a waiver itself, worded from the waiver's rule and selectors.
+pub(super) fn about_waiver(
+    rule: &'static str,
+    waiver: &Waiver,
+    word: impl Fn(&str) -> String,
+) -> Box<Finding> {
+    let selectors = [
+        ("path", &waiver.path),
+        ("symbol", &waiver.symbol),
+        ("version", &waiver.version),
+        ("library", &waiver.library),
+        ("target", &waiver.target),
+        ("member", &waiver.member),
+        ("detail", &waiver.detail),
+    ];
+    let set = selectors.iter().filter_map(|(key, pattern)| Some((key, pattern.as_ref()?)));
+    let mut text = waiver.rule.clone();
+    text.extend(set.map(|(key, pattern)| format!(" {key}={}", pattern.text())));
+    let message = word(&show(text.as_bytes()));
+    let mut finding = Finding::new(rule, policy_file(&waiver.origin), message);
+    finding.detail = Some(text.into());
+    finding.evidence.push(origin(&waiver.origin));
+    finding
 }

@@ -2,8 +2,10 @@
 
 use super::words::passed_over;
 use super::{Context, LIBRARY, Rule, missing_library};
-use crate::finding::Findings;
+use crate::finding::{Findings, When};
+use crate::format::elf::machine;
 use crate::resolve::loader::InterpFault;
+use crate::text::show_path;
 
 pub(super) static RULE: Rule = Rule {
     id: "wrong-architecture",
@@ -18,6 +20,7 @@ const DOCS: &str = "\
 
 Reports a needed library that the loader does not find although files of its name lie where it
 searches: they are of another ELF class or for another machine, and the loader passes them over.
+A file that `--host` names as a plugin of a program for another machine is reported too.
 
 ## Why it matters
 
@@ -54,5 +57,33 @@ fn check(context: &Context<'_>) -> Findings {
         (fault == InterpFault::WrongArchitecture)
             .then(|| "is for another class or machine".to_owned())
     }));
+    out.extend(plugins(context));
     out
+}
+
+/// Plugins that `--host` gives to a program that cannot load them.
+fn plugins(context: &Context<'_>) -> Findings {
+    let foreign = &context.audit.closures.unhosted.foreign;
+    let machine = |file| context.view().object(file).map(|object| machine::name(&object.header));
+    foreign
+        .iter()
+        .map(|(plugin, host)| {
+            let (own, other) = (machine(*plugin), machine(*host));
+            let path = show_path(context.path(*host));
+            let message = format!(
+                "is for {}, and its host {path} is for {}",
+                own.unwrap_or_default(),
+                other.unwrap_or_default()
+            );
+            let mut finding = context.about(RULE.id, *plugin, message);
+            let host_path = context.locate(*host).path.clone();
+            finding.detail = Some(host_path.into_os_string().into_encoded_bytes());
+            finding.root = Some(context.shared_path(*plugin));
+            finding.when = Some(When::Load);
+            finding.evidence.push(context.host(*host));
+            let quoted = context.quoted(*plugin);
+            finding.witness = quoted.map(|file| format!("readelf -h {file} | grep Machine"));
+            finding
+        })
+        .collect()
 }

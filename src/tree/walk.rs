@@ -115,6 +115,10 @@ pub struct Walked<T> {
     pub problems: Vec<Problem>,
     /// Counts by kind.
     pub totals: Totals,
+    /// Names of files, and links to files, that were asked for whatever they hold.
+    pub named: Vec<PathBuf>,
+    /// Links to directories.
+    pub linked: Vec<PathBuf>,
 }
 
 impl<T> Default for Walked<T> {
@@ -124,8 +128,18 @@ impl<T> Default for Walked<T> {
             entries: Vec::new(),
             problems: Vec::new(),
             totals: Totals::default(),
+            named: Vec::new(),
+            linked: Vec::new(),
         }
     }
+}
+
+/// What is done with what a walk meets.
+pub struct Visit<'a, C> {
+    /// Reads a file that matters.
+    pub consume: &'a C,
+    /// True for files whose names are kept, whatever they hold.
+    pub is_named: &'a (dyn Fn(&Path) -> bool + Sync),
 }
 
 /// The words for an error number.
@@ -142,12 +156,12 @@ pub fn describe(errno: Errno) -> String {
 
 /// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
 /// entries for a progress line.
-pub fn walk<T: Send>(
+pub fn walk<T: Send, C: Fn(Candidate) -> T + Sync>(
     tree: &DiskTree,
     given: &[PathBuf],
     threads: usize,
     seen: &AtomicUsize,
-    consume: &(impl Fn(Candidate) -> T + Sync),
+    visit: &Visit<'_, C>,
 ) -> Walked<T> {
     let mut out = Walked::default();
     let look = |path: &PathBuf| {
@@ -165,7 +179,7 @@ pub fn walk<T: Send>(
         let parts = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
                 .map(|_| {
-                    scope.spawn(|| Worker { tree, consume, claimed: &claimed, seen }.run(&receiver))
+                    scope.spawn(|| Worker { tree, visit, claimed: &claimed, seen }.run(&receiver))
                 })
                 .collect();
             lister.list(&round, sender, &mut out);
@@ -178,6 +192,8 @@ pub fn walk<T: Send>(
                     out.entries.extend(walked.entries);
                     out.problems.extend(walked.problems);
                     out.totals.add(&walked.totals);
+                    out.named.extend(walked.named);
+                    out.linked.extend(dirs.iter().cloned());
                     linked.extend(dirs);
                 }
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -196,12 +212,14 @@ pub fn walk<T: Send>(
     });
     out.problems.sort_unstable();
     out.problems.dedup();
+    out.named.sort_unstable();
+    out.linked.sort_unstable();
     out
 }
 
 struct Worker<'a, F> {
     tree: &'a DiskTree,
-    consume: &'a F,
+    visit: &'a Visit<'a, F>,
     claimed: &'a Mutex<FastSet<(u64, u64)>>,
     seen: &'a AtomicUsize,
 }
@@ -236,6 +254,9 @@ impl<F> Worker<'_, F> {
                 Ok(Kind::Special(_)) | Err(_) => return,
             }
         }
+        if (self.visit.is_named)(&job.path) {
+            out.named.push(job.path.clone());
+        }
         let mut head = [0; SNIFF_LEN];
         let (file, n) = match self.tree.sniff(&job.path, &mut head) {
             Ok(opened) => opened,
@@ -266,7 +287,7 @@ impl<F> Worker<'_, F> {
         let stat = handle.stat();
         let first = self.claimed.lock().is_ok_and(|mut set| set.insert((stat.dev, stat.ino)));
         let path = job.path.clone();
-        let item = first.then(|| (self.consume)(Candidate { path, handle, sniffed }));
+        let item = first.then(|| (self.visit.consume)(Candidate { path, handle, sniffed }));
         let Job { path, is_link, given_link } = job;
         out.entries.push(Entry { path, is_link, given_link, stat, item });
     }

@@ -5,8 +5,9 @@ use crate::kit::{BROKEN, at, report, run, text};
 use crate::rule_fixtures::Fixture;
 use crate::support::Lab;
 use linkaudit::finding::{Finding, Findings};
-use linkaudit::judge::{Levels, Sonames, judge};
+use linkaudit::judge::{Judging, Levels, Scope, Sonames, judge};
 use linkaudit::package::Located;
+use linkaudit::plan::Plan;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -139,7 +140,17 @@ fn store_items_count_by_their_packages() {
 fn judged(findings: Findings) -> Vec<String> {
     let files: Vec<PathBuf> = findings.iter().map(|finding| finding.full_path()).collect();
     let sonames = Sonames::new(files.iter().map(|path| (path.as_path(), None)));
-    let verdict = judge(findings, &Levels::default(), &sonames);
+    let Plan { policy, today, .. } = Plan::new(Vec::new(), PathBuf::new());
+    let (levels, scope) = (Levels::default(), Scope::default());
+    let how = Judging {
+        levels: &levels,
+        policy: &policy,
+        today,
+        known: None,
+        scope: &scope,
+        sonames: &sonames,
+    };
+    let verdict = judge(findings, &how);
     verdict.findings.into_iter().map(|judged| judged.fingerprint).collect()
 }
 

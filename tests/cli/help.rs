@@ -9,12 +9,16 @@ use std::collections::BTreeMap;
 const OPTIONS: &[(&str, &[&str])] = &[
     ("as-ldd", &[]),
     ("lib-path", &["fine"]),
+    ("host", &["/bin/sh"]),
     ("policy", &["default"]),
     ("isolated", &[]),
     ("allow", &["symbol"]),
     ("warn", &["symbol"]),
     ("deny", &["symbol"]),
     ("fail-on", &["never"]),
+    ("baseline", &["known.txt"]),
+    ("write-baseline", &["new.txt"]),
+    ("fail-on-stale", &["--baseline", "known.txt"]),
     ("format", &["json"]),
     ("output", &["json=report.json"]),
     ("files-from", &["list"]),
@@ -59,6 +63,7 @@ fn every_option_of_the_help_works() {
     let lab = three_trees();
     // Good for both kinds of lists.
     lab.write("list", "fine");
+    lab.write("known.txt", "# nothing is known\n");
     let help = run(&lab, &["check", "--help"]);
     assert_eq!((help.status, help.err.as_str()), (0, ""));
     let mut listed = listed(&help.out);
@@ -90,7 +95,10 @@ fn every_command_of_the_help_works() {
         .take_while(|line| !line.is_empty())
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    assert_eq!(commands, ["check", "tree", "why", "explain", "help"]);
+    assert_eq!(
+        commands,
+        ["check", "tree", "why", "archive", "fix", "policy", "demo", "explain", "help"]
+    );
     for command in commands {
         let page = run(&lab, &["help", command]);
         assert_eq!(page.status, 0, "{command}: {}", page.err);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use linkaudit::audit;
-use linkaudit::judge::{Levels, Sonames, judge};
+use linkaudit::judge::Verdict;
 use linkaudit::plan::{Cpu, Plan};
 use linkaudit::report::{self, Report, Style};
 use linkaudit::tree::{DiskTree, Errno, Kind, MemTree, Opened, Stat, Tree};
@@ -86,8 +86,7 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
         ..Plan::new(vec![file.into()], lab.root())
     };
     let audit = audit::audit(&plan, &tree, audit::read_files(&plan, &tree));
-    let sonames = Sonames::new(std::iter::empty());
-    let verdict = judge(Vec::new(), &Levels::default(), &sonames);
+    let verdict = Verdict::default();
     let report = Report { audit: &audit, verdict: &verdict, plan: &plan };
     let style = Style { color: false, verbose: false, quiet: false, width: None };
     let mut out = Vec::new();

@@ -55,6 +55,9 @@ impl Fixture {
         let script = std::fs::read_to_string(self.path("build"))
             .unwrap_or_else(|e| panic!("{}/build: {e}", self.name()));
         let mut built = Built { lab: Lab::new(), audit: vec![".".to_owned()] };
+        if let Ok(policy) = std::fs::read_to_string(self.path("policy.toml")) {
+            built.lab.write("linkaudit.toml", policy);
+        }
         for (number, line) in script.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {

@@ -9,7 +9,7 @@ use crate::audit::Line;
 use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
 use crate::fix::{Fix, Intent, Proof};
-use crate::judge::Judged;
+use crate::judge::{Entry, Judged, Waived};
 use crate::text::Text;
 use bindings::Bindings;
 use files::Files;
@@ -41,10 +41,13 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
     out.write_all(head.strip_suffix(b"}").unwrap_or(&head))?;
     out.write_all(b",\"findings\":[")?;
     list(&report.verdict.findings, Finding::new, out)?;
-    out.write_all(b"],\"waived\":[],\"files\":[")?;
+    out.write_all(b"],\"waived\":[")?;
+    list(&report.verdict.waived, WaivedFinding::new, out)?;
+    out.write_all(b"],\"files\":[")?;
     let files = Files::new(report);
     list(&files.objects(), |object| files.file(*object), out)?;
     out.write_all(b"],")?;
+    let stale = &report.verdict.stale;
     let tail = Tail {
         archives: report
             .audit
@@ -52,6 +55,7 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
             .iter()
             .map(|line| ArchiveOut::new(report, line))
             .collect(),
+        stale: stale.iter().map(StaleLine::new).collect(),
         cross_check: report.audit.cross_check.as_ref().map(CrossCheck::new),
         bindings: report.plan.facts.then_some(Bindings { report }),
     };
@@ -102,6 +106,8 @@ struct Head<'a> {
 #[derive(Serialize)]
 struct Tail<'a> {
     archives: Vec<ArchiveOut<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stale: Vec<StaleLine<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cross_check: Option<CrossCheck<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,6 +174,7 @@ impl<'a> Totals<'a> {
     fn new(report: &Report<'a>) -> Self {
         let totals = &report.audit.totals;
         let hosts = report.audit.blame.assumed.iter();
+        let provided: usize = report.audit.blame.provided.iter().map(|p| p.references).sum();
         let assumed_by_host: BTreeMap<_, _> =
             hosts.map(|host| (&*host.host, host.references)).collect();
         Self {
@@ -182,7 +189,7 @@ impl<'a> Totals<'a> {
             roots: report.audit.closures.roots.len(),
             code_objects: 0,
             explained: report.audit.blame.explained - report.verdict.assumed,
-            assumed: report.verdict.assumed + assumed_by_host.values().sum::<usize>(),
+            assumed: report.verdict.assumed + provided + assumed_by_host.values().sum::<usize>(),
             assumed_by_host,
         }
     }
@@ -248,6 +255,53 @@ impl<'a> Finding<'a> {
             witness: finding.witness.as_deref(),
             fingerprint: &judged.fingerprint,
         }
+    }
+}
+
+#[derive(Serialize)]
+struct WaivedFinding<'a> {
+    #[serde(flatten)]
+    finding: Finding<'a>,
+    waiver: Waiver<'a>,
+}
+
+/// Who waives a finding.
+#[derive(Serialize)]
+struct Waiver<'a> {
+    by: &'static str,
+    reason: Option<&'a str>,
+    source: &'a str,
+    line: Option<u32>,
+    expires: Option<String>,
+}
+
+impl<'a> WaivedFinding<'a> {
+    fn new(Waived { judged, by }: &'a Waived) -> Self {
+        let waiver = Waiver {
+            by: if by.baseline { "baseline" } else { "policy" },
+            reason: by.reason.as_deref(),
+            source: &by.origin.source,
+            line: Some(by.origin.line).filter(|line| *line > 0),
+            expires: by.expires.map(|day| day.to_string()),
+        };
+        Self { finding: Finding::new(judged), waiver }
+    }
+}
+
+/// What is left of a baseline; only there if there is one to tell of.
+#[derive(Serialize)]
+struct StaleLine<'a> {
+    line: u32,
+    fingerprint: &'a str,
+    rule: &'a str,
+    path: Text<'a>,
+    name: Text<'a>,
+}
+
+impl<'a> StaleLine<'a> {
+    fn new(entry: &'a Entry) -> Self {
+        let Entry { line, fingerprint, rule, path, name, .. } = entry;
+        Self { line: *line, fingerprint, rule, path: Text(path), name: Text(name) }
     }
 }
 

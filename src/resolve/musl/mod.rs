@@ -228,6 +228,10 @@ impl<'a, 'v> Load<'a, 'v> {
             }
             return Loaded::Module(LOADER, How::Builtin);
         }
+        if self.plan.policy.provides(text) {
+            let module = self.push(None, name, name, requester, How::Provided);
+            return Loaded::Module(module, How::Provided);
+        }
         let is_path = text.contains(&b'/');
         if !is_path {
             if let Some(module) = self.by_name.get(&name) {

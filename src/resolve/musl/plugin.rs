@@ -64,7 +64,7 @@ impl Load<'_, '_> {
         searched.retain(|index| plain(&host.module(*index).name));
         searched.extend(host.edges.iter().filter(|edge| plain(&edge.name)).map(|edge| edge.to));
         for index in searched {
-            let is_library = host.module(index).how != How::Missing && !self.named[index as usize];
+            let is_library = !host.module(index).is_stub() && !self.named[index as usize];
             if is_library {
                 self.name(index);
             }

@@ -80,6 +80,9 @@ impl<'t> Page<'_, 't> {
         let closure = &self.audit.closures.roots[root];
         let file = closure.root.file;
         let mut heading = self.style.bold(&self.path(file));
+        if let Some(host) = closure.root.host {
+            heading += &self.style.dim(&format!("  opened by {}", self.path(host)));
+        }
         let faults = &self.audit.closures.bad_interps;
         let interp = self.audit.corpus.files[file].object().and_then(|object| object.interp());
         if let Some(interp) = interp {
@@ -168,6 +171,7 @@ impl<'t> Page<'_, 't> {
                 How::Missing if edge.is_missing() => "NOT FOUND",
                 How::Missing => "not found, and need not be",
                 How::Loaded => "",
+                How::Provided => "by the system",
                 _ if !edge.loads && edge.tag != Tag::Preload => "  the same file as another need's",
                 _ if children && depth == DEEPEST => "  see below",
                 _ if is_shown => "  see above",
@@ -232,7 +236,11 @@ impl<'t> Page<'_, 't> {
         if edge.is_missing() {
             return format!("{} {}", self.style.alarm(&how), self.style.alarm(note));
         }
-        let path = if edge.how == How::Missing { String::new() } else { self.opened(edge) };
+        let path = if matches!(edge.how, How::Missing | How::Provided) {
+            String::new()
+        } else {
+            self.opened(edge)
+        };
         let of = edge.rpath_of.filter(|owner| *owner != edge.from);
         let of = of.map(|owner| format!("  by RPATH of {}", self.path(owner)));
         let of = self.style.dim(&of.unwrap_or_default());

@@ -26,6 +26,8 @@ struct Out<'a> {
 #[derive(Serialize)]
 struct RootOut<'a> {
     path: Text<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<Text<'a>>,
     loader: Text<'a>,
     stopped: Option<Stopped<'a>>,
 }
@@ -106,7 +108,12 @@ fn root_out(audit: &Audit, root: RootId) -> RootOut<'_> {
         reason: fatal.text,
     });
     let loader = audit.resolver.loaders.get(closure.root.loader);
-    RootOut { path: path(audit, closure.root.file), loader: Text(audit.text(loader.path)), stopped }
+    RootOut {
+        path: path(audit, closure.root.file),
+        host: closure.root.host.map(|host| path(audit, host)),
+        loader: Text(audit.text(loader.path)),
+        stopped,
+    }
 }
 
 fn node_out(audit: &Audit, node: FileId) -> NodeOut<'_> {

@@ -6,6 +6,7 @@ use crate::audit::Audit;
 use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
 use crate::report::{Report, Style};
+use crate::resolve::Root;
 use crate::text::{show, show_path};
 use crate::views::{count, typed_paths};
 use std::io::{self, Write};
@@ -46,7 +47,9 @@ impl Page<'_> {
     }
 
     fn root(&self, root: RootId) -> String {
-        self.path(self.audit.closures.roots[root].root.file)
+        let Root { file, host, .. } = self.audit.closures.roots[root].root;
+        let host = host.map(|host| format!(" opened by {}", self.path(host)));
+        self.path(file) + &host.unwrap_or_default()
     }
 
     /// The first root and how many more there are.

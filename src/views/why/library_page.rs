@@ -86,6 +86,7 @@ impl Page<'_> {
                 let text = format!("{how} {} NOT FOUND", show(audit.text(requester.name)));
                 self.style.alarm(&text)
             }
+            How::Provided => format!("{} by the system", self.style.dim(&how)),
             _ => format!("{} {}", self.style.dim(&how), show(audit.text(requester.opened))),
         };
         let owner = requester.rpath_of.filter(|owner| *owner != requester.file);

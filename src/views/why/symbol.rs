@@ -171,7 +171,8 @@ impl Maker<'_> {
                 taken.entry(key).or_default().insert(requester);
             }
         }
-        for (module, file) in closure.found() {
+        let before = closure.host().map_or(0, |host| host.module_count());
+        for (module, file) in closure.in_scope() {
             let Some(symbols) = self.found.symbols.get(&file) else { continue };
             for symbol in sorted(symbols) {
                 let key = (file, symbol);
@@ -181,6 +182,10 @@ impl Maker<'_> {
                     let taken = taken.get(&key).map_or(0, BTreeSet::len);
                     let taken = u32::try_from(taken).unwrap_or(u32::MAX);
                     provider.places.push(InScope { root, position, taken });
+                }
+                // What the host's own files refer to is said under the host.
+                if (module as usize) < before {
+                    continue;
                 }
                 // A definition whose own file never asks for it is no reference.
                 let asked = bound.is_some() || !self.providers.contains_key(&key);

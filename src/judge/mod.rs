@@ -1,0 +1,174 @@
+//! Judging: the level of every finding, who waives it, its fingerprint. Levels, waivers and
+//! baselines act here and nowhere before. Rules find, `judge` weighs, `report` writes.
+
+mod baseline;
+mod fingerprint;
+mod rewrite;
+mod scope;
+mod waivers;
+
+pub use baseline::{Baseline, Broken, Entry};
+pub use fingerprint::Sonames;
+pub use rewrite::{Rewrite, rewrite};
+pub use scope::Scope;
+
+use crate::finding::{EvidenceKind, Finding, Findings};
+use crate::id::FastMap;
+pub use crate::policy::Levels;
+use crate::policy::{Day, Origin, Policy, Waiver};
+use crate::rules::{self, Level, Rule};
+use baseline::Lines;
+use rayon::prelude::*;
+use std::sync::Arc;
+use waivers::Waiving;
+
+/// A finding with its level.
+#[derive(Debug)]
+pub struct Judged {
+    /// The finding.
+    pub finding: Box<Finding>,
+    /// Its rule.
+    pub rule: &'static Rule,
+    /// Warning or error.
+    pub level: Level,
+    /// What stays the same when the package is built again.
+    pub fingerprint: String,
+}
+
+/// Who waives a finding.
+#[derive(Debug)]
+pub struct By {
+    /// It is a line of a baseline, not an entry of a policy.
+    pub baseline: bool,
+    /// Why; a line of a baseline may have no reason.
+    pub reason: Option<String>,
+    /// Where it stands.
+    pub origin: Origin,
+    /// The last day on which it waives.
+    pub expires: Option<Day>,
+}
+
+/// A finding that is known and accepted.
+#[derive(Debug)]
+pub struct Waived {
+    /// The finding.
+    pub judged: Judged,
+    /// Who waives it.
+    pub by: Arc<By>,
+}
+
+/// What is to be reported of a run.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Findings that are neither allowed nor waived, in the order of reports.
+    pub findings: Vec<Judged>,
+    /// Findings that are waived, in the same order.
+    pub waived: Vec<Waived>,
+    /// No finding says that something could not be read or decided.
+    pub complete: bool,
+    /// References without version that only an allowed or waived missing library could satisfy: it
+    /// is assumed that it does.
+    pub assumed: usize,
+    /// Lines of the baseline whose findings are not made any more, in their order.
+    pub stale: Vec<Entry>,
+    /// How many waivers and lines of the baseline are about what this run did not look at.
+    pub elsewhere: usize,
+}
+
+/// A baseline, and what it is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The baseline.
+    pub baseline: &'a Baseline,
+    /// Its findings are waived; else it is only to be written anew.
+    pub waives: bool,
+}
+
+/// What findings are judged by.
+#[derive(Clone, Copy)]
+pub struct Judging<'a> {
+    /// Levels of rules.
+    pub levels: &'a Levels,
+    /// Waivers.
+    pub policy: &'a Policy,
+    /// The day on which waivers must not have expired.
+    pub today: Day,
+    /// Findings that are known already.
+    pub known: Option<Known<'a>>,
+    /// What was looked at.
+    pub scope: &'a Scope,
+    /// Sonames of the files that findings are about.
+    pub sonames: &'a Sonames,
+}
+
+/// Gives every finding its level, drops those that are allowed and sorts out those that are waived.
+pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Verdict {
+    let mut waiving = Waiving::new(how.policy, how.today);
+    let mut waivers = waiving.take(&findings);
+    // What is said of waivers can be waived too; what is said of waivers for that cannot.
+    let about_waivers = waiving.findings(how.scope, false);
+    waivers.extend(waiving.take(&about_waivers));
+    findings.extend(about_waivers);
+    findings.extend(waiving.findings(how.scope, true));
+    waivers.resize(findings.len(), None);
+    let mut sorted: Vec<(Box<Finding>, Option<&Waiver>)> =
+        findings.into_iter().zip(waivers).collect();
+    sorted.par_sort_by(|(a, _), (b, _)| a.key().cmp(&b.key()));
+    let (findings, waivers): (Findings, Vec<Option<&Waiver>>) = sorted.into_iter().unzip();
+    let mut verdict = sort_out(findings, &waivers, how);
+    verdict.elsewhere += waiving.elsewhere(how.scope);
+    verdict
+}
+
+fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) -> Verdict {
+    let ranks: FastMap<&str, (&'static Rule, Level)> =
+        rules::RULES.iter().map(|rule| (rule.id, (*rule, how.levels.of(rule)))).collect();
+    let prints = fingerprint::all(&findings, how.sonames);
+    let mut lines = how.known.map(|known| Lines::new(known.baseline));
+    let waives = how.known.is_some_and(|known| known.waives);
+    let mut reasons: FastMap<&Origin, Arc<By>> = FastMap::default();
+    let mut verdict = Verdict::default();
+    let mut assumed = 0;
+    for ((finding, fingerprint), waiver) in findings.into_iter().zip(prints).zip(waivers) {
+        let (rule, level) = ranks[finding.rule];
+        // A line of the baseline is used whoever else waives the finding.
+        let line = lines.as_mut().and_then(|lines| lines.take(&fingerprint, rule.id));
+        let by = match waiver {
+            Some(waiver) => {
+                let waiver: &Waiver = waiver;
+                let by = reasons.entry(&waiver.origin).or_insert_with(|| Arc::new(waiver.into()));
+                Some(Arc::clone(by))
+            }
+            None => line.filter(|_| waives).map(Arc::new),
+        };
+        if level == Level::Allow || by.is_some() {
+            let explained = finding.evidence_of(EvidenceKind::Explained);
+            assumed += explained.filter(|evidence| evidence.version.is_none()).count();
+        }
+        let judged = Judged { finding, rule, level, fingerprint };
+        match by {
+            _ if level == Level::Allow => {}
+            Some(by) => verdict.waived.push(Waived { judged, by }),
+            None => verdict.findings.push(judged),
+        }
+    }
+    verdict.complete = verdict.findings.iter().all(|judged| !judged.rule.group.is_input);
+    verdict.assumed = assumed;
+    if let (Some(lines), Some(known)) = (lines, how.known) {
+        let (stale, elsewhere) = lines.unused(how.scope);
+        verdict.stale = stale.into_iter().map(|at| known.baseline.entries[at].clone()).collect();
+        verdict.elsewhere = elsewhere;
+    }
+    verdict
+}
+
+impl From<&Waiver> for By {
+    fn from(waiver: &Waiver) -> Self {
+        Self {
+            baseline: false,
+            reason: Some(waiver.reason.clone()),
+            origin: waiver.origin.clone(),
+            expires: waiver.expires,
+        }
+    }
+}

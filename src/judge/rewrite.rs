@@ -1,0 +1,71 @@
+//! A baseline written anew: what a human wrote into it stays, in its order; what is stale goes; what
+//! is new is added only where that was asked for, and is always named.
+
+use super::baseline::{Baseline, Entry, line};
+use super::fingerprint::Sonames;
+use super::{Judged, Verdict};
+use crate::id::FastSet;
+
+/// What a baseline becomes.
+#[derive(Debug, Default)]
+pub struct Rewrite {
+    /// The whole file.
+    pub text: Vec<u8>,
+    /// New lines.
+    pub added: Vec<String>,
+    /// Lines that are gone, without their comments.
+    pub removed: Vec<String>,
+    /// How many findings have no line, because nothing was to be added.
+    pub left_out: usize,
+}
+
+/// What the baseline becomes after a run with this verdict. `known` is the baseline that the run
+/// was judged with.
+pub fn rewrite(
+    known: Option<&Baseline>,
+    verdict: &Verdict,
+    sonames: &Sonames,
+    may_add: bool,
+) -> Rewrite {
+    let old = known.map_or(&[][..], |baseline| &baseline.entries);
+    let prints: FastSet<&str> = old.iter().map(|entry| &*entry.fingerprint).collect();
+    let is_new = |judged: &&Judged| !prints.contains(&*judged.fingerprint);
+    let new = verdict.findings.iter().filter(is_new).map(|judged| {
+        let finding = &judged.finding;
+        let path = sonames.stable(&finding.full_path(), &finding.file.path);
+        line(&judged.fingerprint, finding, &path)
+    });
+    let mut new: Vec<String> = new.collect();
+    new.sort_unstable();
+    let left_out = if may_add { 0 } else { std::mem::take(&mut new).len() };
+    let stale: FastSet<u32> = verdict.stale.iter().map(|entry| entry.line).collect();
+    let mut out = Rewrite { left_out, ..Rewrite::default() };
+    let mut lines: Vec<&[u8]> = Vec::new();
+    let sorted = old.is_sorted_by(|a, b| a.text < b.text);
+    let mut rest = new.iter().peekable();
+    for (at, entry) in old.iter().enumerate() {
+        let (header, own) = if at == 0 { header(entry) } else { (&[][..], &entry.above[..]) };
+        lines.extend(header.iter().map(Vec::as_slice));
+        while let Some(new) = rest.next_if(|new| sorted && new.as_bytes() < &*entry.text) {
+            lines.push(new.as_bytes());
+        }
+        lines.extend(own.iter().map(Vec::as_slice));
+        if stale.contains(&entry.line) {
+            out.removed.push(entry.words());
+        } else {
+            lines.push(&entry.text);
+        }
+    }
+    lines.extend(rest.map(String::as_bytes));
+    lines.extend(known.iter().flat_map(|baseline| &baseline.tail).map(Vec::as_slice));
+    out.text = lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
+    out.added = new;
+    out
+}
+
+/// Comments at the begin of a file, up to an empty line, belong to the file; what follows belongs to
+/// the first finding.
+fn header(first: &Entry) -> (&[Vec<u8>], &[Vec<u8>]) {
+    let empty = first.above.iter().rposition(|line| line.trim_ascii().is_empty());
+    first.above.split_at(empty.map_or(0, |at| at + 1))
+}

@@ -1,0 +1,119 @@
+//! Waivers of policies: which of them matches a finding, and which have nothing to match. Whoever
+//! waives, a finding is never lost: it goes to `Verdict::waived` with the waiver's reason.
+
+use super::scope::Scope;
+use crate::finding::{Finding, Findings};
+use crate::id::{FastMap, FastSet};
+use crate::policy::{Day, Pattern, Policy, Waiver};
+use crate::rules::{self, expired_waiver, stale_waiver};
+use rayon::prelude::*;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// Waivers of one run, with what they have matched so far.
+pub(super) struct Waiving<'a> {
+    policy: &'a Policy,
+    today: Day,
+    /// By rule: places in `Policy::waivers`.
+    of_rule: FastMap<&'a str, Vec<usize>>,
+    hits: FastSet<usize>,
+}
+
+impl<'a> Waiving<'a> {
+    pub(super) fn new(policy: &'a Policy, today: Day) -> Self {
+        let mut of_rule: FastMap<&str, Vec<usize>> = FastMap::default();
+        for (at, waiver) in policy.waivers.iter().enumerate() {
+            of_rule.entry(&waiver.rule).or_default().push(at);
+        }
+        Self { policy, today, of_rule, hits: FastSet::default() }
+    }
+
+    /// For each finding the waiver that waives it. Of several it is the one that stands first by
+    /// name and line of its policy, whatever the order of merging, and all of them count as used.
+    pub(super) fn take(&mut self, findings: &[Box<Finding>]) -> Vec<Option<&'a Waiver>> {
+        if self.of_rule.is_empty() {
+            return vec![None; findings.len()];
+        }
+        let waivers = &self.policy.waivers;
+        let matching = |finding: &Finding| -> Vec<usize> {
+            let of_rule = self.of_rule.get(finding.rule).into_iter().flatten();
+            of_rule.copied().filter(|at| matches(&waivers[*at], finding)).collect()
+        };
+        let found: Vec<Vec<usize>> = findings.par_iter().map(|finding| matching(finding)).collect();
+        self.hits.extend(found.iter().flatten());
+        let first = |found: Vec<usize>| {
+            let waives = found.into_iter().map(|at| &waivers[at]);
+            waives.filter(|waiver| !self.is_expired(waiver)).min_by_key(|waiver| &waiver.origin)
+        };
+        found.into_iter().map(first).collect()
+    }
+
+    fn is_expired(&self, waiver: &Waiver) -> bool {
+        waiver.expires.is_some_and(|last| last < self.today)
+    }
+
+    /// What is to be said of a waiver itself.
+    fn state(&self, at: usize, waiver: &Waiver, scope: &Scope) -> State {
+        let hit = self.hits.contains(&at);
+        // Nobody who audits a package can change what is built in.
+        let own = !waiver.origin.source.starts_with("built-in ");
+        let judged = hit || (own && scope.concerns(waiver));
+        match (judged, hit, self.is_expired(waiver)) {
+            (true, _, true) => State::Expired,
+            (true, false, false) => State::Stale,
+            (true, true, false) => State::Used,
+            (false, ..) if own => State::Elsewhere,
+            (false, ..) => State::Used,
+        }
+    }
+
+    /// Findings about waivers themselves: those that match nothing and those that have expired.
+    /// `of_waivers` says whether about waivers that waive such findings, or about all others.
+    pub(super) fn findings(&self, scope: &Scope, of_waivers: bool) -> Findings {
+        let waivers = self.policy.waivers.iter().enumerate();
+        let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
+        let finding = |(at, waiver)| match self.state(at, waiver, scope) {
+            State::Expired => Some(expired_waiver::finding(waiver)),
+            State::Stale => Some(stale_waiver::finding(waiver)),
+            State::Used | State::Elsewhere => None,
+        };
+        asked.filter_map(finding).collect()
+    }
+
+    /// How many waivers are about what this run did not look at.
+    pub(super) fn elsewhere(&self, scope: &Scope) -> usize {
+        let waivers = self.policy.waivers.iter().enumerate();
+        waivers.filter(|(at, waiver)| self.state(*at, waiver, scope) == State::Elsewhere).count()
+    }
+}
+
+/// What is to be said of a waiver.
+#[derive(PartialEq, Eq)]
+enum State {
+    Used,
+    Stale,
+    Expired,
+    /// It matches nothing, and what it is about was not looked at.
+    Elsewhere,
+}
+
+fn is_of_waivers(waiver: &Waiver) -> bool {
+    rules::find(&waiver.rule).is_some_and(|rule| rule.group == rules::WAIVERS)
+}
+
+/// True if `waiver`, which is about the finding's rule, matches it: a selector that is set never
+/// matches a key that is not there.
+fn matches(waiver: &Waiver, finding: &Finding) -> bool {
+    let is = |pattern: &Option<Pattern>, value: Option<&[u8]>| match (pattern, value) {
+        (None, _) => true,
+        (Some(pattern), Some(value)) => pattern.matches(value),
+        (Some(_), None) => false,
+    };
+    is(&waiver.path, Some(finding.file.path.as_os_str().as_bytes()))
+        && is(&waiver.symbol, finding.symbol.as_deref())
+        && is(&waiver.version, finding.version.as_deref())
+        && is(&waiver.library, finding.library.as_deref())
+        && is(&waiver.member, finding.member.as_deref())
+        && is(&waiver.detail, finding.detail.as_deref())
+        // No rule makes findings about a GPU target yet.
+        && waiver.target.is_none()
+}

@@ -1,0 +1,111 @@
+//! `forbidden-library`: a need that a policy forbids.
+
+use super::demand::{because, origin, place};
+use super::{Context, POLICY, Rule};
+use crate::blame::Site;
+use crate::facts::FileFacts;
+use crate::finding::{Finding, Findings, When};
+use crate::id::{FileId, RootId};
+use crate::policy::ForbiddenLibrary;
+use crate::text::show;
+
+pub(super) static RULE: Rule = Rule {
+    id: "forbidden-library",
+    group: POLICY,
+    summary: "a program or library needs a library that a policy forbids",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Holds every DT_NEEDED, DT_FILTER and DT_AUXILIARY of every audited object, and of every library that
+one of them loads, against `libraries` of `[forbid]`. The name is compared as it is needed, and
+without its directories where it has some.
+
+## Why it matters
+
+A library that a compiler wrapper leaks into everything, a second OpenMP runtime or a library of
+another licence is easily linked in and seldom noticed.
+
+## Example
+
+```text
+error[forbidden-library] lib/libapp.so: needs libunwind.so.1, which linkaudit.toml:4 forbids: leaked
+```
+
+## How to fix
+
+Take the library from the link line; `-Wl,--as-needed` leaves out what nothing uses. If a library of
+somebody else needs it, waive the finding with `path`, or take another build of that library.
+
+## Limits
+
+Libraries that are loaded with dlopen are not seen. A library that is needed by a name of its own
+counts by that name, whatever its soname is.
+";
+
+fn check(context: &Context<'_>) -> Findings {
+    let forbidden = &context.plan.policy.forbidden_libraries;
+    if forbidden.is_empty() {
+        return Findings::new();
+    }
+    let loaders = context.loaders();
+    let files = context.audit.corpus.files.entries();
+    let judged = files.filter(|(file, facts)| facts.audited || loaders.contains_key(file));
+    judged
+        .flat_map(|(file, facts)| {
+            let loaders = loaders.get(&file).map_or(&[][..], Vec::as_slice);
+            of_file(context, (file, facts), forbidden, loaders)
+        })
+        .collect()
+}
+
+fn of_file(
+    context: &Context<'_>,
+    (file, facts): (FileId, &FileFacts),
+    forbidden: &[ForbiddenLibrary],
+    loaders: &[(RootId, u32)],
+) -> Findings {
+    let mut out = Findings::new();
+    let Some(object) = facts.object() else { return out };
+    let mut names: Vec<&[u8]> = object.needs.iter().map(|need| object.str(need.name)).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let base = name.rsplit(|b| *b == b'/').next().unwrap_or(name);
+        let hits = |entry: &&ForbiddenLibrary| entry.name.matches(name) || entry.name.matches(base);
+        let Some(entry) = forbidden.iter().filter(hits).min_by_key(|entry| &entry.origin) else {
+            continue;
+        };
+        out.push(finding(context, file, name, entry, loaders));
+    }
+    out
+}
+
+fn finding(
+    context: &Context<'_>,
+    file: FileId,
+    name: &[u8],
+    entry: &ForbiddenLibrary,
+    loaders: &[(RootId, u32)],
+) -> Box<Finding> {
+    let message = format!(
+        "needs {}, which {} forbids{}",
+        show(name),
+        place(&entry.origin),
+        because(entry.reason.as_deref())
+    );
+    let mut finding = context.about(RULE.id, file, message);
+    let roots: Vec<RootId> = loaders.iter().map(|(root, _)| *root).collect();
+    let site = loaders.first().map(|(root, module)| Site { root: *root, module: *module });
+    finding.library = Some(name.to_vec());
+    finding.root = context.first_root(&roots);
+    finding.when = Some(When::Load);
+    finding.evidence.extend(context.roots(&roots, site));
+    finding.evidence.push(origin(&entry.origin));
+    finding.witness =
+        context.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'NEEDED|FILTER|AUX'"));
+    finding
+}

@@ -1,0 +1,130 @@
+//! `forbidden-symbol`: a symbol that a policy forbids to define or to refer to.
+
+use super::demand::{because, has_symbols, origin, place};
+use super::words::typeable;
+use super::{Context, POLICY, Rule};
+use crate::finding::{Finding, Findings};
+use crate::format::elf::tables::Symbol;
+use crate::format::elf::{Object, RefKind, Tables};
+use crate::id::FileId;
+use crate::policy::{Pattern, SymbolAt};
+use crate::text::show;
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+
+pub(super) static RULE: Rule = Rule {
+    id: "forbidden-symbol",
+    group: POLICY,
+    summary: "a file defines or refers to a symbol that a policy forbids",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Holds the dynamic symbols of every audited program and shared object against `symbols` of
+`[forbid]`: those that it refers to and those that it defines for others. An entry with `path` is
+about the files at that path only, whatever name or link leads to them; one with `library` about
+references of files that need a library of that name.
+
+## Why it matters
+
+Functions that a target system lacks or that are not safe to call, and symbols of an embedded
+library that must stay private, are caught before anybody links against them.
+
+## Example
+
+```text
+error[forbidden-symbol] lib/libapp.so: refers to gets, which linkaudit.toml:7 forbids
+```
+
+## How to fix
+
+Call something else, or hide the definition (`-fvisibility=hidden`, a version script, for archives
+`-Wl,--exclude-libs`).
+
+## Limits
+
+A reference counts if it is in the dynamic symbol table, whether a relocation uses it or not. What is
+fetched with dlsym is not seen. Static archives and relocatable objects have no dynamic symbols: one
+at the `path` of an entry is reported as `undecided`.
+";
+
+fn check(context: &Context<'_>) -> Findings {
+    let mut of_file: BTreeMap<FileId, Vec<&SymbolAt>> = BTreeMap::new();
+    for entry in &context.plan.policy.forbidden_symbols {
+        for (file, _) in context.meant(entry) {
+            of_file.entry(file).or_default().push(entry);
+        }
+    }
+    let files: Vec<(FileId, Vec<&SymbolAt>)> = of_file.into_iter().collect();
+    let files = files.par_iter().filter(|(file, _)| has_symbols(context.view().file(*file)));
+    files.flat_map_iter(|(file, entries)| findings(context, *file, entries)).collect()
+}
+
+/// How a file has a symbol.
+#[derive(Clone, Copy, Default)]
+struct Has {
+    defined: bool,
+    referred: bool,
+}
+
+fn findings(context: &Context<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings {
+    let Some(object) = context.view().object(file) else { return Findings::new() };
+    let mut found: BTreeMap<&[u8], (Has, &SymbolAt)> = BTreeMap::new();
+    let needs =
+        |pattern: &Pattern| object.needs.iter().any(|n| pattern.matches(object.str(n.name)));
+    let mut take = |name, has: Has| {
+        let applies = |entry: &&&SymbolAt| match &entry.library {
+            Some(library) => !has.defined && needs(library),
+            None => true,
+        };
+        let hits = entries.iter().filter(|entry| entry.symbol.matches(name)).filter(applies);
+        if let Some(entry) = hits.min_by_key(|entry| &entry.origin) {
+            let (all, _) = found.entry(name).or_insert((Has::default(), entry));
+            all.defined |= has.defined;
+            all.referred |= has.referred;
+        }
+    };
+    for name in references(object) {
+        take(name, Has { referred: true, ..Has::default() });
+    }
+    for symbol in object.tables.iter().flat_map(Tables::symbols).filter(Symbol::is_export) {
+        take(symbol.name, Has { defined: true, ..Has::default() });
+    }
+    found.into_iter().map(|(name, has)| finding(context, file, name, has)).collect()
+}
+
+/// Names of what an object refers to and does not define.
+fn references(object: &Object) -> impl Iterator<Item = &[u8]> {
+    let open = |kind| matches!(kind, RefKind::Strong | RefKind::Weak | RefKind::Canonical);
+    let references = object.references.iter().filter(move |reference| open(reference.kind));
+    references.map(|reference| object.reference_name(reference))
+}
+
+fn finding(
+    context: &Context<'_>,
+    file: FileId,
+    name: &[u8],
+    (has, entry): (Has, &SymbolAt),
+) -> Box<Finding> {
+    let verb = match (has.defined, has.referred) {
+        (true, true) => "defines and refers to",
+        (true, false) => "defines",
+        (false, _) => "refers to",
+    };
+    let message = format!(
+        "{verb} {}, which {} forbids{}",
+        show(name),
+        place(&entry.origin),
+        because(entry.reason.as_deref())
+    );
+    let mut finding = context.about(RULE.id, file, message);
+    finding.symbol = Some(name.to_vec());
+    finding.evidence.push(origin(&entry.origin));
+    let words = context.quoted(file).zip(typeable(name));
+    finding.witness =
+        words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));
+    finding
+}

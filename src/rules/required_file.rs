@@ -1,0 +1,76 @@
+//! `required-file`: a file that a policy wants a prefix to have.
+
+use super::demand::{Given, origin, place};
+use super::{Context, PACKAGE, Rule};
+use crate::finding::{Finding, Findings};
+use crate::policy::RequiredFile;
+
+pub(super) static RULE: Rule = Rule {
+    id: "required-file",
+    group: PACKAGE,
+    summary: "a prefix lacks a file that a policy requires",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Looks in each given directory for `files` of `[require]`: at least one regular file, or link to one,
+must lie at a path below the prefix that matches. The path of the finding is the pattern.
+
+## Why it matters
+
+A build that leaves out a component installs less and succeeds. What is missing is noticed by whoever
+builds against the package.
+
+## Example
+
+```text
+error[required-file] lib/cmake/ck/*Targets.cmake: no such file, which linkaudit.toml:3 requires
+```
+
+## How to fix
+
+Switch the component on, or install the file. If the package has no such file any more, take the entry
+out of the policy.
+
+## Limits
+
+Links that lead nowhere, directories and special files do not count. A directory without matching
+file in an unreadable one below it is reported all the same. Where only single files or a part of a
+prefix was given the answer is `undecided`.
+";
+
+fn check(context: &Context<'_>) -> Findings {
+    let given = context.given();
+    let mut out = Findings::new();
+    for required in &context.plan.policy.required_files {
+        let pattern = &required.path;
+        for given in given.iter().filter(|given| given.holds(pattern)) {
+            if !is_there(context, required, Some(given)) {
+                let message = format!("no such file, which {} requires", place(&required.origin));
+                let mut finding = Finding::new(RULE.id, given.absent(pattern), message);
+                finding.evidence.push(origin(&required.origin));
+                out.push(finding);
+            }
+        }
+    }
+    out.sort_by(|a, b| a.key().cmp(&b.key()));
+    // Two policies may require the same.
+    out.dedup_by(|b, a| a.key() == b.key());
+    out
+}
+
+/// True if a file that is required lies below a given directory, or anywhere.
+pub(super) fn is_there(
+    context: &Context<'_>,
+    required: &RequiredFile,
+    given: Option<&Given<'_>>,
+) -> bool {
+    let mut names = context.audit.named.iter().flat_map(|path| context.aliases(path));
+    names.any(|name| {
+        given.is_none_or(|given| name.starts_with(given.dir))
+            && context.lies_at(&name, &required.path)
+    })
+}

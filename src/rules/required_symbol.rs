@@ -1,0 +1,97 @@
+//! `required-symbol`: a symbol that a policy wants a file to define.
+
+use super::demand::{because, has_symbols, origin, place};
+use super::words::typeable;
+use super::{Context, POLICY, Rule};
+use crate::finding::{Finding, Findings};
+use crate::format::elf::tables::Symbol;
+use crate::format::elf::{Object, Tables};
+use crate::policy::SymbolAt;
+use crate::text::show;
+
+pub(super) static RULE: Rule = Rule {
+    id: "required-symbol",
+    group: POLICY,
+    summary: "a file does not define a symbol that a policy requires of it",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Looks for each of `symbols` of `[require]` in the audited programs and shared objects at its `path`,
+whatever name or link leads to them, and reports those that do not define the symbol for others. In
+each given directory at least one file must lie there; that none does is a finding too.
+
+## Why it matters
+
+A library that lost a function of its interface, or the file that should have it, breaks every user
+at the first start after an update.
+
+## Example
+
+```text
+error[required-symbol] lib/libMIOpen.so.1: defines no miopenCreate, which linkaudit.toml:9 requires
+```
+
+## How to fix
+
+Link the object or archive that defines it (`-Wl,--whole-archive`), or export it: a version script or
+`-fvisibility=hidden` may keep it private.
+
+## Limits
+
+The symbol counts in any version and of any kind. At the path of a static archive or a relocatable
+object, or where only a part of the prefix was given, the answer is `undecided`.
+";
+
+fn check(context: &Context<'_>) -> Findings {
+    let required = &context.plan.policy.required_symbols;
+    let mut out: Findings = required.iter().flat_map(|entry| of_entry(context, entry)).collect();
+    out.sort_by(|a, b| a.key().cmp(&b.key()));
+    // Two policies may require the same.
+    out.dedup_by(|b, a| a.key() == b.key());
+    out
+}
+
+fn of_entry(context: &Context<'_>, entry: &SymbolAt) -> Findings {
+    let mut out = Findings::new();
+    let meant = context.meant(entry);
+    let symbol = show(entry.symbol.text().as_bytes());
+    let end =
+        format!("which {} requires{}", place(&entry.origin), because(entry.reason.as_deref()));
+    for (file, _) in &meant {
+        let facts = context.view().file(*file);
+        if !has_symbols(facts) || facts.object().is_some_and(|object| defines(object, entry)) {
+            continue;
+        }
+        let message = format!("defines no {symbol}, {end}");
+        let mut finding = context.about(RULE.id, *file, message);
+        let words = context.quoted(*file).zip(typeable(entry.symbol.text().as_bytes()));
+        finding.witness =
+            words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));
+        out.push(finding);
+    }
+    let Some(pattern) = &entry.path else { return named(out, entry) };
+    for given in context.given().iter().filter(|given| given.holds(pattern)) {
+        if !meant.iter().any(|(_, names)| names.iter().any(|name| name.starts_with(given.dir))) {
+            let message = format!("no ELF file lies there that could define {symbol}, {end}");
+            out.push(Finding::new(RULE.id, given.absent(pattern), message));
+        }
+    }
+    named(out, entry)
+}
+
+fn named(mut findings: Findings, entry: &SymbolAt) -> Findings {
+    for finding in &mut findings {
+        finding.symbol = Some(entry.symbol.text().into());
+        finding.evidence.push(origin(&entry.origin));
+    }
+    findings
+}
+
+fn defines(object: &Object, entry: &SymbolAt) -> bool {
+    let mut exports = object.tables.iter().flat_map(Tables::symbols).filter(Symbol::is_export);
+    exports.any(|symbol| entry.symbol.matches(symbol.name))
+}

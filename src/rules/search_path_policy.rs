@@ -1,0 +1,171 @@
+//! `search-path-policy`: a search path that a policy does not allow.
+
+use super::demand::{origin, place};
+use super::{Context, POLICY, Rule};
+use crate::finding::{Finding, Findings};
+use crate::format::elf::Object;
+use crate::id::FileId;
+use crate::policy::{Origin, SearchPath, SearchTag};
+use crate::text::show;
+
+pub(super) static RULE: Rule = Rule {
+    id: "search-path-policy",
+    group: POLICY,
+    summary: "a file has a search path that a policy does not allow",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Holds DT_RPATH and DT_RUNPATH of every audited object against `[search-path]`. `require` says which of
+them an object with a search path must have, or that it must have none. `allow` lists how entries may
+begin: `/nix/store` allows `/nix/store/x/lib` and not `/nix/stored`. `$ORIGIN` and `${ORIGIN}` are the
+same, `.` and `..` are taken away where that is certain.
+
+## Why it matters
+
+A path into a build directory or somebody's home is where others may put a library. Whether an RPATH
+or a RUNPATH is right depends on the system: only an RPATH helps libraries of libraries, and only a
+RUNPATH gives way to LD_LIBRARY_PATH.
+
+## Example
+
+```text
+error[search-path-policy] bin/app: DT_RUNPATH has /home/me/lib, which linkaudit.toml:8 does not allow
+```
+
+## How to fix
+
+Give the linker another `-rpath`, `--enable-new-dtags` or `--disable-new-dtags`, or change the file
+with `patchelf --set-rpath` and `--force-rpath`.
+
+## Limits
+
+The entries are those of the tag that glibc uses: of a DT_RPATH beside a DT_RUNPATH it uses none. They
+are judged as they are written; whether the directories exist is another question. An empty entry,
+which means the current directory, begins with nothing that can be allowed.
+";
+
+fn check(context: &Context<'_>) -> Findings {
+    let policy = &context.plan.policy.search_path;
+    if policy.require.is_none() && policy.allow.is_none() {
+        return Findings::new();
+    }
+    let audited = context.audit.corpus.files.entries().filter(|(_, facts)| facts.audited);
+    let objects = audited.filter_map(|(file, facts)| Some((file, facts.object()?)));
+    objects.flat_map(|(file, object)| of_object(context, policy, file, object)).collect()
+}
+
+fn of_object(
+    context: &Context<'_>,
+    policy: &SearchPath,
+    file: FileId,
+    object: &Object,
+) -> Findings {
+    let mut out = Findings::new();
+    let (rpath, runpath) = (object.rpath, object.runpath);
+    let (tag, text) = match (rpath, runpath) {
+        (_, Some(runpath)) => ("DT_RUNPATH", object.str(runpath)),
+        (Some(rpath), None) => ("DT_RPATH", object.str(rpath)),
+        (None, None) => return out,
+    };
+    if let Some((required, origin)) = &policy.require {
+        let place = place(origin);
+        let message = match (required, tag) {
+            (SearchTag::None, _) => format!("has a {tag}, and {place} allows none"),
+            (SearchTag::Rpath, "DT_RUNPATH") => format!("has a {tag}; {place} requires DT_RPATH"),
+            (SearchTag::Runpath, "DT_RPATH") => format!("has a {tag}; {place} requires DT_RUNPATH"),
+            (SearchTag::Rpath | SearchTag::Runpath, _) => String::new(),
+        };
+        if !message.is_empty() {
+            out.push(finding(context, file, message, origin));
+        }
+    }
+    if let Some((allowed, origin)) = &policy.allow {
+        let mut entries: Vec<&[u8]> = text.split(|b| *b == b':').collect();
+        entries.sort_unstable();
+        entries.dedup();
+        // An empty text is no entry at all.
+        for entry in entries.into_iter().filter(|_| !text.is_empty()) {
+            if !allowed.iter().any(|begin| begins(entry, begin.as_bytes())) {
+                let words = if entry.is_empty() { "an empty entry".into() } else { show(entry) };
+                let message = format!("{tag} has {words}, which {} does not allow", place(origin));
+                let mut finding = finding(context, file, message, origin);
+                finding.detail = Some(entry.to_vec());
+                out.push(finding);
+            }
+        }
+    }
+    out
+}
+
+fn finding(context: &Context<'_>, file: FileId, message: String, by: &Origin) -> Box<Finding> {
+    let mut finding = context.about(RULE.id, file, message);
+    finding.evidence.push(origin(by));
+    finding.witness =
+        context.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'RPATH|RUNPATH'"));
+    finding
+}
+
+/// True if `entry` begins with `begin`, part by part.
+fn begins(entry: &[u8], begin: &[u8]) -> bool {
+    entry.starts_with(b"/") == begin.starts_with(b"/") && parts(entry).starts_with(&parts(begin))
+}
+
+/// The parts of a path without empty ones and `.`; `..` takes away what was named before it, but
+/// not a token, whose value is not known.
+fn parts(path: &[u8]) -> Vec<&[u8]> {
+    let mut out: Vec<&[u8]> = Vec::new();
+    for part in path.split(|b| *b == b'/').filter(|part| !matches!(*part, b"" | b".")) {
+        match (part, out.last()) {
+            (b"..", Some(last)) if *last != b".." && !last.contains(&b'$') => {
+                out.pop();
+            }
+            // Above the root there is nothing.
+            (b"..", None) if path.starts_with(b"/") => {}
+            (b"${ORIGIN}", _) => out.push(b"$ORIGIN"),
+            _ => out.push(part),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::begins;
+
+    #[test]
+    fn entries_begin_part_by_part() {
+        let yes = [
+            ("$ORIGIN", "$ORIGIN"),
+            ("${ORIGIN}/../lib", "$ORIGIN"),
+            ("$ORIGIN//./lib/", "${ORIGIN}/lib"),
+            ("$ORIGIN/a/../lib", "$ORIGIN/lib"),
+            ("/nix/store/x/lib", "/nix/store/"),
+            ("/nix/store", "/nix/store"),
+            ("/../nix/store/x", "/nix/store"),
+            ("lib", "lib"),
+            ("/anything", "/"),
+        ];
+        let no = [
+            ("$ORIGINAL/lib", "$ORIGIN"),
+            ("$ORIGIN.d", "$ORIGIN"),
+            ("/nix/stored", "/nix/store"),
+            ("/nix/store/../../home", "/nix/store"),
+            ("nix/store", "/nix/store"),
+            ("/$ORIGIN", "$ORIGIN"),
+            ("", "$ORIGIN"),
+            ("", "/"),
+            ("$ORIGIN/..", "$ORIGIN/lib"),
+            ("/x$ORIGIN", "$ORIGIN"),
+        ];
+        for (entry, begin) in yes {
+            assert!(begins(entry.as_bytes(), begin.as_bytes()), "{entry} begins with {begin}");
+        }
+        for (entry, begin) in no {
+            assert!(!begins(entry.as_bytes(), begin.as_bytes()), "{entry} not with {begin}");
+        }
+    }
+}

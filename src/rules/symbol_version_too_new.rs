@@ -1,0 +1,165 @@
+//! `symbol-version-too-new`: a version of a symbol that the oldest supported system lacks.
+
+use super::demand::{origin, place};
+use super::words::typeable;
+use super::{Context, POLICY, Rule, undecided};
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::format::elf::{Object, VersionNeed};
+use crate::id::FileId;
+use crate::policy::VersionLimit;
+use crate::text::show;
+
+pub(super) static RULE: Rule = Rule {
+    id: "symbol-version-too-new",
+    group: POLICY,
+    summary: "a file needs a newer version of symbols than a policy allows",
+    docs: DOCS,
+    check,
+};
+
+const DOCS: &str = "\
+## What it does
+
+Holds every version that an audited object needs (`.gnu.version_r`) against `[limits.symbol-versions]`:
+`GLIBC = \"2.17\"` allows what a system with glibc 2.17 has. Numbers are compared part by part. The
+evidence names the symbols that need the version.
+
+## Why it matters
+
+A program that is built on a new system needs versions that older ones lack, and does not start there.
+
+## Example
+
+```text
+error[symbol-version-too-new] bin/app: needs GLIBC_2.34 of libc.so.6; linkaudit.toml:5 allows 2.17
+```
+
+## How to fix
+
+Build on the oldest system that is to be supported, or against its C library.
+
+## Limits
+
+Weak needs are passed over, as the loader passes over them. `GLIBC_PRIVATE` is too new for every
+limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came with glibc 2.36. Other names of a
+limited family without a number cannot be held against the limit and are reported as `undecided`.
+";
+
+/// What a needed version is to a limit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Of another family, or old enough.
+    Fine,
+    TooNew,
+    /// It has no number.
+    Unknown,
+}
+
+fn check(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
+    each(context, Answer::TooNew, |file, object, (library, need), limit| {
+        let version = object.str(need.name);
+        let (name, library) = (show(version), object.str(library));
+        let (place, newest) = (place(&limit.origin), number(&limit.newest));
+        let message = format!("needs {name} of {}; {place} allows {newest}", show(library));
+        let mut finding = about(context, RULE.id, file, message, (object, need.index), limit);
+        finding.version = Some(version.to_vec());
+        finding.library = Some(library.to_vec());
+        let words = context.quoted(file).zip(typeable(version));
+        finding.witness = words.map(|(file, name)| format!("readelf -V {file} | grep -w {name}"));
+        out.push(finding);
+    });
+    out
+}
+
+/// Versions of limited families that cannot be compared.
+pub(super) fn unanswered(context: &Context<'_>) -> Findings {
+    let mut out = Findings::new();
+    each(context, Answer::Unknown, |file, object, (library, need), limit| {
+        let version = object.str(need.name);
+        let (name, place) = (show(version), place(&limit.origin));
+        let newest = number(&limit.newest);
+        let message =
+            format!("needs {name}, which has no number to hold against {newest} ({place})");
+        let mut finding =
+            about(context, undecided::RULE.id, file, message, (object, need.index), limit);
+        finding.version = Some(version.to_vec());
+        finding.library = Some(object.str(library).to_vec());
+        out.push(finding);
+    });
+    out
+}
+
+/// A needed version with the library it is needed of.
+type Need<'o> = (crate::format::elf::Str, &'o VersionNeed);
+
+/// Calls `visit` for every needed version that some limit answers so.
+fn each<'a>(
+    context: &Context<'a>,
+    answer: Answer,
+    mut visit: impl FnMut(FileId, &'a Object, Need<'a>, &'a VersionLimit),
+) {
+    let limits = &context.plan.policy.version_limits;
+    if limits.is_empty() {
+        return;
+    }
+    for (file, facts) in context.audit.corpus.files.entries().filter(|(_, f)| f.audited) {
+        let Some(object) = facts.object() else { continue };
+        for library in &object.versions.needs {
+            for need in library.versions.iter().filter(|need| !need.weak) {
+                let version = object.str(need.name);
+                if let Some(limit) = limits.iter().find(|limit| held(version, limit) == answer) {
+                    visit(file, object, (library.file, need), limit);
+                }
+            }
+        }
+    }
+}
+
+fn held(version: &[u8], limit: &VersionLimit) -> Answer {
+    let number = version.strip_prefix(limit.family.as_bytes()).and_then(|v| v.strip_prefix(b"_"));
+    let Some(number) = number else { return Answer::Fine };
+    let parts: Option<Vec<u32>> = match version {
+        // elf/dl-version.c asks for it since 2.36.
+        b"GLIBC_ABI_DT_RELR" => Some(vec![2, 36]),
+        b"GLIBC_PRIVATE" => return Answer::TooNew,
+        _ => number.split(|b| matches!(b, b'.' | b'_')).map(digits).collect(),
+    };
+    match parts {
+        Some(parts) if trimmed(&parts) > trimmed(&limit.newest) => Answer::TooNew,
+        Some(_) => Answer::Fine,
+        None => Answer::Unknown,
+    }
+}
+
+fn digits(part: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(part).ok().filter(|text| !text.starts_with('+'))?;
+    text.parse().ok()
+}
+
+/// `2.17.0` is `2.17`.
+fn trimmed(parts: &[u32]) -> &[u32] {
+    &parts[..parts.iter().rposition(|part| *part != 0).map_or(0, |at| at + 1)]
+}
+
+fn number(parts: &[u32]) -> String {
+    parts.iter().map(u32::to_string).collect::<Vec<_>>().join(".")
+}
+
+fn about(
+    context: &Context<'_>,
+    rule: &'static str,
+    file: FileId,
+    message: String,
+    (object, index): (&Object, u16),
+    limit: &VersionLimit,
+) -> Box<Finding> {
+    let mut finding = context.about(rule, file, message);
+    let of_version = object.references.iter().filter(|reference| reference.version == index);
+    finding.evidence.extend(of_version.map(|reference| Evidence {
+        symbol: Some(object.reference_name(reference).to_vec()),
+        ..Evidence::at(EvidenceKind::Reference, context.shared_path(file))
+    }));
+    finding.evidence.push(origin(&limit.origin));
+    finding
+}

@@ -1,0 +1,255 @@
+//! Baselines: known findings are waived, new ones are not, what is gone is stale, and what a human wrote
+//! into the file stays.
+
+use crate::kit::{BROKEN, FOO, Run, findings, report, run, text};
+use crate::support::Lab;
+use serde_json::{Value, json};
+
+/// `p/liba.so` and `p/libb.so`, each of which lacks a function.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    lab.so("p/liba.so", "void one(void); void a(void) { one(); }", &[]);
+    lab.so("p/libb.so", "void two(void); void b(void) { two(); }", &[]);
+    lab
+}
+
+fn written(lab: &Lab, file: &str) -> String {
+    std::fs::read_to_string(lab.path(file)).expect("a baseline")
+}
+
+/// Writes a baseline of `p`.
+fn write(lab: &Lab) -> String {
+    let run = run(lab, &["p", "--write-baseline", "known"]);
+    assert_eq!(run.status, 1, "the findings are still findings: {}", run.err);
+    written(lab, "known")
+}
+
+fn judged(lab: &Lab, more: &[&str]) -> Value {
+    report(lab, &[&["p", "--baseline", "known"], more].concat())
+}
+
+#[test]
+fn one_sorted_line_a_finding() {
+    let lab = lab();
+    let text = write(&lab);
+    let report = report(&lab, &["p"]);
+    let mut expected: Vec<String> = findings(&report)
+        .iter()
+        .map(|f| {
+            let [print, path, symbol] =
+                ["fingerprint", "path", "symbol"].map(|k| self::text(&f[k]));
+            format!("{print} undefined-symbol {path} {symbol}\n")
+        })
+        .collect();
+    expected.sort();
+    assert_eq!(text, expected.concat());
+    assert_eq!(text, write(&lab), "the second time nothing changes");
+}
+
+#[test]
+fn what_is_known_is_waived() {
+    let lab = lab();
+    write(&lab);
+    let report = judged(&lab, &[]);
+    assert_eq!(report["findings"], json!([]));
+    let waived = report["waived"].as_array().expect("waived");
+    assert_eq!(waived.len(), 2);
+    let waiver = &waived[0]["waiver"];
+    assert_eq!((&waiver["by"], &waiver["source"]), (&json!("baseline"), &json!("known")));
+    assert!(waiver["line"].is_u64() && waiver["reason"].is_null());
+    assert_eq!(run(&lab, &["p", "--baseline", "known"]).status, 0);
+    let text = run(&lab, &["p", "--baseline", "known", "-v"]).out;
+    assert!(text.contains("2 waived (2 by baseline)\n"), "{text}");
+    assert!(text.contains("waived[undefined-symbol]"), "{text}");
+    // A format of its own knows no waivers.
+    let ldd = |args: &[&str]| run(&lab, &[args, &["p", "--format", "ldd"]].concat()).out;
+    assert_eq!(ldd(&[]), ldd(&["--baseline", "known"]));
+}
+
+#[test]
+fn a_new_finding_fails() {
+    let lab = lab();
+    write(&lab);
+    lab.so("p/libc.so", BROKEN, &[]);
+    let report = judged(&lab, &[]);
+    assert_eq!(findings(&report).len(), 1);
+    assert_eq!(report["findings"][0]["symbol"], "gone");
+    assert_eq!(run(&lab, &["p", "--baseline", "known"]).status, 1);
+}
+
+/// With `libb.so` repaired, and `liba.so` as it was.
+fn fixed() -> Lab {
+    let lab = lab();
+    write(&lab);
+    lab.so("p/libb.so", FOO, &[]);
+    lab
+}
+
+#[test]
+fn what_is_fixed_is_stale() {
+    let lab = fixed();
+    let report = report_with_stderr(&lab);
+    assert_eq!(report["stale"].as_array().map(Vec::len), Some(1));
+    assert_eq!(report["stale"][0]["path"], "libb.so");
+    assert_eq!(report["stale"][0]["name"], "two");
+    let run = |more: &[&str]| run(&lab, &[&["p", "--baseline", "known"], more].concat());
+    assert_eq!(run(&[]).status, 0);
+    let text = run(&[]).out;
+    assert!(text.contains("1 line of the baseline is stale"), "{text}");
+    assert!(text.contains("undefined-symbol libb.so two\n"), "{text}");
+    for more in [&["--fail-on-stale"][..], &["--fail-on-stale", "--fail-on", "never"]] {
+        assert_eq!(run(more).status, 1, "{more:?}");
+    }
+    // Whatever the output is, the lines that fail the run are said.
+    let json = run(&["--fail-on-stale", "--format", "json"]);
+    assert!(json.err.contains("undefined-symbol libb.so two\n"), "{}", json.err);
+}
+
+fn report_with_stderr(lab: &Lab) -> Value {
+    let run = run(lab, &["p", "--baseline", "known", "--format", "json"]);
+    assert!(run.err.starts_with("linkaudit: stale: known:"), "{}", run.err);
+    serde_json::from_str(&run.out).expect("a JSON report")
+}
+
+#[test]
+fn a_deleted_file_is_fixed_and_an_unread_one_is_not() {
+    let lab = lab();
+    write(&lab);
+    lab.so("q/libq.so", FOO, &[]);
+    let stale = |paths: &[&str]| {
+        let run = run(&lab, &[paths, &["--baseline", "known", "--format", "json"]].concat());
+        let report: Value = serde_json::from_str(&run.out).expect("a JSON report");
+        report["stale"].as_array().map_or(0, Vec::len)
+    };
+    // A file that is given alone: nothing is known of the others.
+    assert_eq!(stale(&["p/liba.so"]), 0);
+    assert_eq!(stale(&["q/libq.so"]), 0);
+    std::fs::remove_file(lab.path("p/libb.so")).expect("the library");
+    assert_eq!(stale(&["p"]), 1);
+    assert_eq!(stale(&["p/liba.so"]), 0);
+    // What is not looked at because it is damaged is not fixed.
+    let lab = self::lab();
+    write(&lab);
+    let bytes = std::fs::read(lab.path("p/libb.so")).expect("the library");
+    std::fs::write(lab.path("p/libb.so"), &bytes[..bytes.len() / 4]).expect("a part of it");
+    let run = run(&lab, &["p", "--baseline", "known", "--format", "json"]);
+    let report: Value = serde_json::from_str(&run.out).expect("a JSON report");
+    assert_eq!(report["stale"], Value::Null, "{report:#}");
+    assert_eq!(run.status, 3, "it is a finding that it is damaged");
+}
+
+/// Comments, reasons and an order of one's own.
+fn annotated(lab: &Lab) -> String {
+    let lines: Vec<String> = write(lab).lines().map(str::to_owned).collect();
+    let text = format!(
+        "# Known faults.\n\n# Nobody calls it.\n{}  # ticket 12\n\n{} # \u{e4}\r\n# The end.\n",
+        lines[1], lines[0]
+    );
+    lab.write("known", &text);
+    text
+}
+
+#[test]
+fn a_rewrite_keeps_what_a_human_wrote() {
+    let lab = lab();
+    let text = annotated(&lab);
+    let run_ = run(&lab, &["p", "--write-baseline", "known"]);
+    assert_eq!(written(&lab, "known"), text);
+    assert!(run_.err.contains("known: 0 lines added, 0 lines removed\n"), "{}", run_.err);
+    let reasons = judged(&lab, &[])["waived"].to_string();
+    assert!(reasons.contains("ticket 12"), "{reasons}");
+    // What is stale goes with its reason; other comments stay.
+    lab.so("p/liba.so", FOO, &[]);
+    lab.so("p/libb.so", FOO, &[]);
+    run(&lab, &["p", "--baseline", "known", "--write-baseline", "known"]);
+    let expected = "# Known faults.\n\n# Nobody calls it.\n\n# The end.\n";
+    assert_eq!(written(&lab, "known"), expected);
+}
+
+#[test]
+fn a_rewrite_never_adds_silently() {
+    let lab = lab();
+    let text = write(&lab);
+    lab.so("p/libc.so", BROKEN, &[]);
+    lab.so("p/libb.so", FOO, &[]);
+    // With --baseline only what is stale goes, and what is new is still new.
+    let pruned = run(&lab, &["p", "--baseline", "known", "--write-baseline", "known"]);
+    assert_eq!(pruned.status, 1);
+    let kept: String =
+        text.lines().filter(|l| l.contains(" liba.so ")).map(|l| format!("{l}\n")).collect();
+    assert_eq!(written(&lab, "known"), kept);
+    for part in [
+        "known: 0 lines added, 1 line removed\n",
+        "  - undefined-symbol libb.so two\n",
+        "  1 new finding is not added",
+    ] {
+        assert!(pruned.err.contains(part), "{part:?} is not in {}", pruned.err);
+    }
+    // Without it everything is written, and each line is said.
+    let all = run(&lab, &["p", "--write-baseline", "known"]);
+    assert!(all.err.contains("known: 1 line added, 0 lines removed\n  + "), "{}", all.err);
+    assert!(all.err.contains("undefined-symbol libc.so gone\n"), "{}", all.err);
+    assert!(written(&lab, "known").contains("undefined-symbol libc.so gone\n"));
+    let lines: Vec<String> = written(&lab, "known").lines().map(str::to_owned).collect();
+    assert!(lines.is_sorted() && lines.len() == 2, "{lines:?}");
+}
+
+#[test]
+fn broken_lines_are_all_told_and_nothing_runs() {
+    let lab = lab();
+    let good = write(&lab);
+    let bad = format!("{good}one two three\n{} undefined-symbol - -\n", "g".repeat(32));
+    for option in ["--baseline", "--write-baseline"] {
+        lab.write("bad", &bad);
+        let run = run(&lab, &["p", option, "bad"]);
+        run.refused(&["bad: 2 lines are no known finding\n", "bad:3: it has 3 fields", "bad:4: "]);
+        assert!(run.err.contains("    one two three\n"), "{}", run.err);
+        assert_eq!(written(&lab, "bad"), bad, "what is no baseline is not written over");
+    }
+    run(&lab, &["p", "--baseline", "nosuch"]).refused(&["nosuch"]).in_one_line();
+    run(&lab, &["p", "--write-baseline", "no/such/dir"]);
+    run(&lab, &["p", "--fail-on-stale"]).refused(&["--baseline"]);
+    run(&lab, &["tree", "p", "--write-baseline", "x"]).refused(&["writes no baseline"]);
+    assert!(!lab.path("x").exists());
+}
+
+#[test]
+fn the_file_is_replaced_as_a_whole() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let lab = lab();
+    lab.write("deep/real", "");
+    lab.link("deep/real", "known");
+    let set = std::fs::Permissions::from_mode(0o640);
+    std::fs::set_permissions(lab.path("deep/real"), set).expect("permissions");
+    let before = lab.path("deep/real").metadata().expect("the file").ino();
+    write(&lab);
+    let after = lab.path("deep/real").metadata().expect("the file");
+    assert_ne!(before, after.ino(), "another file is renamed over it");
+    assert_eq!(after.mode() & 0o777, 0o640);
+    assert!(lab.path("known").is_symlink());
+    assert_eq!(std::fs::read_dir(lab.path("deep")).expect("the directory").count(), 1);
+    // What is no regular file is written to.
+    let run: Run = run(&lab, &["p", "--write-baseline", "/dev/null"]);
+    assert_eq!(run.status, 1, "{}", run.err);
+}
+
+#[test]
+fn what_cannot_be_read_can_be_known() {
+    let lab = Lab::new();
+    lab.so("p/libfine.so", FOO, &[]);
+    crate::kit::fifo(&lab, "p/a pipe");
+    assert_eq!(run(&lab, &["p", "--write-baseline", "known"]).status, 3);
+    assert!(written(&lab, "known").ends_with(" unreadable a%20pipe -\n"));
+    assert_eq!(run(&lab, &["p", "--baseline", "known"]).status, 0);
+    assert_eq!(judged(&lab, &[])["complete"], true);
+}
+
+#[test]
+fn allowed_findings_keep_their_lines() {
+    let lab = lab();
+    let text = write(&lab);
+    let allowed = judged(&lab, &["-A", "undefined-symbol"]);
+    assert_eq!((&allowed["waived"], &allowed["stale"]), (&json!([]), &Value::Null));
+    run(&lab, &["p", "-A", "symbol", "--baseline", "known", "--write-baseline", "known"]);
+    assert_eq!(written(&lab, "known"), text);
+}
