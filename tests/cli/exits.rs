@@ -106,7 +106,7 @@ fn require_elf() {
     status(&lab, &["texts", "lib", "--require-elf"], 1);
     // An archive, and a damaged file, are something to audit.
     lab.write("archive/a.a", "!<arch>\n");
-    status(&lab, &["archive", "--require-elf"], 0);
+    status(&lab, &["./archive", "--require-elf"], 0);
     lab.write("damaged/a.so", b"\x7fELF");
     status(&lab, &["damaged", "--require-elf"], 3);
 }

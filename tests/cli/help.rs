@@ -122,18 +122,21 @@ fn outputs(help: &str) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn every_output_of_the_help_works() {
     let lab = three_trees();
+    lab.write("empty.a", "!<arch>\n");
     let outputs = outputs(&run(&lab, &["--help"]).out);
     let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let check: Vec<&str> = linkaudit::report::OUTPUTS.iter().map(|output| output.name).collect();
     let tree: Vec<&str> = linkaudit::views::tree::OUTPUTS.iter().map(|o| o.name).collect();
     let why: Vec<&str> = linkaudit::views::why::OUTPUTS.iter().map(|o| o.name).collect();
-    let known = [("check", check), ("tree", tree), ("why", why)];
+    let archive: Vec<&str> = linkaudit::views::archive::OUTPUTS.iter().map(|o| o.name).collect();
+    let known = [("check", check), ("tree", tree), ("why", why), ("archive", archive)];
     let known = known.map(|(command, list)| (command.to_owned(), names(&list)));
     assert_eq!(outputs, BTreeMap::from(known));
     for (command, list) in outputs {
         for output in list {
             let args: &[&str] = match &*command {
                 "why" => &["why", "foo", "fine"],
+                "archive" => &["archive", "empty.a", "--all-members"],
                 command => &[command, "fine"],
             };
             let run = run(&lab, &[args, &["--format", &output]].concat());
