@@ -99,7 +99,7 @@ fn what_is_needed_however_far_it_reaches_joins_the_right_set() {
     assert_eq!(text(&run.stdout), new);
     assert!(
         text(&run.stderr)
-            .contains("one: in libone.a; referenced by libfat.a(user.o, from libuser.a)")
+            .contains("one: in libone.a\n        referenced by libfat.a(user.o, from libuser.a)\n")
     );
     // To a file: stdout has the summary, and the file is whole or not there.
     let to_file =
@@ -178,7 +178,7 @@ fn what_cannot_be_proven_is_said() {
     let run = fix(&lab, &["--deps-list", "deps.cmake"]);
     let out = text(&run.stdout);
     assert_eq!(run.status.code(), Some(1), "{out}");
-    let who = "no candidate defines one; referenced by libfat.a(user.o, from libuser.a)";
+    let who = "no candidate defines one\n        referenced by libfat.a(user.o, from libuser.a)\n";
     assert!(out.contains(who), "{out}");
 }
 

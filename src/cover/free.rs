@@ -90,7 +90,12 @@ impl<'q> Run<'q> {
         let all = question.archives.iter().filter(|_| question.all_members);
         for member in all.flat_map(|archive| question.library.members_of(*archive)) {
             self.enter(member);
-            self.out.needed.push(Needed { member, symbol: Box::default(), by: By::Asked });
+            self.out.needed.push(Needed {
+                member,
+                symbol: Box::default(),
+                by: By::Asked,
+                holder: member,
+            });
         }
         for name in question.symbols {
             self.ask(name, By::Asked);
@@ -193,7 +198,7 @@ impl<'q> Run<'q> {
 
     fn take(&mut self, member: MemberId, name: NameId, by: By) {
         let symbol = self.question.library.text(name).into();
-        self.out.needed.push(Needed { member, symbol, by });
+        self.out.needed.push(Needed { member, symbol, by, holder: member });
         self.enter(member);
     }
 

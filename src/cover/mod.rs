@@ -91,6 +91,9 @@ pub struct Needed {
     pub symbol: Box<[u8]>,
     /// Who referred to the symbol first.
     pub by: By,
+    /// Whose definition of the symbol holds once all that the member leads to is linked: where the
+    /// order of archives counts, one of those may replace a weak one. lld's table names it.
+    pub holder: MemberId,
 }
 
 /// A symbol that no archive defines.

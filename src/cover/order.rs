@@ -39,9 +39,9 @@ enum State {
     Lazy { member: MemberId },
     /// A tentative definition. Since lld 17 no member is taken to replace it
     /// (`--no-fortran-common`).
-    Common,
-    /// Defined.
-    Defined { weak: bool },
+    Common { by: Option<MemberId> },
+    /// Defined, by a member or by a root.
+    Defined { weak: bool, by: Option<MemberId> },
 }
 
 /// A member that is being followed.
@@ -84,15 +84,16 @@ impl<'q> Run<'q> {
                     });
                 }
                 for (name, _) in definitions {
-                    let state = self.table.entry(name).or_insert(State::Defined { weak: false });
+                    let state =
+                        self.table.entry(name).or_insert(State::Defined { weak: false, by: None });
                     if let State::Undefined { .. } = state {
-                        *state = State::Defined { weak: false };
+                        *state = State::Defined { weak: false, by: None };
                     }
                 }
                 continue;
             }
             for (name, kind) in definitions {
-                self.define(name, *kind);
+                self.define(name, *kind, None);
             }
             for (name, kind) in references {
                 self.refer(name, *kind == SymbolKind::WeakUndefined, true, By::Root(at));
@@ -101,15 +102,15 @@ impl<'q> Run<'q> {
     }
 
     /// A definition of an object that is linked (`Symbol::resolve` of `Defined` and `CommonSymbol`).
-    fn define(&mut self, name: &'q [u8], kind: SymbolKind) {
+    fn define(&mut self, name: &'q [u8], kind: SymbolKind, by: Option<MemberId>) {
         let weak = matches!(kind, SymbolKind::Weak | SymbolKind::Unique);
         let common = kind == SymbolKind::Common;
-        let new = if common { State::Common } else { State::Defined { weak } };
+        let new = if common { State::Common { by } } else { State::Defined { weak, by } };
         let state = self.table.entry(name).or_insert(new);
         let replaced = match *state {
             State::Undefined { .. } | State::Lazy { .. } => true,
-            State::Common => !common && kind != SymbolKind::Weak,
-            State::Defined { weak: known } => known && (common || !weak),
+            State::Common { .. } => !common && kind != SymbolKind::Weak,
+            State::Defined { weak: known, .. } => known && (common || !weak),
         };
         if replaced {
             *state = new;
@@ -163,8 +164,14 @@ impl<'q> Run<'q> {
         let mut stack = vec![self.enter(member, (by, symbol))];
         while let Some(frame) = stack.last_mut() {
             let Some((name, weak)) = frame.references.get(frame.at).copied() else {
-                let (by, symbol) = frame.reason;
-                self.out.needed.push(Needed { member: frame.member, symbol: symbol.into(), by });
+                let ((by, symbol), member) = (frame.reason, frame.member);
+                let holder = match self.table.get(symbol) {
+                    Some(State::Common { by: Some(by) } | State::Defined { by: Some(by), .. }) => {
+                        *by
+                    }
+                    _ => member,
+                };
+                self.out.needed.push(Needed { member, symbol: symbol.into(), by, holder });
                 stack.pop();
                 continue;
             };
@@ -192,7 +199,7 @@ impl<'q> Run<'q> {
             match symbol.kind {
                 SymbolKind::Undefined => references.push((name, false)),
                 SymbolKind::WeakUndefined => references.push((name, true)),
-                kind => self.define(name, kind),
+                kind => self.define(name, kind, Some(member)),
             }
         }
         Frame { references, at: 0, member, reason }

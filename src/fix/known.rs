@@ -5,6 +5,7 @@ use super::{Fix, Intent, Proof};
 use crate::finding::Findings;
 use crate::plan::Plan;
 use crate::policy::Provider;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,7 +18,10 @@ pub(super) fn attach(plan: &Plan, findings: &mut Findings) {
     for finding in open {
         let Some(symbol) = finding.symbol.as_deref() else { continue };
         // What names a list says more, and a policy that was given more than the default.
-        let known = plan.policy.providers.iter().rev();
+        let below = finding.file.path.as_os_str().as_bytes();
+        let is_about =
+            |known: &&Provider| known.path.as_ref().is_none_or(|path| path.matches(below));
+        let known = plan.policy.providers.iter().rev().filter(is_about);
         let mut found: Vec<Fix> = known.filter_map(|known| suggestion(known, symbol)).collect();
         found.sort_by_key(|fix| fix.list.is_none());
         finding.fix.extend(found.into_iter().next());
@@ -32,7 +36,7 @@ fn suggestion(provider: &Provider, symbol: &[u8]) -> Option<Fix> {
         list: provider.list.as_ref().map(|list| Arc::from(Path::new(list))),
         set: None,
         entry: Some(provider.archive.replace(HOLE, part).into_bytes()),
-        proof: Proof::Unknown(format!("{source} says so, and no archive is at hand").into()),
+        proof: Proof::Unknown(format!("no archive is at hand; {source} says so").into()),
     })
 }
 

@@ -62,16 +62,16 @@ fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<
     let (none, some): (Vec<&Wanted>, Vec<&Wanted>) =
         wanted.iter().partition(|wanted| wanted.provider.is_none());
     for wanted in none.iter().chain(some.iter().take(most)) {
-        let by = match wanted.by.as_slice() {
-            [] => String::new(),
-            by => format!("; referenced by {}", by.join(", ")),
-        };
+        let symbol = show(&wanted.symbol);
         match &wanted.provider {
             Some(archive) => {
                 let name = archive.file_name().map_or(&**archive, Path::new);
-                writeln!(out, "    {}: in {}{by}", show(&wanted.symbol), show_path(name))?;
+                writeln!(out, "    {symbol}: in {}", show_path(name))?;
             }
-            None => writeln!(out, "    no candidate defines {}{by}", show(&wanted.symbol))?,
+            None => writeln!(out, "    no candidate defines {symbol}")?,
+        }
+        for by in &wanted.by {
+            writeln!(out, "        referenced by {by}")?;
         }
     }
     match some.len().saturating_sub(most) {

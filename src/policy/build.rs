@@ -332,12 +332,14 @@ impl Builder<'_> {
                 let right = format!("`{}` has no `{{T}}`", show(symbol.as_bytes()));
                 self.check.wrong(&archive.span, wrong, right);
             }
-            let says = [symbol, name, table.text("list").unwrap_or_default()].join("\n");
+            let text = |key| table.text(key).unwrap_or_default();
+            let says = [symbol, name, text("list"), text("path")].join("\n");
             self.once(&mut seen, "this provider", &says, &table.span);
             out.push(Provider {
                 symbol: symbol.to_owned(),
                 archive: name.to_owned(),
                 list: table.text("list").map(str::to_owned),
+                path: path(table, "path"),
                 origin: self.origin(&table.span),
             });
         }

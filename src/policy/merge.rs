@@ -28,7 +28,8 @@ impl Policy {
             library.name.text().to_owned()
         });
         unite(&mut self.providers, later.providers, |provider| {
-            (provider.symbol.clone(), provider.archive.clone(), provider.list.clone())
+            let path = provider.path.as_ref().map(|path| path.text().to_owned());
+            (provider.symbol.clone(), provider.archive.clone(), provider.list.clone(), path)
         });
         unite(&mut self.provided, later.provided, |provided| provided.soname.clone());
         replace(&mut self.search_path.require, later.search_path.require);

@@ -264,6 +264,8 @@ pub struct Provider {
     pub archive: String,
     /// The list it belongs on, by file name.
     pub list: Option<String>,
+    /// Over the path, below the prefix, of files that refer to it; every file without it.
+    pub path: Option<Pattern>,
     /// Where it stands.
     pub origin: Origin,
 }

@@ -253,4 +253,9 @@ const PROVIDER: &[Key] = &[
         "The archive that defines it, without `lib` and `.a`.",
     ),
     optional("list", Kind::Text(&words::FILE_NAME), "The file name of the list it belongs on."),
+    optional(
+        "path",
+        Kind::Text(&words::PATH),
+        "A pattern over the path below the prefix of files that refer to it.",
+    ),
 ];

@@ -224,5 +224,8 @@ fn provider_text(provider: &Provider) -> String {
     if let Some(list) = &provider.list {
         let _ = writeln!(out, "{}", pair("list", list));
     }
+    if let Some(path) = &provider.path {
+        let _ = writeln!(out, "{}", pair("path", path.text()));
+    }
     out
 }

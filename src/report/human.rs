@@ -210,30 +210,34 @@ impl Page<'_> {
         self.more(files.len().saturating_sub(most), "file")
     }
 
-    /// What would make the group go away, each thing once.
+    /// What would make the group go away, each thing once, under a line for all that is alike.
     fn fixes(&mut self, group: &[Judged]) -> io::Result<()> {
         let mut fixes: Vec<&Fix> = group.iter().flat_map(|judged| &judged.finding.fix).collect();
         fixes.sort();
         fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
         let most = if self.style.verbose { usize::MAX } else { MOST };
-        for fix in fixes.iter().take(most) {
-            let entry = fix.entry.as_deref().map(show).unwrap_or_default();
-            let list = fix.list.as_deref().map(show_path).unwrap_or_default();
-            let place = match &fix.set {
-                Some(set) => format!("{} of {list}", show(set)),
-                None => list,
+        let hidden = fixes.len().saturating_sub(most);
+        fixes.truncate(most);
+        let place = |fix: &Fix| (fix.intent, fix.list.clone(), fix.set.clone());
+        fixes.sort_by_cached_key(|fix| (place(fix), fix.proof.clone()));
+        for alike in fixes.chunk_by(|a, b| place(a) == place(b) && a.proof == b.proof) {
+            let Some(first) = alike.first() else { continue };
+            let list = first.list.as_deref().map(show_path).unwrap_or_default();
+            let what = match (first.intent, &first.set) {
+                (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
+                (Intent::AddToList, None) => format!("add to {list}"),
+                (Intent::LinkArchive, _) => "link with".to_owned(),
             };
-            let what = match fix.intent {
-                Intent::AddToList => format!("add {entry} to {place}"),
-                Intent::LinkArchive => format!("link with {entry}"),
-            };
-            let sure = match &fix.proof {
+            let sure = match &first.proof {
                 Proof::Proven(_) => "(proven)".to_owned(),
                 Proof::Unknown(why) => format!("(not proven: {why})"),
             };
             self.line("fix:", &format!("{what} {sure}"))?;
+            for fix in alike {
+                self.line("", &fix.entry.as_deref().map(show).unwrap_or_default())?;
+            }
         }
-        self.more(fixes.len().saturating_sub(most), "fix")
+        self.more(hidden, "fix")
     }
 
     fn explained(&mut self, finding: &Finding) -> io::Result<()> {

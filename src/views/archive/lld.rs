@@ -19,7 +19,7 @@ pub fn why_extract(view: &Archive, library: &Library, out: &mut dyn Write) -> io
             By::Root(at) => view.roots[at].path.as_os_str().as_bytes().to_vec(),
             By::Member(member) => name(view, library, member),
         };
-        let extracted = name(view, library, needed.member);
+        let extracted = name(view, library, needed.holder);
         out.write_all(&[&*reference, b"\t", &extracted, b"\t", &needed.symbol, b"\n"].concat())?;
     }
     Ok(())
