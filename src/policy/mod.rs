@@ -146,6 +146,22 @@ pub struct Waiver {
     pub origin: Origin,
 }
 
+impl Waiver {
+    /// The selectors that are set, by key.
+    pub fn selectors(&self) -> impl Iterator<Item = (&'static str, &Pattern)> {
+        let all = [
+            ("path", &self.path),
+            ("symbol", &self.symbol),
+            ("version", &self.version),
+            ("library", &self.library),
+            ("target", &self.target),
+            ("member", &self.member),
+            ("detail", &self.detail),
+        ];
+        all.into_iter().filter_map(|(key, pattern)| Some((key, pattern.as_ref()?)))
+    }
+}
+
 /// A file that a prefix must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredFile {

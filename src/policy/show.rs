@@ -145,19 +145,8 @@ fn path_text(path: &Path) -> String {
 /// The lines of a `[[waive]]` entry.
 fn waiver_text(waiver: &Waiver) -> String {
     let mut out = format!("{}\n", pair("rule", &waiver.rule));
-    let selectors = [
-        ("path", &waiver.path),
-        ("symbol", &waiver.symbol),
-        ("version", &waiver.version),
-        ("library", &waiver.library),
-        ("target", &waiver.target),
-        ("member", &waiver.member),
-        ("detail", &waiver.detail),
-    ];
-    for (name, pattern) in selectors {
-        if let Some(pattern) = pattern {
-            let _ = writeln!(out, "{name} = {}", quoted(pattern));
-        }
+    for (key, pattern) in waiver.selectors() {
+        let _ = writeln!(out, "{key} = {}", quoted(pattern));
     }
     let _ = writeln!(out, "{}", pair("reason", &waiver.reason));
     if let Some(day) = waiver.expires {

@@ -228,18 +228,8 @@ pub(super) fn about_waiver(
     waiver: &Waiver,
     word: impl Fn(&str) -> String,
 ) -> Box<Finding> {
-    let selectors = [
-        ("path", &waiver.path),
-        ("symbol", &waiver.symbol),
-        ("version", &waiver.version),
-        ("library", &waiver.library),
-        ("target", &waiver.target),
-        ("member", &waiver.member),
-        ("detail", &waiver.detail),
-    ];
-    let set = selectors.iter().filter_map(|(key, pattern)| Some((key, pattern.as_ref()?)));
     let mut text = waiver.rule.clone();
-    text.extend(set.map(|(key, pattern)| format!(" {key}={}", pattern.text())));
+    text.extend(waiver.selectors().map(|(key, pattern)| format!(" {key}={}", pattern.text())));
     let message = word(&show(text.as_bytes()));
     let mut finding = Finding::new(rule, policy_file(&waiver.origin), message);
     finding.detail = Some(text.into());
