@@ -1,7 +1,11 @@
 //! Merging: what a later policy does to what earlier ones say. Tables are merged by key, lists
 //! append, and what stands for itself as a whole (`targets`, `allow`) is replaced.
 
-use super::{LevelSetting, Pattern, Policy, SymbolAt, Waiver, show};
+use super::{
+    ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
+    Provider, RequiredFile, SymbolAt, Waiver, show,
+};
+use std::collections::BTreeMap;
 
 impl Policy {
     /// Merges a policy that comes after this one.
@@ -15,6 +19,10 @@ impl Policy {
         // Two policies that say the same say it once.
         for waiver in later.waivers {
             match self.waivers.iter_mut().find(|earlier| earlier.selects_as(&waiver)) {
+                Some(earlier) if earlier.says_as(&waiver) => {
+                    let origin = waiver.origin.min(earlier.origin.clone());
+                    earlier.origin = origin;
+                }
                 Some(earlier) => *earlier = waiver,
                 None => self.waivers.push(waiver),
             }
@@ -62,6 +70,11 @@ impl Waiver {
         };
         selectors(self) == selectors(other)
     }
+
+    /// True if it says the same of why and until when.
+    fn says_as(&self, other: &Self) -> bool {
+        (&self.reason, self.expires) == (&other.reason, other.expires)
+    }
 }
 
 /// What tells one demand from another.
@@ -72,11 +85,40 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
     [path, library, symbol.symbol.text().to_owned()]
 }
 
-/// Adds what is not there yet; the earlier of two stays.
-fn unite<T, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
-    let mut seen: std::collections::BTreeSet<K> = all.iter().map(&key).collect();
-    all.extend(more.into_iter().filter(|item| seen.insert(key(item))));
+/// Adds what is not there yet. Of two that are alike the one stays whose place is named first, so that
+/// the order of policies does not show.
+fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
+    let mut seen: BTreeMap<K, usize> =
+        all.iter().enumerate().map(|(at, item)| (key(item), at)).collect();
+    for item in more {
+        match seen.get(&key(&item)).and_then(|at| all.get_mut(*at)) {
+            Some(known) if item.origin() < known.origin() => *known = item,
+            Some(_) => {}
+            None => {
+                seen.insert(key(&item), all.len());
+                all.push(item);
+            }
+        }
+    }
 }
+
+/// What policies list.
+trait Entry {
+    /// Where it stands.
+    fn origin(&self) -> &Origin;
+}
+
+macro_rules! entries {
+    ($($kind:ty),*) => {
+        $(impl Entry for $kind {
+            fn origin(&self) -> &Origin {
+                &self.origin
+            }
+        })*
+    };
+}
+
+entries!(Host, ArchivePolicy, RequiredFile, SymbolAt, ForbiddenLibrary, Provider, Provided);
 
 fn replace<T>(value: &mut Option<T>, later: Option<T>) {
     if later.is_some() {
