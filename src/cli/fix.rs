@@ -171,13 +171,12 @@ fn write(
             let bytes = render(emitter);
             out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
             if !shared.quiet {
-                let _ =
-                    summary::write(proposal, &run.verdict, style.verbose, &mut std::io::stderr());
+                let _ = summary::write(proposal, &run.verdict, style, &mut std::io::stderr());
             }
         }
         None => out::stdout(|w| {
             if sinks.report.name == "human" {
-                return summary::write(proposal, &run.verdict, style.verbose, w);
+                return summary::write(proposal, &run.verdict, style, w);
             }
             (sinks.report.render)(&run.report(), style, w)
         })

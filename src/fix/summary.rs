@@ -5,6 +5,7 @@ use super::emit::Remedy;
 use super::propose::{Proposal, Wanted};
 use super::{Fix, Proof};
 use crate::judge::Verdict;
+use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -17,9 +18,10 @@ const MOST: usize = 20;
 pub fn write(
     proposal: &Proposal,
     verdict: &Verdict,
-    verbose: bool,
+    style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let verbose = style.verbose;
     for wanted in proposal.wanted.chunk_by(|a, b| a.library == b.library) {
         symbols(wanted, verbose, out)?;
     }
@@ -49,7 +51,8 @@ pub fn write(
             plural(members)
         )?;
     }
-    writeln!(out, "{proven} of {all} finding{} have a proven fix", plural(all))
+    writeln!(out, "{proven} of {all} finding{} have a proven fix", plural(all))?;
+    incomplete(verdict, style, out)
 }
 
 /// What was undefined in one library.

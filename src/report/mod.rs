@@ -11,6 +11,7 @@ mod table;
 mod waived;
 
 pub use style::Style;
+pub(crate) use summary::incomplete;
 
 use crate::audit::Audit;
 use crate::judge::Verdict;

@@ -4,10 +4,13 @@
 use super::{Report, Style, waived};
 use crate::blame::Assumed;
 use crate::facts::FileFacts;
+use crate::judge::{Judged, Verdict};
 use crate::rules::Level;
-use crate::text::show_path;
-use crate::text::{shell, show};
+use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
+
+/// Things shown unless everything is wanted.
+const MOST: usize = 20;
 
 /// Writes them.
 pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
@@ -77,6 +80,26 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
     if let Some(first) = worst.or(findings.first()) {
         writeln!(out, "next: linkaudit explain {}", shell(first.rule.id))?;
+    }
+    Ok(())
+}
+
+/// What could not be read or decided, for views that do not write findings themselves.
+pub(crate) fn incomplete(verdict: &Verdict, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let open: Vec<&Judged> = verdict.findings.iter().filter(|f| f.rule.group.is_input).collect();
+    let most = if style.verbose { usize::MAX } else { MOST };
+    for judged in open.iter().take(most) {
+        let (rule, finding) = (judged.rule.id, &judged.finding);
+        writeln!(
+            out,
+            "incomplete[{rule}] {}: {}",
+            show_path(&finding.full_path()),
+            finding.message
+        )?;
+    }
+    if !open.is_empty() {
+        let text = plural(open.len(), "thing", "things");
+        writeln!(out, "incomplete: {text} could not be read or decided")?;
     }
     Ok(())
 }

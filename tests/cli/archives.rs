@@ -160,3 +160,20 @@ fn an_empty_and_a_damaged_archive() {
     let cut = report(&lab, &["p", "--lib-path", "more"]);
     assert_eq!(cut["complete"], json!(false), "{:#}", cut["findings"]);
 }
+
+#[test]
+fn a_damaged_archive_is_told_of_by_every_command() {
+    let lab = lab(SHORT);
+    archive(&lab, &["rc"], SHORT);
+    let bytes = std::fs::read(lab.path("more/libmore.a")).expect("an archive");
+    lab.write("more/libmore.a", &bytes[..bytes.len() - 200]);
+    // Nothing else is wrong, and what is wrong has a proven fix: the audit is incomplete.
+    let commands: [&[&str]; 2] =
+        [&["archive", "more/libmore.a", "--all-members"], &["fix", "p", "--lib-path", "more"]];
+    for args in commands {
+        let answer = run(&lab, args);
+        assert_eq!(answer.status, 3, "{args:?}: {}", answer.out);
+        assert!(answer.out.contains("incomplete[malformed]"), "{args:?}: {}", answer.out);
+        assert!(answer.out.contains("claims more bytes"), "{args:?}: {}", answer.out);
+    }
+}

@@ -6,7 +6,7 @@ use crate::cover::{By, Library, Needed};
 use crate::demangle::demangle;
 use crate::format::archive::MemberKind;
 use crate::id::ArchiveId;
-use crate::report::{Report, Style};
+use crate::report::{Report, Style, incomplete};
 use crate::text::{show, show_path};
 use crate::views::count;
 use std::io::{self, Write};
@@ -137,7 +137,8 @@ pub(super) fn summary(
         count(of_added, "member", "members"),
         count(added.len(), "candidate", "candidates"),
     )?;
-    notes(view, library, out)
+    notes(view, library, out)?;
+    incomplete(report.verdict, style, out)
 }
 
 /// What was not looked into.
