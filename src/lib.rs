@@ -31,6 +31,7 @@ pub mod resolve;
 pub mod rules;
 pub mod sniff;
 mod starts;
+pub mod symbol_names;
 pub mod text;
 pub mod tree;
 pub mod views;

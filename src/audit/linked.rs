@@ -9,7 +9,7 @@ use crate::facts::Content;
 use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Query;
 use crate::format::elf::{Object, Tables, hash};
-use crate::id::{FileId, Id as _, NameId, RootId};
+use crate::id::{FileId, RootId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -44,12 +44,7 @@ impl Audit {
             let only = members.list.first()?;
             let symbols = members.symbols(only).iter();
             let names = self.corpus.symbol_names();
-            symbols
-                .map(|symbol| {
-                    let name = NameId::from_index(symbol.name as usize);
-                    (names.text(name).into(), symbol.kind)
-                })
-                .collect()
+            symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
         let target = Some(object.header.target());
         Some(Root { path: Arc::clone(&facts.path), linked, target, symbols })

@@ -1,9 +1,9 @@
 //! All archives that a question may be about, with one table of the names that their members
 //! define or refer to. It chooses nothing.
 
-use crate::facts::SymbolNames;
 use crate::format::archive::{Member, Members, Symbol, SymbolKind};
 use crate::id::{ArchiveId, FileId, Id as _, IdVec, MemberId, NameId};
+use crate::symbol_names::SymbolNames;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,8 +48,10 @@ pub struct Library {
 impl Library {
     /// Puts archives into one library, in the given order. Their names are `names`.
     pub fn new(names: Arc<SymbolNames>, archives: Vec<(FileId, Arc<Path>, Arc<Members>)>) -> Self {
-        let heads = (0..names.len()).map(|_| NONE).collect();
-        let mut out = Self { names, heads, ..Self::default() };
+        let heads = (0..names.bound()).map(|_| NONE).collect();
+        let definitions = archives.iter().map(|(.., members)| members.definitions()).sum();
+        let definitions = Vec::with_capacity(definitions);
+        let mut out = Self { names, heads, definitions, ..Self::default() };
         for (file, path, members) in archives {
             out.add(file, path, members);
         }
@@ -63,7 +65,7 @@ impl Library {
             let id = self.owners.push(archive);
             for symbol in members.symbols(member) {
                 if symbol.kind.is_definition() {
-                    let head = &mut self.heads[name_of(*symbol)];
+                    let head = &mut self.heads[symbol.name];
                     let next = *head;
                     *head = u32::try_from(self.definitions.len()).unwrap_or(NONE);
                     let (kind, function) = (symbol.kind, symbol.function);
@@ -84,9 +86,9 @@ impl Library {
         self.names.text(name)
     }
 
-    /// How many names there are.
+    /// All ids of names lie below this.
     pub fn names(&self) -> usize {
-        self.names.len()
+        self.names.bound()
     }
 
     /// Definitions of a name, the last first.
@@ -146,11 +148,6 @@ impl Library {
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
         let shelf = self.shelf(self.owners[member]);
         let symbols = shelf.members.symbols(self.member(member)).iter();
-        symbols.map(|symbol| (name_of(*symbol), symbol))
+        symbols.map(|symbol| (symbol.name, symbol))
     }
-}
-
-/// The name of a symbol of an archive in the corpus.
-fn name_of(symbol: Symbol) -> NameId {
-    NameId::from_index(symbol.name as usize)
 }

@@ -1,11 +1,12 @@
 //! The facts of a run: files by id and by inode, what lies at each path that was asked for, and
 //! what was read of files on demand.
 
-use super::{FileFacts, Need, SymbolNames};
+use super::{FileFacts, Need};
 use crate::format::archive::Members;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
 use crate::id::{FastMap, FileId, IdVec};
+use crate::symbol_names::SymbolNames;
 use crate::tree::{Errno, Special};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,21 +1,18 @@
 //! Members of archives, read on demand, and which files of thin archives may be opened for them.
 //! `collect` is the caller.
 
-use super::{Content, Corpus, FileFacts, Need, SymbolNames};
-use crate::format::archive::{self, External, Members, Options, Scratch, Spare};
+use super::{Content, Corpus, FileFacts, Need};
+use crate::format::archive::{self, External, Members, Options, Scratch};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
+use crate::symbol_names::Growing;
 use crate::tree::{Opened, Tree};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Archives that are read at a time: the names of more would only fill memory before they become
-/// names of the run.
-const WAVE: usize = 32;
+use std::sync::Arc;
 
 thread_local! {
     /// Memory that a worker uses again from archive to archive.
@@ -31,34 +28,24 @@ pub(super) struct Source<'a> {
     pub(super) index: bool,
 }
 
-/// Answers all needs for members. While one wave of archives is read, the names of the one before
-/// become names of the run; in the order of the needs, so that the same names get the same ids.
+/// Answers all needs for members. The largest archive is begun first: nothing else is as long.
 pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     let wanted = needs.iter().filter_map(|need| match need {
         Need::Members(file) if !corpus.members.contains_key(file) => Some(*file),
         _ => None,
     });
-    let wanted: Vec<FileId> = wanted.collect();
+    let mut wanted: Vec<FileId> = wanted.collect();
     if wanted.is_empty() {
         return;
     }
-    let mut names = std::mem::take(&mut corpus.symbol_names);
-    let known = Arc::make_mut(&mut names);
-    let pool = Pool::default();
-    let mut done: Vec<Option<Members>> = Vec::new();
-    let mut waiting: Vec<Option<Members>> = Vec::new();
-    for wave in wanted.chunks(WAVE) {
-        let files = &corpus.files;
-        let one = |file: &FileId| read(source, &pool, &files[*file]);
-        let next = || wave.par_iter().with_max_len(1).map(one).collect();
-        let ((), next) = rayon::join(|| adopt(known, &pool, &mut waiting), next);
-        done.append(&mut waiting);
-        waiting = next;
-    }
-    adopt(known, &pool, &mut waiting);
-    done.append(&mut waiting);
-    corpus.symbol_names = names;
-    for (file, members) in wanted.into_iter().zip(done) {
+    wanted.sort_by_key(|file| std::cmp::Reverse(corpus.files[*file].stat.len));
+    let names = std::mem::take(&mut corpus.symbol_names);
+    let names = Arc::unwrap_or_clone(names).open();
+    let files = &corpus.files;
+    let one = |file: &FileId| (*file, read(source, &names, &files[*file]));
+    let done: Vec<(FileId, Option<Members>)> = wanted.par_iter().with_max_len(1).map(one).collect();
+    corpus.symbol_names = Arc::new(names.close());
+    for (file, members) in done {
         if members.is_none() {
             let what = "changed while it was audited";
             corpus.files[file].defects.push(Defect::new(Table::File, 0, what));
@@ -67,19 +54,9 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     }
 }
 
-/// Memory between archives: names that became names of the run leave room for others.
-type Pool = Mutex<Vec<Spare>>;
-
-fn adopt(names: &mut SymbolNames, pool: &Pool, waiting: &mut [Option<Members>]) {
-    for members in waiting.iter_mut().flatten() {
-        let spare = names.adopt(members);
-        pool.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
-    }
-}
-
 /// Reads the members of `facts`; nothing if it cannot be read again or is neither an archive nor a
 /// relocatable object.
-fn read(source: Source<'_>, pool: &Pool, facts: &FileFacts) -> Option<Members> {
+fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
     let Source { tree, allowed, index } = source;
     let handle = match tree.open(&facts.path) {
         Ok(Opened::File(handle)) if handle.stat() == facts.stat => handle,
@@ -87,15 +64,11 @@ fn read(source: Source<'_>, pool: &Pool, facts: &FileFacts) -> Option<Members> {
     };
     let open = |name: &[u8]| external(tree, allowed, &facts.path, name);
     // Only what was given to audit is judged by its index.
-    let options = Options { index: index && facts.audited, open: &open };
-    SCRATCH.with_borrow_mut(|scratch| {
-        let spare = pool.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        scratch.spare = spare.unwrap_or_default();
-        match &facts.content {
-            Content::Archive(_) => archive::members(&handle, &options, scratch).ok(),
-            Content::Elf(_) => archive::object(&handle, &options, scratch).ok(),
-            Content::Other(_) => None,
-        }
+    let options = Options { index: index && facts.audited, open: &open, names };
+    SCRATCH.with_borrow_mut(|scratch| match &facts.content {
+        Content::Archive(_) => archive::members(&handle, &options, scratch).ok(),
+        Content::Elf(_) => archive::object(&handle, &options, scratch).ok(),
+        Content::Other(_) => None,
     })
 }
 

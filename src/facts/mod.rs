@@ -9,11 +9,9 @@ mod corpus;
 mod members;
 pub mod plugins;
 pub mod providers;
-mod symbol_names;
 mod view;
 
 pub use corpus::{Corpus, Place};
-pub use symbol_names::SymbolNames;
 pub use view::{Edits, View};
 
 use crate::format::Defect;

@@ -5,6 +5,7 @@ use crate::kit::{ar, object};
 use crate::random::{Random, number};
 use crate::support::Lab;
 use linkaudit::format::archive::{External, Options, Scratch, members, read};
+use linkaudit::symbol_names::Growing;
 use linkaudit::tree::{MemTree, Opened, Tree as _};
 use std::path::Path;
 
@@ -74,12 +75,14 @@ fn mutants_are_read_to_an_end() {
         tree.file("/x.a", bytes.clone());
         let Ok(Opened::File(file)) = tree.open(Path::new("/x.a")) else { panic!("no file") };
         let _ = read(&file, &bytes);
-        let options = Options { index: true, open: &|_| External::Missing };
+        let names = Growing::default();
+        let options = Options { index: true, open: &|_| External::Missing, names: &names };
         let found = members(&file, &options, &mut Scratch::default()).expect("it can be read");
+        let names = names.close();
         for member in &found.list {
             assert!(member.offset < len, "seed {seed}");
             listed +=
-                found.symbols(member).iter().filter(|s| !found.text(s.name).is_empty()).count();
+                found.symbols(member).iter().filter(|s| !names.text(s.name).is_empty()).count();
         }
         damaged += usize::from(!found.damage.is_empty());
     }

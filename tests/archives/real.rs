@@ -4,6 +4,7 @@
 use crate::kit::{archive, extracted, members as needed};
 use crate::support::{Lab, clean, has, skip};
 use linkaudit::format::archive::{External, Options, Scratch, SymbolKind, members};
+use linkaudit::symbol_names::Growing;
 use linkaudit::tree::{DiskTree, Opened, Tree as _};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,8 +64,10 @@ fn nm(path: &Path) -> Table {
 
 fn ours(path: &Path) -> Table {
     let Ok(Opened::File(file)) = DiskTree::new().open(path) else { panic!("{}", path.display()) };
-    let options = Options { index: true, open: &|_| External::Missing };
+    let names = Growing::default();
+    let options = Options { index: true, open: &|_| External::Missing, names: &names };
     let found = members(&file, &options, &mut Scratch::default()).expect("it can be read");
+    let names = names.close();
     assert!(found.damage.is_empty(), "{}: {:?}", path.display(), found.damage);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut out = Table::new();
@@ -78,7 +81,7 @@ fn ours(path: &Path) -> Table {
                 SymbolKind::Unique => 'u',
                 SymbolKind::Strong => 'T',
             };
-            let key = (text(found.name(member)), text(found.text(symbol.name)), class);
+            let key = (text(found.name(member)), text(names.text(symbol.name)), class);
             *out.entry(key).or_default() += 1;
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! `read` is the caller.
 
-use crate::format::{Defect, ReadError, Table, c_string};
+use crate::format::{Defect, ReadError, Table};
 use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
@@ -51,7 +51,10 @@ pub(super) struct Raw<'b> {
 
 /// A symbol as it stands in the table.
 pub(super) struct RawSymbol<'b> {
+    /// Its name, without a version.
     pub(super) name: &'b [u8],
+    /// Where the name stands among the strings.
+    pub(super) start: usize,
     pub(super) bind: elf::SymbolBind,
     pub(super) function: bool,
     pub(super) section: elf::SymbolSection,
@@ -291,13 +294,26 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
         if bind == elf::STB_LOCAL || symbol.st_name(e) == 0 {
             continue;
         }
-        let Some(name) = c_string(raw.strings, symbol.st_name(e) as usize) else {
+        let start = symbol.st_name(e) as usize;
+        let Some(name) = raw.strings.get(start..).and_then(stem) else {
             whole = false;
             continue;
         };
         let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
         let (section, other) = (symbol.st_shndx(e), symbol.st_other());
-        take(RawSymbol { name, bind, function, section, other: other.0 });
+        take(RawSymbol { name, start, bind, function, section, other: other.0 });
     }
     whole
+}
+
+/// The name that `text` begins with, up to its NUL. A symbol with a default version, `NAME@@VERSION`,
+/// answers to its name alone, as in lld (`SymbolTable::insert`).
+fn stem(text: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memchr2(0, b'@', text)?;
+    if text[end] == 0 {
+        return Some(&text[..end]);
+    }
+    let nul = end + memchr::memchr(0, &text[end..])?;
+    let versioned = text.get(end + 1) == Some(&b'@');
+    Some(&text[..if versioned { end } else { nul }])
 }

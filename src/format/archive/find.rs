@@ -6,6 +6,7 @@ use super::read::{External, Options, Scratch, members};
 use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, read_range};
 use crate::id::FastSet;
+use crate::symbol_names::Growing;
 use crate::tree::Handle;
 use object::archive;
 
@@ -143,13 +144,15 @@ fn scan(
         defects.push(Defect::new(Table::ArchiveIndex, FIRST, what));
         return Ok(Vec::new());
     }
-    let options = Options { index: false, open: &|_| External::Missing };
+    let texts = Growing::default();
+    let options = Options { index: false, open: &|_| External::Missing, names: &texts };
     let found = members(file, &options, &mut Scratch::default())?;
+    let texts = texts.close();
     defects.extend(found.damage.iter().map(|damage| damage.defect.clone()));
     let mut out = Vec::new();
     for member in &found.list {
         for symbol in found.symbols(member) {
-            let text = found.text(symbol.name);
+            let text = texts.text(symbol.name);
             if symbol.kind.is_definition() && names.contains(text) {
                 out.push(Definition {
                     symbol: text.into(),

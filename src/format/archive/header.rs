@@ -105,6 +105,21 @@ impl LongNames {
         Ok(Self { table: read_range(file, entry.data, entry.size)? })
     }
 
+    /// The same, with `beyond` bytes of what stands behind the table put into `next`.
+    pub(super) fn read_and(
+        file: &Handle,
+        entry: &Entry,
+        beyond: u64,
+        next: &mut Vec<u8>,
+    ) -> Result<Self, ReadError> {
+        let whole = (entry.size + (entry.size & 1)).saturating_add(beyond);
+        let mut table = read_range(file, entry.data, whole)?;
+        let size = usize::try_from(entry.size).unwrap_or(usize::MAX);
+        next.extend_from_slice(table.get(size + (size & 1)..).unwrap_or_default());
+        table.truncate(size);
+        Ok(Self { table })
+    }
+
     /// The name at `offset`, which ends with a slash and a newline.
     pub(super) fn at(&self, offset: u64) -> Option<&[u8]> {
         let rest = self.table.get(usize::try_from(offset).ok()?..)?;

@@ -1,10 +1,11 @@
 //! What is known of the members of an archive: their kinds, and of each ELF member the global
-//! symbols. Owned and small: every name of an archive is stored once. `read` makes it, the coverage
-//! stage and rules ask it.
+//! symbols. Owned and small: names of symbols are ids, whose texts the run keeps
+//! ([`crate::symbol_names`]). `read` makes it, the coverage stage and rules ask it.
 
 use super::index::Index;
+use crate::format::Defect;
 use crate::format::elf::Target;
-use crate::format::{Defect, Table};
+use crate::id::NameId;
 
 /// The members of one archive.
 #[derive(Debug, Default)]
@@ -18,7 +19,7 @@ pub struct Members {
     /// What is wrong, with the header offset of the member it was met in.
     pub damage: Vec<Damage>,
     pub(super) symbols: Vec<Symbol>,
-    pub(super) names: Vec<Name>,
+    /// The members' names.
     pub(super) text: Vec<u8>,
 }
 
@@ -93,31 +94,14 @@ impl SymbolKind {
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol {
-    /// Its name: an index into the names of the archive as it is read, and among those of the run
-    /// once it is part of the corpus (`facts::SymbolNames`).
-    pub name: u32,
+    /// Its name.
+    pub name: NameId,
     /// What the member says of it.
     pub kind: SymbolKind,
     /// `st_other`: the visibility in its lowest two bits.
     pub other: u8,
     /// STT_FUNC or STT_GNU_IFUNC.
     pub function: bool,
-}
-
-/// Memory that held symbols and names of one archive, for the next.
-#[derive(Debug, Default)]
-pub struct Spare {
-    pub(super) symbols: Vec<Symbol>,
-    pub(super) names: Vec<Name>,
-    pub(super) text: Vec<u8>,
-}
-
-/// A name of an archive.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Name {
-    pub(super) hash: u64,
-    pub(super) start: u32,
-    pub(super) len: u32,
 }
 
 impl Members {
@@ -133,52 +117,9 @@ impl Members {
         self.symbols.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Gives every symbol the new number of its name, and gives away the names. Where there is no
-    /// number, the symbols of the member are lost, and it is damaged.
-    pub fn rename(&mut self, numbers: &[Option<u32>]) -> Spare {
-        for member in &mut self.list {
-            let (start, end) = member.symbols;
-            let symbols = self.symbols.get(start as usize..end as usize).unwrap_or_default();
-            if symbols.iter().any(|symbol| numbers.get(symbol.name as usize) == Some(&None)) {
-                let what = "has more names than can be kept";
-                let defect = Defect::new(Table::MemberSymbols, member.offset, what);
-                self.damage.push(Damage { member: Some(member.offset), defect });
-                member.kind = MemberKind::Damaged;
-                member.symbols = (0, 0);
-            }
-        }
-        for symbol in &mut self.symbols {
-            symbol.name = numbers.get(symbol.name as usize).copied().flatten().unwrap_or(0);
-        }
-        let mut text = Vec::new();
-        for member in &mut self.list {
-            let (start, len) = (member.name.0 as usize, member.name.1 as usize);
-            let place = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            text.extend_from_slice(self.text.get(start..start + len).unwrap_or_default());
-            member.name = (place, member.name.1);
-        }
-        let symbols = self.symbols.as_slice().to_vec();
-        Spare {
-            symbols: std::mem::replace(&mut self.symbols, symbols),
-            names: std::mem::take(&mut self.names),
-            text: std::mem::replace(&mut self.text, text),
-        }
-    }
-
-    /// How many names there are; symbols name them by number.
-    pub fn names(&self) -> usize {
-        self.names.len()
-    }
-
-    /// The text of a name.
-    pub fn text(&self, name: u32) -> &[u8] {
-        let Some(name) = self.names.get(name as usize) else { return &[] };
-        self.text.get(name.start as usize..name.start as usize + name.len as usize).unwrap_or(&[])
-    }
-
-    /// The hash of a name, the same in every archive ([`super::read::hash`]).
-    pub fn hash(&self, name: u32) -> u64 {
-        self.names.get(name as usize).map_or(0, |name| name.hash)
+    /// How many definitions the members have, all in all.
+    pub fn definitions(&self) -> usize {
+        self.symbols.iter().filter(|symbol| symbol.kind.is_definition()).count()
     }
 
     /// Members of which it is not known what they refer to.

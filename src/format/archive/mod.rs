@@ -15,9 +15,8 @@ mod symbols;
 
 pub use find::{Definition, Names, definitions, names};
 pub use index::Index;
-pub use members::{Damage, Member, MemberKind, Members, Spare, Symbol, SymbolKind};
+pub use members::{Damage, Member, MemberKind, Members, Symbol, SymbolKind};
 pub use read::{External, Options, Scratch, members, object};
-pub use symbols::hash;
 
 use super::{Defect, ReadError, Table};
 use crate::tree::Handle;

@@ -5,11 +5,12 @@
 use super::elf_member::{Buffers, Place};
 use super::header::{self, Entry, FIRST, HEADER, LongNames, Special};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, Members, Spare};
+use super::members::{Damage, Member, MemberKind, Members};
 use super::symbols::Builder;
 use crate::format::elf::Header;
 use crate::format::{Defect, ReadError, Table, read_range};
 use crate::id::FastMap;
+use crate::symbol_names::Growing;
 use crate::tree::Handle;
 use object::read::elf::FileHeader;
 use object::{Endianness, archive, elf};
@@ -35,6 +36,8 @@ pub struct Options<'a> {
     pub index: bool,
     /// Opens the file of a member of a thin archive, by the path as it stands there.
     pub open: &'a dyn Fn(&[u8]) -> External,
+    /// Gets the names of symbols.
+    pub names: &'a Growing,
 }
 
 /// Memory that is used again for every archive that one thread reads.
@@ -42,8 +45,6 @@ pub struct Options<'a> {
 pub struct Scratch {
     buffers: Buffers,
     builder: Builder,
-    /// What the next archive's symbols and names are put into.
-    pub spare: Spare,
 }
 
 /// Reads the members of the archive in `file`.
@@ -52,9 +53,11 @@ pub fn members(
     options: &Options<'_>,
     scratch: &mut Scratch,
 ) -> Result<Members, ReadError> {
-    let thin = read_range(file, 0, FIRST)? == archive::THIN_MAGIC;
+    let mut head = read_range(file, 0, FIRST + HEADER + HEAD)?;
+    let thin = head.starts_with(&archive::THIN_MAGIC);
+    head.drain(..head.len().min(archive::THIN_MAGIC.len()));
     let mut reader = Reader::new(file, options, scratch, thin);
-    reader.walk()?;
+    reader.walk(head)?;
     reader.finish()
 }
 
@@ -90,8 +93,8 @@ impl<'r> Reader<'r> {
         scratch: &'r mut Scratch,
         thin: bool,
     ) -> Self {
-        let Scratch { buffers, builder, spare } = scratch;
-        builder.begin(std::mem::take(spare), file.stat().len);
+        let Scratch { buffers, builder } = scratch;
+        builder.symbols.clear();
         Self {
             file,
             options,
@@ -108,11 +111,11 @@ impl<'r> Reader<'r> {
         self.out.damage.push(Damage { member, defect });
     }
 
-    /// Goes from header to header.
-    fn walk(&mut self) -> Result<(), ReadError> {
+    /// Goes from header to header. `head` is what the first member's begins with.
+    fn walk(&mut self, mut head: Vec<u8>) -> Result<(), ReadError> {
         let len = self.file.stat().len;
         let mut at = FIRST;
-        let mut head = Vec::new();
+        let mut next = Vec::new();
         while at < len {
             if head.is_empty() {
                 head = read_range(self.file, at, HEADER + HEAD)?;
@@ -130,10 +133,13 @@ impl<'r> Reader<'r> {
                 self.damage(Some(at), Defect::new(Table::MemberHeader, at, what));
                 return Ok(());
             };
-            let mut next = Vec::new();
+            next.clear();
             let first = head.get(usize::try_from(HEADER).unwrap_or(0)..).unwrap_or_default();
             self.entry(&entry, first, inside, &mut next)?;
-            head = if next.len() as u64 == HEADER + HEAD { next } else { Vec::new() };
+            std::mem::swap(&mut head, &mut next);
+            if head.len() as u64 != HEADER + HEAD {
+                head.clear();
+            }
             at = end;
         }
         Ok(())
@@ -152,17 +158,18 @@ impl<'r> Reader<'r> {
             self.damage(Some(entry.at), Defect::new(Table::MemberHeader, entry.at, what));
             return Ok(());
         }
-        let mut first = first.to_vec();
+        let (mut first, behind_name) = (first, &mut Vec::new());
         let name: Vec<u8> = if before > 0 {
             let text = read_range(self.file, entry.data, before)?;
-            first = read_range(self.file, entry.data + before, HEAD)?;
+            *behind_name = read_range(self.file, entry.data + before, HEAD)?;
+            first = behind_name;
             text.split(|b| *b == 0).next().unwrap_or_default().to_vec()
         } else {
             self.long_names.name(entry).to_vec()
         };
         match entry.special(&name) {
             Some(Special::LongNames) => {
-                self.long_names = LongNames::read(self.file, entry)?;
+                self.long_names = LongNames::read_and(self.file, entry, HEADER + HEAD, next)?;
                 return Ok(());
             }
             Some(kind) => {
@@ -282,14 +289,13 @@ impl<'r> Reader<'r> {
         let e = if big { Endianness::Big } else { Endianness::Little };
         let start = self.builder.symbols.len();
         let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
-            Ok(Some(raw)) => self.builder.add::<H>(&raw, e, place.base),
+            Ok(Some(raw)) => self.builder.add::<H>(&raw, e, place.base, self.options.names),
             Ok(None) => (MemberKind::Object, None),
             Err(defect) => (MemberKind::Damaged, Some(defect)),
         };
         if let Some(defect) = defect {
             self.damage(Some(at), defect);
         }
-        let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let symbols = (number(start), number(self.builder.symbols.len()));
         self.push(at, name, kind, target, symbols);
         Ok(())
@@ -303,8 +309,9 @@ impl<'r> Reader<'r> {
         target: Option<crate::format::elf::Target>,
         symbols: (u32, u32),
     ) {
-        let name = self.builder.text(name);
-        self.out.list.push(Member { offset, kind, target, name, symbols });
+        let name_at = (number(self.out.text.len()), number(name.len()));
+        self.out.text.extend_from_slice(name);
+        self.out.list.push(Member { offset, kind, target, name: name_at, symbols });
     }
 
     /// Reads the index where it is wanted, and lets it say what opaque members define.
@@ -317,13 +324,18 @@ impl<'r> Reader<'r> {
                 self.damage(None, defect);
             }
             if opaque {
-                self.builder.opaque(&mut self.out.list, &index);
+                self.builder.opaque(&mut self.out.list, &index, self.options.names);
             }
             self.out.index = Some(index);
         }
-        self.out.symbols = std::mem::take(&mut self.builder.symbols);
-        self.out.names = std::mem::take(&mut self.builder.names);
-        self.out.text = std::mem::take(&mut self.builder.text);
+        // As long as they are: they stay until the end of the run, the builder's memory does not.
+        self.out.symbols = self.builder.symbols.as_slice().into();
+        self.out.text.shrink_to_fit();
+        self.out.list.shrink_to_fit();
         Ok(self.out)
     }
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -1,98 +1,44 @@
-//! Collects the symbols of all members of an archive, every name once. `read` fills it.
+//! Collects the symbols of all members of an archive. `read` fills it.
 
 use super::elf_member::{Raw, RawSymbol, each_symbol};
 use super::index::Index;
-use super::members::{Member, MemberKind, Name, Spare, Symbol, SymbolKind};
+use super::members::{Member, MemberKind, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
-use crate::id::FastMap;
-use hashbrown::HashTable;
+use crate::id::{FastMap, Id as _, NameId};
+use crate::symbol_names::{Batch, Growing};
 use object::read::elf::FileHeader;
 use object::{Endianness, elf};
-use std::hash::BuildHasher as _;
 
 /// What GCC defines in an object that holds only its intermediate language.
 const SLIM: &[u8] = b"__gnu_lto_slim";
 /// Names of one member may be this many times as long, all in all, as its string table: symbols may
 /// share bytes of it, and a hostile member makes them all share a long name.
 const SHARED: usize = 16;
-/// Room is made for an archive of so many bytes at most before any of it is read.
-const MOST_EXPECTED: u64 = 1 << 29;
 
-/// The hash of a name, the same for every archive of every run.
-pub fn hash(name: &[u8]) -> u64 {
-    foldhash::fast::FixedState::default().hash_one(name)
-}
-
-/// Symbols and names of one archive.
+/// Symbols of one archive, whose memory is used again for the next.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) symbols: Vec<Symbol>,
-    pub(super) names: Vec<Name>,
-    pub(super) text: Vec<u8>,
-    table: HashTable<u32>,
+    batch: Batch,
 }
 
 impl Builder {
-    /// Begins an archive of `len` bytes with memory that was used for another.
-    pub(super) fn begin(&mut self, spare: Spare, len: u64) {
-        let Spare { mut symbols, mut names, mut text } = spare;
-        symbols.clear();
-        names.clear();
-        text.clear();
-        self.table.clear();
-        // What LLVM's archives come to: a buffer that grows is there twice for a while.
-        let part = |of: u64| usize::try_from(len.min(MOST_EXPECTED) / of).unwrap_or(0);
-        text.reserve(part(16));
-        names.reserve(part(2048));
-        symbols.reserve(part(800));
-        (self.symbols, self.names, self.text) = (symbols, names, text);
-    }
-
-    /// Keeps a text that is no symbol's.
-    pub(super) fn text(&mut self, text: &[u8]) -> (u32, u32) {
-        let place = (u32::try_from(self.text.len()), u32::try_from(text.len()));
-        let (Ok(start), Ok(len)) = place else { return (0, 0) };
-        self.text.extend_from_slice(text);
-        (start, len)
-    }
-
-    /// The number of a name; nothing when there is no more room for names.
-    fn name(&mut self, name: &[u8]) -> Option<u32> {
-        let hash = hash(name);
-        let Self { names, text, table, .. } = self;
-        let bytes =
-            |name: &Name| &text[name.start as usize..name.start as usize + name.len as usize];
-        let same = |at: &u32| {
-            let known = &names[*at as usize];
-            known.hash == hash && bytes(known) == name
-        };
-        if let Some(at) = table.find(hash, same) {
-            return Some(*at);
-        }
-        let at = u32::try_from(names.len()).ok()?;
-        let (start, len) = self.text(name);
-        if len as usize != name.len() {
-            return None;
-        }
-        self.names.push(Name { hash, start, len });
-        let names = &self.names;
-        self.table.insert_unique(hash, at, |at| names[*at as usize].hash);
-        Some(at)
-    }
-
-    /// Adds the symbols of a member, which begins at `base`.
+    /// Adds the symbols of a member, which begins at `base`, and their names to `names`.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,
         e: Endianness,
         base: u64,
+        names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
+        let Self { symbols, batch } = self;
+        let first = symbols.len();
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = false;
         let whole = each_symbol::<H>(raw, e, |symbol| {
-            let name = stem(symbol.name);
-            if full || room < name.len() {
+            let name = symbol.name;
+            if full || room < name.len() || !batch.push(symbol.start, name) {
                 full = true;
                 return;
             }
@@ -100,26 +46,34 @@ impl Builder {
             if name == SLIM {
                 kind = MemberKind::SlimLto;
             }
-            match self.name(name) {
-                Some(name) => self.symbols.push(Symbol {
-                    name,
-                    kind: kind_of(&symbol),
-                    other: symbol.other,
-                    function: symbol.function,
-                }),
-                None => full = true,
-            }
+            symbols.push(Symbol {
+                // Until all names of the member are known.
+                name: NameId::from_index(0),
+                kind: kind_of(&symbol),
+                other: symbol.other,
+                function: symbol.function,
+            });
         });
-        let what = match (whole, full) {
-            (false, _) => "has a name that is not in the string table",
-            (true, true) => "has names that are longer than the string table can hold",
-            (true, false) => return (kind, None),
+        let mut kept = true;
+        let added = &mut symbols[first..];
+        names.add(raw.strings, batch, |at, name| match (added.get_mut(at), name) {
+            (Some(symbol), Some(name)) => symbol.name = name,
+            _ => kept = false,
+        });
+        let what = match (whole, full, kept) {
+            (false, ..) => "has a name that is not in the string table",
+            (true, true, _) => "has names that are longer than the string table can hold",
+            (true, false, true) => return (kind, None),
+            (true, false, false) => {
+                symbols.truncate(first);
+                "has more names than can be kept"
+            }
         };
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
     }
 
     /// Lets the index say what opaque members define.
-    pub(super) fn opaque(&mut self, list: &mut [Member], index: &Index) {
+    pub(super) fn opaque(&mut self, list: &mut [Member], index: &Index, names: &Growing) {
         let mut by_member: FastMap<u64, Vec<&[u8]>> = FastMap::default();
         for (name, member) in index.entries() {
             by_member.entry(member).or_default().push(name);
@@ -127,7 +81,7 @@ impl Builder {
         for member in list.iter_mut().filter(|member| member.is_opaque()) {
             let start = self.symbols.len();
             for name in by_member.get(&member.offset).into_iter().flatten() {
-                if let Some(name) = self.name(name) {
+                if let Some(name) = names.add_one(name) {
                     let kind = SymbolKind::Strong;
                     self.symbols.push(Symbol { name, kind, other: 0, function: false });
                 }
@@ -135,15 +89,6 @@ impl Builder {
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             member.symbols = (number(start), number(self.symbols.len()));
         }
-    }
-}
-
-/// A symbol with a default version, `NAME@@VERSION`, answers to its name alone, as in lld
-/// (`SymbolTable::insert`).
-fn stem(name: &[u8]) -> &[u8] {
-    match name.iter().position(|b| *b == b'@') {
-        Some(at) if name.get(at + 1) == Some(&b'@') => &name[..at],
-        _ => name,
     }
 }
 

@@ -1,0 +1,315 @@
+//! The names of symbols of all archives of a run, each stored once. While archives are read it is
+//! [`Growing`], which threads fill together; then [`SymbolNames`], which is only read. Which id a name
+//! gets depends on who came first: nothing may be ordered by ids.
+//!
+//! `facts::members` owns it, `format::archive` fills it, `cover::Library` and rules read it.
+
+use crate::id::{Id as _, NameId};
+use hashbrown::HashTable;
+use std::hash::BuildHasher as _;
+use std::sync::{Mutex, PoisonError};
+
+/// Parts of the table, each under a lock of its own. A member's names are put into one after the
+/// other, so that a lock serves several names and threads hardly ever wait.
+const SHARDS: usize = 1 << SHARD_BITS;
+const SHARD_BITS: u32 = 5;
+/// Bytes of a piece of text; a longer name is a piece of its own. One text that grows would be copied,
+/// and be there twice.
+const PIECE: usize = 1 << PIECE_BITS;
+const PIECE_BITS: u32 = 16;
+/// What stands before a name in its piece: its number in the shard and its length.
+const HEADER: usize = 8;
+
+/// Names by id.
+#[derive(Clone, Debug, Default)]
+pub struct SymbolNames {
+    shards: Vec<Shard>,
+}
+
+/// Names that threads add to.
+#[derive(Debug)]
+pub struct Growing {
+    shards: Vec<Mutex<Shard>>,
+}
+
+/// Names that one thread is about to add: places in one text. Its memory is used again.
+#[derive(Debug, Default)]
+pub struct Batch {
+    wanted: Vec<Wanted>,
+    /// The places of `wanted` by shard.
+    order: Vec<u32>,
+    /// Where the names of a shard seem to stand.
+    likely: Vec<Option<Slot>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    hash: u64,
+    start: u32,
+    len: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Shard {
+    pieces: Vec<Vec<u8>>,
+    /// Where each name stands: its piece, and its place there in the lowest bits.
+    places: Vec<u32>,
+    table: HashTable<Slot>,
+}
+
+/// A name in the table: most others are told apart without a look at the text.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    tag: u32,
+    place: u32,
+}
+
+impl Slot {
+    /// The hash by which the table places it.
+    fn hash(tag: u32) -> u64 {
+        u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+fn hash(name: &[u8]) -> u64 {
+    foldhash::fast::FixedState::default().hash_one(name)
+}
+
+/// The shard of a name, and what tells it from others there.
+fn split(hash: u64) -> (usize, u32) {
+    ((hash >> 32) as usize % SHARDS, hash as u32)
+}
+
+fn id(shard: usize, number: u32) -> NameId {
+    NameId::from_index((number as usize) << SHARD_BITS | shard)
+}
+
+impl SymbolNames {
+    /// The text of a name.
+    pub fn text(&self, name: NameId) -> &[u8] {
+        let shard = self.shards.get(name.index() % SHARDS);
+        let found = shard.and_then(|shard| {
+            let place = shard.places.get(name.index() >> SHARD_BITS)?;
+            Some(shard.record(*place)?.1)
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The id of a name, if an archive has it.
+    pub fn find(&self, name: &[u8]) -> Option<NameId> {
+        let (at, tag) = split(hash(name));
+        Some(id(at, self.shards.get(at)?.find(tag, name)?))
+    }
+
+    /// All ids lie below this.
+    pub fn bound(&self) -> usize {
+        self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
+    }
+
+    /// Lets threads add names.
+    pub fn open(mut self) -> Growing {
+        self.shards.resize_with(SHARDS, Shard::default);
+        Growing { shards: self.shards.into_iter().map(Mutex::new).collect() }
+    }
+}
+
+impl Default for Growing {
+    fn default() -> Self {
+        SymbolNames::default().open()
+    }
+}
+
+impl Growing {
+    /// Adds all names of `batch`, which stand in `text`, and tells each one's id by its place in the
+    /// batch; nothing for names there is no more room for. The batch is empty afterwards.
+    pub fn add(&self, text: &[u8], batch: &mut Batch, mut take: impl FnMut(usize, Option<NameId>)) {
+        let starts = batch.sort();
+        let mut held = Vec::new();
+        for at in (0..SHARDS).filter(|at| starts[*at] < starts[at + 1]) {
+            match self.shards[at].try_lock() {
+                Ok(mut shard) => batch.fill(at, &mut shard, &starts, text, &mut take),
+                // It is another thread's turn: by the end of this one's it will be over.
+                Err(_) => held.push(at),
+            }
+        }
+        for at in held {
+            let mut shard = self.shards[at].lock().unwrap_or_else(PoisonError::into_inner);
+            batch.fill(at, &mut shard, &starts, text, &mut take);
+        }
+        batch.wanted.clear();
+    }
+
+    /// Adds one name.
+    pub fn add_one(&self, name: &[u8]) -> Option<NameId> {
+        let (at, tag) = split(hash(name));
+        let mut shard = self.shards[at].lock().unwrap_or_else(PoisonError::into_inner);
+        Some(id(at, shard.add(tag, name)?))
+    }
+
+    /// No more names.
+    pub fn close(self) -> SymbolNames {
+        let shard =
+            |shard: Mutex<Shard>| shard.into_inner().unwrap_or_else(PoisonError::into_inner);
+        SymbolNames { shards: self.shards.into_iter().map(shard).collect() }
+    }
+}
+
+impl Batch {
+    /// Adds the name `name`, which stands at `start` of the text; false where that is too far.
+    pub fn push(&mut self, start: usize, name: &[u8]) -> bool {
+        let end = u32::try_from(start.saturating_add(name.len()));
+        let (Ok(start), Ok(_)) = (u32::try_from(start), end) else { return false };
+        self.wanted.push(Wanted { hash: hash(name), start, len: name.len() as u32 });
+        true
+    }
+
+    /// Sorts the names by shard: those of each begin where the answer says.
+    fn sort(&mut self) -> [usize; SHARDS + 1] {
+        let Self { wanted, order, .. } = self;
+        let mut starts = [0; SHARDS + 1];
+        for name in wanted.iter() {
+            starts[split(name.hash).0] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        order.resize(wanted.len(), 0);
+        for (at, name) in (0..).zip(wanted.iter()) {
+            let start = &mut starts[split(name.hash).0];
+            *start -= 1;
+            order[*start] = at;
+        }
+        starts
+    }
+
+    /// Adds the names that belong to the shard `at`.
+    fn fill(
+        &mut self,
+        at: usize,
+        shard: &mut Shard,
+        starts: &[usize; SHARDS + 1],
+        text: &[u8],
+        take: &mut impl FnMut(usize, Option<NameId>),
+    ) {
+        let Self { wanted, order, likely } = self;
+        let order = &order[starts[at]..starts[at + 1]];
+        // Tables and texts are larger than caches: these are loads that do not wait for each other.
+        likely.clear();
+        likely.extend(order.iter().map(|place| shard.likely(wanted[*place as usize].hash)));
+        for (place, slot) in order.iter().zip(&*likely) {
+            let Wanted { hash, start, len } = wanted[*place as usize];
+            let name = text.get(start as usize..(start + len) as usize).unwrap_or_default();
+            let record = slot.and_then(|slot| shard.record(slot.place));
+            let number = match record {
+                Some((number, text)) if text == name => Some(number),
+                _ => shard.add(split(hash).1, name),
+            };
+            take(*place as usize, number.map(|number| id(at, number)));
+        }
+    }
+}
+
+impl Shard {
+    /// Number and text of the name at `place`.
+    fn record(&self, place: u32) -> Option<(u32, &[u8])> {
+        let piece = self.pieces.get((place >> PIECE_BITS) as usize)?;
+        let rest = piece.get(place as usize % PIECE..)?;
+        let (number, rest) = rest.split_first_chunk()?;
+        let (len, rest) = rest.split_first_chunk()?;
+        let text = rest.get(..u32::from_ne_bytes(*len) as usize)?;
+        Some((u32::from_ne_bytes(*number), text))
+    }
+
+    /// The name with this hash, most likely.
+    fn likely(&self, hash: u64) -> Option<Slot> {
+        let (_, tag) = split(hash);
+        self.table.find(Slot::hash(tag), |slot| slot.tag == tag).copied()
+    }
+
+    fn find(&self, tag: u32, name: &[u8]) -> Option<u32> {
+        let mut number = None;
+        self.table.find(Slot::hash(tag), |slot| {
+            let found = (slot.tag == tag).then(|| self.record(slot.place)).flatten();
+            let same = found.is_some_and(|(_, text)| text == name);
+            if same {
+                number = found.map(|(number, _)| number);
+            }
+            same
+        })?;
+        number
+    }
+
+    /// The number of a name, which is added where it is new.
+    fn add(&mut self, tag: u32, name: &[u8]) -> Option<u32> {
+        if let Some(number) = self.find(tag, name) {
+            return Some(number);
+        }
+        let number = u32::try_from(self.places.len()).ok()?;
+        if number >> (u32::BITS - SHARD_BITS) != 0 {
+            return None;
+        }
+        let size = HEADER.checked_add(name.len())?;
+        if !self.pieces.last().is_some_and(|piece| PIECE.saturating_sub(piece.len()) >= size) {
+            self.pieces.push(Vec::with_capacity(size.max(PIECE)));
+        }
+        let piece = u32::try_from(self.pieces.len() - 1).ok()?;
+        let text = self.pieces.last_mut()?;
+        if piece >> (u32::BITS - PIECE_BITS) != 0 {
+            return None;
+        }
+        let place = piece << PIECE_BITS | text.len() as u32;
+        text.extend_from_slice(&number.to_ne_bytes());
+        text.extend_from_slice(&u32::try_from(name.len()).ok()?.to_ne_bytes());
+        text.extend_from_slice(name);
+        self.places.push(place);
+        let slot = Slot { tag, place };
+        self.table.insert_unique(Slot::hash(tag), slot, |slot| Slot::hash(slot.tag));
+        Some(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Batch, Growing, PIECE};
+    use crate::id::Id as _;
+
+    /// What two threads add gets one id each, and every text is found again.
+    #[test]
+    fn one_id_for_a_name() {
+        let names: Vec<Vec<u8>> = (0..5000)
+            .map(|n: usize| match n % 1000 {
+                7 => vec![b'x'; PIECE + n],
+                _ => format!("name{n}").into_bytes(),
+            })
+            .collect();
+        let growing = Growing::default();
+        let add = |part: &[Vec<u8>]| {
+            let (text, mut batch) = (part.concat(), Batch::default());
+            let mut at = 0;
+            for name in part {
+                assert!(batch.push(at, name));
+                at += name.len();
+            }
+            let mut ids = vec![None; part.len()];
+            growing.add(&text, &mut batch, |at, id| ids[at] = id);
+            ids
+        };
+        let (first, second) = std::thread::scope(|scope| {
+            let first = scope.spawn(|| add(&names[..4000]));
+            let second = scope.spawn(|| add(&names[1000..]));
+            (first.join().expect("names"), second.join().expect("names"))
+        });
+        assert_eq!(first[1000..], second[..3000]);
+        assert_eq!(growing.add_one(b"name1"), first[1]);
+        let known = growing.close();
+        for (name, id) in names.iter().zip(first.iter().chain(&second[3000..])) {
+            let id = id.expect("room");
+            assert_eq!((known.text(id), known.find(name)), (&name[..], Some(id)));
+            assert!(id.index() < known.bound());
+        }
+        assert_eq!(known.find(b"name5001"), None);
+        assert_eq!(known.clone().open().add_one(b"name2"), first[2]);
+    }
+}
