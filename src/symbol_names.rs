@@ -77,7 +77,7 @@ fn hash(name: &[u8]) -> u64 {
 
 /// The shard of a name, and what tells it from others there.
 fn split(hash: u64) -> (usize, u32) {
-    ((hash >> 32) as usize % SHARDS, hash as u32)
+    ((hash % SHARDS as u64) as usize, (hash >> 32) as u32)
 }
 
 fn id(shard: usize, number: u32) -> NameId {
@@ -106,16 +106,21 @@ impl SymbolNames {
         self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
     }
 
-    /// Lets threads add names.
-    pub fn open(mut self) -> Growing {
+    /// Lets threads add names, of which about as many are `expected`.
+    pub fn open(mut self, expected: usize) -> Growing {
         self.shards.resize_with(SHARDS, Shard::default);
+        for shard in &mut self.shards {
+            let more = (expected / SHARDS).saturating_sub(shard.places.len());
+            shard.places.reserve(more);
+            shard.table.reserve(more, |slot| Slot::hash(slot.tag));
+        }
         Growing { shards: self.shards.into_iter().map(Mutex::new).collect() }
     }
 }
 
 impl Default for Growing {
     fn default() -> Self {
-        SymbolNames::default().open()
+        SymbolNames::default().open(0)
     }
 }
 
@@ -157,9 +162,9 @@ impl Growing {
 impl Batch {
     /// Adds the name `name`, which stands at `start` of the text; false where that is too far.
     pub fn push(&mut self, start: usize, name: &[u8]) -> bool {
-        let end = u32::try_from(start.saturating_add(name.len()));
-        let (Ok(start), Ok(_)) = (u32::try_from(start), end) else { return false };
-        self.wanted.push(Wanted { hash: hash(name), start, len: name.len() as u32 });
+        let place = (u32::try_from(start), u32::try_from(name.len()));
+        let (Ok(start), Ok(len)) = place else { return false };
+        self.wanted.push(Wanted { hash: hash(name), start, len });
         true
     }
 
@@ -200,7 +205,8 @@ impl Batch {
         likely.extend(order.iter().map(|place| shard.likely(wanted[*place as usize].hash)));
         for (place, slot) in order.iter().zip(&*likely) {
             let Wanted { hash, start, len } = wanted[*place as usize];
-            let name = text.get(start as usize..(start + len) as usize).unwrap_or_default();
+            let start = start as usize;
+            let name = text.get(start..start + len as usize).unwrap_or_default();
             let record = slot.and_then(|slot| shard.record(slot.place));
             let number = match record {
                 Some((number, text)) if text == name => Some(number),
@@ -251,7 +257,7 @@ impl Shard {
             return None;
         }
         let size = HEADER.checked_add(name.len())?;
-        if !self.pieces.last().is_some_and(|piece| PIECE.saturating_sub(piece.len()) >= size) {
+        if self.pieces.last().is_none_or(|piece| PIECE.saturating_sub(piece.len()) < size) {
             self.pieces.push(Vec::with_capacity(size.max(PIECE)));
         }
         let piece = u32::try_from(self.pieces.len() - 1).ok()?;
@@ -259,7 +265,7 @@ impl Shard {
         if piece >> (u32::BITS - PIECE_BITS) != 0 {
             return None;
         }
-        let place = piece << PIECE_BITS | text.len() as u32;
+        let place = piece << PIECE_BITS | u32::try_from(text.len()).ok()?;
         text.extend_from_slice(&number.to_ne_bytes());
         text.extend_from_slice(&u32::try_from(name.len()).ok()?.to_ne_bytes());
         text.extend_from_slice(name);
@@ -310,6 +316,6 @@ mod tests {
             assert!(id.index() < known.bound());
         }
         assert_eq!(known.find(b"name5001"), None);
-        assert_eq!(known.clone().open().add_one(b"name2"), first[2]);
+        assert_eq!(known.clone().open(0).add_one(b"name2"), first[2]);
     }
 }

@@ -35,7 +35,8 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     for undefined in &audit.blame.undefined {
         files.entry(undefined.file).or_default().push(&undefined.symbol);
     }
-    let referrers = Referrers::new(library, files.values().flatten().copied());
+    let archives = library.shelves().map(|(archive, _)| archive);
+    let referrers = Referrers::new(library, archives, files.values().flatten().copied());
     for (file, names) in files {
         let path = &audit.corpus.files[file].path;
         let archives = referrers.archives(names.iter().copied());

@@ -8,6 +8,7 @@ use super::{Cli, Command, Shared, archive, demo, fix, out, policy, views};
 use crate::audit::{self, Audit};
 use crate::facts::FileFacts;
 use crate::fix::propose::{Proposal, Request, propose};
+use crate::fix::solve::Solved;
 use crate::judge::{Judging, Levels, Scope, Sonames, Verdict, judge};
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
@@ -80,10 +81,12 @@ impl Run {
         let mut audit = audit::audit(&plan, tree, input);
         audit.timings.insert(0, ("walk and read", walked));
         let judging = Instant::now();
-        let mut findings = rules::check(&mut audit, &plan);
-        let request = plan.fix.clone();
-        let proposal =
-            request.map(|request| propose(&mut audit, &plan, tree, &request, &mut findings));
+        let solved = Solved::default();
+        let mut findings = rules::check(&mut audit, &plan, &solved);
+        let proposal = plan
+            .fix
+            .clone()
+            .map(|request| propose(&mut audit, &plan, tree, &request, (&mut findings, &solved)));
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
         let sonames = Sonames::new(files);

@@ -4,25 +4,44 @@
 use super::Library;
 use crate::id::{ArchiveId, MemberId, NameId};
 
-/// The member of one of `among` that defines what `member` defines; of several one of the same name,
-/// then the first. Nothing for a member that defines nothing.
-pub fn origin(library: &Library, member: MemberId, among: &[ArchiveId]) -> Option<MemberId> {
+/// The member that defines what `member` defines, of an archive that is `among` those in question; of
+/// several one of the same name, then the first. Nothing for a member that defines nothing.
+pub fn origin(
+    library: &Library,
+    member: MemberId,
+    among: &dyn Fn(ArchiveId) -> bool,
+) -> Option<MemberId> {
     let defined = definitions(library, member);
     let home = library.archive_of(member);
-    // Any name will do to find it; one that few define is quickest.
-    let rarest = defined.iter().min_by_key(|name| library.definitions(**name).count())?;
     let mut found: Vec<MemberId> = library
-        .definitions(*rarest)
+        .definitions(rarest(library, &defined)?)
         .map(|definition| definition.member)
         .filter(|other| {
             let archive = library.archive_of(*other);
-            archive != home && among.contains(&archive)
+            archive != home && among(archive)
         })
         .filter(|other| definitions(library, *other) == defined)
         .collect();
     let name = library.member_name(member);
     found.sort_unstable_by_key(|other| (library.member_name(*other) != name, *other));
     found.first().copied()
+}
+
+/// Any name will do to find a member; one that few define is quickest. Most that it defines may be
+/// inline functions of everybody's, so they are not counted to the end.
+fn rarest(library: &Library, names: &[NameId]) -> Option<NameId> {
+    let mut best = (usize::MAX, None);
+    for name in names {
+        let count = library.definitions(*name).take(best.0).count();
+        if count < best.0 {
+            best = (count, Some(*name));
+        }
+        // Its own and that of its origin.
+        if count <= 2 {
+            break;
+        }
+    }
+    best.1
 }
 
 fn definitions(library: &Library, member: MemberId) -> Vec<NameId> {

@@ -1,6 +1,6 @@
 //! Who refers to given names in archives at hand, and which archive an object was linked from: the one
 //! that a policy names, that lies beside the object or among what is audited, or that is merged from
-//! others and refers to most. `audit::archives` asks; the rule about undefined symbols words it.
+//! others and refers to most. `audit::trace` asks, the rule about lists, and fixes.
 
 use super::{Library, origin};
 use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
@@ -13,15 +13,18 @@ pub struct Referrers<'l> {
 }
 
 impl<'l> Referrers<'l> {
-    /// Looks through all members for strong references to `names`.
-    pub fn new<'n>(library: &'l Library, names: impl Iterator<Item = &'n [u8]>) -> Self {
+    /// Looks through all members of `archives` for strong references to `names`.
+    pub fn new<'n>(
+        library: &'l Library,
+        archives: impl Iterator<Item = ArchiveId>,
+        names: impl Iterator<Item = &'n [u8]>,
+    ) -> Self {
         let mut members: FastMap<NameId, Vec<MemberId>> =
             names.filter_map(|name| Some((library.find(name)?, Vec::new()))).collect();
         let mut wanted = vec![false; library.names()];
         members.keys().for_each(|name| wanted[name.index()] = true);
         if !members.is_empty() {
-            let all = library.shelves().flat_map(|(archive, _)| library.members_of(archive));
-            for member in all {
+            for member in archives.flat_map(|archive| library.members_of(archive)) {
                 for (name, symbol) in library.symbols(member) {
                     let strong = symbol.kind == crate::format::archive::SymbolKind::Undefined;
                     if strong && wanted[name.index()] {
@@ -60,9 +63,8 @@ impl<'l> Referrers<'l> {
     pub fn origin(&self, member: MemberId) -> Option<ArchiveId> {
         let size = |archive: ArchiveId| self.library.shelf(archive).members.list.len();
         let own = size(self.library.archive_of(member));
-        let smaller: Vec<ArchiveId> =
-            self.library.shelves().map(|(id, _)| id).filter(|other| size(*other) < own).collect();
-        origin(self.library, member, &smaller).map(|found| self.library.archive_of(found))
+        let found = origin(self.library, member, &|other| size(other) < own);
+        found.map(|found| self.library.archive_of(found))
     }
 
     /// True if the archive's members that refer to `names` came from other archives.

@@ -14,6 +14,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Bytes of archives for which room is made for one name, as in LLVM's; and for how many at most: a
+/// table that grows is there twice for a while.
+const BYTES_A_NAME: u64 = 2048;
+const MOST_EXPECTED: usize = 1 << 19;
+
 thread_local! {
     /// Memory that a worker uses again from archive to archive.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
@@ -39,8 +44,10 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
         return;
     }
     wanted.sort_by_key(|file| std::cmp::Reverse(corpus.files[*file].stat.len));
+    let size: u64 = wanted.iter().map(|file| corpus.files[*file].stat.len).sum();
+    let expected = usize::try_from(size / BYTES_A_NAME).unwrap_or(MOST_EXPECTED);
     let names = std::mem::take(&mut corpus.symbol_names);
-    let names = Arc::unwrap_or_clone(names).open();
+    let names = Arc::unwrap_or_clone(names).open(expected.min(MOST_EXPECTED));
     let files = &corpus.files;
     let one = |file: &FileId| (*file, read(source, &names, &files[*file]));
     let done: Vec<(FileId, Option<Members>)> = wanted.par_iter().with_max_len(1).map(one).collect();

@@ -3,8 +3,8 @@
 //! assumed is asked of it where the program is not. It opens nothing and decides no loader question.
 
 use super::{FileFacts, Need};
-use crate::format::elf::tables::Symbol;
-use crate::format::elf::{Object, Role};
+use crate::format::elf::tables::{Query, Symbol};
+use crate::format::elf::{Object, Role, Tables, hash};
 use crate::id::FileId;
 use crate::policy::Host;
 use std::path::Path;
@@ -24,10 +24,25 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
         return Ok(false);
     }
     let tables = object.tables.as_ref().ok_or(Need::Tables(file))?;
+    // A whole name is looked up as dlsym does it; the table may hold half a million.
+    let (whole, patterns): (Vec<_>, Vec<_>) =
+        host.exports.iter().partition(|pattern| pattern.whole().is_some());
+    if whole.iter().filter_map(|pattern| pattern.whole()).any(|name| defines(object, tables, name))
+    {
+        return Ok(true);
+    }
     let is_named = |symbol: Symbol<'_>| {
-        host.exports.iter().any(|pattern| pattern.matches(symbol.name)) && symbol.is_export()
+        patterns.iter().any(|pattern| pattern.matches(symbol.name)) && symbol.is_export()
     };
-    Ok(tables.symbols().any(is_named))
+    Ok(!patterns.is_empty() && tables.symbols().any(is_named))
+}
+
+fn defines(object: &Object, tables: &Tables, name: &[u8]) -> bool {
+    let hash = hash::gnu(name);
+    let found =
+        tables.bloom().may_hold(hash).then(|| object.find(&Query::new(name, hash, None), u16::MAX));
+    let symbol = found.flatten().and_then(|found| tables.symbol(found.symbol));
+    symbol.is_some_and(|symbol| symbol.is_export())
 }
 
 /// True if a program could load the object with dlopen: it has a dynamic section, and it is no

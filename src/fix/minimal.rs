@@ -12,6 +12,7 @@ use crate::id::{ArchiveId, FastSet, FileId, Id as _, MemberId};
 use crate::text::show_path;
 use crate::tree::{Opened, Tree};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The listed names that nothing needs.
 pub(super) fn needless(
@@ -19,7 +20,7 @@ pub(super) fn needless(
     tree: &dyn Tree,
     fat: ArchiveId,
     names: &BTreeSet<&[u8]>,
-    solutions: &[Solution],
+    solutions: &[Arc<Solution>],
 ) -> Result<BTreeSet<Vec<u8>>, String> {
     let library = &audit.library;
     let taken = taken(audit, tree, fat)?;
@@ -49,7 +50,7 @@ pub(super) fn needless(
         counts[archive.index()] = true;
     }
     kept.extend(members.filter_map(|member| source(library, member, &counts)));
-    kept.extend(solutions.iter().flat_map(Solution::archives));
+    kept.extend(solutions.iter().flat_map(|solution| solution.archives()));
     let gone = listed.into_iter().filter(|archive| !kept.contains(archive));
     let names = gone.filter_map(|archive| listed_name(library, archive));
     Ok(names.map(<[u8]>::to_vec).collect())

@@ -82,15 +82,6 @@ pub(super) fn none_at_hand(plan: &Plan) -> String {
     format!("no archive at hand {what}; name it with --archive FILE")
 }
 
-/// All archives at hand but the merged one, by path.
-pub(super) fn candidates(audit: &Audit, fat: Option<ArchiveId>) -> Vec<ArchiveId> {
-    let library = &audit.library;
-    let mut out: Vec<ArchiveId> =
-        library.shelves().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
-    out.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
-    out
-}
-
 /// Which set an archive joins, and under which name.
 pub(super) fn place(audit: &Audit, listed: Option<&Listed<'_>>, archive: ArchiveId) -> Place {
     let name = listed_name(&audit.library, archive).filter(|name| can_list(name));

@@ -5,10 +5,10 @@ use super::emit::{ListChange, Remedy};
 use super::list::Change;
 use super::merge::MergedFrom;
 use super::minimal::needless;
-use super::place::{Listed, Place, candidates, find_merged, none_at_hand, place};
+use super::place::{Listed, Place, find_merged, none_at_hand, place};
 use super::prove::{Shown, prove};
 use super::referrers::Referrers;
-use super::solve::{Part, Solution, solve};
+use super::solve::{Part, Solution, Solved};
 use super::{Fix, Intent, Proof, known};
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
@@ -64,7 +64,7 @@ pub fn propose(
     plan: &Plan,
     tree: &dyn Tree,
     request: &Request,
-    findings: &mut Findings,
+    (findings, solved): (&mut Findings, &Solved),
 ) -> Result<Proposal, String> {
     if audit.library.shelves().next().is_none() {
         known::attach(plan, findings);
@@ -76,14 +76,14 @@ pub fn propose(
         return Ok(Proposal::default());
     }
     let linked: Vec<ArchiveId> = fat.into_iter().collect();
-    let candidates = candidates(audit, fat);
     let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
-    let mut solutions: Vec<Solution> =
-        files.iter().filter_map(|file| solve(audit, *file, &linked, &candidates)).collect();
-    let wanted = wanted(audit, fat, &candidates, &solutions);
+    let mut solutions: Vec<Arc<Solution>> =
+        files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
+    let wanted = wanted(audit, fat, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
     let shown = prove(audit, plan, tree, &solutions);
-    let add: BTreeSet<ArchiveId> = solutions.iter().flat_map(Solution::archives).collect();
+    let add: BTreeSet<ArchiveId> =
+        solutions.iter().flat_map(|solution| solution.archives()).collect();
     let places: BTreeMap<ArchiveId, Place> =
         add.iter().map(|archive| (*archive, place(audit, listed.as_ref(), *archive))).collect();
     let context = Context { audit, fat, listed: listed.as_ref(), places: &places, shown: &shown };
@@ -248,14 +248,9 @@ fn remedy(
 }
 
 /// Every symbol that was asked for, with its provider and who refers to it.
-fn wanted(
-    audit: &Audit,
-    fat: Option<ArchiveId>,
-    candidates: &[ArchiveId],
-    solutions: &[Solution],
-) -> Vec<Wanted> {
+fn wanted(audit: &Audit, fat: Option<ArchiveId>, solutions: &[Arc<Solution>]) -> Vec<Wanted> {
     let library = &audit.library;
-    let mut referrers = Referrers::new(audit, fat, candidates);
+    let mut referrers = Referrers::new(audit, fat);
     let mut out = Vec::new();
     for solution in solutions {
         let path = &audit.corpus.files[solution.file].path;

@@ -10,6 +10,7 @@ use crate::id::{FastSet, FileId};
 use crate::plan::Plan;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// What resolving and binding showed.
 #[derive(Default)]
@@ -42,13 +43,18 @@ impl Shown {
 }
 
 /// Applies all solutions at once to the model and looks again.
-pub fn prove(audit: &mut Audit, plan: &Plan, tree: &dyn Tree, solutions: &[Solution]) -> Shown {
+pub fn prove(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    solutions: &[Arc<Solution>],
+) -> Shown {
     let files: Vec<FileId> = solutions.iter().map(|solution| solution.file).collect();
     audit.read_for_edits(plan, tree, &files);
     let mut edits = Edits::default();
     for solution in solutions {
         let outside: Vec<&[u8]> = solution.outside.iter().map(Vec::as_slice).collect();
-        let inside = |name: &[u8]| solution.inside.contains(name);
+        let inside = |name: &[u8]| solution.defines(&audit.library, name);
         let relink = Relink { inside: &inside, outside: &outside };
         let object = audit.corpus.files[solution.file].object();
         let relocations = audit.corpus.relocations(solution.file).ok();

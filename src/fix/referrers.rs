@@ -2,48 +2,32 @@
 //! from. `propose` asks for each symbol that is undefined.
 
 use crate::audit::Audit;
-use crate::cover::origin;
-use crate::id::{ArchiveId, FastMap, MemberId, NameId};
+use crate::cover::{self, Library, origin};
+use crate::id::{ArchiveId, FastMap, MemberId};
 use crate::text::{show, show_path};
 use std::path::Path;
 
 /// Members that are named for one symbol; more would not help anybody.
 const MOST: usize = 3;
 
-/// Members of one archive by what they refer to.
+/// Members of the merged archive by what they refer to.
 pub(super) struct Referrers<'a> {
-    audit: &'a Audit,
-    candidates: &'a [ArchiveId],
-    members: FastMap<NameId, Vec<MemberId>>,
+    library: &'a Library,
+    known: cover::Referrers<'a>,
     words: FastMap<MemberId, String>,
 }
 
 impl<'a> Referrers<'a> {
-    pub(super) fn new(
-        audit: &'a Audit,
-        fat: Option<ArchiveId>,
-        candidates: &'a [ArchiveId],
-    ) -> Self {
+    pub(super) fn new(audit: &'a Audit, fat: Option<ArchiveId>) -> Self {
         let library = &audit.library;
-        let undefined = audit.blame.undefined.iter();
-        let mut members: FastMap<NameId, Vec<MemberId>> =
-            undefined.filter_map(|u| Some((library.find(&u.symbol)?, Vec::new()))).collect();
-        for member in fat.into_iter().flat_map(|fat| library.members_of(fat)) {
-            for (name, symbol) in library.symbols(member) {
-                if !symbol.kind.is_definition()
-                    && let Some(list) = members.get_mut(&name)
-                {
-                    list.push(member);
-                }
-            }
-        }
-        Self { audit, candidates, members, words: FastMap::default() }
+        let undefined = audit.blame.undefined.iter().map(|undefined| &*undefined.symbol);
+        let known = cover::Referrers::new(library, fat.into_iter(), undefined);
+        Self { library, known, words: FastMap::default() }
     }
 
     /// The first members that refer to `symbol`, and how many more there are.
     pub(super) fn of(&mut self, symbol: &[u8]) -> Vec<String> {
-        let found = self.audit.library.find(symbol).and_then(|name| self.members.get(&name));
-        let found = found.cloned().unwrap_or_default();
+        let found = self.known.of(symbol).to_vec();
         let mut out: Vec<String> = found.iter().take(MOST).map(|m| self.word(*m)).collect();
         if let Some(more) = found.len().checked_sub(MOST).filter(|more| *more > 0) {
             out.push(format!("{more} more"));
@@ -52,14 +36,13 @@ impl<'a> Referrers<'a> {
     }
 
     fn word(&mut self, member: MemberId) -> String {
-        let (audit, candidates) = (self.audit, self.candidates);
-        let library = &audit.library;
+        let library = self.library;
         let file_name = |archive: ArchiveId| {
             let path = &library.shelf(archive).path;
             show_path(path.file_name().map_or(path, Path::new))
         };
         let make = || {
-            let from = origin(library, member, candidates);
+            let from = origin(library, member, &|_| true);
             let from = from.map(|from| format!(", from {}", file_name(library.archive_of(from))));
             let own = show(library.member_name(member));
             let archive = file_name(library.archive_of(member));

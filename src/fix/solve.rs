@@ -1,14 +1,15 @@
 //! What one library lacks: the archives that define what is undefined in it, and what those refer to
-//! in turn. `cover` answers the question; here it is asked, and the answer split by symbol.
+//! in turn. `cover` answers the question; here it is asked, and the answer split by symbol. The rule
+//! about lists and `propose` ask, each library once ([`Solved`]).
 
 use crate::audit::Audit;
-use crate::cover::{By, Coverage, Question, Root, cover, is_made};
+use crate::cover::{By, Coverage, Library, Question, Root, cover, is_made};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::hash;
 use crate::format::elf::tables::Query;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The answer for one library.
 pub struct Solution {
@@ -19,7 +20,7 @@ pub struct Solution {
     /// Archives to add for each symbol of the library that is undefined and has a candidate.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<Part>>,
     /// Names that needed members define.
-    pub inside: FastSet<Vec<u8>>,
+    inside: FastSet<NameId>,
     /// Names that they refer to and do not define.
     pub outside: Vec<Vec<u8>>,
 }
@@ -39,13 +40,31 @@ pub struct Part {
     pub opaque: Option<MemberId>,
 }
 
-/// Asks which of `candidates` define what is undefined in `file`, which was linked with `linked`.
-pub fn solve(
-    audit: &Audit,
-    file: FileId,
-    linked: &[ArchiveId],
-    candidates: &[ArchiveId],
-) -> Option<Solution> {
+/// Libraries that were asked about, with the archive that each was linked from.
+#[derive(Default)]
+pub struct Solved {
+    known: Mutex<FastMap<(FileId, Option<ArchiveId>), Answer>>,
+}
+
+/// Nothing for a file that is no object.
+type Answer = Option<Arc<Solution>>;
+
+impl Solved {
+    /// What `file` lacks, which was linked from `fat`.
+    pub fn solve(&self, audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Answer {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = known.entry((file, fat));
+        answer.or_insert_with(|| solve(audit, file, fat).map(Arc::new)).clone()
+    }
+}
+
+/// Asks which archives at hand define what is undefined in `file`, which was linked from `fat`.
+fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution> {
+    let library = &audit.library;
+    let linked = fat.as_slice();
+    let mut candidates: Vec<ArchiveId> =
+        library.shelves().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
+    candidates.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
     let object = audit.corpus.files[file].object()?;
     let of_file = audit.blame.undefined.iter().filter(|undefined| undefined.file == file);
     let symbols: BTreeSet<&[u8]> =
@@ -58,12 +77,12 @@ pub fn solve(
     };
     let libraries = audit.libraries_of(&[file]);
     let mut coverage = cover(&Question {
-        library: &audit.library,
+        library,
         roots: &[root],
         symbols: &[],
         all_members: false,
         archives: linked,
-        candidates,
+        candidates: &candidates,
         provided: &|name| libraries.define(name),
     });
     // What the library itself defines answers last.
@@ -124,15 +143,16 @@ impl<'a> Graph<'a> {
                 by_symbol.insert(symbol.to_vec(), Arc::clone(part));
             }
         }
-        let mut outside: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut outside: FastSet<NameId> = FastSet::default();
         for member in &self.members {
-            outside.extend(self.references(*member).filter_map(|name| {
-                let text = library.text(name);
-                (!self.definers.contains_key(&name) && !is_made(text)).then_some(text)
-            }));
+            let others = self.references(*member);
+            outside.extend(others.filter(|name| !self.definers.contains_key(name)));
         }
-        let inside = self.definers.keys().map(|name| library.text(*name).to_vec()).collect();
-        let outside = outside.into_iter().map(<[u8]>::to_vec).collect();
+        let outside = outside.into_iter().map(|name| library.text(name));
+        let mut outside: Vec<Vec<u8>> =
+            outside.filter(|text| !is_made(text)).map(<[u8]>::to_vec).collect();
+        outside.sort_unstable();
+        let inside = self.definers.keys().copied().collect();
         Solution { file, coverage, by_symbol, inside, outside }
     }
 
@@ -177,6 +197,11 @@ impl<'a> Graph<'a> {
 }
 
 impl Solution {
+    /// True for names that needed members define.
+    pub fn defines(&self, library: &Library, name: &[u8]) -> bool {
+        library.find(name).is_some_and(|name| self.inside.contains(&name))
+    }
+
     /// Symbols of the library itself that no candidate defines.
     pub fn without_candidate(&self) -> impl Iterator<Item = &[u8]> {
         let asked_by_root = |by: &Vec<By>| by.iter().any(|by| matches!(by, By::Root(_)));

@@ -84,6 +84,14 @@ impl Pattern {
         self.glob.glob()
     }
 
+    /// The only name that matches, if the pattern is over names and one.
+    pub fn whole(&self) -> Option<&[u8]> {
+        match &self.plain {
+            Some(Plain::Whole(name)) => Some(name),
+            _ => None,
+        }
+    }
+
     /// True if the whole of `bytes` matches.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         match &self.plain {

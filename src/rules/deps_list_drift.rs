@@ -3,11 +3,12 @@
 
 use super::catalogue::ARCHIVE;
 use super::{Context, Rule};
+use crate::cover::Referrers;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::fix::list::DepsList;
 use crate::fix::merge::{MergedFrom, listed_name, source};
-use crate::fix::solve::solve;
-use crate::id::{ArchiveId, FastSet, FileId, Id as _, NameId};
+use crate::fix::solve::Solution;
+use crate::id::{ArchiveId, FastSet, FileId, Id as _};
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -176,25 +177,22 @@ impl<'a> Drift<'a> {
     fn needed(&self, inside: &BTreeMap<ArchiveId, usize>) -> Findings {
         let audit = self.context.audit;
         let library = &audit.library;
-        let members = library.members_of(self.archive);
-        let symbols = members.flat_map(|member| library.symbols(member));
-        let references: FastSet<NameId> = symbols
-            .filter(|(_, symbol)| !symbol.kind.is_definition())
-            .map(|(name, _)| name)
-            .collect();
-        let refers =
-            |name: &[u8]| library.find(name).is_some_and(|name| references.contains(&name));
         let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
-        let mut candidates: Vec<ArchiveId> =
-            self.listed.iter().chain(&self.unlisted).copied().collect();
-        candidates.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
         let mut listed = vec![false; library.shelves().count()];
         for archive in &self.listed {
             listed[archive.index()] = true;
         }
         let mut found: BTreeMap<ArchiveId, (FileId, Vec<u8>, bool)> = BTreeMap::new();
-        for file in files {
-            let Some(solution) = solve(audit, file, &[self.archive], &candidates) else { continue };
+        let solve = |file: &FileId| {
+            let solution = self.context.solved.solve(audit, *file, Some(self.archive))?;
+            Some((*file, solution))
+        };
+        let solutions: Vec<(FileId, Arc<Solution>)> = files.iter().filter_map(solve).collect();
+        let asked = solutions.iter().flat_map(|(_, solution)| solution.by_symbol.keys());
+        let referrers =
+            Referrers::new(library, [self.archive].into_iter(), asked.map(Vec::as_slice));
+        let refers = |name: &[u8]| !referrers.of(name).is_empty();
+        for (file, solution) in solutions {
             for (symbol, part) in solution.by_symbol.iter().filter(|(symbol, _)| refers(symbol)) {
                 for archive in &part.archives {
                     let direct = part.provider == Some(*archive);

@@ -36,6 +36,7 @@ use crate::audit::Audit;
 use crate::audit::trace::{Traces, trace};
 use crate::facts::View;
 use crate::finding::Findings;
+use crate::fix::solve::Solved;
 use crate::id::RootId;
 use crate::package::Located;
 use crate::plan::Plan;
@@ -107,6 +108,8 @@ pub struct Context<'a> {
     pub tried: &'a [Vec<Tried>],
     /// Undefined symbols in the archives that their objects were linked from.
     pub traces: Traces,
+    /// What libraries lack of archives at hand, for whoever asks next too.
+    pub solved: &'a Solved,
     /// Places of files, each found out once.
     located: Vec<OnceLock<Arc<Located>>>,
 }
@@ -159,11 +162,11 @@ pub const HEADINGS: [&str; 5] =
     ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
 
 /// Runs every rule and sorts what they found.
-pub fn check(audit: &mut Audit, plan: &Plan) -> Findings {
+pub fn check(audit: &mut Audit, plan: &Plan, solved: &Solved) -> Findings {
     let tried = tried(audit, plan);
     let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
     let traces = trace(audit, plan);
-    let context = Context { audit, plan, tried: &tried, traces, located };
+    let context = Context { audit, plan, tried: &tried, traces, solved, located };
     let mut findings: Findings = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
     findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings

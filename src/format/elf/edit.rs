@@ -2,8 +2,10 @@
 //! of fixes resolve and bind such objects; `fix::prove` is the caller. Nothing is written to a file.
 
 use super::relocs::{Relocation, Relocations};
+use super::tables::Symbol;
 use super::{Object, RefKind, Reference, Tables, hash};
 use crate::format::elf::machine::LookupClass;
+use object::elf;
 
 /// An object and its relocations after a change.
 #[derive(Debug)]
@@ -36,7 +38,8 @@ impl Object {
         let (mut text, mut references) = (self.text.to_vec(), kept.collect::<Vec<_>>());
         let kept = relocations.list.iter().filter(|r| !gone.contains(&r.symbol())).copied();
         let mut list: Vec<Relocation> = kept.collect();
-        for (symbol, name) in (tables.count..).zip(relink.outside) {
+        let first = tables.count.checked_add(u32::try_from(tables.added.len()).ok()?)?;
+        for (symbol, name) in (first..).zip(relink.outside) {
             let start = u32::try_from(text.len()).ok()?;
             text.extend_from_slice(name);
             text.push(0);
@@ -67,40 +70,29 @@ impl Tables {
     /// The tables with further undefined symbols at the end, which no hash table needs to know.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
+        // What a table holds behind its end is no symbol.
         let entry = if self.is_64 { 24 } else { 16 };
-        let count = self.count as usize;
-        // Tables may overlap, so those that grow are copied to the end.
-        let mut symbols = self.bytes.get(self.symbols.clone())?.to_vec();
-        symbols.resize(count.checked_mul(entry)?, 0);
-        let mut strings = self.bytes.get(self.strings.clone())?.to_vec();
-        // A table that was cut short has no NUL at its end.
-        strings.push(0);
-        let mut versym = self.versym.clone().map(|range| self.bytes[range].to_vec());
-        for name in names {
-            let start = u32::try_from(strings.len()).ok()?;
-            strings.extend_from_slice(name);
-            strings.push(0);
-            symbols.extend(if self.big { start.to_be_bytes() } else { start.to_le_bytes() });
-            // STB_GLOBAL and STT_NOTYPE; everything else of an undefined symbol is zero.
-            let info = symbols.len() + if self.is_64 { 0 } else { 8 };
-            symbols.resize(symbols.len() + entry - 4, 0);
-            symbols[info] = 1 << 4;
-        }
-        if let Some(versym) = &mut versym {
-            versym.resize(count.checked_mul(2)?, 0);
-            for _ in names {
-                versym.extend(if self.big { 1u16.to_be_bytes() } else { 1u16.to_le_bytes() });
-            }
-        }
-        let mut append = |table: Vec<u8>| {
-            let start = out.bytes.len();
-            out.bytes.extend(table);
-            start..out.bytes.len()
-        };
-        out.symbols = append(symbols);
-        out.strings = append(strings);
-        out.versym = versym.map(append);
-        out.count = self.count.checked_add(u32::try_from(names.len()).ok()?)?;
+        let end = (self.count as usize).checked_mul(entry)?.checked_add(self.symbols.start)?;
+        out.symbols.end = out.symbols.end.min(end);
+        out.added.extend(names.iter().map(|name| Box::from(*name)));
+        self.count.checked_add(u32::try_from(out.added.len()).ok()?)?;
         Some(out)
+    }
+
+    /// An undefined symbol that the file does not have.
+    pub(super) fn added(&self, index: u32) -> Option<Symbol<'_>> {
+        let name = self.added.get(index.checked_sub(self.count)? as usize)?;
+        Some(Symbol {
+            index,
+            name,
+            versym: 1,
+            bind: elf::STB_GLOBAL.0,
+            kind: elf::STT_NOTYPE.0,
+            visibility: elf::STV_DEFAULT.0,
+            section: elf::SHN_UNDEF.0,
+            value: 0,
+            size: 0,
+            stub: false,
+        })
     }
 }

@@ -17,6 +17,7 @@ use crate::tree::Handle;
 use object::elf;
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Room for names besides what the string table accounts for, in bytes.
 const ROOM: usize = 64 << 10;
@@ -213,7 +214,8 @@ impl Reader<'_> {
             wide_hash: machine::of(object.header.target()).is_some_and(|row| row.wide_hash),
             mips_symbols: dynamic.got.map(|got| u32::try_from(got.symbols).unwrap_or(u32::MAX)),
             count: 0,
-            bytes,
+            added: Vec::new(),
+            bytes: Arc::new(bytes),
         };
         tables.set_hash(
             place(Table::GnuHash),
@@ -233,7 +235,7 @@ impl Reader<'_> {
         if keep {
             object.tables = Some(tables);
         } else if tables.bytes.len() <= SCRATCH_TABLES {
-            self.scratch.tables = tables.bytes;
+            self.scratch.tables = Arc::unwrap_or_clone(tables.bytes);
         }
         Ok(())
     }

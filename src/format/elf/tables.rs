@@ -16,11 +16,13 @@ use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, elf};
 use std::cell::Cell;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One buffer with all tables, and where each lies in it.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    pub(super) bytes: Vec<u8>,
+    /// Shared with the edits of an object, which change none of it.
+    pub(super) bytes: Arc<Vec<u8>>,
     pub(super) is_64: bool,
     pub(super) big: bool,
     pub(super) symbols: Range<usize>,
@@ -33,6 +35,8 @@ pub struct Tables {
     pub(super) mips_symbols: Option<u32>,
     /// How many symbols there are, as far as the hash table or the place of the next table tell.
     pub(super) count: u32,
+    /// Names of undefined symbols behind those, which the file does not have: an edit refers to them.
+    pub(super) added: Vec<Box<[u8]>>,
 }
 
 /// A question to one object: is there a definition of this name that this reference may have?
@@ -284,7 +288,7 @@ impl Tables {
     /// Tables in which nothing is ever found.
     pub fn empty() -> Self {
         Self {
-            bytes: Vec::new(),
+            bytes: Arc::default(),
             is_64: true,
             big: false,
             symbols: 0..0,
@@ -294,6 +298,7 @@ impl Tables {
             wide_hash: false,
             mips_symbols: None,
             count: 0,
+            added: Vec::new(),
         }
     }
 
@@ -321,7 +326,7 @@ impl Tables {
         index: u32,
     ) -> Option<Symbol<'_>> {
         let e = endian(self.big);
-        let raw = self.raw::<H>(index)?;
+        let Some(raw) = self.raw::<H>(index) else { return self.added(index) };
         let strings = &self.bytes[self.strings.clone()];
         Some(Symbol {
             index,

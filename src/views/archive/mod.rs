@@ -115,9 +115,9 @@ impl Archive {
 
     /// Where a member of an archive that is linked anyway came from, if it was merged.
     pub fn origin(&self, library: &Library, member: MemberId) -> Option<MemberId> {
-        let among: Vec<ArchiveId> = self.candidates.iter().map(|(archive, _)| *archive).collect();
+        let is_candidate = |archive| self.candidates.iter().any(|(known, _)| *known == archive);
         let linked = self.is_linked(library.archive_of(member));
-        linked.then(|| cover::origin(library, member, &among)).flatten()
+        linked.then(|| cover::origin(library, member, &is_candidate)).flatten()
     }
 
     /// Who refers, in words.
