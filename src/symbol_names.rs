@@ -13,6 +13,8 @@ use std::sync::{Mutex, PoisonError};
 /// other, so that a lock serves several names and threads hardly ever wait.
 const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
+/// Bits of a hash that tell names of a shard apart.
+const TAG: u64 = u32::MAX as u64;
 /// Bytes of a piece of text; a longer name is a piece of its own. One text that grows would be copied,
 /// and be there twice.
 const PIECE: usize = 1 << PIECE_BITS;
@@ -77,7 +79,7 @@ fn hash(name: &[u8]) -> u64 {
 
 /// The shard of a name, and what tells it from others there.
 fn split(hash: u64) -> (usize, u32) {
-    ((hash % SHARDS as u64) as usize, (hash >> 32) as u32)
+    ((hash >> (u64::BITS - SHARD_BITS)) as usize, (hash >> 24 & TAG) as u32)
 }
 
 fn id(shard: usize, number: u32) -> NameId {

@@ -117,33 +117,44 @@ fn build(lab: &Lab, names: &BTreeSet<String>, dir: &str) {
     );
 }
 
+/// `linkaudit fix` with LLVM's archives in `llvm`: its exit status and all it says.
+fn fix(lab: &Lab, llvm: &str) -> (Option<i32>, String) {
+    let places = ["--lib-path", "b", "--lib-path", "own", "--lib-path", llvm];
+    let list = ["--deps-list", "deps.cmake", "--emit", "cmake-deps"];
+    let outputs = ["-o", "cmake-deps=new.cmake", "-o", "json=report.json"];
+    let run = lab.linkaudit(&[&["fix", "b/libkernel.so"], &places[..], &list, &outputs].concat());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (run.status.code(), text(&run.stdout) + &text(&run.stderr))
+}
+
+/// With Polly's archives not installed nothing can be proposed for what only they define, and the list
+/// stays as it is.
+fn not_installed(lab: &Lab, broken: &BTreeSet<String>) {
+    build(lab, broken, "b");
+    lab.write("deps.cmake", list(broken));
+    let before = undefined(lab, "b/libkernel.so");
+    sh(lab, &format!("mkdir rest; ln -s {LLVM}/lib/*.a rest; rm rest/libPolly*.a"));
+    let (status, out) = fix(lab, "rest");
+    assert_eq!(status, Some(1), "{out}");
+    assert!(!before.is_empty());
+    for symbol in &before {
+        assert!(out.contains(&format!("no candidate defines {symbol}\n")), "{out}");
+    }
+    assert_eq!(out.matches("no candidate").count(), before.len(), "{out}");
+    let new = std::fs::read_to_string(lab.path("new.cmake")).expect("the new list");
+    assert!(new == list(broken), "{new}");
+    println!("rocklab: {} undefined without a candidate", before.len());
+}
+
 /// Builds from a broken list and repairs it; answers the new list and what was undefined.
 fn repair(lab: &Lab, broken: &BTreeSet<String>) -> (String, usize) {
     build(lab, broken, "b");
     let before = undefined(lab, "b/libkernel.so");
     lab.write("deps.cmake", list(broken));
     let start = Instant::now();
-    let run = lab.linkaudit(&[
-        "fix",
-        "b/libkernel.so",
-        "--lib-path",
-        "b",
-        "--lib-path",
-        "own",
-        "--lib-path",
-        "/usr/lib/llvm-19/lib",
-        "--deps-list",
-        "deps.cmake",
-        "--emit",
-        "cmake-deps",
-        "-o",
-        "cmake-deps=new.cmake",
-        "-o",
-        "json=report.json",
-    ]);
+    let (status, out) = fix(lab, "/usr/lib/llvm-19/lib");
     let took = start.elapsed();
-    let out = String::from_utf8_lossy(&run.stdout).into_owned();
-    assert_eq!(run.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&run.stderr));
+    assert_eq!(status, Some(0), "{out}");
     let report = std::fs::read(lab.path("report.json")).expect("the report");
     let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
     let findings = report["findings"].as_array().expect("findings").iter();
@@ -204,6 +215,7 @@ fn lists_of_real_archives() {
         assert!(new == list(&good), "{new}");
         lists += 1;
     }
+    not_installed(&lab, &without(&|name| name.starts_with("Polly")));
     for seed in 0..SEEDS {
         let mut random = Random::new(seed);
         let share = 3 + 30 * usize::try_from(seed).expect("small");

@@ -153,17 +153,20 @@ impl<'q> Run<'q> {
         if std::mem::replace(&mut self.asked[name.index()], true) {
             return;
         }
+        let best = self.best(name);
+        // Whoever else may define it: it is defined.
+        if best.iter().any(|found| self.taken[found.member.index()]) {
+            return;
+        }
         let text = self.question.library.text(name);
         if self.is_met(text) {
             return;
         }
-        let best = self.best(name);
         match best.as_slice() {
             [] if self.exported.contains(text) => {}
             [] => {
                 self.undefined.insert(text);
             }
-            _ if best.iter().any(|found| self.taken[found.member.index()]) => {}
             [only] => self.take(only.member, name, by),
             _ => {
                 self.open.insert(text, (name, by));
