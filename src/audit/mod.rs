@@ -104,7 +104,7 @@ pub struct Input {
 /// Walks and reads a file system on disk. `seen` counts entries for a progress line.
 pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
-    let reading = |wants| move |candidate: walk::Candidate| read_candidate(&candidate, wants);
+    let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
     let wanted = Wanted::new(&plan.policy);
     let visit = Visit { consume: &reading(wants), is_named: &|path| wanted.may_be(path) };
     let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);

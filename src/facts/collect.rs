@@ -10,14 +10,12 @@ use crate::format::{Defect, ReadError, Table, archive, elf};
 use crate::id::{FastMap, FileId};
 use crate::plan::Wants;
 use crate::sniff::{Sniffed, sniff};
-use crate::tree::walk::{Candidate, Entry, Given};
+use crate::tree::walk::{Candidate, Entry, Given, HEAD};
 use crate::tree::{Handle, Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
-const HEAD: usize = 4096;
 /// What reading one file gave, not yet in the corpus.
 pub struct Read {
     pub(super) content: Content,
@@ -38,16 +36,32 @@ impl Read {
 /// Reads one open file. This never fails: what went wrong is part of the answer.
 pub fn read(handle: &Handle, wants: Wants) -> Read {
     let mut head = [0; HEAD];
-    let read = |head: &mut [u8; HEAD]| -> Result<Content, ReadError> {
-        let n = handle.read_at(head, 0)?;
-        let head = &head[..n];
-        Ok(match sniff(head) {
-            Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
-            Sniffed::Archive => Content::Archive(archive::read(handle, head)?),
-            Sniffed::Other => Content::Other(elf::Ident::new(head)),
-        })
-    };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(&mut head))) {
+    guarded(handle, || {
+        let n = handle.read_at(&mut head, 0)?;
+        content(handle, &head[..n], wants)
+    })
+}
+
+/// Reads what the walk met, on the worker that met it.
+pub fn read_candidate(candidate: &Candidate<'_>, wants: Wants) -> Read {
+    let Candidate { handle, head } = *candidate;
+    match head {
+        Some(head) => guarded(handle, || content(handle, head, wants)),
+        None => read(handle, wants),
+    }
+}
+
+fn content(handle: &Handle, head: &[u8], wants: Wants) -> Result<Content, ReadError> {
+    Ok(match sniff(head) {
+        Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
+        Sniffed::Archive => Content::Archive(archive::read(handle, head)?),
+        Sniffed::Other => Content::Other(elf::Ident::new(head)),
+    })
+}
+
+/// What reading came to, with a change of the file or a panic told as what is wrong with it.
+fn guarded(handle: &Handle, read: impl FnOnce() -> Result<Content, ReadError>) -> Read {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
         Ok(Ok(content)) => {
             let mut defects = Vec::new();
             if handle.changed() {
@@ -74,16 +88,13 @@ pub fn read(handle: &Handle, wants: Wants) -> Read {
     }
 }
 
-/// Reads what the walk met, on the worker that met it.
-pub fn read_candidate(candidate: &Candidate, wants: Wants) -> Read {
-    read(&candidate.handle, wants)
-}
-
 /// Fills a corpus and answers needs.
 pub struct Collector<'t> {
     tree: &'t dyn Tree,
     wants: Wants,
-    /// Directories below which members of thin archives are opened.
+    /// What was given, until somebody asks below which directories members of thin archives are opened.
+    given: Vec<&'t [Given]>,
+    /// Those directories.
     allowed: Vec<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
 }
@@ -91,7 +102,7 @@ pub struct Collector<'t> {
 impl<'t> Collector<'t> {
     /// A collector that reads from `tree`.
     pub fn new(tree: &'t dyn Tree, wants: Wants) -> Self {
-        Self { tree, wants, allowed: Vec::new(), real_dirs: FastMap::default() }
+        Self { tree, wants, given: Vec::new(), allowed: Vec::new(), real_dirs: FastMap::default() }
     }
 
     /// Takes the names a walk found, in order of their paths. `audited` says whether they were
@@ -99,7 +110,7 @@ impl<'t> Collector<'t> {
     pub fn add_entries(
         &mut self,
         corpus: &mut Corpus,
-        given: &[Given],
+        given: &'t [Given],
         entries: Vec<Entry<Read>>,
         audited: bool,
     ) {
@@ -114,7 +125,7 @@ impl<'t> Collector<'t> {
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
-        self.allow(given);
+        self.given.push(given);
         let roots = self.roots(given);
         for Entry { is_link, given_link, path, stat, .. } in names {
             let key = (stat.dev, stat.ino);
@@ -147,15 +158,20 @@ impl<'t> Collector<'t> {
     }
 
     /// Lets members of thin archives be opened below what was given, and beside given files.
-    fn allow(&mut self, given: &[Given]) {
-        let real = |given: &Given| {
-            let path = self.tree.real_path(&given.path).ok()?;
-            match given.kind {
-                Ok(Kind::Directory) => Some(path),
-                _ => path.parent().map(Path::to_path_buf),
-            }
-        };
-        self.allowed.extend(given.iter().filter_map(real).collect::<Vec<_>>());
+    fn allow(&mut self) {
+        for given in std::mem::take(&mut self.given).into_iter().flatten() {
+            let dir = match given.kind {
+                Ok(Kind::Directory) => self.tree.real_path(&given.path).ok(),
+                Ok(_) => {
+                    let path = self.real_path(&given.path, given.is_link);
+                    path.parent().map(Path::to_path_buf)
+                }
+                Err(_) => None,
+            };
+            self.allowed.extend(dir);
+        }
+        self.allowed.sort_unstable();
+        self.allowed.dedup();
     }
 
     /// Given directories with what they really are.
@@ -170,8 +186,11 @@ impl<'t> Collector<'t> {
     pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
         needs.sort_unstable();
         needs.dedup();
-        let (tree, index) = (self.tree, self.wants.index);
-        members::answer(Source { tree, allowed: &self.allowed, index }, corpus, &needs);
+        if needs.iter().any(|need| matches!(need, Need::Members(_))) {
+            self.allow();
+            let (tree, index) = (self.tree, self.wants.index);
+            members::answer(Source { tree, allowed: &self.allowed, index }, corpus, &needs);
+        }
         let (tree, wants) = (self.tree, self.wants);
         let known = &*corpus;
         let answers: Vec<Answer> =
