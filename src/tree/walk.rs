@@ -183,6 +183,7 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
             parts.extend(list(&lister, &round, threads, &worker));
         }
         let mut linked = Vec::new();
+        out.entries.reserve_exact(parts.iter().map(|part| part.entries.len()).sum());
         for part in parts {
             linked.extend(part.linked.iter().cloned());
             out.add(part);
