@@ -22,6 +22,9 @@ use std::ops::Range;
 /// Room for names besides what the string table accounts for, in bytes.
 const ROOM: usize = 64 << 10;
 
+/// Room for names that a thread begins with, in bytes: a buffer that grows is moved to fresh pages.
+const ROOM_AT_ONCE: usize = 1 << 20;
+
 /// Reads the object in `file`, whose first bytes are `head`.
 pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadError> {
     let Some(mut header) = Header::parse(head) else {
@@ -49,6 +52,7 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
     let mut scratch = SCRATCH.take();
     let mut text =
         TextBuilder { text: std::mem::take(&mut scratch.text), most: ROOM, overrun: false };
+    text.text.reserve(ROOM_AT_ONCE);
     // An empty name is one that was left out.
     text.text.push(0);
     let segments = Segments::parse(&header, &phdrs, file.stat().len);
