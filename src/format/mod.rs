@@ -113,6 +113,6 @@ pub(crate) fn read_range(file: &Handle, offset: u64, len: u64) -> Result<Vec<u8>
 
 /// The NUL-terminated string at `offset` of `table`, without the NUL.
 pub(crate) fn c_string(table: &[u8], offset: usize) -> Option<&[u8]> {
-    // The standard library looks for the NUL a word at a time.
-    std::ffi::CStr::from_bytes_until_nul(table.get(offset..)?).ok().map(std::ffi::CStr::to_bytes)
+    let rest = table.get(offset..)?;
+    rest.get(..memchr::memchr(0, rest)?)
 }
