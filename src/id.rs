@@ -73,6 +73,11 @@ impl<I: Id, T> IdVec<I, T> {
         id
     }
 
+    /// Makes room for `more` things.
+    pub fn reserve(&mut self, more: usize) {
+        self.items.reserve(more);
+    }
+
     /// How many things there are.
     pub fn len(&self) -> usize {
         self.items.len()

@@ -4,6 +4,7 @@
 use crate::fix::merge::MergedFrom;
 use crate::fix::propose::Request;
 use crate::policy::{Day, Pattern, Policy};
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub struct Plan {
     /// The files and directories to audit, as typed.
     pub paths: Vec<PathBuf>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
-    pub listed: Vec<PathBuf>,
+    pub listed: Arc<[PathBuf]>,
     /// `--lib-path`: more places to look for providers when a fix is proposed.
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
@@ -94,7 +95,7 @@ impl Plan {
     pub fn new(paths: Vec<PathBuf>, cwd: PathBuf) -> Self {
         Self {
             paths,
-            listed: Vec::new(),
+            listed: Arc::default(),
             lib_paths: Vec::new(),
             hosts: Vec::new(),
             loader: None,
@@ -142,8 +143,12 @@ impl Plan {
     }
 
     /// All files and directories to audit.
-    pub fn all_paths(&self) -> Vec<PathBuf> {
-        self.paths.iter().chain(&self.listed).cloned().collect()
+    pub fn all_paths(&self) -> Cow<'_, [PathBuf]> {
+        match (&*self.paths, &*self.listed) {
+            (paths, []) => Cow::Borrowed(paths),
+            ([], listed) => Cow::Borrowed(listed),
+            (paths, listed) => Cow::Owned([paths, listed].concat()),
+        }
     }
 }
 

@@ -2,32 +2,34 @@
 //! root, and what `ldd` would be asked. `audit` makes them of the walk.
 
 use crate::facts::Corpus;
-use crate::facts::collect::Read;
+use crate::facts::read::Read;
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{Closures, Start};
 use crate::tree::Kind;
-use crate::tree::walk::{Entry, Given, Walked};
+use crate::tree::walk::{Entry, Given};
+use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The names under which files are started, in the order in which they were given.
-pub(crate) struct Names {
-    /// Every name, with the directory it was found in or none for a given file.
-    names: Vec<(PathBuf, bool)>,
+pub(crate) struct Names<'g> {
+    /// Every name, and whether it was found in a given directory.
+    names: Vec<(Cow<'g, Path>, bool)>,
 }
 
-impl Names {
-    pub(crate) fn new(walked: &Walked<Read>) -> Self {
-        let mut names = Vec::new();
-        for Given { path, kind, .. } in &walked.given {
+impl<'g> Names<'g> {
+    pub(crate) fn new(given: &'g [Given], entries: &[Entry<Read>]) -> Self {
+        let mut names = Vec::with_capacity(given.len());
+        for Given { path, kind, .. } in given {
             if *kind == Ok(Kind::Directory) {
                 // Entries are sorted by bytes; those below a directory need not stand together.
                 let below = |entry: &&Entry<Read>| !entry.is_link && entry.path.starts_with(path);
-                names.extend(walked.entries.iter().filter(below).map(|e| (e.path.clone(), true)));
+                let below = entries.iter().filter(below);
+                names.extend(below.map(|entry| (Cow::Owned(entry.path.clone()), true)));
             } else {
-                names.push((path.clone(), false));
+                names.push((Cow::Borrowed(&**path), false));
             }
         }
         Self { names }
@@ -71,7 +73,7 @@ impl Names {
             let file = corpus.file_at(path)?;
             roots.get(&(file, &*typed(path))).copied()
         };
-        self.names.iter().map(|(path, _)| (path.clone(), root(path))).collect()
+        self.names.iter().map(|(path, _)| (path.to_path_buf(), root(path))).collect()
     }
 }
 

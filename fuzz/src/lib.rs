@@ -2,7 +2,7 @@
 //! memory. `tests/fuzz_seeds.rs` of the main package runs the same functions on seeds.
 
 use linkaudit::audit::{audit, read_files};
-use linkaudit::facts::collect::read;
+use linkaudit::facts::read::read;
 use linkaudit::fix::solve::Solved;
 use linkaudit::format::archive::{self, Names};
 use linkaudit::format::elf::{self, hash};

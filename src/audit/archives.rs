@@ -129,7 +129,7 @@ fn wanted(
 
 /// True if the file was named on the command line.
 fn given(plan: &Plan, facts: &FileFacts) -> bool {
-    plan.paths.contains(&facts.typed)
+    plan.paths.iter().any(|path| **path == *facts.typed)
 }
 
 /// True if a policy's entry is about the file, by its path below its prefix or the whole.

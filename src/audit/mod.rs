@@ -17,8 +17,9 @@ pub use linked::Libraries;
 use crate::bind::RootBinding;
 use crate::blame::{self, Blame, Source};
 use crate::cover::Library;
-use crate::facts::collect::{Collector, Read, read, read_candidate};
+use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
+use crate::facts::read::{Read, read, read_candidate};
 use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::id::RootId;
 use crate::package::Prefixes;
@@ -104,7 +105,7 @@ pub struct Input {
 /// Walks and reads a file system on disk. `seen` counts entries for a progress line.
 pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
-    let reading = |wants| move |candidate: walk::Candidate| read_candidate(&candidate, wants);
+    let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
     let wanted = Wanted::new(&plan.policy);
     let visit = Visit { consume: &reading(wants), is_named: &|path| wanted.may_be(path) };
     let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
@@ -120,12 +121,13 @@ pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
 /// Reads the given files through `tree`, without a walk: for trees that cannot be listed.
 pub fn read_files(plan: &Plan, tree: &dyn Tree) -> Input {
     let mut audited = Walked::default();
-    for path in plan.all_paths() {
-        let (kind, is_link) = (tree.kind(&path), tree.is_link(&path));
+    for path in plan.all_paths().iter() {
+        let (kind, is_link) = (tree.kind(path), tree.is_link(path));
         audited.given.push(Given { path: path.clone(), kind, is_link });
-        if let Ok(Opened::File(handle)) = tree.open(&path) {
+        if let Ok(Opened::File(handle)) = tree.open(path) {
             let (stat, given_link) = (handle.stat(), is_link);
             let item = Some(read(&handle, plan.wants()));
+            let path = path.clone();
             audited.entries.push(Entry { path, is_link: false, given_link, stat, item });
         }
     }
@@ -151,8 +153,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.wants());
-    let names = Names::new(&input.audited);
     let Walked { given, entries, problems, mut totals, named, linked } = input.audited;
+    let names = Names::new(&given, &entries);
     collector.add_entries(&mut corpus, &given, entries, true);
     let Walked { given: places, entries, problems: lib_problems, .. } = input.providers;
     collector.add_entries(&mut corpus, &places, entries, false);

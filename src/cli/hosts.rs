@@ -2,7 +2,7 @@
 //! and is a mistake in what was typed. `cli::plan` is the only caller.
 
 use super::place::Place;
-use crate::facts::collect;
+use crate::facts;
 use crate::format::elf::{Object, Role};
 use crate::plan::{HostFile, Wants};
 use crate::policy::Pattern;
@@ -61,7 +61,7 @@ fn fault(path: &Path, tree: &DiskTree) -> Option<String> {
         Ok(_) => return Some("it is no file; a host is a program".to_owned()),
         Err(errno) => return Some(walk::describe(errno)),
     };
-    let read = collect::read(&handle, Wants::default());
+    let read = facts::read::read(&handle, Wants::default());
     let what = match read.object().map(|object: &Object| object.role) {
         Some(Role::Program) => return None,
         Some(Role::Shared) => "it is a shared object; a host is the program that loads",

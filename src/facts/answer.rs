@@ -2,7 +2,7 @@
 //! itself, the tables or relocations of a file. It runs on any thread and changes nothing; `collect`
 //! puts the answers into the corpus.
 
-use super::collect::{Read, read};
+use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, Place};
 use crate::format::archive::{self, Definition, Names};
 use crate::format::elf::{self, Target, Verdict};

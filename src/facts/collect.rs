@@ -1,97 +1,46 @@
-//! Makes facts: of what a walk meets, and of what a stage needs later. The only caller of the
-//! formats, and the only place where the corpus grows; `audit` runs it.
+//! Puts facts together: of what a walk met, and of what a stage needs later. The only place where the
+//! corpus grows; `audit` runs it. Files are read by `read`, needs answered by `answer`.
 
 use super::answer::{Answer, Found, answer, as_path, read_definitions, second};
 use super::members::{self, Source};
+use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
 use crate::format::archive::{Definition, Names};
 use crate::format::second::Second;
-use crate::format::{Defect, ReadError, Table, archive, elf};
-use crate::id::{FastMap, FileId};
+use crate::format::{Defect, Table, elf};
+use crate::id::{FastMap, FastSet, FileId};
 use crate::plan::Wants;
-use crate::sniff::{Sniffed, sniff};
-use crate::tree::walk::{Candidate, Entry, Given};
-use crate::tree::{Handle, Kind, Stat, Tree};
+use crate::tree::walk::{Entry, Given};
+use crate::tree::{Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
-
-/// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
-const HEAD: usize = 4096;
-/// What reading one file gave, not yet in the corpus.
-pub struct Read {
-    pub(super) content: Content,
-    pub(super) defects: Vec<Defect>,
-    pub(super) unreadable: Option<String>,
-}
-
-impl Read {
-    /// The ELF object, if the file is one.
-    pub fn object(&self) -> Option<&elf::Object> {
-        match &self.content {
-            Content::Elf(object) => Some(object),
-            Content::Archive(_) | Content::Other(_) => None,
-        }
-    }
-}
-
-/// Reads one open file. This never fails: what went wrong is part of the answer.
-pub fn read(handle: &Handle, wants: Wants) -> Read {
-    let mut head = [0; HEAD];
-    let read = |head: &mut [u8; HEAD]| -> Result<Content, ReadError> {
-        let n = handle.read_at(head, 0)?;
-        let head = &head[..n];
-        Ok(match sniff(head) {
-            Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
-            Sniffed::Archive => Content::Archive(archive::read(handle, head)?),
-            Sniffed::Other => Content::Other(elf::Ident::new(head)),
-        })
-    };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(&mut head))) {
-        Ok(Ok(content)) => {
-            let mut defects = Vec::new();
-            if handle.changed() {
-                let what = "changed while it was read";
-                defects.push(Defect::new(Table::File, 0, what));
-            }
-            Read { content, defects, unreadable: None }
-        }
-        Ok(Err(error)) => Read {
-            content: Content::Other(elf::Ident::new(&[])),
-            defects: Vec::new(),
-            unreadable: Some(error.to_string()),
-        },
-        // The second net: tests count a caught panic as a failure.
-        Err(_) => Read {
-            content: Content::Other(elf::Ident::new(&[])),
-            defects: vec![Defect::new(
-                Table::File,
-                0,
-                "made the reader panic: a fault of linkaudit",
-            )],
-            unreadable: None,
-        },
-    }
-}
-
-/// Reads what the walk met, on the worker that met it.
-pub fn read_candidate(candidate: &Candidate, wants: Wants) -> Read {
-    read(&candidate.handle, wants)
-}
+use std::sync::Arc;
 
 /// Fills a corpus and answers needs.
 pub struct Collector<'t> {
     tree: &'t dyn Tree,
     wants: Wants,
-    /// Directories below which members of thin archives are opened.
+    /// What was given, until somebody asks below which directories members of thin archives are opened.
+    given: Vec<&'t [Given]>,
+    /// Those directories.
     allowed: Vec<PathBuf>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
+    /// The directory that was asked for last, with what it really is: names come in their order.
+    last_dir: Option<(PathBuf, Option<PathBuf>)>,
 }
 
 impl<'t> Collector<'t> {
     /// A collector that reads from `tree`.
     pub fn new(tree: &'t dyn Tree, wants: Wants) -> Self {
-        Self { tree, wants, allowed: Vec::new(), real_dirs: FastMap::default() }
+        Self {
+            tree,
+            wants,
+            given: Vec::new(),
+            allowed: Vec::new(),
+            real_dirs: FastMap::default(),
+            last_dir: None,
+        }
     }
 
     /// Takes the names a walk found, in order of their paths. `audited` says whether they were
@@ -99,30 +48,35 @@ impl<'t> Collector<'t> {
     pub fn add_entries(
         &mut self,
         corpus: &mut Corpus,
-        given: &[Given],
+        given: &'t [Given],
         entries: Vec<Entry<Read>>,
         audited: bool,
     ) {
+        let key = |entry: &Entry<Read>| (entry.stat.dev, entry.stat.ino);
+        // A file of several names was read under one of them, which need not come first.
+        let bare: FastSet<(u64, u64)> =
+            entries.iter().filter(|entry| entry.item.is_none()).map(key).collect();
         let mut reads: FastMap<(u64, u64), Read> = FastMap::default();
         let mut names = entries;
-        for entry in &mut names {
+        for entry in names.iter_mut().filter(|entry| bare.contains(&key(entry))) {
             if let Some(item) = entry.item.take() {
-                reads.insert((entry.stat.dev, entry.stat.ino), item);
+                reads.insert(key(entry), item);
             }
         }
         // A file's own name comes before the links to it; byte order within each.
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
-        self.allow(given);
+        self.given.push(given);
+        corpus.expect(names.len());
         let roots = self.roots(given);
-        for Entry { is_link, given_link, path, stat, .. } in names {
+        for Entry { is_link, given_link, path, stat, item } in names {
             let key = (stat.dev, stat.ino);
             let place = match below(&roots, &path) {
                 Some(place) => place,
                 None => self.real_path(&path, given_link),
             };
-            let file = match (corpus.by_inode.get(&key), reads.remove(&key)) {
+            let file = match (corpus.by_inode.get(&key), item.or_else(|| reads.remove(&key))) {
                 (Some(file), _) => {
                     if *corpus.files[*file].path != *place {
                         corpus.files[*file].names.push(Name { path: place, is_link });
@@ -131,7 +85,9 @@ impl<'t> Collector<'t> {
                 }
                 (None, Some(read)) => {
                     let mut facts = facts(place, stat, read);
-                    facts.typed.clone_from(&path);
+                    if facts.typed.as_os_str() != path.as_os_str() {
+                        facts.typed = path.as_path().into();
+                    }
                     if is_link && let Ok(real) = self.tree.real_path(&path) {
                         facts.real = real.into();
                     }
@@ -142,20 +98,28 @@ impl<'t> Collector<'t> {
             corpus.files[file].audited |= audited;
             corpus.files[file].provider |= !audited;
             let bytes = path.as_os_str().as_bytes();
-            corpus.places.insert(bytes.into(), Place::File(file));
+            match corpus.places.get_mut(bytes) {
+                Some(place) => *place = Place::File(file),
+                None => drop(corpus.places.insert(bytes.into(), Place::File(file))),
+            }
         }
     }
 
     /// Lets members of thin archives be opened below what was given, and beside given files.
-    fn allow(&mut self, given: &[Given]) {
-        let real = |given: &Given| {
-            let path = self.tree.real_path(&given.path).ok()?;
-            match given.kind {
-                Ok(Kind::Directory) => Some(path),
-                _ => path.parent().map(Path::to_path_buf),
-            }
-        };
-        self.allowed.extend(given.iter().filter_map(real).collect::<Vec<_>>());
+    fn allow(&mut self) {
+        for given in std::mem::take(&mut self.given).into_iter().flatten() {
+            let dir = match given.kind {
+                Ok(Kind::Directory) => self.tree.real_path(&given.path).ok(),
+                Ok(_) => {
+                    let path = self.real_path(&given.path, given.is_link);
+                    path.parent().map(Path::to_path_buf)
+                }
+                Err(_) => None,
+            };
+            self.allowed.extend(dir);
+        }
+        self.allowed.sort_unstable();
+        self.allowed.dedup();
     }
 
     /// Given directories with what they really are.
@@ -170,8 +134,11 @@ impl<'t> Collector<'t> {
     pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
         needs.sort_unstable();
         needs.dedup();
-        let (tree, index) = (self.tree, self.wants.index);
-        members::answer(Source { tree, allowed: &self.allowed, index }, corpus, &needs);
+        if needs.iter().any(|need| matches!(need, Need::Members(_))) {
+            self.allow();
+            let (tree, index) = (self.tree, self.wants.index);
+            members::answer(Source { tree, allowed: &self.allowed, index }, corpus, &needs);
+        }
         let (tree, wants) = (self.tree, self.wants);
         let known = &*corpus;
         let answers: Vec<Answer> =
@@ -299,7 +266,17 @@ impl<'t> Collector<'t> {
     /// `path` with links resolved, asking for each directory once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> PathBuf {
         let real = match (path.parent(), path.file_name()) {
-            (Some(dir), Some(name)) if !is_link => self.real_dir(dir).map(|dir| dir.join(name)),
+            (Some(dir), Some(name)) if !is_link => {
+                if self
+                    .last_dir
+                    .as_ref()
+                    .is_none_or(|(last, _)| last.as_os_str() != dir.as_os_str())
+                {
+                    self.last_dir = Some((dir.to_path_buf(), self.real_dir(dir)));
+                }
+                let real = self.last_dir.as_ref().and_then(|(_, real)| real.as_ref());
+                real.map(|dir| dir.join(name))
+            }
             _ => None,
         };
         real.or_else(|| self.tree.real_path(path).ok()).unwrap_or_else(|| path.to_path_buf())
@@ -344,10 +321,11 @@ fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
 
 fn facts(path: PathBuf, stat: Stat, read: Read) -> FileFacts {
     let Read { content, defects, unreadable } = read;
+    let path: Arc<Path> = path.into();
     FileFacts {
-        typed: path.clone(),
-        real: path.as_path().into(),
-        path: path.into(),
+        typed: Arc::clone(&path),
+        real: Arc::clone(&path),
+        path,
         names: Vec::new(),
         stat,
         audited: false,

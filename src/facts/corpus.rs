@@ -43,6 +43,15 @@ pub struct Corpus {
 }
 
 impl Corpus {
+    /// Makes room for `more` files at once, and for some that they will lead to: what grows step by
+    /// step is moved to fresh memory at every step.
+    pub(super) fn expect(&mut self, more: usize) {
+        let more = more + more / 8;
+        self.files.reserve(more);
+        self.by_inode.reserve(more);
+        self.places.reserve(more);
+    }
+
     /// What lies at `path`, if it was looked at.
     pub fn place(&self, path: &[u8]) -> Option<Place> {
         self.places.get(path).copied()

@@ -9,6 +9,7 @@ mod corpus;
 mod members;
 pub mod plugins;
 pub mod providers;
+pub mod read;
 mod view;
 
 pub use corpus::{Corpus, Place};
@@ -33,7 +34,7 @@ pub struct FileFacts {
     /// `path`, or where the link at `path` leads: the directory of a started program.
     pub real: Arc<Path>,
     /// The name by which it is started: as the walk met it first, or the path of a dependency.
-    pub typed: PathBuf,
+    pub typed: Arc<Path>,
     /// Other names under which the walk met it.
     pub names: Vec<Name>,
     /// Identity, size and times.

@@ -108,14 +108,11 @@ pub enum ReadError {
 /// holds behind `offset`.
 pub(crate) fn read_range(file: &Handle, offset: u64, len: u64) -> Result<Vec<u8>, ReadError> {
     let present = len.min(file.stat().len.saturating_sub(offset));
-    let mut buffer = vec![0; usize::try_from(present).unwrap_or(usize::MAX)];
-    let n = file.read_at(&mut buffer, offset)?;
-    buffer.truncate(n);
-    Ok(buffer)
+    Ok(file.read_new(usize::try_from(present).unwrap_or(usize::MAX), offset)?)
 }
 
 /// The NUL-terminated string at `offset` of `table`, without the NUL.
 pub(crate) fn c_string(table: &[u8], offset: usize) -> Option<&[u8]> {
     let rest = table.get(offset..)?;
-    memchr::memchr(0, rest).map(|end| &rest[..end])
+    rest.get(..memchr::memchr(0, rest)?)
 }

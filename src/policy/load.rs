@@ -69,7 +69,7 @@ impl Loader<'_> {
         let text = name.to_str().unwrap_or_default();
         if let Some(policy) = builtin::find(text) {
             // No file's identity is relative, so none is that of a built-in.
-            let source = Source { name: policy.name.into(), text: policy.text.to_owned() };
+            let source = Source::new(policy.name.into(), policy.text.to_owned());
             let origin = format!("built-in {}", policy.name).into();
             return self.policy(policy.name.into(), source, &origin, Path::new(""), place);
         }
@@ -102,7 +102,7 @@ impl Loader<'_> {
             return;
         };
         let name: Arc<str> = shown.into();
-        let source = Source { name: Arc::clone(&name), text };
+        let source = Source::new(Arc::clone(&name), text);
         if let Some(tag) = tag {
             return self.wheel(identity, source, &name, tag);
         }

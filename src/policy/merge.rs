@@ -5,7 +5,7 @@ use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
     Provider, RequiredFile, SymbolAt, Waiver, show,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 
 impl Policy {
     /// Merges a policy that comes after this one.
@@ -91,11 +91,15 @@ fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K
     let mut seen: BTreeMap<K, usize> =
         all.iter().enumerate().map(|(at, item)| (key(item), at)).collect();
     for item in more {
-        match seen.get(&key(&item)).and_then(|at| all.get_mut(*at)) {
-            Some(known) if item.origin() < known.origin() => *known = item,
-            Some(_) => {}
-            None => {
-                seen.insert(key(&item), all.len());
+        match seen.entry(key(&item)) {
+            btree_map::Entry::Occupied(at) => {
+                let known = &mut all[*at.get()];
+                if item.origin() < known.origin() {
+                    *known = item;
+                }
+            }
+            btree_map::Entry::Vacant(place) => {
+                place.insert(all.len());
                 all.push(item);
             }
         }

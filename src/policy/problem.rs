@@ -17,12 +17,20 @@ pub(super) struct Source {
     pub(super) name: Arc<str>,
     /// What stands in it.
     pub(super) text: String,
+    /// Where its lines end: every entry of a policy asks in which line it stands.
+    ends: Vec<usize>,
 }
 
 impl Source {
+    /// The text of a policy and the name under which mistakes in it are shown.
+    pub(super) fn new(name: Arc<str>, text: String) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at).collect();
+        Self { name, text, ends }
+    }
+
     /// The line, from 1, in which the byte at `offset` stands.
     pub(super) fn line(&self, offset: usize) -> u32 {
-        let before = self.text.as_bytes().iter().take(offset).filter(|b| **b == b'\n').count();
+        let before = self.ends.partition_point(|end| *end < offset);
         u32::try_from(before + 1).unwrap_or(u32::MAX)
     }
 

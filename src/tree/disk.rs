@@ -71,19 +71,15 @@ impl DiskTree {
         }
     }
 
-    /// Opens a file that a directory listing calls regular, or that a link leads to, and reads its
-    /// first bytes into `head`; `fstat` is left until the head has shown that the file matters.
-    pub(super) fn sniff(&self, path: &Path, head: &mut [u8]) -> Result<(File, usize), Errno> {
-        use std::os::unix::fs::FileExt as _;
-        let file = match &self.root {
+    /// Opens a file that a directory listing or a look at it calls regular, or that a link leads to.
+    pub(super) fn open_met(&self, path: &Path) -> Result<File, Errno> {
+        Ok(match &self.root {
             None => {
                 let far = Far::reach(path)?;
                 File::from(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
             }
             Some(root) => File::from(root.open_real(&root.resolve(path, true)?, READ)?),
-        };
-        let n = file.read_at(head, 0).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-        Ok((file, n))
+        })
     }
 
     fn stat(&self, path: &Path, follow: bool) -> Result<rustix::fs::Stat, Errno> {
@@ -249,7 +245,13 @@ fn opened(file: OwnedFd) -> Result<Opened, Errno> {
     })
 }
 
-/// Makes a handle of a sniffed file.
+/// Reads the first bytes of a file; `fstat` is left until they have shown that the file matters.
+pub(super) fn sniff(file: &File, head: &mut [u8]) -> Result<usize, Errno> {
+    use std::os::unix::fs::FileExt as _;
+    file.read_at(head, 0).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
+}
+
+/// Makes a handle of a file that matters.
 pub(super) fn handle(file: File) -> Result<Handle, Errno> {
     let stat = stat_of(&file).ok_or(Errno::IO)?;
     Ok(Handle::disk(file, stat))

@@ -4,20 +4,17 @@
 use super::disk::{self, DiskTree};
 use super::walk::{Given, Walked};
 use super::{Errno, Kind, Special, Tree as _};
-use crate::id::FastSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
 /// Entries handed from the lister to the workers at a time.
-const BATCH: usize = 32;
+pub(super) const BATCH: usize = 32;
 
 pub(super) struct Job {
     pub(super) path: PathBuf,
     pub(super) is_link: bool,
-    /// The path was given and is a symbolic link.
-    pub(super) given_link: bool,
 }
 
 /// Finds names; runs on the calling thread.
@@ -25,8 +22,6 @@ pub(super) struct Lister<'t> {
     tree: &'t DiskTree,
     /// Directories that are walked, with links resolved.
     walked: Vec<PathBuf>,
-    /// Given files that were already handed out.
-    files: FastSet<PathBuf>,
 }
 
 impl<'t> Lister<'t> {
@@ -36,7 +31,7 @@ impl<'t> Lister<'t> {
             .filter(|given| given.kind == Ok(Kind::Directory))
             .filter_map(|given| tree.real_path(&given.path).ok())
             .collect();
-        Self { tree, walked, files: FastSet::default() }
+        Self { tree, walked }
     }
 
     /// Of `linked` directories, those that lie outside everything walked so far, each once.
@@ -53,29 +48,18 @@ impl<'t> Lister<'t> {
         linked
     }
 
+    /// Hands out what lies below the directories of `given`.
     pub(super) fn list<T>(
-        &mut self,
+        &self,
         given: &[Given],
         sender: SyncSender<Vec<Job>>,
         out: &mut Walked<T>,
     ) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
-        for (at, Given { path, kind, is_link }) in given.iter().enumerate() {
-            match *kind {
-                // What lies below another given directory is listed with that.
-                Ok(Kind::Directory) if is_below(path, at, given) => {}
-                Ok(Kind::Directory) => self.list_directory(path, &mut batch, out),
-                Ok(Kind::File) => {
-                    if self.files.insert(path.clone()) {
-                        batch.push(Job {
-                            path: path.clone(),
-                            is_link: false,
-                            given_link: *is_link,
-                        });
-                    }
-                }
-                Ok(Kind::Special(special)) => out.special(path, special),
-                Err(errno) => out.unreadable(path, errno),
+        for (at, Given { path, kind, .. }) in given.iter().enumerate() {
+            // What lies below another given directory is listed with that.
+            if *kind == Ok(Kind::Directory) && !is_below(path, at, given) {
+                self.list_directory(path, &mut batch, out);
             }
         }
         batch.flush();
@@ -98,7 +82,7 @@ impl<'t> Lister<'t> {
                     if kind.is_file() || kind.is_symlink() {
                         if entry.depth() > 0 {
                             let (path, is_link) = (shown(entry.into_path()), kind.is_symlink());
-                            batch.push(Job { path, is_link, given_link: false });
+                            batch.push(Job { path, is_link });
                         }
                     } else if let Some(special) = special(kind) {
                         out.special(&shown(entry.into_path()), special);
@@ -170,11 +154,11 @@ fn list_deep<T>(top: PathBuf, batch: &mut Batch, out: &mut Walked<T>) {
             let path = dir.join(std::ffi::OsStr::from_bytes(name));
             match entry.file_type() {
                 FileType::Directory => todo.push(path),
-                FileType::Symlink => batch.push(Job { path, is_link: true, given_link: false }),
+                FileType::Symlink => batch.push(Job { path, is_link: true }),
                 kind => match disk::kind_of(kind) {
                     Kind::Special(special) => out.special(&path, special),
                     Kind::File | Kind::Directory => {
-                        batch.push(Job { path, is_link: false, given_link: false });
+                        batch.push(Job { path, is_link: false });
                     }
                 },
             }

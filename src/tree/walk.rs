@@ -6,27 +6,27 @@
 //! waits. The result is sorted by path and does not depend on timing. `audit` calls it.
 
 use super::disk::{self, DiskTree};
-use super::list::{Job, Lister};
+use super::list::{BATCH, Job, Lister};
 use super::{Errno, Handle, Kind, Special, Stat, Tree};
 use crate::id::FastSet;
 use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// A file that is worth reading: open, with its first bytes.
-pub struct Candidate {
-    /// The name under which the walk met it.
-    pub path: PathBuf,
+/// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
+pub const HEAD: usize = 4096;
+
+/// A file that is worth reading.
+pub struct Candidate<'a> {
     /// The open file.
-    pub handle: Handle,
-    /// What its first bytes say.
-    pub sniffed: Sniffed,
+    pub handle: &'a Handle,
+    /// Its first [`HEAD`] bytes or all there are, if they were read since it was opened.
+    pub head: Option<&'a [u8]>,
 }
 
 /// One name of a file that matters.
@@ -86,6 +86,14 @@ impl Totals {
         self.special += other.special;
         for (reason, n) in &other.skipped {
             *self.skipped.entry(reason.clone()).or_default() += n;
+        }
+    }
+
+    fn count(&mut self, sniffed: Sniffed) {
+        match sniffed {
+            Sniffed::Elf => self.elf += 1,
+            Sniffed::Archive => self.archives += 1,
+            Sniffed::Other => self.other += 1,
         }
     }
 
@@ -156,7 +164,7 @@ pub fn describe(errno: Errno) -> String {
 
 /// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
 /// entries for a progress line.
-pub fn walk<T: Send, C: Fn(Candidate) -> T + Sync>(
+pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     tree: &DiskTree,
     given: &[PathBuf],
     threads: usize,
@@ -164,42 +172,30 @@ pub fn walk<T: Send, C: Fn(Candidate) -> T + Sync>(
     visit: &Visit<'_, C>,
 ) -> Walked<T> {
     let mut out = Walked::default();
-    let look = |path: &PathBuf| {
-        let (kind, is_link) = tree.kind_and_link(path);
-        Given { path: path.clone(), kind, is_link }
-    };
-    // A linked directory outside is found by a worker and walked in the next round.
-    let mut round: Vec<Given> = given.par_iter().map(look).collect();
-    let mut lister = Lister::new(tree, &round);
-    out.given.clone_from(&round);
     let claimed = Mutex::new(FastSet::default());
-    while !round.is_empty() {
-        let (sender, receiver) = sync_channel::<Vec<Job>>(threads * 4);
-        let receiver = Mutex::new(receiver);
-        let parts = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads)
-                .map(|_| {
-                    scope.spawn(|| Worker { tree, visit, claimed: &claimed, seen }.run(&receiver))
-                })
-                .collect();
-            lister.list(&round, sender, &mut out);
-            workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-        });
-        let mut linked = Vec::new();
-        for part in parts {
-            match part {
-                Ok((walked, dirs)) => {
-                    out.entries.extend(walked.entries);
-                    out.problems.extend(walked.problems);
-                    out.totals.add(&walked.totals);
-                    out.named.extend(walked.named);
-                    out.linked.extend(dirs.iter().cloned());
-                    linked.extend(dirs);
-                }
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+    let worker =
+        || Worker { tree, visit, claimed: &claimed, seen, head: [0; HEAD], out: Walked::default() };
+    let (mut round, mut parts) = look(given, &worker);
+    let mut lister = Lister::new(tree, &round);
+    // A linked directory outside is found by a worker and walked in the next round.
+    loop {
+        if round.iter().any(|given| given.kind == Ok(Kind::Directory)) {
+            parts.extend(list(&lister, &round, threads, &worker));
         }
-        round = lister.outside(linked).iter().map(look).collect();
+        let mut linked = Vec::new();
+        out.entries.reserve_exact(parts.iter().map(|part| part.entries.len()).sum());
+        for part in parts {
+            linked.extend(part.linked.iter().cloned());
+            out.add(part);
+        }
+        if out.given.is_empty() {
+            out.given = round;
+        }
+        let outside = lister.outside(linked);
+        if outside.is_empty() {
+            break;
+        }
+        (round, parts) = look(&outside, &worker);
     }
     out.entries
         .sort_unstable_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
@@ -217,83 +213,168 @@ pub fn walk<T: Send, C: Fn(Candidate) -> T + Sync>(
     out
 }
 
-struct Worker<'a, F> {
-    tree: &'a DiskTree,
-    visit: &'a Visit<'a, F>,
-    claimed: &'a Mutex<FastSet<(u64, u64)>>,
-    seen: &'a AtomicUsize,
+/// Looks at given paths, and takes those that are files at once.
+fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
+    paths: &[PathBuf],
+    worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
+) -> (Vec<Given>, Vec<Walked<T>>) {
+    let mut met = FastSet::default();
+    let first: Vec<bool> = paths.iter().map(|path| met.insert(path)).collect();
+    let look = |(paths, first): (&[PathBuf], &[bool])| {
+        let mut worker = worker();
+        worker.seen.fetch_add(paths.len(), Ordering::Relaxed);
+        let paths = paths.iter().zip(first);
+        let given: Vec<Given> = paths.map(|(path, first)| worker.given(path, *first)).collect();
+        (given, worker.out)
+    };
+    let (given, parts): (Vec<_>, Vec<_>) =
+        paths.par_chunks(BATCH).zip(first.par_chunks(BATCH)).map(look).unzip();
+    (given.into_iter().flatten().collect(), parts)
 }
 
-impl<F> Worker<'_, F> {
-    fn run<T>(&self, jobs: &Mutex<Receiver<Vec<Job>>>) -> (Walked<T>, Vec<PathBuf>)
-    where
-        F: Fn(Candidate) -> T + Sync,
-    {
-        let mut out = Walked::default();
-        let mut dirs = Vec::new();
+/// Lists the directories of `round` on this thread, and has workers look at what is in them.
+fn list<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
+    lister: &Lister<'_>,
+    round: &[Given],
+    threads: usize,
+    worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
+) -> Vec<Walked<T>> {
+    let (sender, receiver) = sync_channel::<Vec<Job>>(threads * 4);
+    let receiver = Mutex::new(receiver);
+    let mut listed = Walked::default();
+    let parts = std::thread::scope(|scope| {
+        let work = || worker().run(&receiver);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        lister.list(round, sender, &mut listed);
+        workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
+    });
+    let part = |part| match part {
+        Ok(walked) => walked,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    [listed].into_iter().chain(parts.into_iter().map(part)).collect()
+}
+
+/// One thread's part of a walk.
+struct Worker<'a, C, T> {
+    tree: &'a DiskTree,
+    visit: &'a Visit<'a, C>,
+    claimed: &'a Mutex<FastSet<(u64, u64)>>,
+    seen: &'a AtomicUsize,
+    head: [u8; HEAD],
+    out: Walked<T>,
+}
+
+impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
+    fn run(mut self, jobs: &Mutex<Receiver<Vec<Job>>>) -> Walked<T> {
         loop {
             let batch = jobs.lock().map(|jobs| jobs.recv());
-            let Ok(Ok(batch)) = batch else { return (out, dirs) };
+            let Ok(Ok(batch)) = batch else { return self.out };
             self.seen.fetch_add(batch.len(), Ordering::Relaxed);
             for job in batch {
-                self.look(job, &mut out, &mut dirs);
+                self.job(job);
             }
         }
     }
 
-    fn look<T>(&self, job: Job, out: &mut Walked<T>, dirs: &mut Vec<PathBuf>)
-    where
-        F: Fn(Candidate) -> T,
-    {
-        if job.is_link {
-            out.totals.links += 1;
-            match self.tree.kind(&job.path) {
+    /// Looks at a given path. A file that was given before is not taken again.
+    fn given(&mut self, path: &Path, first: bool) -> Given {
+        let (kind, is_link) = self.tree.kind_and_link(path);
+        match kind {
+            Ok(Kind::File) if first => self.file(path, is_link),
+            Ok(Kind::File | Kind::Directory) => {}
+            Ok(Kind::Special(special)) => self.out.special(path, special),
+            Err(errno) => self.out.unreadable(path, errno),
+        }
+        Given { path: path.to_path_buf(), kind, is_link }
+    }
+
+    /// Takes a given file, which mostly is one that matters: its head is read at once.
+    fn file(&mut self, path: &Path, given_link: bool) {
+        if (self.visit.is_named)(path) {
+            self.out.named.push(path.to_path_buf());
+        }
+        let opened = self.tree.open_met(path).and_then(disk::handle).and_then(|handle| {
+            let n = handle.read_at(&mut self.head, 0);
+            Ok((handle, n.map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?))
+        });
+        let (handle, n) = match opened {
+            Ok(opened) => opened,
+            Err(errno) => return self.out.unreadable(path, errno),
+        };
+        let sniffed = sniff(&self.head[..n]);
+        self.out.totals.count(sniffed);
+        if sniffed != Sniffed::Other {
+            let place = Place { path: path.to_path_buf(), is_link: false, given_link };
+            self.take(place, &handle, Some(n));
+        }
+    }
+
+    /// Looks at what a directory holds.
+    fn job(&mut self, Job { path, is_link }: Job) {
+        if is_link {
+            self.out.totals.links += 1;
+            match self.tree.kind(&path) {
                 Ok(Kind::File) => {}
-                Ok(Kind::Directory) => return dirs.push(job.path),
+                Ok(Kind::Directory) => return self.out.linked.push(path),
                 // A link to nothing or to a special file says nothing about linkage.
                 Ok(Kind::Special(_)) | Err(_) => return,
             }
         }
-        if (self.visit.is_named)(&job.path) {
-            out.named.push(job.path.clone());
+        if (self.visit.is_named)(&path) {
+            self.out.named.push(path.clone());
         }
         let mut head = [0; SNIFF_LEN];
-        let (file, n) = match self.tree.sniff(&job.path, &mut head) {
+        let opened =
+            self.tree.open_met(&path).and_then(|file| Ok((disk::sniff(&file, &mut head)?, file)));
+        let (n, file) = match opened {
             Ok(opened) => opened,
-            Err(errno) if job.is_link => return out.problem(&job.path, describe(errno)),
-            Err(errno) => return out.unreadable(&job.path, errno),
+            Err(errno) if is_link => return self.out.problem(&path, describe(errno)),
+            Err(errno) => return self.out.unreadable(&path, errno),
         };
         let sniffed = sniff(&head[..n]);
-        if !job.is_link {
-            match sniffed {
-                Sniffed::Elf => out.totals.elf += 1,
-                Sniffed::Archive => out.totals.archives += 1,
-                Sniffed::Other => out.totals.other += 1,
-            }
+        if !is_link {
+            self.out.totals.count(sniffed);
         }
         if sniffed != Sniffed::Other {
-            self.take(job, file, sniffed, out);
+            match disk::handle(file) {
+                Ok(handle) => self.take(Place { path, is_link, given_link: false }, &handle, None),
+                Err(errno) => self.out.problem(&path, describe(errno)),
+            }
         }
     }
 
-    fn take<T>(&self, job: Job, file: File, sniffed: Sniffed, out: &mut Walked<T>)
-    where
-        F: Fn(Candidate) -> T,
-    {
-        let handle = match disk::handle(file) {
-            Ok(handle) => handle,
-            Err(errno) => return out.problem(&job.path, describe(errno)),
-        };
+    /// Hands on a file that matters, with as much of its head as was read.
+    fn take(
+        &mut self,
+        Place { path, is_link, given_link }: Place,
+        handle: &Handle,
+        n: Option<usize>,
+    ) {
         let stat = handle.stat();
         let first = self.claimed.lock().is_ok_and(|mut set| set.insert((stat.dev, stat.ino)));
-        let path = job.path.clone();
-        let item = first.then(|| (self.visit.consume)(Candidate { path, handle, sniffed }));
-        let Job { path, is_link, given_link } = job;
-        out.entries.push(Entry { path, is_link, given_link, stat, item });
+        let head = n.map(|n| &self.head[..n]);
+        let item = first.then(|| (self.visit.consume)(Candidate { handle, head }));
+        self.out.entries.push(Entry { path, is_link, given_link, stat, item });
     }
 }
 
+/// The name of a file that matters.
+struct Place {
+    path: PathBuf,
+    is_link: bool,
+    given_link: bool,
+}
+
 impl<T> Walked<T> {
+    fn add(&mut self, part: Self) {
+        self.entries.extend(part.entries);
+        self.problems.extend(part.problems);
+        self.totals.add(&part.totals);
+        self.named.extend(part.named);
+        self.linked.extend(part.linked);
+    }
+
     fn problem(&mut self, path: &Path, reason: String) {
         self.problems.push(Problem { path: path.to_path_buf(), reason });
     }

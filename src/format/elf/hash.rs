@@ -1,8 +1,29 @@
 //! The two hash functions of dynamic symbol names.
 
-/// DT_GNU_HASH's function (`elf/dl-new-hash.h`): h = h * 33 + c from 5381.
+/// Bytes that [`gnu`] takes at a time.
+const STEP: usize = 8;
+
+/// What each byte of a step is multiplied with, and behind the last one the hash before: powers of 33.
+const POWERS: [u32; STEP + 1] = {
+    let mut powers = [1_u32; STEP + 1];
+    let mut at = STEP;
+    while at > 0 {
+        powers[at - 1] = powers[at].wrapping_mul(33);
+        at -= 1;
+    }
+    powers
+};
+
+/// DT_GNU_HASH's function (`elf/dl-new-hash.h`): h = h * 33 + c from 5381. Taken byte by byte, each
+/// product would wait for the one before.
 pub fn gnu(name: &[u8]) -> u32 {
-    name.iter().fold(5381, |h, c| h.wrapping_mul(33).wrapping_add(u32::from(*c)))
+    let (steps, rest) = name.as_chunks::<STEP>();
+    let h = steps.iter().fold(5381_u32, |h, step| {
+        let sum =
+            step.iter().zip(&POWERS[1..]).map(|(c, power)| u32::from(*c).wrapping_mul(*power));
+        sum.fold(h.wrapping_mul(POWERS[0]), u32::wrapping_add)
+    });
+    rest.iter().fold(h, |h, c| h.wrapping_mul(33).wrapping_add(u32::from(*c)))
 }
 
 /// DT_HASH's function, also used for version names (gABI, "Hash Table Section").
@@ -16,6 +37,11 @@ mod tests {
     fn values_of_the_specifications() {
         assert_eq!(super::gnu(b""), 5381);
         assert_eq!(super::gnu(b"printf"), 0x156b_2bb8);
+        let name: Vec<u8> = (0..200).map(|i| i * 7).collect();
+        for len in 0..name.len() {
+            let slow = |h: u32, c: &u8| h.wrapping_mul(33).wrapping_add(u32::from(*c));
+            assert_eq!(super::gnu(&name[..len]), name[..len].iter().fold(5381, slow));
+        }
         assert_eq!(super::sysv(b"GLIBC_2.2.5"), 0x0969_1a75);
         assert_eq!(super::sysv(b"GLIBC_ABI_DT_RELR"), 0x00fd_0e42);
     }

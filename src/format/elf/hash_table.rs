@@ -232,7 +232,12 @@ impl Tables {
         if translation.is_some() {
             return self.mips_symbols;
         }
-        let last = self.bytes[buckets.clone()].chunks_exact(4).map(|w| self.to_u32(w)).max()?;
+        let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
+        let last = if self.big {
+            words.iter().map(|word| u32::from_be_bytes(*word)).max()?
+        } else {
+            words.iter().map(|word| u32::from_le_bytes(*word)).max()?
+        };
         if last == 0 {
             return None;
         }

@@ -7,6 +7,7 @@
 
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
+use memchr::memmem;
 
 /// A loader binary is a few hundred kilobytes; nobody's is larger than this.
 const MOST: u64 = 16 << 20;
@@ -41,7 +42,12 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     let mut run: Vec<Vec<u8>> = Vec::new();
     let mut after_lib = false;
     let (mut is_musl, mut musl) = (false, None);
+    let mark = memmem::Finder::new(MARK);
     for text in bytes.split(|b| *b == 0) {
+        if text.is_empty() {
+            take_longer(&mut out.system_dirs, &mut run);
+            continue;
+        }
         if let Some(dir) = directory(text, run.is_empty()) {
             run.push(dir.to_vec());
         } else {
@@ -59,11 +65,11 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
         if after_lib && out.lib.is_none() && text.starts_with(b"lib") && text.is_ascii() {
             out.lib = Some(text.to_vec());
         }
-        after_lib = text == b"LIB" || (after_lib && text.is_empty());
+        after_lib = text == b"LIB";
         is_musl |= text.starts_with(b"musl libc (");
         musl = musl.or_else(|| three_numbers(text));
         if out.release.is_none() {
-            out.release = release(text);
+            out.release = release_behind(&mark, text);
             out.debian = out.release.is_some()
                 && [&b"Debian GLIBC"[..], b"Ubuntu GLIBC"].iter().any(|name| contains(text, name));
         }
@@ -80,7 +86,7 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
 
 /// A text that is a release such as `1.2.3` and nothing else.
 fn three_numbers(text: &[u8]) -> Option<(u16, u16, u16)> {
-    let text = std::str::from_utf8(text).ok().filter(|text| text.len() < 16)?;
+    let text = std::str::from_utf8(Some(text).filter(|text| text.len() < 16)?).ok()?;
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     let release = (numbers.next()??, numbers.next()??, numbers.next()??);
     numbers.next().is_none().then_some(release)
@@ -98,6 +104,10 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
 /// The search directory that `text` is. In front of the `first` of a run something else may stand
 /// without a NUL between: code, or a length whose last byte is not zero in a big byte order.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
+    // Most of a loader is code, and this is asked of every byte of it.
+    if text.len() < 5 || !text.ends_with(b"/") {
+        return None;
+    }
     let is_path = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=@:,~%^".contains(b);
     let start = text.iter().rposition(|b| first && !is_path(b)).map_or(0, |at| at + 1);
     let dir = &text[start..];
@@ -123,13 +133,19 @@ fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
 }
 
 fn contains(text: &[u8], what: &[u8]) -> bool {
-    text.windows(what.len()).any(|window| window == what)
+    memmem::find(text, what).is_some()
 }
 
 /// The release in `… release version 2.36.` (the banner of ld.so since 2.33 and of libc.so.6).
 pub fn release(text: &[u8]) -> Option<(u16, u16)> {
-    const MARK: &[u8] = b"release version ";
-    let at = text.windows(MARK.len()).position(|window| window == MARK)? + MARK.len();
+    release_behind(&memmem::Finder::new(MARK), text)
+}
+
+/// What stands in front of a release.
+const MARK: &[u8] = b"release version ";
+
+fn release_behind(mark: &memmem::Finder<'_>, text: &[u8]) -> Option<(u16, u16)> {
+    let at = mark.find(text)? + MARK.len();
     numbers(&text[at..])
 }
 

@@ -12,6 +12,9 @@ const GAP: u64 = 64 << 10;
 /// The most that is read of a table whose end nothing tells.
 const OPEN_END: u64 = 4 << 20;
 
+/// Room for tables that a thread holds on to, in bytes; hardly any program has more.
+pub(super) const ROOM: usize = 8 << 20;
+
 /// Where one table lies: in the file, and then in the buffer.
 #[derive(Clone)]
 pub(super) struct Piece {
@@ -104,8 +107,13 @@ pub(super) fn read_pieces(
             whole = Some(buffer.len());
         }
         (_, Use::Kept) => *buffer = vec![0; size],
-        // Room for larger ones too; pages that are not read into are never touched.
-        (_, Use::Scratch) if buffer.len() < size => *buffer = vec![0; size.next_power_of_two()],
+        (_, Use::Scratch) if buffer.len() < size => {
+            // Room for larger ones too: pages that nothing is read into are never touched.
+            if buffer.capacity() < size {
+                *buffer = Vec::with_capacity(size.max(ROOM));
+            }
+            buffer.resize(size, 0);
+        }
         (_, Use::Scratch) => {}
     }
     let mut base = 0;

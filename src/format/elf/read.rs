@@ -6,7 +6,7 @@ use super::dynamic::Dynamic;
 use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
-use super::pieces::{Piece, Use, pieces, read_pieces};
+use super::pieces::{self, Piece, Use, pieces, read_pieces};
 use super::relocs::{Place, Places};
 use super::segments::Segments;
 use super::tables::Tables;
@@ -15,6 +15,7 @@ use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::plan::Wants;
 use crate::tree::Handle;
 use object::elf;
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 /// Room for names besides what the string table accounts for, in bytes.
 const ROOM: usize = 64 << 10;
 
-/// The largest buffer for tables that a thread holds on to, in bytes; few programs have more.
-const SCRATCH_TABLES: usize = 4 << 20;
+/// Room for names that a thread begins with, in bytes: a buffer that grows is moved to fresh pages.
+const ROOM_AT_ONCE: usize = 1 << 20;
 
 /// Reads the object in `file`, whose first bytes are `head`.
 pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadError> {
@@ -52,6 +53,7 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
     let mut scratch = SCRATCH.take();
     let mut text =
         TextBuilder { text: std::mem::take(&mut scratch.text), most: ROOM, overrun: false };
+    text.text.reserve(ROOM_AT_ONCE);
     // An empty name is one that was left out.
     text.text.push(0);
     let segments = Segments::parse(&header, &phdrs, file.stat().len);
@@ -74,11 +76,16 @@ fn early_role(header: &Header) -> Role {
 }
 
 /// Bytes of the head, or of the file where the head does not reach.
-fn slice_or_read(file: &Handle, head: &[u8], offset: u64, len: u64) -> Result<Vec<u8>, ReadError> {
+fn slice_or_read<'h>(
+    file: &Handle,
+    head: &'h [u8],
+    offset: u64,
+    len: u64,
+) -> Result<Cow<'h, [u8]>, ReadError> {
     let range = usize::try_from(offset).ok().zip(usize::try_from(offset.saturating_add(len)).ok());
     match range.and_then(|(start, end)| head.get(start..end)) {
-        Some(bytes) => Ok(bytes.to_vec()),
-        None => read_range(file, offset, len),
+        Some(bytes) => Ok(Cow::Borrowed(bytes)),
+        None => read_range(file, offset, len).map(Cow::Owned),
     }
 }
 
@@ -234,7 +241,7 @@ impl Reader<'_> {
         }
         if keep {
             object.tables = Some(tables);
-        } else if tables.bytes.len() <= SCRATCH_TABLES {
+        } else if tables.bytes.capacity() <= pieces::ROOM {
             self.scratch.tables = Arc::unwrap_or_clone(tables.bytes);
         }
         Ok(())

@@ -3,9 +3,12 @@
 
 use super::hash_table::HashTable;
 use super::read::Reader;
-use super::tables::{Symbol, Tables};
+use super::tables::{Symbol, Tables, is_plain_definition};
 use super::{Object, RefKind, Reference, hash};
 use object::{Endianness, elf};
+
+/// References that a thread has room for from the beginning.
+const AT_ONCE: usize = 1 << 15;
 
 impl Reader<'_> {
     pub(super) fn take_references(&mut self, object: &Object, tables: &Tables) -> Box<[Reference]> {
@@ -23,12 +26,13 @@ impl Reader<'_> {
     ) -> Box<[Reference]> {
         let unhashed_end = tables.unhashed_end();
         let mut list = std::mem::take(&mut self.scratch.references);
-        for index in 1..tables.count {
+        list.reserve(AT_ONCE);
+        for (index, raw) in (0_u32..).zip(tables.entries::<H>()).skip(1) {
             // Nearly all symbols behind a GNU table's base are plain definitions.
-            if index >= unhashed_end && tables.is_plain_definition::<H>(index, object.may_copy) {
+            if index >= unhashed_end && is_plain_definition::<H>(raw, object.may_copy) {
                 continue;
             }
-            let Some(symbol) = tables.symbol_as::<H>(index) else { break };
+            let symbol = tables.describe::<H>(index, raw);
             let unhashed = index < unhashed_end || !symbol.is_findable();
             let Some(kind) = ref_kind(object, &symbol, unhashed, tables) else { continue };
             let name = self.text.add(symbol.name);

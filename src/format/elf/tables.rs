@@ -171,6 +171,20 @@ fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
 
+/// True for a definition that a lookup can find, and that is no data where data `may_copy`; a quick
+/// look at one entry. What is not zero is so in either byte order.
+pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
+    symbol: &H::Sym,
+    may_copy: bool,
+) -> bool {
+    let value: u64 = symbol.st_value(Endianness::Little).into();
+    let kind = symbol.st_type();
+    value != 0
+        && symbol.st_shndx(Endianness::Little) != elf::SHN_UNDEF
+        && allowed(kind.0)
+        && !(may_copy && kind == elf::STT_OBJECT)
+}
+
 /// How the chain of one object goes on after one of its symbols was looked at.
 pub(super) enum Step {
     Take(Candidate),
@@ -321,14 +335,26 @@ impl Tables {
         }
     }
 
-    pub(super) fn symbol_as<H: FileHeader<Endian = Endianness>>(
+    fn symbol_as<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<Symbol<'_>> {
+        let raw = self.raw::<H>(index);
+        raw.map(|raw| self.describe::<H>(index, raw)).or_else(|| self.added(index))
+    }
+
+    /// The entries of the table from index 0 on, as they lie in the file.
+    pub(super) fn entries<H: FileHeader<Endian = Endianness>>(&self) -> &[H::Sym] {
+        let bytes = &self.bytes[self.symbols.clone()];
+        let count = (bytes.len() / size_of::<H::Sym>()).min(self.count as usize);
+        object::pod::slice_from_bytes(bytes, count).map_or(&[], |(entries, _)| entries)
+    }
+
+    pub(super) fn describe<H: FileHeader<Endian = Endianness>>(
         &self,
         index: u32,
-    ) -> Option<Symbol<'_>> {
+        raw: &H::Sym,
+    ) -> Symbol<'_> {
         let e = endian(self.big);
-        let Some(raw) = self.raw::<H>(index) else { return self.added(index) };
         let strings = &self.bytes[self.strings.clone()];
-        Some(Symbol {
+        Symbol {
             index,
             name: c_string(strings, raw.st_name(e) as usize).unwrap_or_default(),
             versym: self.versym(index).unwrap_or(1),
@@ -339,25 +365,7 @@ impl Tables {
             value: raw.st_value(e).into(),
             size: raw.st_size(e).into(),
             stub: self.is_stub(raw.st_other().0),
-        })
-    }
-
-    /// True for a definition that a lookup can find, and that is no data where data `may_copy`; a
-    /// quick look at one entry.
-    pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
-        &self,
-        index: u32,
-        may_copy: bool,
-    ) -> bool {
-        let e = endian(self.big);
-        self.raw::<H>(index).is_some_and(|symbol| {
-            let value: u64 = symbol.st_value(e).into();
-            let kind = symbol.st_type();
-            value != 0
-                && symbol.st_shndx(e) != elf::SHN_UNDEF
-                && allowed(kind.0)
-                && !(may_copy && kind == elf::STT_OBJECT)
-        })
+        }
     }
 
     fn raw<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<&H::Sym> {

@@ -1,0 +1,81 @@
+//! Makes facts of one open file, on the thread that opened it: what the walk meets, and what a need
+//! leads to. It knows nothing of other files; `collect` puts what it made into the corpus.
+
+use super::Content;
+use crate::format::{Defect, ReadError, Table, archive, elf};
+use crate::plan::Wants;
+use crate::sniff::{Sniffed, sniff};
+use crate::tree::Handle;
+use crate::tree::walk::{Candidate, HEAD};
+
+/// What reading one file gave, not yet in the corpus.
+pub struct Read {
+    pub(super) content: Content,
+    pub(super) defects: Vec<Defect>,
+    pub(super) unreadable: Option<String>,
+}
+
+impl Read {
+    /// The ELF object, if the file is one.
+    pub fn object(&self) -> Option<&elf::Object> {
+        match &self.content {
+            Content::Elf(object) => Some(object),
+            Content::Archive(_) | Content::Other(_) => None,
+        }
+    }
+}
+
+/// Reads one open file. This never fails: what went wrong is part of the answer.
+pub fn read(handle: &Handle, wants: Wants) -> Read {
+    let mut head = [0; HEAD];
+    guarded(handle, || {
+        let n = handle.read_at(&mut head, 0)?;
+        content(handle, &head[..n], wants)
+    })
+}
+
+/// Reads what the walk met, on the worker that met it.
+pub fn read_candidate(candidate: &Candidate<'_>, wants: Wants) -> Read {
+    let Candidate { handle, head } = *candidate;
+    match head {
+        Some(head) => guarded(handle, || content(handle, head, wants)),
+        None => read(handle, wants),
+    }
+}
+
+fn content(handle: &Handle, head: &[u8], wants: Wants) -> Result<Content, ReadError> {
+    Ok(match sniff(head) {
+        Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
+        Sniffed::Archive => Content::Archive(archive::read(handle, head)?),
+        Sniffed::Other => Content::Other(elf::Ident::new(head)),
+    })
+}
+
+/// What reading came to, with a change of the file or a panic told as what is wrong with it.
+fn guarded(handle: &Handle, read: impl FnOnce() -> Result<Content, ReadError>) -> Read {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
+        Ok(Ok(content)) => {
+            let mut defects = Vec::new();
+            if handle.changed() {
+                let what = "changed while it was read";
+                defects.push(Defect::new(Table::File, 0, what));
+            }
+            Read { content, defects, unreadable: None }
+        }
+        Ok(Err(error)) => Read {
+            content: Content::Other(elf::Ident::new(&[])),
+            defects: Vec::new(),
+            unreadable: Some(error.to_string()),
+        },
+        // The second net: tests count a caught panic as a failure.
+        Err(_) => Read {
+            content: Content::Other(elf::Ident::new(&[])),
+            defects: vec![Defect::new(
+                Table::File,
+                0,
+                "made the reader panic: a fault of linkaudit",
+            )],
+            unreadable: None,
+        },
+    }
+}
