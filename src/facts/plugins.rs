@@ -24,10 +24,9 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
         return Ok(false);
     }
     let tables = object.tables.as_ref().ok_or(Need::Tables(file))?;
-    let is_named = |symbol: Symbol<'_>| {
-        host.exports.iter().any(|pattern| pattern.matches(symbol.name)) && symbol.is_export()
-    };
-    Ok(tables.symbols().any(is_named))
+    let is_named =
+        |symbol: Symbol<'_>| host.exports.iter().any(|pattern| pattern.matches(symbol.name));
+    Ok(tables.exports().any(is_named))
 }
 
 /// True if a program could load the object with dlopen: it has a dynamic section, and it is no
