@@ -79,16 +79,32 @@ fn find_needed(links: &Links, name: StrId) -> Option<u32> {
 /// requester's needs: true under every root, and so looked at once.
 pub type CleanNeeds = FastSet<(FileId, FileId, usize)>;
 
-/// Checks all objects of a root.
+/// Which objects of a root are checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All.
+    Whole,
+    /// The root itself; there is nothing to be said of the others.
+    Root,
+    /// All but the root.
+    Others,
+}
+
+/// Checks objects of a root.
 pub fn check(
     closure: &Closure,
     view: View<'_>,
     strings: &Strings,
-    release: (u16, u16),
+    (release, part): ((u16, u16), Part),
     clean: &mut CleanNeeds,
 ) -> Checked {
     let mut out = Checked::default();
-    for (index, file) in checked_order(closure) {
+    let checked = |(index, _): &(u32, FileId)| match part {
+        Part::Whole => true,
+        Part::Root => *index == ROOT,
+        Part::Others => *index != ROOT,
+    };
+    for (index, file) in checked_order(closure).filter(checked) {
         let Some(object) = view.object(file) else { continue };
         let requester = (index, file, object);
         out.stop = check_object(closure, view, strings, requester, clean, &mut out.issues);
