@@ -11,6 +11,9 @@ use crate::tree::Handle;
 /// A loader binary is a few hundred kilobytes; nobody's is larger than this.
 const MOST: u64 = 16 << 20;
 
+/// The length of `LIB`.
+const SHORTEST: usize = 3;
+
 /// What was found in a loader binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreter {
@@ -42,6 +45,14 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     let mut after_lib = false;
     let (mut is_musl, mut musl) = (false, None);
     for text in bytes.split(|b| *b == 0) {
+        // Most of a binary is no text, and nothing that is looked for is as short.
+        if text.len() < SHORTEST {
+            after_lib &= text.is_empty();
+            if !run.is_empty() {
+                take_longer(&mut out.system_dirs, &mut run);
+            }
+            continue;
+        }
         if let Some(dir) = directory(text, run.is_empty()) {
             run.push(dir.to_vec());
         } else {
@@ -80,7 +91,10 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
 
 /// A text that is a release such as `1.2.3` and nothing else.
 fn three_numbers(text: &[u8]) -> Option<(u16, u16, u16)> {
-    let text = std::str::from_utf8(text).ok().filter(|text| text.len() < 16)?;
+    if text.len() >= 16 || !text.last().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     let release = (numbers.next()??, numbers.next()??, numbers.next()??);
     numbers.next().is_none().then_some(release)
@@ -98,12 +112,14 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
 /// The search directory that `text` is. In front of the `first` of a run something else may stand
 /// without a NUL between: code, or a length whose last byte is not zero in a big byte order.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
+    if !text.ends_with(b"/") {
+        return None;
+    }
     let is_path = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=@:,~%^".contains(b);
     let start = text.iter().rposition(|b| first && !is_path(b)).map_or(0, |at| at + 1);
     let dir = &text[start..];
     let is_dir = (5..4096).contains(&dir.len())
         && dir.starts_with(b"/")
-        && dir.ends_with(b"/")
         && dir.iter().all(is_path)
         && !dir.windows(2).any(|pair| pair == b"//");
     is_dir.then_some(dir)
@@ -129,7 +145,9 @@ fn contains(text: &[u8], what: &[u8]) -> bool {
 /// The release in `… release version 2.36.` (the banner of ld.so since 2.33 and of libc.so.6).
 pub fn release(text: &[u8]) -> Option<(u16, u16)> {
     const MARK: &[u8] = b"release version ";
-    let at = text.windows(MARK.len()).position(|window| window == MARK)? + MARK.len();
+    // The marks are few: most texts hold no `r` that is followed by the rest.
+    let is_mark = |at: &usize| text[*at] == MARK[0] && text[*at..].starts_with(MARK);
+    let at = (0..text.len().checked_sub(MARK.len())? + 1).find(is_mark)? + MARK.len();
     numbers(&text[at..])
 }
 
