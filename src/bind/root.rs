@@ -10,7 +10,7 @@ use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, Strings};
-use crate::resolve::versions::{self, CleanNeeds, Part};
+use crate::resolve::versions::{self, Memory, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// What all roots share.
@@ -37,7 +37,7 @@ pub struct Shared<'a> {
 /// What one worker keeps from root to root.
 #[derive(Default)]
 pub struct Worker {
-    clean: CleanNeeds,
+    versions: Memory,
     here: FileSet,
 }
 
@@ -71,11 +71,11 @@ pub fn bind(
     release: (u16, u16),
     worker: &mut Worker,
 ) -> Result<RootBinding, Vec<Need>> {
-    let Worker { clean, here } = worker;
+    let Worker { versions: memory, here } = worker;
     let quiet = shared.quiet.contains(&closure.links_id());
     let part = if quiet { Part::Root } else { Part::Whole };
     let mut out = RootBinding {
-        checked: versions::check(closure, shared.view, shared.strings, (release, part), clean),
+        checked: versions::check(closure, shared.view, shared.strings, (release, part), memory),
         ..RootBinding::default()
     };
     if closure.fatal.is_some() || out.checked.stop.is_some() {
@@ -157,9 +157,9 @@ pub fn is_quiet(
     release: (u16, u16),
     worker: &mut Worker,
 ) -> bool {
-    let Worker { clean, here } = worker;
+    let Worker { versions: memory, here } = worker;
     let rules = (release, Part::Others);
-    let checked = versions::check(closure, shared.view, shared.strings, rules, clean);
+    let checked = versions::check(closure, shared.view, shared.strings, rules, memory);
     let others = || closure.found().filter(|(module, _)| *module != ROOT);
     here.fill(others().map(|(_, file)| file));
     let is_settled = |(module, file): (u32, FileId)| {
