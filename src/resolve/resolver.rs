@@ -185,6 +185,7 @@ impl Resolver {
         let mut builder = Builder::new(self, view, plan, closure.root, base, &mut needs);
         builder.modules = closure.all_modules();
         builder.start = closure.start;
+        builder.has_rpath = true;
         edges
             .map(|edge| {
                 let mut trace = Vec::new();
