@@ -28,6 +28,7 @@ pub(super) fn bind(
     let lone = lone_closures(closures);
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
     let own = bind_own(plan, corpus, edits, collector, (closures, &lone), resolver);
+    let quiet = quiet_links(plan, View::edited(corpus, edits), (closures, &lone), &own, resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
     let hosts = hosts(closures);
     loop {
@@ -36,6 +37,7 @@ pub(super) fn bind(
             strings: &resolver.strings,
             own: &own,
             lone: &lone,
+            quiet: &quiet,
             bindings: plan.facts,
             started: !plan.as_ldd,
             unique: None,
@@ -71,6 +73,50 @@ pub(super) fn bind(
         }
         collector.answer(corpus, needs);
     }
+}
+
+/// Link maps of several roots in which only the root can have anything open.
+fn quiet_links(
+    plan: &Plan,
+    view: View<'_>,
+    (closures, lone): (&Closures, &FastMap<FileId, &Closure>),
+    own: &OwnBindings,
+    resolver: &Resolver,
+) -> FastSet<usize> {
+    let none = FastSet::default();
+    let shared = Shared {
+        view,
+        strings: &resolver.strings,
+        own,
+        lone,
+        quiet: &none,
+        bindings: plan.facts,
+        started: !plan.as_ldd,
+        unique: None,
+    };
+    let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
+    let mut counts: FastMap<usize, u32> = FastMap::default();
+    let mut second = |closure: &&Closure| {
+        let count = counts.entry(closure.links_id()).or_default();
+        *count += 1;
+        *count == 2
+    };
+    // Where all bindings are wanted every module is gone through anyway.
+    let roots = closures.roots.iter().filter(|_| !plan.facts);
+    let roots: Vec<&Closure> = roots
+        .filter(|closure| loader(closure).family == Family::Glibc && closure.fatal.is_none())
+        .filter(|closure| closure.host().is_none())
+        .filter(&mut second)
+        .collect();
+    let is_quiet = |worker: &mut Worker, closure: &Closure| {
+        root::is_quiet(closure, shared, loader(closure).release, worker)
+    };
+    let quiet: Vec<bool> = roots
+        .par_iter()
+        .map_init(Worker::default, |worker, closure| is_quiet(worker, closure))
+        .collect();
+    let quiet = roots.into_iter().zip(quiet).filter(|(_, quiet)| *quiet);
+    quiet.map(|(closure, _)| closure.links_id()).collect()
 }
 
 /// The root that is the host of each plugin's.

@@ -70,9 +70,11 @@ impl<'v> Exact<'_, 'v> {
         let (mut reports, mut places) = (Vec::new(), Places::default());
         let Some(object) = self.scope.object(module) else { return (reports, None) };
         let mut done: FastSet<Relocation> = FastSet::default();
+        let is_asked = only.map(table);
         for relocation in &relocations.list {
             let symbol = relocation.symbol();
-            if only.is_some_and(|only| !only.contains(&symbol)) || !done.insert(*relocation) {
+            let holds = |table: &Vec<bool>| table.get(symbol as usize) == Some(&true);
+            if !is_asked.as_ref().is_none_or(holds) || !done.insert(*relocation) {
                 continue;
             }
             let Some(asked) = asked(object, symbol) else { continue };
@@ -203,6 +205,13 @@ impl<'v> Exact<'_, 'v> {
             }
         }
     }
+}
+
+/// A set of symbols as a table: it is held against every relocation.
+fn table(only: &FastSet<u32>) -> Vec<bool> {
+    let mut out = vec![false; only.iter().max().map_or(0, |last| *last as usize + 1)];
+    only.iter().for_each(|symbol| out[*symbol as usize] = true);
+    out
 }
 
 /// `_dl_check_protected_symbol` (`elf/dl-protected.h`).

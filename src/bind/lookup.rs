@@ -36,6 +36,15 @@ impl Winner {
     }
 }
 
+/// A reference that is looked up together with others of its object.
+#[derive(Clone, Copy, Debug)]
+pub struct Pending {
+    /// Its place in `Object::references`.
+    pub index: u32,
+    /// GNU hash of its name.
+    pub hash: u32,
+}
+
 /// How one lookup goes through a scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
@@ -83,6 +92,31 @@ impl<'v> Scope<'v> {
         }
         let mut let_through = self.entries.iter().filter(|entry| entry.bloom.may_hold(query.hash));
         let_through.find_map(|entry| entry.ask(query, route))
+    }
+
+    /// What [`Self::lookup`] finds for each of `left`, which keeps those that get nothing. One object
+    /// after the other is asked for all of them: its filter stays in the cache, and one question does
+    /// not wait for the memory of the one before.
+    pub fn lookup_all<'q>(
+        &self,
+        left: &mut Vec<Pending>,
+        question: impl Fn(&Pending) -> (Query<'q>, Route),
+        mut found: impl FnMut(Pending, Winner),
+    ) {
+        let mut let_through = Vec::with_capacity(left.len());
+        for entry in &self.entries {
+            if left.is_empty() {
+                break;
+            }
+            entry.bloom.sift(left, |pending| pending.hash, &mut let_through);
+            for pending in let_through.drain(..) {
+                let (query, route) = question(&pending);
+                match entry.ask(&query, route) {
+                    Some(winner) => found(pending, winner),
+                    None => left.push(pending),
+                }
+            }
+        }
     }
 
     /// The object of a module.

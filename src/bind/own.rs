@@ -1,10 +1,10 @@
 //! What an object leaves unbound in the scope of its own closure. The answer is used again under
 //! every root whose scope holds all of that closure: a larger scope cannot unbind a symbol.
 
-use super::lookup::{Route, Scope, wanted};
+use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
 use crate::format::elf::tables::Query;
-use crate::format::elf::{Object, RefKind, Reference};
+use crate::format::elf::{Object, RefKind};
 use crate::resolve::{Closure, ROOT};
 
 /// The references of one object that its own closure does not settle, as indices into
@@ -42,31 +42,35 @@ pub fn open(
     rules: Rules,
     indices: impl Iterator<Item = u32>,
 ) -> Vec<u32> {
-    let is_open = |index: &u32| {
-        let reference = &object.references[*index as usize];
-        reference.kind != RefKind::Weak && !settled(scope, object, limit, rules, reference)
+    let reference = |index: u32| &object.references[index as usize];
+    let strong = indices.filter(|index| reference(*index).kind != RefKind::Weak);
+    let pending = |index| Pending { index, hash: reference(index).hash };
+    let mut left: Vec<Pending> = strong.map(pending).collect();
+    let mut open = Vec::new();
+    let question = |pending: &Pending| {
+        let reference = reference(pending.index);
+        let name = object.reference_name(reference);
+        let mut query = Query::new(name, reference.hash, wanted(object, reference.version, limit));
+        query.exact_first = rules.release >= super::exact::EXACT_FIRST;
+        let is_copy = matches!(reference.kind, RefKind::Copy { .. });
+        (query, Route { first: None, skip_root: is_copy })
     };
-    indices.filter(is_open).collect()
+    scope.lookup_all(&mut left, question, |pending, winner| {
+        if !settles(winner, reference(pending.index).kind, rules) {
+            open.push(pending.index);
+        }
+    });
+    open.extend(left.iter().map(|pending| pending.index));
+    open.sort_unstable();
+    open
 }
 
-/// True if no relocation that uses the reference can lead to a message.
-fn settled(
-    scope: &Scope<'_>,
-    object: &Object,
-    limit: u16,
-    rules: Rules,
-    reference: &Reference,
-) -> bool {
-    let name = object.reference_name(reference);
-    let mut query = Query::new(name, reference.hash, wanted(object, reference.version, limit));
-    query.exact_first = rules.release >= super::exact::EXACT_FIRST;
-    let is_copy = matches!(reference.kind, RefKind::Copy { .. });
-    let winner = scope.lookup(&query, Route { first: None, skip_root: is_copy });
-    let Some(winner) = winner else { return false };
+/// True if no relocation that uses a reference with this definition can lead to a message.
+fn settles(winner: Winner, kind: RefKind, rules: Rules) -> bool {
     if winner.candidate.versionless && rules.release < NO_ASSERT {
         return false;
     }
-    match reference.kind {
+    match kind {
         RefKind::Copy { size, .. } => {
             winner.candidate.size == u64::from(size) && !winner.is_protected()
         }

@@ -10,7 +10,7 @@ use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, Strings};
-use crate::resolve::versions::{self, CleanNeeds};
+use crate::resolve::versions::{self, Memory, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// What all roots share.
@@ -24,6 +24,8 @@ pub struct Shared<'a> {
     pub own: &'a OwnBindings,
     /// The closure of each file as a root of its own.
     pub lone: &'a FastMap<FileId, &'a Closure>,
+    /// Link maps of more than one root, by [`Closure::links_id`], in which only the root can have anything open.
+    pub quiet: &'a FastSet<usize>,
     /// All bindings are wanted.
     pub bindings: bool,
     /// Programs are started, not traced as `ldd` does.
@@ -35,7 +37,7 @@ pub struct Shared<'a> {
 /// What one worker keeps from root to root.
 #[derive(Default)]
 pub struct Worker {
-    clean: CleanNeeds,
+    versions: Memory,
     here: FileSet,
 }
 
@@ -69,16 +71,18 @@ pub fn bind(
     release: (u16, u16),
     worker: &mut Worker,
 ) -> Result<RootBinding, Vec<Need>> {
-    let Worker { clean, here } = worker;
+    let Worker { versions: memory, here } = worker;
+    let quiet = shared.quiet.contains(&closure.links_id());
+    let part = if quiet { Part::Root } else { Part::Whole };
     let mut out = RootBinding {
-        checked: versions::check(closure, shared.view, shared.strings, release, clean),
+        checked: versions::check(closure, shared.view, shared.strings, (release, part), memory),
         ..RootBinding::default()
     };
     if closure.fatal.is_some() || out.checked.stop.is_some() {
         return Ok(out);
     }
     here.fill(closure.in_scope().map(|(_, file)| file));
-    let open = open_modules(closure, shared, release, here)?;
+    let open = open_modules(closure, shared, release, here, part)?;
     if open.is_empty() && !shared.bindings {
         return Ok(out);
     }
@@ -145,6 +149,30 @@ pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
     program && closure.host().is_none() && closure.scope.contains(&LOADER)
 }
 
+/// True if no module but the root can have anything open, whatever root has these links: each is
+/// settled by files that are there without the root.
+pub fn is_quiet(
+    closure: &Closure,
+    shared: Shared<'_>,
+    release: (u16, u16),
+    worker: &mut Worker,
+) -> bool {
+    let Worker { versions: memory, here } = worker;
+    let rules = (release, Part::Others);
+    let checked = versions::check(closure, shared.view, shared.strings, rules, memory);
+    let others = || closure.found().filter(|(module, _)| *module != ROOT);
+    here.fill(others().map(|(_, file)| file));
+    let is_settled = |(module, file): (u32, FileId)| {
+        let Some(object) = shared.view.object(file) else { return true };
+        let known = closure.module(module).version_limit != 0 || !object.versions.has_versym;
+        let own = settled(closure, shared, module, file, here);
+        known && own.is_some_and(|own| own.open.is_empty())
+    };
+    checked.stop.is_none()
+        && checked.issues.is_empty()
+        && others().filter(|(module, _)| *module != LOADER).all(is_settled)
+}
+
 /// What must be looked at relocation by relocation in a module.
 enum Open {
     /// These symbols.
@@ -161,10 +189,12 @@ fn open_modules(
     shared: Shared<'_>,
     release: (u16, u16),
     here: &FileSet,
+    part: Part,
 ) -> Result<FastMap<u32, Open>, Vec<Need>> {
     let mut scope: Option<Scope<'_>> = None;
     let mut out = FastMap::default();
-    for (module, file) in closure.found().filter(|(module, _)| *module != LOADER) {
+    let concerns = |module| module != LOADER && (part == Part::Whole || module == ROOT);
+    for (module, file) in closure.found().filter(|(module, _)| concerns(*module)) {
         let Some(object) = shared.view.object(file) else { continue };
         let limit = closure.module(module).version_limit;
         if limit == 0 && object.versions.has_versym {

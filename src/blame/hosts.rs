@@ -6,19 +6,25 @@ use super::Source;
 use crate::facts::plugins::is_plugin;
 use crate::format::elf::Role;
 use crate::id::{FastMap, FileId};
-use crate::policy::Host;
+use crate::policy::Pattern;
 use crate::resolve::Closure;
+use std::rc::Rc;
 
 /// Which files are plugins of which hosts, found out when a name is asked for that the host provides.
 pub(super) struct Hosts<'a> {
     source: Source<'a>,
     /// By file and index into `Source::hosts`.
     known: FastMap<(FileId, usize), bool>,
+    /// The hosts that provide a name: the same few names are open in many files.
+    provided: FastMap<&'a [u8], Rc<[usize]>>,
+    /// Patterns of names by the bytes that a match may begin with, each with its host, in their order.
+    patterns: Vec<Vec<(usize, &'a Pattern)>>,
 }
 
 impl<'a> Hosts<'a> {
     pub(super) fn new(source: Source<'a>) -> Self {
-        Self { source, known: FastMap::default() }
+        let (known, provided) = (FastMap::default(), FastMap::default());
+        Self { source, known, provided, patterns: Vec::new() }
     }
 
     /// The host that is assumed to define `name` for `file`, which was loaded under this root. A
@@ -28,7 +34,7 @@ impl<'a> Hosts<'a> {
         &mut self,
         closure: &Closure,
         file: FileId,
-        name: &[u8],
+        name: &'a [u8],
     ) -> Option<usize> {
         let root = closure.root.file;
         // Nobody opens a program; and with the host at hand its names were looked up.
@@ -36,11 +42,39 @@ impl<'a> Hosts<'a> {
         if self.source.hosts.is_empty() || known {
             return None;
         }
-        let hosts = self.source.hosts.iter().enumerate();
-        let provides = |host: &Host| host.symbols.iter().any(|pattern| pattern.matches(name));
-        let mut hosts = hosts.filter(|(_, host)| provides(host)).map(|(at, _)| at);
+        let hosts = self.providing(name);
         let helps = file != root && self.source.view.file(file).audited;
+        let mut hosts = hosts.iter().copied();
         hosts.find(|at| self.loads(*at, file) || (helps && self.loads(*at, root)))
+    }
+
+    /// The hosts that define `name`, in the order of the policy.
+    fn providing(&mut self, name: &'a [u8]) -> Rc<[usize]> {
+        if let Some(known) = self.provided.get(name) {
+            return Rc::clone(known);
+        }
+        let first = usize::from(name.first().copied().unwrap_or_default());
+        let mut hosts: Vec<usize> = Vec::new();
+        for (host, pattern) in &self.patterns()[first] {
+            if hosts.last() != Some(host) && pattern.matches(name) {
+                hosts.push(*host);
+            }
+        }
+        let hosts: Rc<[usize]> = hosts.into();
+        self.provided.insert(name, Rc::clone(&hosts));
+        hosts
+    }
+
+    fn patterns(&mut self) -> &[Vec<(usize, &'a Pattern)>] {
+        if self.patterns.is_empty() {
+            let hosts = self.source.hosts.iter().enumerate();
+            let all = hosts.flat_map(|(at, host)| host.symbols.iter().map(move |p| (at, p)));
+            let all: Vec<(usize, &Pattern)> = all.collect();
+            let of =
+                |byte| all.iter().copied().filter(move |(_, p)| p.may_begin_with(byte)).collect();
+            self.patterns = (0..=u8::MAX).map(of).collect();
+        }
+        &self.patterns
     }
 
     fn is_program(&self, file: FileId) -> bool {

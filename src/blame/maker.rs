@@ -10,6 +10,7 @@ use crate::bind::{Abort, Report, RootBinding};
 use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FileId, Id as _, RootId, StrId, Strings};
+use crate::policy::Host;
 use crate::resolve::versions::{Complaint, Stop};
 use crate::resolve::{Closure, Edge, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,10 +25,10 @@ pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
         undefined_at: FastMap::default(),
         versions: BTreeMap::new(),
         stopped: BTreeMap::new(),
-        explained: BTreeMap::new(),
+        explained: Vec::new(),
         hosts: Hosts::new(source),
-        assumed: BTreeMap::new(),
-        provided: BTreeMap::new(),
+        assumed: Vec::new(),
+        provided: Vec::new(),
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
@@ -48,13 +49,20 @@ struct Maker<'a> {
     undefined_at: FastMap<SymbolKey, usize>,
     versions: BTreeMap<(FileId, FileId, Vec<u8>), MissingVersion>,
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
-    /// By symbol: the missing library and the version index of the reference.
-    explained: BTreeMap<SymbolKey, ((FileId, StrId), u16)>,
+    /// By symbol, of which the first entry counts: the missing library and the version index of the
+    /// reference.
+    explained: Vec<(SymbolKey, ((FileId, StrId), u16))>,
     hosts: Hosts<'a>,
     /// By symbol: the place of the host in the policy.
-    assumed: BTreeMap<SymbolKey, usize>,
+    assumed: Vec<(SymbolKey, usize)>,
     /// By symbol: the library that the system provides.
-    provided: BTreeMap<SymbolKey, StrId>,
+    provided: Vec<(SymbolKey, StrId)>,
+}
+
+/// The first entry for each symbol, by symbol.
+fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
+    list.sort_by_key(|(key, _)| *key);
+    list.dedup_by_key(|(key, _)| *key);
 }
 
 impl Maker<'_> {
@@ -173,6 +181,9 @@ impl Maker<'_> {
     }
 
     fn take_undefined(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
+        if binding.reports.is_empty() {
+            return;
+        }
         let first_stub = first_stub(closure);
         for (module, reports) in &binding.reports {
             let Some(object) = object_of(self.source.view, closure, *module) else { continue };
@@ -187,7 +198,7 @@ impl Maker<'_> {
                 if entry.is_none()
                     && let Some(host) = self.hosts.provider(closure, file, name)
                 {
-                    self.assumed.entry(key).or_insert(host);
+                    self.assumed.push((key, host));
                     continue;
                 }
                 // A definition with a version would have left that version in the reference.
@@ -199,13 +210,13 @@ impl Maker<'_> {
                 };
                 match explains {
                     Some((edge, How::Missing)) => {
-                        self.explained.entry(key).or_insert((edge, version));
+                        self.explained.push((key, (edge, version)));
                         continue;
                     }
                     // The system has the library; which versions it has is a ceiling's matter.
                     Some((_, _)) if entry.is_some() => continue,
                     Some(((_, name), _)) => {
-                        self.provided.entry(key).or_insert(name);
+                        self.provided.push((key, name));
                         continue;
                     }
                     None => {}
@@ -231,6 +242,9 @@ impl Maker<'_> {
     }
 
     fn finish(mut self) -> Blame {
+        first_of_each(&mut self.explained);
+        first_of_each(&mut self.assumed);
+        first_of_each(&mut self.provided);
         let mut explained = 0;
         for (key, (missing, missing_version)) in &self.explained {
             // What is undefined under one root for its own sake is a finding, whatever explains it
@@ -259,11 +273,15 @@ impl Maker<'_> {
         }
     }
 
+    fn is_explained(&self, key: &SymbolKey) -> bool {
+        self.explained.binary_search_by_key(key, |(key, _)| *key).is_ok()
+    }
+
     /// References without version for which libraries of the system are all that can define them.
     fn finish_provided(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<&[u8], (usize, BTreeSet<FileId>)> = BTreeMap::new();
         for (key, library) in &self.provided {
-            if !self.undefined_at.contains_key(key) && !self.explained.contains_key(key) {
+            if !self.undefined_at.contains_key(key) && !self.is_explained(key) {
                 let (references, files) =
                     out.entry(self.source.strings.text(*library)).or_default();
                 *references += 1;
@@ -283,12 +301,12 @@ impl Maker<'_> {
     fn finish_assumed(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<usize, (usize, FileId, usize)> = BTreeMap::new();
         let hosts = self.source.hosts;
+        // Policies may add to what others say of a host.
+        let first = |host: &Host| hosts.iter().position(|other| other.name == host.name);
+        let firsts: Vec<Option<usize>> = hosts.iter().map(first).collect();
         for (key, host) in &self.assumed {
-            // Policies may add to what others say of a host.
-            let Some(host) = hosts.iter().position(|other| other.name == hosts[*host].name) else {
-                continue;
-            };
-            if self.undefined_at.contains_key(key) || self.explained.contains_key(key) {
+            let Some(host) = firsts[*host] else { continue };
+            if self.undefined_at.contains_key(key) || self.is_explained(key) {
                 continue;
             }
             let (references, last, files) = out.entry(host).or_insert((0, key.0, 1));

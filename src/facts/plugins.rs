@@ -31,10 +31,8 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
     {
         return Ok(true);
     }
-    let is_named = |symbol: Symbol<'_>| {
-        patterns.iter().any(|pattern| pattern.matches(symbol.name)) && symbol.is_export()
-    };
-    Ok(!patterns.is_empty() && tables.symbols().any(is_named))
+    let is_named = |symbol: Symbol<'_>| patterns.iter().any(|pattern| pattern.matches(symbol.name));
+    Ok(!patterns.is_empty() && tables.exports().any(is_named))
 }
 
 fn defines(object: &Object, tables: &Tables, name: &[u8]) -> bool {

@@ -91,9 +91,10 @@ impl Builder<'_> {
     /// Says so if an entry that says the same was met before.
     fn once(&mut self, seen: &mut Seen, what: &str, says: &str, span: &Range<usize>) {
         match seen.entry(says.to_owned()) {
-            Entry::Vacant(place) => drop(place.insert(self.source.line(span.start))),
+            Entry::Vacant(place) => drop(place.insert(span.start)),
             Entry::Occupied(place) => {
-                let right = format!("line {} says it already", place.get());
+                let line = self.source.line(*place.get());
+                let right = format!("line {line} says it already");
                 self.check.wrong(span, format!("{what} stands here again"), right);
             }
         }
@@ -347,8 +348,8 @@ impl Builder<'_> {
     }
 }
 
-/// What was met, with its line.
-type Seen = BTreeMap<String, u32>;
+/// What was met, with its place.
+type Seen = BTreeMap<String, usize>;
 /// [`Pattern::path`] or [`Pattern::name`].
 type NewPattern = fn(&str) -> Result<Pattern, String>;
 

@@ -18,6 +18,7 @@ mod problem;
 mod schema;
 mod shape;
 mod show;
+mod simple;
 mod syntax;
 mod tree;
 mod unchecked;

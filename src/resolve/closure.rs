@@ -34,6 +34,8 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) origins: Vec<Option<StrId>>,
     /// DT_RPATH lists that hold for each module's needs.
     pub(super) rpaths: Vec<Option<Inherited>>,
+    /// Some module has a DT_RPATH that counts.
+    pub(super) has_rpath: bool,
     /// Modules by the names they answer to.
     pub(super) by_name: Index,
     /// Modules by file.
@@ -107,12 +109,14 @@ impl<'a, 'v> Builder<'a, 'v> {
             view,
             plan,
             root,
-            base,
             start: ROOT,
             needs,
             modules: Vec::with_capacity(FEW),
             origins: Vec::with_capacity(FEW),
             rpaths: Vec::with_capacity(FEW),
+            // A host's modules are there already.
+            has_rpath: base.is_some(),
+            base,
             by_name,
             by_file,
             edges: Vec::with_capacity(2 * FEW),
@@ -240,6 +244,9 @@ impl<'a, 'v> Builder<'a, 'v> {
     }
 
     pub(super) fn push(&mut self, module: Module) -> u32 {
+        let names = module.file.and_then(|file| self.names(file));
+        self.has_rpath |=
+            names.is_some_and(|names| names.runpath.is_none() && names.rpath.is_some());
         self.modules.push(module);
         self.origins.push(None);
         self.rpaths.push(None);

@@ -14,13 +14,19 @@ pub(super) struct Stamped {
 }
 
 impl Stamped {
-    fn clear(&mut self) {
+    /// Empties it.
+    pub(super) fn clear(&mut self) {
         self.stamp += 1;
         self.keys.clear();
     }
 
-    fn get(&self, index: usize) -> Option<u32> {
+    pub(super) fn get(&self, index: usize) -> Option<u32> {
         self.entries.get(index).filter(|(stamp, _)| *stamp == self.stamp).map(|(_, value)| *value)
+    }
+
+    /// Keeps the entry that is there.
+    pub(super) fn add(&mut self, index: usize, value: u32) {
+        self.entry(index, value);
     }
 
     fn entry(&mut self, index: usize, value: u32) -> &mut u32 {

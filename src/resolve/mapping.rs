@@ -138,7 +138,8 @@ impl Builder<'_, '_> {
         self.rpaths.resize(self.modules.len(), None);
         let names = self.modules[requester as usize].file.and_then(|file| self.names(file));
         let runpath = names.as_ref().and_then(|names| names.runpath);
-        let rpaths = if runpath.is_none() { self.inherited(requester) } else { Vec::new() };
+        let asks_above = runpath.is_none() && self.has_rpath;
+        let rpaths = if asks_above { self.inherited(requester) } else { Vec::new() };
         let runpath = runpath.map(|text| self.dirs_of(text, requester));
         let library_path = self.library_path();
         let package_cache = self.package_cache().ok()?;

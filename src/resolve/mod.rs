@@ -354,6 +354,11 @@ impl Closure {
         Self { root, main, links }
     }
 
+    /// A number that closures have in common whose modules are the same but for the root.
+    pub fn links_id(&self) -> usize {
+        Arc::as_ptr(&self.links).addr()
+    }
+
     /// The closure of the program that loads the root with dlopen.
     pub fn host(&self) -> Option<&Arc<Self>> {
         self.links.base.as_ref()

@@ -49,6 +49,8 @@ pub struct Memo {
     pub(super) system: FastMap<StrId, Arc<DirList>>,
     /// Whole searches of objects without any path of their own, by (loader path, name).
     pub(super) plain: FastMap<(StrId, StrId), (Found, bool)>,
+    /// What the loader's cache has for a name, by (loader path, name).
+    pub(super) cached: FastMap<(StrId, StrId), Option<(StrId, bool)>>,
     /// Caches of packages by their paths.
     pub(super) caches: FastMap<StrId, Option<Arc<Cache>>>,
     /// Such searches that wait for facts which somebody has asked for in this round.

@@ -11,7 +11,7 @@ use super::suspend::Suspended;
 use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object, Str};
-use crate::id::{FastMap, FileId, Id as _, LoaderId, StrId, Strings};
+use crate::id::{FastMap, FastSet, FileId, Id as _, LoaderId, StrId, Strings};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct Resolver {
     signatures: FastMap<Signature, u32>,
     /// Links that roots with one signature share.
     shared: FastMap<(LoaderId, u32), Arc<Links>>,
+    /// Those of whose links somebody has asked in this round for what is missing.
+    waiting: FastSet<(LoaderId, u32)>,
     pub(super) memo: Memo,
     pub(super) by_name: Stamped,
     pub(super) by_file: Stamped,
@@ -98,7 +100,8 @@ impl Resolver {
         names
     }
 
-    /// Everything the loader maps for `root`, which `host` opens if there is one, or the facts that are missing to say it. What was
+    /// Everything the loader maps for `root`, which `host` opens if there is one, or the facts that are missing to say it: none if a root
+    /// with the same links has named them in this round. What was
     /// found out so far stays in `before` until the next round.
     pub fn closure(
         &mut self,
@@ -115,6 +118,9 @@ impl Resolver {
         let key = signature.map(|number| (root.loader, number));
         if let Some(links) = key.and_then(|key| self.shared.get(&key)) {
             return Ok(Closure::new(root, Arc::clone(links)));
+        }
+        if key.is_some_and(|key| self.waiting.contains(&key)) {
+            return Err(Vec::new());
         }
         let mut needs = Vec::new();
         if let Family::Musl(_) = self.loaders.get(root.loader).family {
@@ -134,6 +140,7 @@ impl Resolver {
             Built::Links(links) => Arc::new(*links),
             Built::Suspended(state) => {
                 *before = state;
+                self.waiting.extend(key);
                 return Err(needs);
             }
         };
@@ -151,6 +158,7 @@ impl Resolver {
     /// Facts that were missing have been read.
     pub fn new_round(&mut self) {
         self.memo.new_round();
+        self.waiting.clear();
     }
 
     /// What is tried for some needs of one root, for evidence. All facts are known.
@@ -177,6 +185,7 @@ impl Resolver {
         let mut builder = Builder::new(self, view, plan, closure.root, base, &mut needs);
         builder.modules = closure.all_modules();
         builder.start = closure.start;
+        builder.has_rpath = true;
         edges
             .map(|edge| {
                 let mut trace = Vec::new();

@@ -287,20 +287,11 @@ impl Search<'_, '_> {
 
     /// The step over ld.so.cache: one path, and none but that.
     fn cache(&mut self, name: StrId, requester: &Requester<'_>) -> ListEnd {
-        let cache = if self.loader.package_cache {
-            requester.package_cache.as_deref()
-        } else {
-            self.loader.cache.as_ref()
-        };
-        let Some(cache) = cache else { return ListEnd::NextStep };
-        let asker = self.loader.asker(&self.plan.cpu);
-        let Some((path, by_cpu)) = cache.lookup(self.strings.text(name), &asker) else {
-            return ListEnd::NextStep;
-        };
+        let Some((id, by_cpu)) = self.cached(name, requester) else { return ListEnd::NextStep };
+        let path = self.strings.text(id);
         let forbidden = requester.nodeflib
             && self.loader.system_dirs.iter().any(|dir| path.starts_with(self.strings.text(*dir)));
         let path = path.to_vec();
-        let id = self.strings.id(&path);
         if forbidden {
             self.push_trace(path, How::Cache, Outcome::Forbidden, false);
             return ListEnd::NextStep;
@@ -321,6 +312,25 @@ impl Search<'_, '_> {
             Outcome::Fatal(text) => ListEnd::Found(Found::Stop(id, file_of(place), text)),
             _ => ListEnd::NextStep,
         }
+    }
+
+    /// The path that the cache has for a name, and whether a hwcaps entry decided.
+    fn cached(&mut self, name: StrId, requester: &Requester<'_>) -> Option<(StrId, bool)> {
+        let asker = self.loader.asker(&self.plan.cpu);
+        if self.loader.package_cache {
+            let cache = requester.package_cache.as_deref()?;
+            let (path, by_cpu) = cache.lookup(self.strings.text(name), &asker)?;
+            return Some((self.strings.id(path), by_cpu));
+        }
+        let cache = self.loader.cache.as_ref()?;
+        let key = (self.loader.path, name);
+        if let Some(known) = self.memo.cached.get(&key) {
+            return *known;
+        }
+        let found = cache.lookup(self.strings.text(name), &asker);
+        let found = found.map(|(path, by_cpu)| (self.strings.id(path), by_cpu));
+        self.memo.cached.insert(key, found);
+        found
     }
 
     /// `open_verify`: what the loader does with what lies at a path.

@@ -63,6 +63,7 @@ impl<'a, 'v> Builder<'a, 'v> {
             modules: state.modules,
             origins: state.origins,
             rpaths: state.rpaths,
+            has_rpath: true,
             by_name: state.by_name,
             by_file: state.by_file,
             edges: state.edges,

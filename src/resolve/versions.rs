@@ -1,10 +1,11 @@
 //! The check of needed versions at load (`elf/dl-version.c`): every version that an object needs of
 //! a file must be defined by the object that answers to the file's name.
 
-use super::{Closure, LOADER, Links, ROOT};
+use super::index::Stamped;
+use super::{Closure, How, LOADER, Links, ROOT};
 use crate::facts::View;
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastSet, FileId, StrId, Strings};
+use crate::id::{FastSet, FileId, Id as _, StrId, Strings};
 
 /// What the loader says of one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +66,37 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ 
         .filter_map(|index| Some((index, closure.module(index).file?)))
 }
 
+/// What is remembered from root to root.
+#[derive(Default)]
+pub struct Memory {
+    clean: CleanNeeds,
+    names: Stamped,
+}
+
+/// The first objects that answer to names, as [`find_needed`] has them.
+struct Answering<'m>(&'m mut Stamped);
+
+impl<'m> Answering<'m> {
+    fn new(links: &Links, map: &'m mut Stamped) -> Self {
+        map.clear();
+        for index in std::iter::once(ROOT).chain(links.whole_list()).chain([LOADER]) {
+            let module = links.module(index);
+            // The root does not answer to its path.
+            let path = Some(module.path).filter(|_| module.how != How::Root);
+            let renamed = links.renamed.iter().filter(|(other, _)| *other == index);
+            let aliases = module.aliases.iter().chain(renamed.map(|(_, name)| name));
+            for name in [module.name].into_iter().chain(path).chain(aliases.copied()) {
+                map.add(name.index(), index);
+            }
+        }
+        Self(map)
+    }
+
+    fn to(&self, name: StrId) -> Option<u32> {
+        self.0.get(name.index())
+    }
+}
+
 /// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
 /// where a need has already matched them.
 fn find_needed(links: &Links, name: StrId) -> Option<u32> {
@@ -77,21 +109,40 @@ fn find_needed(links: &Links, name: StrId) -> Option<u32> {
 
 /// Needed files with all their versions in order, each as requester, provider and place among the
 /// requester's needs: true under every root, and so looked at once.
-pub type CleanNeeds = FastSet<(FileId, FileId, usize)>;
+type CleanNeeds = FastSet<(FileId, FileId, usize)>;
 
-/// Checks all objects of a root.
+/// Which objects of a root are checked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// All.
+    Whole,
+    /// The root itself; there is nothing to be said of the others.
+    Root,
+    /// All but the root.
+    Others,
+}
+
+/// Checks objects of a root.
 pub fn check(
     closure: &Closure,
     view: View<'_>,
     strings: &Strings,
-    release: (u16, u16),
-    clean: &mut CleanNeeds,
+    (release, part): ((u16, u16), Part),
+    memory: &mut Memory,
 ) -> Checked {
     let mut out = Checked::default();
-    for (index, file) in checked_order(closure) {
+    let names = Answering::new(closure, &mut memory.names);
+    let clean = &mut memory.clean;
+    let checked = |(index, _): &(u32, FileId)| match part {
+        Part::Whole => true,
+        Part::Root => *index == ROOT,
+        Part::Others => *index != ROOT,
+    };
+    for (index, file) in checked_order(closure).filter(checked) {
         let Some(object) = view.object(file) else { continue };
         let requester = (index, file, object);
-        out.stop = check_object(closure, view, strings, requester, clean, &mut out.issues);
+        let facts = (view, strings, &names);
+        out.stop = check_object(closure, facts, requester, clean, &mut out.issues);
         if out.stop.is_none() && release >= RELR_CHECK && relr_unmarked(object) {
             out.stop = Some(Stop::Relr(index));
         }
@@ -104,15 +155,14 @@ pub fn check(
 
 fn check_object(
     closure: &Closure,
-    view: View<'_>,
-    strings: &Strings,
+    (view, strings, names): (View<'_>, &Strings, &Answering<'_>),
     (index, requester, object): (u32, FileId, &Object),
     clean: &mut CleanNeeds,
     issues: &mut Vec<VersionIssue>,
 ) -> Option<Stop> {
     for (place, file) in object.versions.needs.iter().enumerate() {
         let name = strings.find(object.str(file.file));
-        let Some(provider) = name.and_then(|name| find_needed(closure, name)) else {
+        let Some(provider) = name.and_then(|name| names.to(name)) else {
             return Some(Stop::NoSuchName(index, name.unwrap_or(closure.module(index).path)));
         };
         let Some(found) = closure.module(provider).file else { continue };

@@ -82,7 +82,39 @@ impl Filter<'_> {
     }
 }
 
+/// Moves to `held` what `may_be`.
+fn split<T: Copy>(all: &mut Vec<T>, held: &mut Vec<T>, may_be: impl Fn(&T) -> bool) {
+    all.retain(|one| {
+        let may_be = may_be(one);
+        if may_be {
+            held.push(*one);
+        }
+        !may_be
+    });
+}
+
 impl Bloom<'_> {
+    /// Moves from `all` what may be held, as [`Self::may_hold`] has it.
+    pub fn sift<T: Copy>(self, all: &mut Vec<T>, hash: impl Fn(&T) -> u32, held: &mut Vec<T>) {
+        match self {
+            Self::Never => {}
+            Self::Always => held.append(all),
+            Self::Words64(filter) => {
+                let words = filter.words.as_chunks().0;
+                let last = words.len().wrapping_sub(1);
+                let order = if filter.big { u64::from_be_bytes } else { u64::from_le_bytes };
+                split(all, held, |one| {
+                    let hash = hash(one);
+                    words.get(hash as usize / 64 & last).is_some_and(|raw| {
+                        let word = order(*raw);
+                        word >> (hash % 64) & word >> (filter.second(hash) % 64) & 1 != 0
+                    })
+                });
+            }
+            Self::Words32(_) => split(all, held, |one| self.may_hold(hash(one))),
+        }
+    }
+
     /// False if no symbol has this GNU hash.
     #[inline]
     pub fn may_hold(self, hash: u32) -> bool {
@@ -312,14 +344,16 @@ impl Tables {
         hash: u32,
         visit: &mut impl FnMut(u32) -> Step,
     ) -> Option<Candidate> {
-        let count = buckets.len() / 4;
-        let first = self.word(buckets, hash as usize % count.max(1))?;
+        let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
+        let buckets = self.bytes.get(buckets.clone())?.as_chunks::<4>().0;
+        let first = order(*buckets.get(hash as usize % buckets.len().max(1))?);
         if first == 0 {
             return None;
         }
-        let mut symbol = first;
-        loop {
-            let word = self.word(chains, symbol.checked_sub(base)? as usize)?;
+        let chains = self.bytes.get(chains.clone())?.as_chunks::<4>().0;
+        let chain = chains.get(first.checked_sub(base)? as usize..)?;
+        for (symbol, word) in (first..=u32::MAX).zip(chain) {
+            let word = order(*word);
             if (word ^ hash) >> 1 == 0
                 && let Some(translated) = self.translate(translation, base, symbol)
                 && let Step::Take(candidate) = visit(translated)
@@ -329,8 +363,8 @@ impl Tables {
             if word & 1 != 0 {
                 return None;
             }
-            symbol = symbol.checked_add(1)?;
         }
+        None
     }
 
     pub(super) fn walk_sysv(

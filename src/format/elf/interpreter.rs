@@ -12,6 +12,9 @@ use memchr::memmem;
 /// A loader binary is a few hundred kilobytes; nobody's is larger than this.
 const MOST: u64 = 16 << 20;
 
+/// The length of `LIB`.
+const SHORTEST: usize = 3;
+
 /// What was found in a loader binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreter {
@@ -44,8 +47,12 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     let (mut is_musl, mut musl) = (false, None);
     let mark = memmem::Finder::new(MARK);
     for text in bytes.split(|b| *b == 0) {
-        if text.is_empty() {
-            take_longer(&mut out.system_dirs, &mut run);
+        // Most of a binary is no text, and nothing that is looked for is as short.
+        if text.len() < SHORTEST {
+            after_lib &= text.is_empty();
+            if !run.is_empty() {
+                take_longer(&mut out.system_dirs, &mut run);
+            }
             continue;
         }
         if let Some(dir) = directory(text, run.is_empty()) {
@@ -86,7 +93,10 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
 
 /// A text that is a release such as `1.2.3` and nothing else.
 fn three_numbers(text: &[u8]) -> Option<(u16, u16, u16)> {
-    let text = std::str::from_utf8(Some(text).filter(|text| text.len() < 16)?).ok()?;
+    if text.len() >= 16 || !text.last().is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
     let mut numbers = text.split('.').map(|number| number.parse().ok());
     let release = (numbers.next()??, numbers.next()??, numbers.next()??);
     numbers.next().is_none().then_some(release)
@@ -104,8 +114,7 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
 /// The search directory that `text` is. In front of the `first` of a run something else may stand
 /// without a NUL between: code, or a length whose last byte is not zero in a big byte order.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
-    // Most of a loader is code, and this is asked of every byte of it.
-    if text.len() < 5 || !text.ends_with(b"/") {
+    if !text.ends_with(b"/") {
         return None;
     }
     let is_path = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+=@:,~%^".contains(b);
@@ -113,7 +122,6 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     let dir = &text[start..];
     let is_dir = (5..4096).contains(&dir.len())
         && dir.starts_with(b"/")
-        && dir.ends_with(b"/")
         && dir.iter().all(is_path)
         && !dir.windows(2).any(|pair| pair == b"//");
     is_dir.then_some(dir)

@@ -6,6 +6,7 @@
 
 mod dynamic;
 pub mod edit;
+mod exports;
 mod got;
 pub mod hash;
 mod hash_table;

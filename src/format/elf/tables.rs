@@ -368,7 +368,7 @@ impl Tables {
         }
     }
 
-    fn raw<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<&H::Sym> {
+    pub(super) fn raw<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> Option<&H::Sym> {
         let size = size_of::<H::Sym>();
         let start = self.symbols.start.checked_add((index as usize).checked_mul(size)?)?;
         let end = start.checked_add(size)?;
@@ -395,10 +395,5 @@ impl Tables {
     pub(super) fn to_u32(&self, word: &[u8]) -> u32 {
         let raw = word.try_into().unwrap_or([0; 4]);
         if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) }
-    }
-
-    pub(super) fn word(&self, range: &Range<usize>, index: usize) -> Option<u32> {
-        let at = range.start.checked_add(index.checked_mul(4)?)?;
-        (at + 4 <= range.end).then(|| self.to_u32(&self.bytes[at..at + 4]))
     }
 }

@@ -143,8 +143,7 @@ fn declared(object: &Object) -> Vec<NeedOut<'_>> {
 fn exports(object: &Object) -> Vec<Export<'_>> {
     let Some(tables) = &object.tables else { return Vec::new() };
     let mut out: Vec<Export<'_>> = tables
-        .symbols()
-        .filter(crate::format::elf::tables::Symbol::is_export)
+        .exports()
         .map(|symbol| Export {
             name: symbol.name,
             version: object.versions.entry(symbol.versym & 0x7fff).map(|e| object.str(e.name)),
