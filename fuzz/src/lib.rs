@@ -47,7 +47,7 @@ pub fn archive(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let mut names = Names::default();
     names.insert(b"f", hash::gnu(b"f"));
-    let _ = archive::read(&file, bytes);
+    let _ = archive::read(bytes);
     let _ = archive::definitions(&file, &names, &mut Vec::new());
     let _ = compare_archive(&file);
 }

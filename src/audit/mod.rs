@@ -108,14 +108,24 @@ pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
     let wanted = Wanted::new(&plan.policy);
     let visit = Visit { consume: &reading(wants), is_named: &|path| wanted.may_be(path) };
-    let audited = walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
-    let providers = if plan.lib_paths.is_empty() {
-        Walked::default()
-    } else {
+    let audited = || walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
+    let providers = || {
         let visit = Visit { consume: &reading(plan.provider_wants()), is_named: &|_| false };
         walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
-    Input { audited, providers }
+    if plan.lib_paths.is_empty() {
+        return Input { audited: audited(), providers: Walked::default() };
+    }
+    if plan.threads == 1 {
+        return Input { audited: audited(), providers: providers() };
+    }
+    // Often one side is one large library, which is read by one thread.
+    std::thread::scope(|scope| {
+        let providers = scope.spawn(providers);
+        let audited = audited();
+        let providers = providers.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Input { audited, providers }
+    })
 }
 
 /// Reads the given files through `tree`, without a walk: for trees that cannot be listed.

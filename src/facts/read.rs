@@ -46,7 +46,7 @@ pub fn read_candidate(candidate: &Candidate<'_>, wants: Wants) -> Read {
 fn content(handle: &Handle, head: &[u8], wants: Wants) -> Result<Content, ReadError> {
     Ok(match sniff(head) {
         Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
-        Sniffed::Archive => Content::Archive(archive::read(handle, head)?),
+        Sniffed::Archive => Content::Archive(archive::read(head)),
         Sniffed::Other => Content::Other(elf::Ident::new(head)),
     })
 }

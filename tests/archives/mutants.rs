@@ -74,7 +74,7 @@ fn mutants_are_read_to_an_end() {
         let mut tree = MemTree::new();
         tree.file("/x.a", bytes.clone());
         let Ok(Opened::File(file)) = tree.open(Path::new("/x.a")) else { panic!("no file") };
-        let _ = read(&file, &bytes);
+        let _ = read(&bytes);
         let names = Growing::default();
         let options = Options { index: true, open: &|_| External::Missing, names: &names };
         let found = members(&file, &options, &mut Scratch::default()).expect("it can be read");

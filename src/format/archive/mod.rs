@@ -18,8 +18,7 @@ pub use index::Index;
 pub use members::{Damage, Member, MemberKind, Members, Symbol, SymbolKind};
 pub use read::{External, Options, Scratch, members, object};
 
-use super::{Defect, ReadError, Table};
-use crate::tree::Handle;
+use super::{Defect, Table};
 use header::{Entry, FIRST};
 
 /// What is known of an archive before anybody asks for a name or a member.
@@ -31,12 +30,13 @@ pub struct Archive {
     pub defects: Vec<Defect>,
 }
 
-/// Looks at the first member header, so that a damaged archive is known when it is met.
-pub fn read(file: &Handle, head: &[u8]) -> Result<Archive, ReadError> {
-    let thin = head.starts_with(&::object::archive::THIN_MAGIC);
-    let mut out = Archive { thin, defects: Vec::new() };
-    if file.stat().len > FIRST && Entry::read(file, FIRST)?.is_none() {
+/// Looks at the first member header, which `head` holds as it begins with the file, so that a damaged
+/// archive is known when it is met.
+pub fn read(head: &[u8]) -> Archive {
+    let (magic, first) = head.split_at(head.len().min(::object::archive::THIN_MAGIC.len()));
+    let mut out = Archive { thin: magic == ::object::archive::THIN_MAGIC, defects: Vec::new() };
+    if !first.is_empty() && Entry::parse(first, FIRST).is_none() {
         out.defects.push(Defect::new(Table::MemberHeader, FIRST, "is not a member header"));
     }
-    Ok(out)
+    out
 }
