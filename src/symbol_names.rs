@@ -34,16 +34,19 @@ pub struct Growing {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// Names that one thread is about to add: places in one text. Its memory is used again.
+/// Names that one thread is about to add. Its memory is used again.
 #[derive(Debug, Default)]
 pub struct Batch {
+    text: Vec<u8>,
     wanted: Vec<Wanted>,
     /// The places of `wanted` by shard.
     order: Vec<u32>,
-    /// Where the names of a shard seem to stand.
+    /// Where the names of a shard seem to stand, and then which they seem to be.
     likely: Vec<Option<Slot>>,
+    numbers: Vec<Option<u32>>,
 }
 
+/// A name to add, by its place in the text of a batch.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     hash: u64,
@@ -127,23 +130,23 @@ impl Default for Growing {
 }
 
 impl Growing {
-    /// Adds all names of `batch`, which stand in `text`, and tells each one's id by its place in the
-    /// batch; nothing for names there is no more room for. The batch is empty afterwards.
-    pub fn add(&self, text: &[u8], batch: &mut Batch, mut take: impl FnMut(usize, Option<NameId>)) {
+    /// Adds all names of `batch`, and tells each one's id by its place in the batch; nothing for names
+    /// there is no more room for. The batch is empty afterwards.
+    pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Option<NameId>)) {
         let starts = batch.sort();
         let mut held = Vec::new();
         for at in (0..SHARDS).filter(|at| starts[*at] < starts[at + 1]) {
             match self.shards[at].try_lock() {
-                Ok(mut shard) => batch.fill(at, &mut shard, &starts, text, &mut take),
+                Ok(mut shard) => batch.fill(at, &mut shard, &starts, &mut take),
                 // It is another thread's turn: by the end of this one's it will be over.
                 Err(_) => held.push(at),
             }
         }
         for at in held {
             let mut shard = self.shards[at].lock().unwrap_or_else(PoisonError::into_inner);
-            batch.fill(at, &mut shard, &starts, text, &mut take);
+            batch.fill(at, &mut shard, &starts, &mut take);
         }
-        batch.wanted.clear();
+        batch.clear();
     }
 
     /// Adds one name.
@@ -162,12 +165,29 @@ impl Growing {
 }
 
 impl Batch {
-    /// Adds the name `name`, which stands at `start` of the text; false where that is too far.
-    pub fn push(&mut self, start: usize, name: &[u8]) -> bool {
-        let place = (u32::try_from(start), u32::try_from(name.len()));
+    /// Adds a name; false where there is no more room.
+    pub fn push(&mut self, name: &[u8]) -> bool {
+        let place = (u32::try_from(self.text.len()), u32::try_from(name.len()));
         let (Ok(start), Ok(len)) = place else { return false };
+        self.text.extend_from_slice(name);
         self.wanted.push(Wanted { hash: hash(name), start, len });
         true
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Forgets all names.
+    pub fn clear(&mut self) {
+        self.wanted.clear();
+        self.text.clear();
     }
 
     /// Sorts the names by shard: those of each begin where the answer says.
@@ -191,29 +211,27 @@ impl Batch {
         starts
     }
 
-    /// Adds the names that belong to the shard `at`.
+    /// Adds the names that belong to the shard `at`. Its table and texts are larger than caches, so each
+    /// step is loads that do not wait for each other, and nothing is decided by them before the last.
     fn fill(
         &mut self,
         at: usize,
         shard: &mut Shard,
         starts: &[usize; SHARDS + 1],
-        text: &[u8],
         take: &mut impl FnMut(usize, Option<NameId>),
     ) {
-        let Self { wanted, order, likely } = self;
+        let Self { text, wanted, order, likely, numbers } = self;
         let order = &order[starts[at]..starts[at + 1]];
-        // Tables and texts are larger than caches: these are loads that do not wait for each other.
         likely.clear();
         likely.extend(order.iter().map(|place| shard.likely(wanted[*place as usize].hash)));
-        for (place, slot) in order.iter().zip(&*likely) {
+        numbers.clear();
+        numbers.extend(likely.iter().map(|slot| shard.number(slot.as_ref()?.place)));
+        for ((place, slot), number) in order.iter().zip(&*likely).zip(&*numbers) {
             let Wanted { hash, start, len } = wanted[*place as usize];
             let start = start as usize;
             let name = text.get(start..start + len as usize).unwrap_or_default();
-            let record = slot.and_then(|slot| shard.record(slot.place));
-            let number = match record {
-                Some((number, text)) if text == name => Some(number),
-                _ => shard.add(split(hash).1, name),
-            };
+            let known = slot.filter(|slot| shard.is(slot.place, name)).and(*number);
+            let number = known.or_else(|| shard.add(split(hash).1, name));
             take(*place as usize, number.map(|number| id(at, number)));
         }
     }
@@ -230,6 +248,16 @@ impl Shard {
         Some((u32::from_ne_bytes(*number), text))
     }
 
+    fn number(&self, place: u32) -> Option<u32> {
+        let piece = self.pieces.get((place >> PIECE_BITS) as usize)?;
+        let number = piece.get(place as usize % PIECE..)?.first_chunk()?;
+        Some(u32::from_ne_bytes(*number))
+    }
+
+    fn is(&self, place: u32, name: &[u8]) -> bool {
+        self.record(place).is_some_and(|(_, text)| name == text)
+    }
+
     /// The name with this hash, most likely.
     fn likely(&self, hash: u64) -> Option<Slot> {
         let (_, tag) = split(hash);
@@ -237,16 +265,8 @@ impl Shard {
     }
 
     fn find(&self, tag: u32, name: &[u8]) -> Option<u32> {
-        let mut number = None;
-        self.table.find(Slot::hash(tag), |slot| {
-            let found = (slot.tag == tag).then(|| self.record(slot.place)).flatten();
-            let same = found.is_some_and(|(_, text)| text == name);
-            if same {
-                number = found.map(|(number, _)| number);
-            }
-            same
-        })?;
-        number
+        let same = |slot: &Slot| slot.tag == tag && self.is(slot.place, name);
+        self.number(self.table.find(Slot::hash(tag), same)?.place)
     }
 
     /// The number of a name, which is added where it is new.
@@ -294,14 +314,11 @@ mod tests {
             .collect();
         let growing = Growing::default();
         let add = |part: &[Vec<u8>]| {
-            let (text, mut batch) = (part.concat(), Batch::default());
-            let mut at = 0;
-            for name in part {
-                assert!(batch.push(at, name));
-                at += name.len();
-            }
+            let mut batch = Batch::default();
+            assert!(part.iter().all(|name| batch.push(name)));
             let mut ids = vec![None; part.len()];
-            growing.add(&text, &mut batch, |at, id| ids[at] = id);
+            growing.add(&mut batch, |at, id| ids[at] = id);
+            assert!(batch.is_empty());
             ids
         };
         let (first, second) = std::thread::scope(|scope| {

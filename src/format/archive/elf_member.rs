@@ -53,8 +53,6 @@ pub(super) struct Raw<'b> {
 pub(super) struct RawSymbol<'b> {
     /// Its name, without a version.
     pub(super) name: &'b [u8],
-    /// Where the name stands among the strings.
-    pub(super) start: usize,
     pub(super) bind: elf::SymbolBind,
     pub(super) function: bool,
     pub(super) section: elf::SymbolSection,
@@ -294,14 +292,13 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
         if bind == elf::STB_LOCAL || symbol.st_name(e) == 0 {
             continue;
         }
-        let start = symbol.st_name(e) as usize;
-        let Some(name) = raw.strings.get(start..).and_then(stem) else {
+        let Some(name) = raw.strings.get(symbol.st_name(e) as usize..).and_then(stem) else {
             whole = false;
             continue;
         };
         let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
         let (section, other) = (symbol.st_shndx(e), symbol.st_other());
-        take(RawSymbol { name, start, bind, function, section, other: other.0 });
+        take(RawSymbol { name, bind, function, section, other: other.0 });
     }
     whole
 }

@@ -94,7 +94,7 @@ impl<'r> Reader<'r> {
         thin: bool,
     ) -> Self {
         let Scratch { buffers, builder } = scratch;
-        builder.symbols.clear();
+        builder.begin();
         Self {
             file,
             options,
@@ -316,6 +316,7 @@ impl<'r> Reader<'r> {
 
     /// Reads the index where it is wanted, and lets it say what opaque members define.
     fn finish(mut self) -> Result<Members, ReadError> {
+        self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
         let opaque = self.out.list.iter().any(Member::is_opaque);
         if let Some((entry, kind)) = self.index.filter(|_| opaque || self.options.index) {
             let mut defects = Vec::new();

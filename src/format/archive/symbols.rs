@@ -2,7 +2,7 @@
 
 use super::elf_member::{Raw, RawSymbol, each_symbol};
 use super::index::Index;
-use super::members::{Member, MemberKind, Symbol, SymbolKind};
+use super::members::{Damage, Member, MemberKind, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
 use crate::id::{FastMap, Id as _, NameId};
 use crate::symbol_names::{Batch, Growing};
@@ -15,14 +15,27 @@ const SLIM: &[u8] = b"__gnu_lto_slim";
 /// share bytes of it, and a hostile member makes them all share a long name.
 const SHARED: usize = 16;
 
+/// Names that are put into the run's table at a time: enough that many looks into it overlap.
+const BATCH: usize = 1024;
+
 /// Symbols of one archive, whose memory is used again for the next.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) symbols: Vec<Symbol>,
+    /// Names of the last symbols, which have no ids yet.
     batch: Batch,
+    /// Symbols whose names there was no more room for.
+    lost: Vec<usize>,
 }
 
 impl Builder {
+    /// Forgets the archive before.
+    pub(super) fn begin(&mut self) {
+        self.symbols.clear();
+        self.batch.clear();
+        self.lost.clear();
+    }
+
     /// Adds the symbols of a member, which begins at `base`, and their names to `names`.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
@@ -31,14 +44,13 @@ impl Builder {
         base: u64,
         names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
-        let Self { symbols, batch } = self;
-        let first = symbols.len();
+        let Self { symbols, batch, lost } = self;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = false;
         let whole = each_symbol::<H>(raw, e, |symbol| {
             let name = symbol.name;
-            if full || room < name.len() || !batch.push(symbol.start, name) {
+            if full || room < name.len() || !batch.push(name) {
                 full = true;
                 return;
             }
@@ -47,29 +59,43 @@ impl Builder {
                 kind = MemberKind::SlimLto;
             }
             symbols.push(Symbol {
-                // Until all names of the member are known.
+                // Until the batch is full.
                 name: NameId::from_index(0),
                 kind: kind_of(&symbol),
                 other: symbol.other,
                 function: symbol.function,
             });
-        });
-        let mut kept = true;
-        let added = &mut symbols[first..];
-        names.add(raw.strings, batch, |at, name| match (added.get_mut(at), name) {
-            (Some(symbol), Some(name)) => symbol.name = name,
-            _ => kept = false,
-        });
-        let what = match (whole, full, kept) {
-            (false, ..) => "has a name that is not in the string table",
-            (true, true, _) => "has names that are longer than the string table can hold",
-            (true, false, true) => return (kind, None),
-            (true, false, false) => {
-                symbols.truncate(first);
-                "has more names than can be kept"
+            if batch.len() >= BATCH {
+                name_all(symbols, batch, lost, names);
             }
+        });
+        let what = match (whole, full) {
+            (false, _) => "has a name that is not in the string table",
+            (true, true) => "has names that are longer than the string table can hold",
+            (true, false) => return (kind, None),
         };
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
+    }
+
+    /// Gives all symbols the ids of their names. Where there is none a member's symbols are lost, and
+    /// it is damaged.
+    pub(super) fn finish(&mut self, list: &mut [Member], names: &Growing) -> Vec<Damage> {
+        name_all(&mut self.symbols, &mut self.batch, &mut self.lost, names);
+        let mut damage = Vec::new();
+        if self.lost.is_empty() {
+            return damage;
+        }
+        for member in list {
+            let (start, end) = (member.symbols.0 as usize, member.symbols.1 as usize);
+            if self.lost.iter().any(|at| (start..end).contains(at)) {
+                let what = "has more names than can be kept";
+                let defect = Defect::new(Table::MemberSymbols, member.offset, what);
+                damage.push(Damage { member: Some(member.offset), defect });
+                member.kind = MemberKind::Damaged;
+                member.symbols = (0, 0);
+            }
+        }
+        damage
     }
 
     /// Lets the index say what opaque members define.
@@ -90,6 +116,15 @@ impl Builder {
             member.symbols = (number(start), number(self.symbols.len()));
         }
     }
+}
+
+/// Gives the last symbols the ids of their names, which are those of the batch.
+fn name_all(symbols: &mut [Symbol], batch: &mut Batch, lost: &mut Vec<usize>, names: &Growing) {
+    let first = symbols.len().saturating_sub(batch.len());
+    names.add(batch, |at, name| match (symbols.get_mut(first + at), name) {
+        (Some(symbol), Some(name)) => symbol.name = name,
+        _ => lost.push(first + at),
+    });
 }
 
 fn kind_of(symbol: &RawSymbol<'_>) -> SymbolKind {
