@@ -87,41 +87,52 @@ pub(super) enum Use {
     Scratch,
 }
 
-/// Reads the pieces into one buffer and tells each where it lies there.
+/// Reads the pieces into one buffer and tells each where it lies there. What lies in `head`, the
+/// file's first bytes, is not read again: six of ten libraries and programs have all tables there.
 pub(super) fn read_pieces(
-    file: &Handle,
+    (file, head): (&Handle, &[u8]),
     buffer: &mut Vec<u8>,
     buffer_use: Use,
     pieces: &mut [Piece],
     defects: &mut Vec<Defect>,
 ) -> Result<(), ReadError> {
-    let file_len = file.stat().len;
-    let runs = runs(pieces, file_len);
+    let runs = runs(pieces, file.stat().len);
     let size: u64 = runs.iter().map(|run| run.len).sum();
-    // What a longer file left behind is read over or not looked at.
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut whole = None;
-    match (&*runs, buffer_use) {
-        ([run], Use::Kept) => {
-            *buffer = file.read_new(size, run.offset)?;
-            whole = Some(buffer.len());
-        }
-        (_, Use::Kept) => *buffer = vec![0; size],
-        (_, Use::Scratch) if buffer.len() < size => {
+    match buffer_use {
+        Use::Kept => *buffer = Vec::with_capacity(size),
+        // What a longer file left behind is read over or not looked at.
+        Use::Scratch if buffer.len() < size => {
             // Room for larger ones too: pages that nothing is read into are never touched.
             if buffer.capacity() < size {
                 *buffer = Vec::with_capacity(size.max(ROOM));
             }
             buffer.resize(size, 0);
         }
-        (_, Use::Scratch) => {}
+        Use::Scratch => {}
     }
     let mut base = 0;
     for run in runs {
         let len = usize::try_from(run.len).unwrap_or(0);
-        let n = match whole {
-            Some(n) => n,
-            None => file.read_at(&mut buffer[base..base + len], run.offset)?,
+        let start = usize::try_from(run.offset).unwrap_or(usize::MAX);
+        let known = head.get(start..start.saturating_add(len));
+        let n = match (known, buffer_use) {
+            (Some(known), Use::Kept) => {
+                buffer.extend_from_slice(known);
+                len
+            }
+            (Some(known), Use::Scratch) => {
+                buffer[base..base + len].copy_from_slice(known);
+                len
+            }
+            (None, Use::Kept) => {
+                // Where there are later runs it fills their room too, which costs no more than to
+                // clear it all first.
+                file.read_on(buffer, run.offset)?;
+                buffer.truncate(base + len);
+                buffer.len() - base
+            }
+            (None, Use::Scratch) => file.read_at(&mut buffer[base..base + len], run.offset)?,
         };
         for piece in &mut pieces[run.pieces] {
             let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
@@ -133,7 +144,7 @@ pub(super) fn read_pieces(
             let start = base + into;
             piece.at = start..start + usize::try_from(piece.len.min(room)).unwrap_or(0);
         }
-        base += len;
+        base += n;
     }
     Ok(())
 }

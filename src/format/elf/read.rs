@@ -204,7 +204,8 @@ impl Reader<'_> {
         } else {
             (std::mem::take(&mut self.scratch.tables), Use::Scratch)
         };
-        read_pieces(self.file, &mut bytes, buffer_use, &mut pieces, &mut object.defects)?;
+        let source = (self.file, self.head);
+        read_pieces(source, &mut bytes, buffer_use, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
         let strings = place(Table::Strings).unwrap_or(0..0);
         self.text.most = self.text.text.len() + ROOM + 4 * strings.len();
