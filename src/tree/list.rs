@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
 /// Entries handed from the lister to the workers at a time.
-pub(super) const BATCH: usize = 32;
+const BATCH: usize = 32;
 
 pub(super) struct Job {
     pub(super) path: PathBuf,

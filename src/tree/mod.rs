@@ -150,23 +150,31 @@ impl Handle {
     /// touched once only, by the kernel.
     pub fn read_new(&self, len: usize, offset: u64) -> std::io::Result<Vec<u8>> {
         let mut buffer = Vec::with_capacity(len);
+        self.read_on(&mut buffer, offset)?;
+        Ok(buffer)
+    }
+
+    /// Fills what room `buffer` has behind its content, in the same way.
+    pub fn read_on(&self, buffer: &mut Vec<u8>, offset: u64) -> std::io::Result<()> {
+        let mut at = offset;
         match &self.source {
             Source::Disk(file) => {
                 while buffer.len() < buffer.capacity() {
-                    let at = offset + buffer.len() as u64;
-                    match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut buffer), at) {
+                    match rustix::io::pread(file, rustix::buffer::spare_capacity(buffer), at) {
                         Ok(0) => break,
-                        Ok(_) | Err(Errno::INTR) => {}
+                        Ok(n) => at += n as u64,
+                        Err(Errno::INTR) => {}
                         Err(e) => return Err(e.into()),
                     }
                 }
             }
             Source::Memory(bytes) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-                buffer.extend_from_slice(&bytes[start..start + len.min(bytes.len() - start)]);
+                let room = (buffer.capacity() - buffer.len()).min(bytes.len() - start);
+                buffer.extend_from_slice(&bytes[start..start + room]);
             }
         }
-        Ok(buffer)
+        Ok(())
     }
 
     /// True if size or times are no longer those of the moment of opening: what was read may mix

@@ -6,7 +6,7 @@
 //! waits. The result is sorted by path and does not depend on timing. `audit` calls it.
 
 use super::disk::{self, DiskTree};
-use super::list::{BATCH, Job, Lister};
+use super::list::{Job, Lister};
 use super::{Errno, Handle, Kind, Special, Stat, Tree};
 use crate::id::FastSet;
 use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
@@ -213,6 +213,9 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     out
 }
 
+/// Given paths that one thread looks at before another may take over.
+const SHARE: usize = 8;
+
 /// Looks at given paths, and takes those that are files at once.
 fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
     paths: &[PathBuf],
@@ -227,8 +230,9 @@ fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
         let given: Vec<Given> = paths.map(|(path, first)| worker.given(path, *first)).collect();
         (given, worker.out)
     };
-    let (given, parts): (Vec<_>, Vec<_>) =
-        paths.par_chunks(BATCH).zip(first.par_chunks(BATCH)).map(look).unzip();
+    // Files differ in size by thousands: what is not split is not taken over by an idle thread.
+    let chunks = paths.par_chunks(SHARE).zip(first.par_chunks(SHARE)).with_max_len(1);
+    let (given, parts): (Vec<_>, Vec<_>) = chunks.map(look).unzip();
     (given.into_iter().flatten().collect(), parts)
 }
 

@@ -37,7 +37,7 @@ mod tests {
     fn values_of_the_specifications() {
         assert_eq!(super::gnu(b""), 5381);
         assert_eq!(super::gnu(b"printf"), 0x156b_2bb8);
-        let name: Vec<u8> = (0..200).map(|i| i * 7).collect();
+        let name: Vec<u8> = (0..200_u8).map(|i| i.wrapping_mul(7)).collect();
         for len in 0..name.len() {
             let slow = |h: u32, c: &u8| h.wrapping_mul(33).wrapping_add(u32::from(*c));
             assert_eq!(super::gnu(&name[..len]), name[..len].iter().fold(5381, slow));

@@ -13,7 +13,7 @@ const GAP: u64 = 64 << 10;
 const OPEN_END: u64 = 4 << 20;
 
 /// Room for tables that a thread holds on to, in bytes; hardly any program has more.
-pub(super) const ROOM: usize = 8 << 20;
+pub(super) const ROOM: usize = 1 << 20;
 
 /// Where one table lies: in the file, and then in the buffer.
 #[derive(Clone)]
@@ -78,50 +78,47 @@ pub(super) fn pieces(
     pieces
 }
 
-/// What becomes of the buffer when the file has been read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
-    /// It is kept, and so no larger than needed.
-    Kept,
-    /// The next file is read into it.
-    Scratch,
-}
-
-/// Reads the pieces into one buffer and tells each where it lies there.
+/// Reads the pieces into one buffer and tells each where it lies there. What lies in `head`, the
+/// file's first bytes, is not read again: six of ten libraries and programs have all tables there.
+///
+/// A buffer that is kept is no larger than needed. Otherwise it is what `scratch` holds, so that the
+/// next file is read into the same pages; the few that are large are given back to the allocator,
+/// which has use for them in libraries as large.
 pub(super) fn read_pieces(
-    file: &Handle,
-    buffer: &mut Vec<u8>,
-    buffer_use: Use,
+    (file, head): (&Handle, &[u8]),
+    scratch: Option<&mut Vec<u8>>,
     pieces: &mut [Piece],
     defects: &mut Vec<Defect>,
-) -> Result<(), ReadError> {
-    let file_len = file.stat().len;
-    let runs = runs(pieces, file_len);
+) -> Result<Vec<u8>, ReadError> {
+    let runs = runs(pieces, file.stat().len);
     let size: u64 = runs.iter().map(|run| run.len).sum();
-    // What a longer file left behind is read over or not looked at.
     let size = usize::try_from(size).unwrap_or(usize::MAX);
-    let mut whole = None;
-    match (&*runs, buffer_use) {
-        ([run], Use::Kept) => {
-            *buffer = file.read_new(size, run.offset)?;
-            whole = Some(buffer.len());
-        }
-        (_, Use::Kept) => *buffer = vec![0; size],
-        (_, Use::Scratch) if buffer.len() < size => {
-            // Room for larger ones too: pages that nothing is read into are never touched.
-            if buffer.capacity() < size {
-                *buffer = Vec::with_capacity(size.max(ROOM));
-            }
-            buffer.resize(size, 0);
-        }
-        (_, Use::Scratch) => {}
-    }
+    let (mut buffer, reused) = match scratch {
+        Some(scratch) if size <= ROOM => (with_len(std::mem::take(scratch), size), true),
+        _ => (Vec::with_capacity(size), false),
+    };
     let mut base = 0;
     for run in runs {
         let len = usize::try_from(run.len).unwrap_or(0);
-        let n = match whole {
-            Some(n) => n,
-            None => file.read_at(&mut buffer[base..base + len], run.offset)?,
+        let start = usize::try_from(run.offset).unwrap_or(usize::MAX);
+        let known = head.get(start..start.saturating_add(len));
+        let n = match (known, reused) {
+            (Some(known), true) => {
+                buffer[base..base + len].copy_from_slice(known);
+                len
+            }
+            (Some(known), false) => {
+                buffer.extend_from_slice(known);
+                len
+            }
+            (None, true) => file.read_at(&mut buffer[base..base + len], run.offset)?,
+            (None, false) => {
+                // Where there are later runs it fills their room too, which costs no more than to
+                // clear it all first.
+                file.read_on(&mut buffer, run.offset)?;
+                buffer.truncate(base + len);
+                buffer.len() - base
+            }
         };
         for piece in &mut pieces[run.pieces] {
             let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
@@ -133,9 +130,20 @@ pub(super) fn read_pieces(
             let start = base + into;
             piece.at = start..start + usize::try_from(piece.len.min(room)).unwrap_or(0);
         }
-        base += len;
+        base += n;
     }
-    Ok(())
+    Ok(buffer)
+}
+
+/// At least `len` bytes, whatever they hold: what a longer file left behind is read over or not
+/// looked at.
+fn with_len(mut buffer: Vec<u8>, len: usize) -> Vec<u8> {
+    if buffer.len() < len {
+        // Room for all that come: pages that nothing is read into are never touched.
+        buffer.reserve_exact(ROOM.saturating_sub(buffer.len()));
+        buffer.resize(len, 0);
+    }
+    buffer
 }
 
 /// Pieces that one `pread` covers.

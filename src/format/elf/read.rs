@@ -6,7 +6,7 @@ use super::dynamic::Dynamic;
 use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
-use super::pieces::{self, Piece, Use, pieces, read_pieces};
+use super::pieces::{self, Piece, pieces, read_pieces};
 use super::relocs::{Place, Places};
 use super::segments::Segments;
 use super::tables::Tables;
@@ -200,12 +200,9 @@ impl Reader<'_> {
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let keep = self.wants.tables || shared && !self.wants.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
-        let (mut bytes, buffer_use) = if keep {
-            (Vec::new(), Use::Kept)
-        } else {
-            (std::mem::take(&mut self.scratch.tables), Use::Scratch)
-        };
-        read_pieces(self.file, &mut bytes, buffer_use, &mut pieces, &mut object.defects)?;
+        let scratch = (!keep).then_some(&mut self.scratch.tables);
+        let source = (self.file, self.head);
+        let bytes = read_pieces(source, scratch, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
         let strings = place(Table::Strings).unwrap_or(0..0);
         self.text.most = self.text.text.len() + ROOM + 4 * strings.len();

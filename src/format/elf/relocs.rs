@@ -63,8 +63,9 @@ impl Relocation {
     }
 }
 
-/// How much of a table is read at a time, in bytes; a multiple of every entry size.
-const CHUNK: u64 = 24 * 12 * 1024;
+/// How much of a table is read at a time, in bytes: a multiple of every entry size, and little enough
+/// to stay in the cache of a core and in pages that were touched before.
+const CHUNK: u64 = 24 * 12 * 224;
 
 /// All relocations of one object that look up symbols, in the order in which the loader goes
 /// through them when it binds everything at load (`elf/dynamic-link.h`).
