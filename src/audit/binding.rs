@@ -8,7 +8,7 @@ use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, View};
 use crate::format::archive::{self, Definition};
-use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
+use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, RootId};
 use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::resolve::loader::Family;
@@ -210,13 +210,10 @@ fn bind_own(
     let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
     let is_reused =
         |closure: &Closure| closure.fatal.is_none() && loader(closure).family == Family::Glibc;
-    let mut seen = FastSet::default();
-    let mut todo: Vec<FileId> = closures
-        .roots
-        .iter()
-        .flat_map(|closure| closure.found().map(|(_, file)| file))
-        .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| is_reused(c)))
-        .collect();
+    let mut seen = IdSet::default();
+    let found = closures.roots.iter().flat_map(|closure| closure.found().map(|(_, file)| file));
+    let mut todo: Vec<FileId> = found.filter(|file| seen.insert(*file)).collect();
+    todo.retain(|file| lone.get(file).is_some_and(|closure| is_reused(closure)));
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
         let answers: Vec<Result<Own, Vec<Need>>> = todo
