@@ -131,6 +131,42 @@ impl<I, T> FromIterator<T> for IdVec<I, T> {
     }
 }
 
+/// A set of ids; they are small numbers, so that none is hashed.
+#[derive(Debug, Clone)]
+pub struct IdSet<I> {
+    holds: Vec<bool>,
+    kind: PhantomData<fn(I)>,
+}
+
+impl<I> Default for IdSet<I> {
+    fn default() -> Self {
+        Self { holds: Vec::new(), kind: PhantomData }
+    }
+}
+
+impl<I: Id> IdSet<I> {
+    /// Adds `id`; false if it was there.
+    pub fn insert(&mut self, id: I) -> bool {
+        if id.index() >= self.holds.len() {
+            self.holds.resize((id.index() + 1).next_power_of_two(), false);
+        }
+        !std::mem::replace(&mut self.holds[id.index()], true)
+    }
+
+    /// True if `id` is there.
+    pub fn contains(&self, id: I) -> bool {
+        self.holds.get(id.index()) == Some(&true)
+    }
+}
+
+impl<I: Id> Extend<I> for IdSet<I> {
+    fn extend<A: IntoIterator<Item = I>>(&mut self, ids: A) {
+        for id in ids {
+            self.insert(id);
+        }
+    }
+}
+
 /// Byte strings and their ids. Equal strings have equal ids, so that the loader's `strcmp`
 /// becomes a comparison of numbers.
 #[derive(Default)]

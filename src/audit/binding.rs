@@ -8,12 +8,13 @@ use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, View};
 use crate::format::archive::{self, Definition};
-use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
+use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, RootId};
 use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::resolve::loader::Family;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::Closures;
+use crate::resolve::versions::NeededFiles;
 use crate::tree::Tree;
 use rayon::prelude::*;
 
@@ -28,15 +29,17 @@ pub(super) fn bind(
     let lone = lone_closures(closures);
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
     let own = bind_own(plan, corpus, edits, collector, (closures, &lone), resolver);
-    let quiet = quiet_links(plan, View::edited(corpus, edits), (closures, &lone), &own, resolver);
+    let view = View::edited(corpus, edits);
+    let needed = NeededFiles::new(view, &resolver.strings, corpus.files.ids());
+    let quiet = quiet_links(plan, view, closures, (&own, &needed), resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
     let hosts = hosts(closures);
     loop {
         let shared = Shared {
             view: View::edited(corpus, edits),
             strings: &resolver.strings,
+            needed: &needed,
             own: &own,
-            lone: &lone,
             quiet: &quiet,
             bindings: plan.facts,
             started: !plan.as_ldd,
@@ -49,6 +52,7 @@ pub(super) fn bind(
         let todo: Vec<RootId> = closures.roots.ids().filter(open).collect();
         let answers: Vec<Result<RootBinding, Vec<Need>>> = todo
             .par_iter()
+            .with_min_len(share(todo.len()))
             .map_init(Worker::default, |worker, root| {
                 let closure = &closures.roots[*root];
                 let host = hosts.get(root).and_then(|host| done[host.index()].as_ref());
@@ -75,20 +79,25 @@ pub(super) fn bind(
     }
 }
 
+/// How many roots a worker takes at least: what it has learnt of one serves the next.
+fn share(roots: usize) -> usize {
+    roots / (8 * rayon::current_num_threads()) + 1
+}
+
 /// Link maps of several roots in which only the root can have anything open.
 fn quiet_links(
     plan: &Plan,
     view: View<'_>,
-    (closures, lone): (&Closures, &FastMap<FileId, &Closure>),
-    own: &OwnBindings,
+    closures: &Closures,
+    (own, needed): (&OwnBindings, &NeededFiles),
     resolver: &Resolver,
 ) -> FastSet<usize> {
     let none = FastSet::default();
     let shared = Shared {
         view,
         strings: &resolver.strings,
+        needed,
         own,
-        lone,
         quiet: &none,
         bindings: plan.facts,
         started: !plan.as_ldd,
@@ -113,6 +122,7 @@ fn quiet_links(
     };
     let quiet: Vec<bool> = roots
         .par_iter()
+        .with_min_len(share(roots.len()))
         .map_init(Worker::default, |worker, closure| is_quiet(worker, closure))
         .collect();
     let quiet = roots.into_iter().zip(quiet).filter(|(_, quiet)| *quiet);
@@ -210,13 +220,10 @@ fn bind_own(
     let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
     let is_reused =
         |closure: &Closure| closure.fatal.is_none() && loader(closure).family == Family::Glibc;
-    let mut seen = FastSet::default();
-    let mut todo: Vec<FileId> = closures
-        .roots
-        .iter()
-        .flat_map(|closure| closure.found().map(|(_, file)| file))
-        .filter(|file| seen.insert(*file) && lone.get(file).is_some_and(|c| is_reused(c)))
-        .collect();
+    let mut seen = IdSet::default();
+    let found = closures.roots.iter().flat_map(|closure| closure.found().map(|(_, file)| file));
+    let mut todo: Vec<FileId> = found.filter(|file| seen.insert(*file)).collect();
+    todo.retain(|file| lone.get(file).is_some_and(|closure| is_reused(closure)));
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
         let answers: Vec<Result<Own, Vec<Need>>> = todo

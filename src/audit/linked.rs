@@ -3,7 +3,7 @@
 
 use super::Audit;
 use crate::bind::Report;
-use crate::blame::{first_loader, symbol_name};
+use crate::blame::{FirstLoader, symbol_name};
 use crate::cover::Root;
 use crate::facts::Content;
 use crate::format::archive::SymbolKind;
@@ -72,8 +72,8 @@ impl Audit {
 
     /// The libraries that are loaded with `file` under the first root that loads it, itself left out.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
-        let loaders = first_loader(&self.closures);
-        let mut roots: Vec<RootId> = files.iter().filter_map(|f| loaders.get(f).copied()).collect();
+        let loaders = FirstLoader::new(&self.closures);
+        let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();
         roots.sort_unstable();
         roots.dedup();
         let mut objects = Vec::new();

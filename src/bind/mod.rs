@@ -12,8 +12,7 @@ pub mod named;
 pub mod own;
 pub mod root;
 
-use crate::id::FastMap;
-use crate::id::FileId;
+use crate::id::{FastMap, FileId, Id as _};
 use crate::resolve::versions::Checked;
 
 /// What binding one root came to.
@@ -90,4 +89,20 @@ pub struct Binding {
 pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 
 /// Answers of `own`, by file.
-pub type OwnBindings = FastMap<FileId, own::Own>;
+#[derive(Debug, Default)]
+pub struct OwnBindings(Vec<Option<own::Own>>);
+
+impl OwnBindings {
+    /// Keeps the answer for `file`.
+    pub fn insert(&mut self, file: FileId, own: own::Own) {
+        if file.index() >= self.0.len() {
+            self.0.resize_with((file.index() + 1).next_power_of_two(), || None);
+        }
+        self.0[file.index()] = Some(own);
+    }
+
+    /// The answer for `file`.
+    pub fn get(&self, file: FileId) -> Option<&own::Own> {
+        self.0.get(file.index())?.as_ref()
+    }
+}

@@ -5,6 +5,7 @@ use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
 use crate::format::elf::tables::Query;
 use crate::format::elf::{Object, RefKind};
+use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};
 
 /// The references of one object that its own closure does not settle, as indices into
@@ -13,6 +14,10 @@ use crate::resolve::{Closure, ROOT};
 pub struct Own {
     /// Indices, ascending.
     pub open: Vec<u32>,
+    /// The highest version index that the loader knows of there.
+    pub limit: u16,
+    /// All files of that closure.
+    pub files: Box<[FileId]>,
 }
 
 /// glibc releases below this one assert that a provider has the versions that were linked.
@@ -31,7 +36,8 @@ pub fn bind(closure: &Closure, view: View<'_>, rules: Rules) -> Result<Own, Vec<
     let Some(object) = view.object(closure.root.file) else { return Ok(Own::default()) };
     let limit = closure.module(ROOT).version_limit;
     let all = 0..u32::try_from(object.references.len()).unwrap_or(u32::MAX);
-    Ok(Own { open: open(&scope, object, limit, rules, all) })
+    let files = closure.found().map(|(_, file)| file).collect();
+    Ok(Own { open: open(&scope, object, limit, rules, all), limit, files })
 }
 
 /// Of the references named by `indices`, those that may cause a message.

@@ -10,7 +10,7 @@ use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, Strings};
-use crate::resolve::versions::{self, Memory, Part};
+use crate::resolve::versions::{self, Memory, NeededFiles, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// What all roots share.
@@ -20,10 +20,10 @@ pub struct Shared<'a> {
     pub view: View<'a>,
     /// Names of closures.
     pub strings: &'a Strings,
+    /// What the check of versions asks of files.
+    pub needed: &'a NeededFiles,
     /// Own answers by file.
     pub own: &'a OwnBindings,
-    /// The closure of each file as a root of its own.
-    pub lone: &'a FastMap<FileId, &'a Closure>,
     /// Link maps of more than one root, by [`Closure::links_id`], in which only the root can have anything open.
     pub quiet: &'a FastSet<usize>,
     /// All bindings are wanted.
@@ -75,7 +75,7 @@ pub fn bind(
     let quiet = shared.quiet.contains(&closure.links_id());
     let part = if quiet { Part::Root } else { Part::Whole };
     let mut out = RootBinding {
-        checked: versions::check(closure, shared.view, shared.strings, (release, part), memory),
+        checked: versions::check(closure, (shared.view, shared.needed), (release, part), memory),
         ..RootBinding::default()
     };
     if closure.fatal.is_some() || out.checked.stop.is_some() {
@@ -159,14 +159,16 @@ pub fn is_quiet(
 ) -> bool {
     let Worker { versions: memory, here } = worker;
     let rules = (release, Part::Others);
-    let checked = versions::check(closure, shared.view, shared.strings, rules, memory);
+    let checked = versions::check(closure, (shared.view, shared.needed), rules, memory);
     let others = || closure.found().filter(|(module, _)| *module != ROOT);
     here.fill(others().map(|(_, file)| file));
     let is_settled = |(module, file): (u32, FileId)| {
-        let Some(object) = shared.view.object(file) else { return true };
-        let known = closure.module(module).version_limit != 0 || !object.versions.has_versym;
         let own = settled(closure, shared, module, file, here);
-        known && own.is_some_and(|own| own.open.is_empty())
+        match shared.view.object(file) {
+            _ if closure.module(module).version_limit == 0 => false,
+            Some(_) => own.is_some_and(|own| own.open.is_empty()),
+            None => true,
+        }
     };
     checked.stop.is_none()
         && checked.issues.is_empty()
@@ -195,13 +197,17 @@ fn open_modules(
     let mut out = FastMap::default();
     let concerns = |module| module != LOADER && (part == Part::Whole || module == ROOT);
     for (module, file) in closure.found().filter(|(module, _)| concerns(*module)) {
-        let Some(object) = shared.view.object(file) else { continue };
         let limit = closure.module(module).version_limit;
+        let settled = settled(closure, shared, module, file, here);
+        // Of most modules no more is looked at than this.
+        if limit != 0 && settled.is_some_and(|own| own.open.is_empty()) {
+            continue;
+        }
+        let Some(object) = shared.view.object(file) else { continue };
         if limit == 0 && object.versions.has_versym {
             out.insert(module, Open::All);
             continue;
         }
-        let settled = settled(closure, shared, module, file, here);
         if settled.is_some_and(|own| own.open.is_empty()) {
             continue;
         }
@@ -240,10 +246,9 @@ fn settled<'a>(
     file: FileId,
     here: &FileSet,
 ) -> Option<&'a Own> {
-    let own = shared.own.get(&file)?;
-    let lone = shared.lone.get(&file)?;
+    let own = shared.own.get(file)?;
     // The same versions must be known, and everything the own closure found must be found here.
-    let same = closure.module(module).version_limit == lone.module(ROOT).version_limit
-        && lone.found().all(|(_, file)| here.contains(file));
+    let same = closure.module(module).version_limit == own.limit
+        && own.files.iter().all(|file| here.contains(*file));
     same.then_some(own)
 }

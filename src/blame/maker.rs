@@ -1,48 +1,48 @@
 //! Goes through what resolving and binding found under each root and makes one fact of what is one
 //! fact, whatever roots it was met under. Only [`super::blame`] is for others.
 
-use super::hosts::Hosts;
+use super::fate::{self, Fate, Fated};
 use super::{
     Assumed, Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey,
-    UndefinedSymbol, object_of, symbol_name,
+    UndefinedSymbol, symbol_name,
 };
-use crate::bind::{Abort, Report, RootBinding};
+use crate::bind::{Abort, RootBinding};
 use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
-use crate::id::{FastMap, FileId, Id as _, RootId, StrId, Strings};
+use crate::id::{FastMap, FileId, Id as _, RootId, StrId};
 use crate::policy::Host;
 use crate::resolve::versions::{Complaint, Stop};
-use crate::resolve::{Closure, Edge, Fatal, How, ROOT};
+use crate::resolve::{Closure, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the facts.
 pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
     let mut maker = Maker {
         source,
-        providers,
         missing: BTreeMap::new(),
         undefined: Vec::new(),
         undefined_at: FastMap::default(),
         versions: BTreeMap::new(),
         stopped: BTreeMap::new(),
         explained: Vec::new(),
-        hosts: Hosts::new(source),
         assumed: Vec::new(),
         provided: Vec::new(),
     };
+    let mut fates = fate::of_all(source, providers).into_iter().peekable();
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
         maker.take_missing(root, closure);
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
-        maker.take_undefined(root, closure, binding);
+        if let Some((_, fates)) = fates.next_if(|(at, _)| *at == root) {
+            maker.take_fates(root, closure, fates);
+        }
     }
     maker.finish()
 }
 
 struct Maker<'a> {
     source: Source<'a>,
-    providers: &'a Providers,
     missing: BTreeMap<(FileId, StrId), MissingLibrary>,
     undefined: Vec<(SymbolKey, UndefinedSymbol)>,
     /// Places in `undefined`.
@@ -52,7 +52,6 @@ struct Maker<'a> {
     /// By symbol, of which the first entry counts: the missing library and the version index of the
     /// reference.
     explained: Vec<(SymbolKey, ((FileId, StrId), u16))>,
-    hosts: Hosts<'a>,
     /// By symbol: the place of the host in the policy.
     assumed: Vec<(SymbolKey, usize)>,
     /// By symbol: the library that the system provides.
@@ -180,63 +179,35 @@ impl Maker<'_> {
         }
     }
 
-    fn take_undefined(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
-        if binding.reports.is_empty() {
-            return;
-        }
-        let first_stub = first_stub(closure);
-        for (module, reports) in &binding.reports {
-            let Some(object) = object_of(self.source.view, closure, *module) else { continue };
-            let Some(file) = closure.module(*module).file else { continue };
-            for report in reports {
-                let Report::Undefined { symbol, version, at_load, .. } = *report else { continue };
-                let entry = object.versions.entry(version);
-                let library = entry.and_then(|e| e.file).map(|s| object.str(s));
-                let name = symbol_name(object, symbol);
-                let key = (file, symbol);
-                // A version says which library was to define it, and that is no program.
-                if entry.is_none()
-                    && let Some(host) = self.hosts.provider(closure, file, name)
-                {
-                    self.assumed.push((key, host));
-                    continue;
+    fn take_fates(&mut self, root: RootId, closure: &Closure, fates: Vec<Fated>) {
+        for Fated { module, symbol, fate } in fates {
+            let Some(file) = closure.module(module).file else { continue };
+            let key = (file, symbol);
+            match fate {
+                Fate::Assumed(host) => self.assumed.push((key, host)),
+                Fate::Explained(missing, version) => self.explained.push((key, (missing, version))),
+                Fate::Provided(library) => self.provided.push((key, library)),
+                Fate::Undefined { version, at_load } => {
+                    let Some(object) = self.source.view.object(file) else { continue };
+                    let entry = object.versions.entry(version);
+                    let library = entry.and_then(|e| e.file).map(|s| object.str(s));
+                    let new = || UndefinedSymbol {
+                        file,
+                        symbol: symbol_name(object, symbol).to_vec(),
+                        version: entry.map(|e| object.str(e.name).to_vec()),
+                        library: library.map(<[u8]>::to_vec),
+                        at_load,
+                        site: Site { root, module },
+                        roots: Vec::new(),
+                    };
+                    let at = *self.undefined_at.entry(key).or_insert_with(|| {
+                        self.undefined.push((key, new()));
+                        self.undefined.len() - 1
+                    });
+                    let (_, undefined) = &mut self.undefined[at];
+                    undefined.at_load |= at_load;
+                    undefined.roots.push(root);
                 }
-                // A definition with a version would have left that version in the reference.
-                let target = object.header.target();
-                let at_hand = || self.providers.of(name, file, target).any(|p| !p.versioned);
-                let explains = match library {
-                    Some(library) => stub_named(closure, self.source.strings, library),
-                    None => first_stub.filter(|_| !at_hand()),
-                };
-                match explains {
-                    Some((edge, How::Missing)) => {
-                        self.explained.push((key, (edge, version)));
-                        continue;
-                    }
-                    // The system has the library; which versions it has is a ceiling's matter.
-                    Some((_, _)) if entry.is_some() => continue,
-                    Some(((_, name), _)) => {
-                        self.provided.push((key, name));
-                        continue;
-                    }
-                    None => {}
-                }
-                let new = || UndefinedSymbol {
-                    file,
-                    symbol: name.to_vec(),
-                    version: entry.map(|e| object.str(e.name).to_vec()),
-                    library: library.map(<[u8]>::to_vec),
-                    at_load,
-                    site: Site { root, module: *module },
-                    roots: Vec::new(),
-                };
-                let at = *self.undefined_at.entry(key).or_insert_with(|| {
-                    self.undefined.push((key, new()));
-                    self.undefined.len() - 1
-                });
-                let (_, undefined) = &mut self.undefined[at];
-                undefined.at_load |= at_load;
-                undefined.roots.push(root);
             }
         }
     }
@@ -319,25 +290,4 @@ impl Maker<'_> {
             .map(|(host, (references, _, files))| Assumed { host: name(host), references, files })
             .collect()
     }
-}
-
-/// A library without file: who needs it, by which name, and whether it is missing or provided.
-type Stub = ((FileId, StrId), How);
-
-fn stub(closure: &Closure, edge: &Edge) -> Option<Stub> {
-    let module = closure.module(edge.to);
-    let from = closure.module(edge.from).file?;
-    module.is_stub().then_some(((from, edge.name), module.how))
-}
-
-/// The first in load order.
-fn first_stub(closure: &Closure) -> Option<Stub> {
-    let edges = closure.whole_edges().filter(|edge| edge.kind != NeedKind::Auxiliary);
-    edges.filter(|edge| closure.module(edge.to).is_stub()).find_map(|edge| stub(closure, edge))
-}
-
-/// The one that is needed by this name.
-fn stub_named(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<Stub> {
-    let name = strings.find(library)?;
-    closure.whole_edges().filter(|edge| edge.name == name).find_map(|edge| stub(closure, edge))
 }

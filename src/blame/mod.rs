@@ -5,6 +5,7 @@
 //! It stands between `bind` and the rules, which only word what is here. It opens nothing; names
 //! that files at hand define come from [`crate::facts::providers`].
 
+mod fate;
 mod hosts;
 mod maker;
 
@@ -14,7 +15,7 @@ use crate::bind::{Report, RootBinding};
 use crate::facts::View;
 use crate::format::archive::Names;
 use crate::format::elf::{Object, hash};
-use crate::id::{FastMap, FileId, RootId, Strings};
+use crate::id::{FileId, Id as _, RootId, Strings};
 use crate::package::Prefixes;
 use crate::policy::Host;
 use crate::resolve::{Closure, Edge, ROOT};
@@ -159,6 +160,9 @@ pub fn unbound_names(source: Source<'_>) -> Names {
             }));
         }
     }
+    // One library may be met under a thousand roots.
+    symbols.par_sort_unstable();
+    symbols.dedup();
     let name = |(file, symbol): &SymbolKey| {
         let name = symbol_name(source.view.object(*file)?, *symbol);
         Some((name, hash::gnu(name)))
@@ -189,15 +193,26 @@ pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<u32>
     if chain == [ROOT] { Vec::new() } else { chain }
 }
 
-/// Roots by file, for quick answers about who loads what.
-pub fn first_loader(closures: &crate::resolve::roots::Closures) -> FastMap<FileId, RootId> {
-    let mut out = FastMap::default();
-    for (root, closure) in closures.roots.entries() {
-        for (_, module) in closure.modules() {
-            if let Some(file) = module.file {
-                out.entry(file).or_insert(root);
+/// The first root that loads each file, for quick answers about who loads what.
+pub struct FirstLoader(Vec<Option<RootId>>);
+
+impl FirstLoader {
+    /// Goes through all roots.
+    pub fn new(closures: &crate::resolve::roots::Closures) -> Self {
+        let mut out: Vec<Option<RootId>> = Vec::new();
+        for (root, closure) in closures.roots.entries() {
+            for file in closure.modules().filter_map(|(_, module)| module.file) {
+                if file.index() >= out.len() {
+                    out.resize((file.index() + 1).next_power_of_two(), None);
+                }
+                out[file.index()].get_or_insert(root);
             }
         }
+        Self(out)
     }
-    out
+
+    /// The first root that loads `file`.
+    pub fn of(&self, file: FileId) -> Option<RootId> {
+        self.0.get(file.index()).copied().flatten()
+    }
 }

@@ -2,6 +2,7 @@
 //! symbols. Names of members repeat and say little.
 
 use super::Library;
+use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, MemberId, NameId};
 
 /// The member that defines what `member` defines, of an archive that is `among` those in question; of
@@ -14,7 +15,7 @@ pub fn origin(
     let defined = definitions(library, member);
     let home = library.archive_of(member);
     let mut found: Vec<MemberId> = library
-        .definitions(rarest(library, &defined)?)
+        .definitions(rarest(library, member)?)
         .map(|definition| definition.member)
         .filter(|other| {
             let archive = library.archive_of(*other);
@@ -27,14 +28,19 @@ pub fn origin(
     found.first().copied()
 }
 
-/// Any name will do to find a member; one that few define is quickest. Most that it defines may be
-/// inline functions of everybody's, so they are not counted to the end.
-fn rarest(library: &Library, names: &[NameId]) -> Option<NameId> {
+/// Any name that the member defines will do to find another; one that few define is quickest. Most may
+/// be inline functions of everybody's, which are weak and are not counted to the end.
+fn rarest(library: &Library, member: MemberId) -> Option<NameId> {
+    let of = |strong: bool| {
+        let symbols = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
+        let symbols = symbols.filter(move |(_, s)| (s.kind == SymbolKind::Strong) == strong);
+        symbols.map(|(name, _)| name)
+    };
     let mut best = (usize::MAX, None);
-    for name in names {
-        let count = library.definitions(*name).take(best.0).count();
+    for name in of(true).chain(of(false)) {
+        let count = library.definitions(name).take(best.0).count();
         if count < best.0 {
-            best = (count, Some(*name));
+            best = (count, Some(name));
         }
         // Its own and that of its origin.
         if count <= 2 {

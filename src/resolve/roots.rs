@@ -10,7 +10,7 @@ use super::resolver::Resolver;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, Role};
-use crate::id::{FastMap, FastSet, FileId, IdVec, RootId};
+use crate::id::{FastMap, FastSet, FileId, IdSet, IdVec, RootId};
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -65,7 +65,7 @@ pub struct Resolving {
     /// Which of `perhaps` are roots, by file.
     roots: FastMap<FileId, usize>,
     /// What roots load besides themselves.
-    loaded: FastSet<FileId>,
+    loaded: IdSet<FileId>,
     hosts: Hosts,
     /// Closures of the hosts' programs; nothing for one that does not come to load anything.
     host_closures: Vec<Option<Arc<Closure>>>,
@@ -132,7 +132,7 @@ impl Resolving {
             perhaps.into_iter().partition(|candidate| !named.contains(&candidate.start.file));
         let unnamed = first.len();
         first.extend(rest);
-        let (roots, loaded) = (FastMap::default(), FastSet::default());
+        let (roots, loaded) = (FastMap::default(), IdSet::default());
         let (perhaps, host_closures) = (first, Vec::new());
         let (given_away, pass) = (FastSet::default(), Pass::Sure);
         Self {
@@ -177,7 +177,7 @@ impl Resolving {
         if let Pass::Sure = self.pass {
             self.loaded = self.loaded();
             let loaded = &self.loaded;
-            let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(&c.start.file);
+            let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(c.start.file);
             for candidate in self.perhaps.iter_mut().take(self.unnamed).filter(open) {
                 resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
             }
@@ -213,7 +213,7 @@ impl Resolving {
                 }
                 continue;
             };
-            let known = self.loaded.contains(&file) || self.roots.contains_key(&file);
+            let known = self.loaded.contains(file) || self.roots.contains_key(&file);
             if !known && !self.given_away.contains(&file) {
                 let candidate = &mut self.perhaps[at];
                 if candidate.outcome.is_none() {
@@ -258,7 +258,7 @@ impl Resolving {
     /// Shared objects that nothing else needs become plugins of the hosts that load those.
     fn give_rest_to_hosts(&mut self, view: View<'_>) {
         let loaded = self.loaded();
-        let alone = |c: &&Candidate| c.closure().is_some() && !loaded.contains(&c.start.file);
+        let alone = |c: &&Candidate| c.closure().is_some() && !loaded.contains(c.start.file);
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
         let mut plugins = Vec::new();
         for Candidate { start, .. } in self.sure.iter().chain(chosen).filter(alone) {
@@ -287,8 +287,8 @@ impl Resolving {
     }
 
     /// Files that roots load besides themselves.
-    fn loaded(&self) -> FastSet<FileId> {
-        let mut out = FastSet::default();
+    fn loaded(&self) -> IdSet<FileId> {
+        let mut out = IdSet::default();
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
         for candidate in self.sure.iter().chain(chosen).chain(&self.plugins) {
             out.extend(candidate.loads());
@@ -369,8 +369,8 @@ const MOST_LONE: usize = 500_000;
 fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &Plan) {
     let mut todo: Vec<Root> = Vec::new();
     let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());
-    let mut seen: FastSet<FileId> = alone.map(|closure| closure.root.file).collect();
-    seen.extend(out.lone.keys());
+    let mut seen: IdSet<FileId> = IdSet::default();
+    seen.extend(alone.map(|closure| closure.root.file).chain(out.lone.keys().copied()));
     for closure in &out.roots {
         for (module, file) in closure.found().skip(1) {
             if seen.insert(file) {

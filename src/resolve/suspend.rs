@@ -19,7 +19,7 @@ use std::sync::Arc;
 const MOST_AHEAD: usize = 500;
 
 /// A link map with fewer modules is sooner built again than kept.
-const FEW: usize = 64;
+const FEW: usize = 16;
 
 /// A link map that waits for facts: the state of its builder.
 pub struct Suspended {

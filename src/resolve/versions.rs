@@ -5,7 +5,7 @@ use super::index::Stamped;
 use super::{Closure, How, LOADER, Links, ROOT};
 use crate::facts::View;
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastSet, FileId, Id as _, StrId, Strings};
+use crate::id::{FileId, Id as _, StrId, Strings};
 
 /// What the loader says of one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,8 +69,41 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ 
 /// What is remembered from root to root.
 #[derive(Default)]
 pub struct Memory {
-    clean: CleanNeeds,
+    /// By place in [`NeededFiles`]: the last provider that defines all versions in order. That is true
+    /// under every root, and so looked at once.
+    clean: Vec<Option<FileId>>,
     names: Stamped,
+}
+
+/// The files that objects need versions of, all in one place: the check goes over every object of
+/// every root, and nearly always this is all it must know.
+#[derive(Default)]
+pub struct NeededFiles {
+    /// By file: first and one behind the last in `names`, and whether DT_RELR lacks its marker.
+    of: Vec<(usize, usize, bool)>,
+    /// vn_file in file order; nothing for a name that no closure knows.
+    names: Vec<Option<StrId>>,
+}
+
+impl NeededFiles {
+    /// Those of `files`, which are all there are, in the order of their ids.
+    pub fn new(view: View<'_>, strings: &Strings, files: impl Iterator<Item = FileId>) -> Self {
+        let mut out = Self::default();
+        for file in files {
+            let start = out.names.len();
+            let object = view.object(file);
+            if let Some(object) = object {
+                let needs = object.versions.needs.iter();
+                out.names.extend(needs.map(|need| strings.find(object.str(need.file))));
+            }
+            out.of.push((start, out.names.len(), object.is_some_and(relr_unmarked)));
+        }
+        out
+    }
+
+    fn of(&self, file: FileId) -> (usize, usize, bool) {
+        self.of.get(file.index()).copied().unwrap_or_default()
+    }
 }
 
 /// The first objects that answer to names, as [`find_needed`] has them.
@@ -107,10 +140,6 @@ fn find_needed(links: &Links, name: StrId) -> Option<u32> {
         .or_else(|| Some(LOADER).filter(answers))
 }
 
-/// Needed files with all their versions in order, each as requester, provider and place among the
-/// requester's needs: true under every root, and so looked at once.
-type CleanNeeds = FastSet<(FileId, FileId, usize)>;
-
 /// Which objects of a root are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
@@ -125,77 +154,75 @@ pub enum Part {
 /// Checks objects of a root.
 pub fn check(
     closure: &Closure,
-    view: View<'_>,
-    strings: &Strings,
+    (view, needed): (View<'_>, &NeededFiles),
     (release, part): ((u16, u16), Part),
     memory: &mut Memory,
 ) -> Checked {
     let mut out = Checked::default();
-    let names = Answering::new(closure, &mut memory.names);
-    let clean = &mut memory.clean;
+    let Memory { clean, names } = memory;
+    clean.resize(needed.names.len(), None);
+    // For one object it takes longer to take all names down than to look for its few.
+    let names = (part != Part::Root).then(|| Answering::new(closure, names));
+    let answering = |name| match &names {
+        Some(names) => names.to(name),
+        None => find_needed(closure, name),
+    };
     let checked = |(index, _): &(u32, FileId)| match part {
         Part::Whole => true,
         Part::Root => *index == ROOT,
         Part::Others => *index != ROOT,
     };
     for (index, file) in checked_order(closure).filter(checked) {
-        let Some(object) = view.object(file) else { continue };
-        let requester = (index, file, object);
-        let facts = (view, strings, &names);
-        out.stop = check_object(closure, facts, requester, clean, &mut out.issues);
-        if out.stop.is_none() && release >= RELR_CHECK && relr_unmarked(object) {
-            out.stop = Some(Stop::Relr(index));
+        let (first, end, unmarked) = needed.of(file);
+        for (place, at) in (first..end).enumerate() {
+            let name = needed.names[at];
+            let Some(provider) = name.and_then(answering) else {
+                let name = name.unwrap_or(closure.module(index).path);
+                out.stop = Some(Stop::NoSuchName(index, name));
+                return out;
+            };
+            let Some(found) = closure.module(provider).file else { continue };
+            if clean[at] == Some(found) {
+                continue;
+            }
+            let (Some(object), Some(definer)) = (view.object(file), view.object(found)) else {
+                continue;
+            };
+            let before = out.issues.len();
+            check_file((index, object, place), (provider, definer), &mut out.issues);
+            if out.issues.len() == before {
+                clean[at] = Some(found);
+            }
         }
-        if out.stop.is_some() {
-            break;
+        if release >= RELR_CHECK && unmarked {
+            out.stop = Some(Stop::Relr(index));
+            return out;
         }
     }
     out
 }
 
-fn check_object(
-    closure: &Closure,
-    (view, strings, names): (View<'_>, &Strings, &Answering<'_>),
-    (index, requester, object): (u32, FileId, &Object),
-    clean: &mut CleanNeeds,
+/// The versions that an object needs of one file, at this place among its needs.
+fn check_file(
+    (requester, object, place): (u32, &Object, usize),
+    (provider, definer): (u32, &Object),
     issues: &mut Vec<VersionIssue>,
-) -> Option<Stop> {
-    for (place, file) in object.versions.needs.iter().enumerate() {
-        let name = strings.find(object.str(file.file));
-        let Some(provider) = name.and_then(|name| names.to(name)) else {
-            return Some(Stop::NoSuchName(index, name.unwrap_or(closure.module(index).path)));
+) {
+    for need in object.versions.needs.get(place).iter().flat_map(|file| &*file.versions) {
+        let text = object.str(need.name);
+        let defined = definer
+            .versions
+            .defs
+            .iter()
+            .any(|def| def.hash == need.hash && definer.str(def.name) == text);
+        let complaint = match (definer.versions.has_verdef, defined, need.weak) {
+            (true, true, _) => continue,
+            (false, ..) => Complaint::NoVersions,
+            (true, false, true) => Complaint::WeakMissing,
+            (true, false, false) => Complaint::Missing,
         };
-        let Some(found) = closure.module(provider).file else { continue };
-        let Some(definer) = view.object(found) else { continue };
-        if clean.contains(&(requester, found, place)) {
-            continue;
-        }
-        let before = issues.len();
-        for need in &file.versions {
-            let text = object.str(need.name);
-            let defined = definer
-                .versions
-                .defs
-                .iter()
-                .any(|def| def.hash == need.hash && definer.str(def.name) == text);
-            let complaint = match (definer.versions.has_verdef, defined, need.weak) {
-                (true, true, _) => continue,
-                (false, ..) => Complaint::NoVersions,
-                (true, false, true) => Complaint::WeakMissing,
-                (true, false, false) => Complaint::Missing,
-            };
-            issues.push(VersionIssue {
-                requester: index,
-                provider,
-                version: text.into(),
-                complaint,
-            });
-        }
-        if issues.len() == before {
-            clean.insert((requester, found, place));
-        }
+        issues.push(VersionIssue { requester, provider, version: text.into(), complaint });
     }
-    None
 }
 
 fn relr_unmarked(object: &Object) -> bool {

@@ -37,7 +37,7 @@ use crate::audit::trace::{Traces, trace};
 use crate::facts::View;
 use crate::finding::Findings;
 use crate::fix::solve::Solved;
-use crate::id::RootId;
+use crate::id::{FastMap, FileId, RootId};
 use crate::package::Located;
 use crate::plan::Plan;
 use crate::resolve::search::Tried;
@@ -112,6 +112,8 @@ pub struct Context<'a> {
     pub solved: &'a Solved,
     /// Places of files, each found out once.
     located: Vec<OnceLock<Arc<Located>>>,
+    /// Libraries at hand by file name and soname, once somebody asks.
+    by_name: OnceLock<LibrariesByName>,
 }
 
 impl<'a> Context<'a> {
@@ -120,6 +122,9 @@ impl<'a> Context<'a> {
         self.audit.view()
     }
 }
+
+/// Files by the names that a need may have for them.
+type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
 
 /// All rules, in the order in which `explain` lists them.
 pub const RULES: &[&Rule] = &[
@@ -166,7 +171,8 @@ pub fn check(audit: &mut Audit, plan: &Plan, solved: &Solved) -> Findings {
     let tried = tried(audit, plan);
     let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
     let traces = trace(audit, plan);
-    let context = Context { audit, plan, tried: &tried, traces, solved, located };
+    let by_name = OnceLock::new();
+    let context = Context { audit, plan, tried: &tried, traces, solved, located, by_name };
     let mut findings: Findings = RULES.iter().flat_map(|rule| (rule.check)(&context)).collect();
     findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings

@@ -1,7 +1,7 @@
 //! Evidence and words that several rules share. It words; it finds nothing out.
 
-use super::Context;
 use super::demand::{origin, policy_file};
+use super::{Context, LibrariesByName};
 use crate::blame::{self, Site};
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
@@ -165,27 +165,39 @@ impl Context<'_> {
     pub(super) fn library_candidates(&self, name: &[u8], target: Target) -> Vec<Evidence> {
         let fits =
             |object: &Object| object.is_dynamic() && object.header.target().links_with(target);
-        let base = name.rsplit(|b| *b == b'/').next().unwrap_or(name);
-        self.audit
-            .corpus
-            .files
-            .iter()
-            .filter(|facts| facts.audited || facts.provider)
-            .filter(|facts| {
-                let soname = facts.object().and_then(|object| object.soname());
-                let named = |path: &Path| {
-                    let rest = path.as_os_str().as_bytes().strip_suffix(base);
-                    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
-                };
-                facts.object().is_some_and(fits)
-                    && (soname == Some(base)
-                        || named(&facts.path)
-                        || facts.names.iter().any(|name| named(&name.path)))
-            })
+        let base = last_part(Path::new(OsStr::from_bytes(name)));
+        let found = self.by_name.get_or_init(|| self.libraries_by_name()).get(base);
+        found
+            .into_iter()
+            .flatten()
+            .filter(|file| self.view().object(**file).is_some_and(fits))
             .take(MOST_CANDIDATES)
-            .map(|facts| Evidence::at(EvidenceKind::Candidate, Arc::clone(&facts.path)))
+            .map(|file| Evidence::at(EvidenceKind::Candidate, self.shared_path(*file)))
             .collect()
     }
+
+    fn libraries_by_name(&self) -> LibrariesByName {
+        let mut out = LibrariesByName::default();
+        let files = self.audit.corpus.files.entries();
+        for (file, facts) in files.filter(|(_, facts)| facts.audited || facts.provider) {
+            let Some(object) = facts.object().filter(|object| object.is_dynamic()) else {
+                continue;
+            };
+            let paths = facts.names.iter().map(|name| name.path.as_path()).chain([&*facts.path]);
+            for name in object.soname().into_iter().chain(paths.map(last_part)) {
+                let files = out.entry(name.into()).or_default();
+                if files.last() != Some(&file) {
+                    files.push(file);
+                }
+            }
+        }
+        out
+    }
+}
+
+/// What stands behind the last slash.
+fn last_part(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default()
 }
 
 /// `bytes` as a word of a command line; nothing if showing them would change them.

@@ -1,41 +1,20 @@
 //! The `files` of a JSON report: one ELF file that was read an entry, with its needs as the first root
 //! that loads it met them.
 
+use crate::blame::FirstLoader;
 use crate::facts::FileFacts;
 use crate::format::elf::{Object, machine};
-use crate::id::{FastMap, FileId, RootId};
+use crate::id::{FileId, RootId};
 use crate::report::Report;
+use crate::resolve::Edge;
 use crate::text::Text;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-/// The first root that loads each file, and the file's needs under it.
-struct Loaders {
-    root: FastMap<FileId, RootId>,
-    needs: FastMap<FileId, Vec<usize>>,
-}
-
-impl Loaders {
-    fn new(report: &Report<'_>) -> Self {
-        let closures = &report.audit.closures;
-        let root = crate::blame::first_loader(closures);
-        let mut needs: FastMap<FileId, Vec<usize>> = FastMap::default();
-        for (id, closure) in closures.roots.entries() {
-            for (at, edge) in closure.edges.iter().enumerate() {
-                let Some(file) = closure.module(edge.from).file else { continue };
-                if root.get(&file) == Some(&id) {
-                    needs.entry(file).or_default().push(at);
-                }
-            }
-        }
-        Self { root, needs }
-    }
-}
-
 /// What makes the entries.
 pub(super) struct Files<'a> {
     report: &'a Report<'a>,
-    loaders: Loaders,
+    loaders: FirstLoader,
 }
 
 #[derive(Serialize)]
@@ -76,7 +55,7 @@ impl Serialize for Export<'_> {
 
 impl<'a> Files<'a> {
     pub(super) fn new(report: &'a Report<'a>) -> Self {
-        Self { report, loaders: Loaders::new(report) }
+        Self { report, loaders: FirstLoader::new(&report.audit.closures) }
     }
 
     /// All ELF files in the order of their paths.
@@ -95,7 +74,7 @@ impl<'a> Files<'a> {
     ) -> FileOut<'a> {
         let string = |s: Option<crate::format::elf::Str>| s.map(|s| Text(object.str(s)));
         let audit = self.report.audit;
-        let root = self.loaders.root.get(&file).copied();
+        let root = self.loaders.of(file);
         FileOut {
             path: Text::path(&facts.path),
             soname: string(object.soname),
@@ -115,11 +94,10 @@ impl<'a> Files<'a> {
     fn resolved(&self, file: FileId, root: RootId) -> Vec<NeedOut<'a>> {
         let audit = self.report.audit;
         let closure = &audit.closures.roots[root];
-        let needs = self.loaders.needs.get(&file).map_or(&[][..], Vec::as_slice);
+        let own = |edge: &&Edge| closure.module(edge.from).file == Some(file);
+        let needs = closure.edges.iter().filter(own);
         needs
-            .iter()
-            .map(|at| {
-                let edge = closure.edges[*at];
+            .map(|edge| {
                 let module = closure.module(edge.to);
                 NeedOut {
                     name: Text(audit.text(edge.raw)),

@@ -91,6 +91,10 @@ pub struct Choice {
 pub struct Loaders {
     list: IdVec<LoaderId, Loader>,
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
+    /// By PT_INTERP: most programs have the same.
+    by_interp: FastMap<(StrId, Target), Choice>,
+    /// What the root's system has.
+    of_system: FastMap<Target, Result<LoaderId, NoLoader>>,
 }
 
 impl Loaders {
@@ -127,18 +131,13 @@ impl Loaders {
             return Ok(found(self.system(view, plan, strings, target, machine)?));
         }
         if let Some(interp) = object.interp() {
-            let path = strings.id(interp);
-            if let Some(file) = file_for(view, interp, target)? {
-                // `--loader` may say that musl's is not what will run it.
-                let other = plan.loader.is_some() && view.interpreter(file)?.musl.is_some();
-                return Ok(found(if other {
-                    self.system(view, plan, strings, target, machine)?
-                } else {
-                    self.at(view, plan, strings, path, target, machine)?
-                }));
+            let key = (strings.id(interp), target);
+            if let Some(known) = self.by_interp.get(&key) {
+                return Ok(*known);
             }
-            let loader = self.system(view, plan, strings, target, machine)?;
-            return Ok(Choice { loader, interp: Some(interp_fault(view, interp, target)) });
+            let choice = self.named(view, plan, strings, key, machine)?;
+            self.by_interp.insert(key, choice);
+            return Ok(choice);
         }
         if plan.loader.is_none() && needs_musl(object) {
             let musl = self.musl_of_system(view, plan, strings, target, machine)?;
@@ -152,8 +151,49 @@ impl Loaders {
         Ok(found(self.system(view, plan, strings, target, machine)?))
     }
 
+    /// The loader that lies at a PT_INTERP.
+    fn named(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        (path, target): (StrId, Target),
+        machine: Machine,
+    ) -> Result<Choice, Need> {
+        let interp = strings.text(path);
+        let Some(file) = file_for(view, interp, target)? else {
+            let fault = interp_fault(view, interp, target);
+            let loader = self.system(view, plan, strings, target, machine)?;
+            return Ok(Choice { loader, interp: Some(fault) });
+        };
+        // `--loader` may say that musl's is not what will run it.
+        let other = plan.loader.is_some() && view.interpreter(file)?.musl.is_some();
+        let loader = if other {
+            self.system(view, plan, strings, target, machine)?
+        } else {
+            self.at(view, plan, strings, path, target, machine)?
+        };
+        Ok(Choice { loader, interp: None })
+    }
+
     /// The loader that `ldd` of the root's system runs for objects of `target`.
     fn system(
+        &mut self,
+        view: View<'_>,
+        plan: &Plan,
+        strings: &mut Strings,
+        target: Target,
+        machine: Machine,
+    ) -> Result<Result<LoaderId, NoLoader>, Need> {
+        if let Some(known) = self.of_system.get(&target) {
+            return Ok(*known);
+        }
+        let found = self.find_system(view, plan, strings, target, machine)?;
+        self.of_system.insert(target, found);
+        Ok(found)
+    }
+
+    fn find_system(
         &mut self,
         view: View<'_>,
         plan: &Plan,

@@ -4,7 +4,7 @@
 use super::library::position;
 use crate::audit::{Audit, NamedBindings};
 use crate::bind::{Binding, named};
-use crate::blame::{first_loader, symbol_name};
+use crate::blame::{FirstLoader, symbol_name};
 use crate::format::elf::tables::{Symbol as Entry, binds_local};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FileId, Id as _, RootId};
@@ -239,10 +239,10 @@ impl Maker<'_> {
 
     /// References of files that no root loads, with a fatal root's among them.
     fn lone(&mut self) {
-        let loaded = first_loader(&self.audit.closures);
+        let loaded = FirstLoader::new(&self.audit.closures);
         let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
         files.sort_unstable();
-        for file in files.into_iter().filter(|file| !loaded.contains_key(file)) {
+        for file in files.into_iter().filter(|file| loaded.of(*file).is_none()) {
             for symbol in sorted(&self.found.symbols[&file]) {
                 if !self.providers.contains_key(&(file, symbol)) {
                     self.refer((file, symbol));
