@@ -147,7 +147,7 @@ pub fn release(text: &[u8]) -> Option<(u16, u16)> {
     const MARK: &[u8] = b"release version ";
     // The marks are few: most texts hold no `r` that is followed by the rest.
     let is_mark = |at: &usize| text[*at] == MARK[0] && text[*at..].starts_with(MARK);
-    let at = (0..text.len().checked_sub(MARK.len())? + 1).find(is_mark)? + MARK.len();
+    let at = (0..=text.len().checked_sub(MARK.len())?).find(is_mark)? + MARK.len();
     numbers(&text[at..])
 }
 
