@@ -125,7 +125,7 @@ impl Plan {
         let policy = &self.policy;
         let by_policy = !policy.required_symbols.is_empty() || !policy.forbidden_symbols.is_empty();
         Wants {
-            tables: self.facts || self.definitions || self.cross_check || by_policy,
+            tables: self.facts || self.definitions || self.members || self.cross_check || by_policy,
             lean: false,
             index: !self.members,
         }

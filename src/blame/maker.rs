@@ -51,12 +51,15 @@ struct Maker<'a> {
     stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
     /// By symbol, of which the first entry counts: the missing library and the version index of the
     /// reference.
-    explained: Vec<(SymbolKey, ((FileId, StrId), u16))>,
+    explained: Vec<(SymbolKey, Explained)>,
     /// By symbol: the place of the host in the policy.
     assumed: Vec<(SymbolKey, usize)>,
     /// By symbol: the library that the system provides.
     provided: Vec<(SymbolKey, StrId)>,
 }
+
+/// A missing library, by who needs it and under which name, and a version index.
+type Explained = ((FileId, StrId), u16);
 
 /// The first entry for each symbol, by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
@@ -244,15 +247,15 @@ impl Maker<'_> {
         }
     }
 
-    fn is_explained(&self, key: &SymbolKey) -> bool {
-        self.explained.binary_search_by_key(key, |(key, _)| *key).is_ok()
+    fn is_explained(&self, key: SymbolKey) -> bool {
+        self.explained.binary_search_by_key(&key, |(key, _)| *key).is_ok()
     }
 
     /// References without version for which libraries of the system are all that can define them.
     fn finish_provided(&self) -> Vec<Assumed> {
         let mut out: BTreeMap<&[u8], (usize, BTreeSet<FileId>)> = BTreeMap::new();
         for (key, library) in &self.provided {
-            if !self.undefined_at.contains_key(key) && !self.is_explained(key) {
+            if !self.undefined_at.contains_key(key) && !self.is_explained(*key) {
                 let (references, files) =
                     out.entry(self.source.strings.text(*library)).or_default();
                 *references += 1;
@@ -277,7 +280,7 @@ impl Maker<'_> {
         let firsts: Vec<Option<usize>> = hosts.iter().map(first).collect();
         for (key, host) in &self.assumed {
             let Some(host) = firsts[*host] else { continue };
-            if self.undefined_at.contains_key(key) || self.is_explained(key) {
+            if self.undefined_at.contains_key(key) || self.is_explained(*key) {
                 continue;
             }
             let (references, last, files) = out.entry(host).or_insert((0, key.0, 1));

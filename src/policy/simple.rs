@@ -56,7 +56,9 @@ impl Simple {
             } else {
                 let end = rest.iter().position(|byte| *byte == b'{').unwrap_or(rest.len());
                 let common = sequence(&rest[..end])?;
-                sequences.iter_mut().for_each(|sequence| sequence.extend_from_slice(&common));
+                for sequence in &mut sequences {
+                    sequence.extend_from_slice(&common);
+                }
                 rest = &rest[end..];
             }
         }
@@ -72,7 +74,7 @@ impl Simple {
     /// True if the whole of `bytes` is one of the sequences.
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         let ends = match bytes {
-            [first, .., last] => self.may_begin_with(*first) && holds(self.last.as_ref(), *last),
+            [first, .., last] => self.may_begin_with(*first) && holds(self.last.as_deref(), *last),
             [one] => self.may_begin_with(*one),
             [] => true,
         };
@@ -81,12 +83,12 @@ impl Simple {
 
     /// False if nothing that begins with `byte` matches.
     pub(super) fn may_begin_with(&self, byte: u8) -> bool {
-        holds(self.first.as_ref(), byte)
+        holds(self.first.as_deref(), byte)
     }
 }
 
 /// True for every byte where there is no class.
-fn holds(class: Option<&Box<Class>>, byte: u8) -> bool {
+fn holds(class: Option<&Class>, byte: u8) -> bool {
     class.is_none_or(|class| class[usize::from(byte)])
 }
 

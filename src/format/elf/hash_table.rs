@@ -105,7 +105,7 @@ impl Bloom<'_> {
                 let order = if filter.big { u64::from_be_bytes } else { u64::from_le_bytes };
                 split(all, held, |one| {
                     let hash = hash(one);
-                    words.get(hash as usize / 64 & last).is_some_and(|raw| {
+                    words.get((hash as usize / 64) & last).is_some_and(|raw| {
                         let word = order(*raw);
                         word >> (hash % 64) & word >> (filter.second(hash) % 64) & 1 != 0
                     })
