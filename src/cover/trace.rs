@@ -3,7 +3,9 @@
 //! others and refers to most. `audit::trace` asks, the rule about lists, and fixes.
 
 use super::{Library, origin};
+use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Members that refer to names, in the order of the library.
@@ -23,15 +25,19 @@ impl<'l> Referrers<'l> {
             names.filter_map(|name| Some((library.find(name)?, Vec::new()))).collect();
         let mut wanted = vec![false; library.names()];
         members.keys().for_each(|name| wanted[name.index()] = true);
-        if !members.is_empty() {
-            for member in archives.flat_map(|archive| library.members_of(archive)) {
-                for (name, symbol) in library.symbols(member) {
-                    let strong = symbol.kind == crate::format::archive::SymbolKind::Undefined;
-                    if strong && wanted[name.index()] {
-                        members.entry(name).or_default().push(member);
-                    }
-                }
-            }
+        let archives: Vec<ArchiveId> = archives.filter(|_| !members.is_empty()).collect();
+        let refers = |member: MemberId| {
+            let symbols = library.symbols(member);
+            let strong = symbols.filter(|(_, symbol)| symbol.kind == SymbolKind::Undefined);
+            let names = strong.map(|(name, _)| name).filter(|name| wanted[name.index()]);
+            names.map(move |name| (name, member)).collect::<Vec<_>>()
+        };
+        let of = |archive: &ArchiveId| -> Vec<_> {
+            library.members_of(*archive).flat_map(refers).collect()
+        };
+        let found: Vec<Vec<(NameId, MemberId)>> = archives.par_iter().map(of).collect();
+        for (name, member) in found.into_iter().flatten() {
+            members.entry(name).or_default().push(member);
         }
         Self { library, members }
     }

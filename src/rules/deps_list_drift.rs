@@ -113,7 +113,7 @@ impl<'a> Drift<'a> {
 
     fn findings(&self) -> Findings {
         let mut out = Findings::new();
-        let found = self.origins();
+        let (found, solutions) = rayon::join(|| self.origins(), || self.solutions());
         let library = &self.context.audit.library;
         let at_hand: BTreeSet<&[u8]> =
             self.listed.iter().filter_map(|archive| listed_name(library, *archive)).collect();
@@ -147,7 +147,7 @@ impl<'a> Drift<'a> {
             finding.evidence.push(Evidence::at(EvidenceKind::Candidate, path));
             out.push(finding);
         }
-        out.extend(self.needed(&found));
+        out.extend(self.needed(&found, &solutions));
         out
     }
 
@@ -172,22 +172,30 @@ impl<'a> Drift<'a> {
         out
     }
 
+    /// What each library with something undefined lacks.
+    fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
+        let audit = self.context.audit;
+        let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
+        let solve = |file: FileId| {
+            let solution = self.context.solved.solve(audit, file, Some(self.archive))?;
+            Some((file, solution))
+        };
+        files.into_iter().filter_map(solve).collect()
+    }
+
     /// Archives that are not listed and define what libraries leave undefined that the merged archive
     /// refers to.
-    fn needed(&self, inside: &BTreeMap<ArchiveId, usize>) -> Findings {
-        let audit = self.context.audit;
-        let library = &audit.library;
-        let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
+    fn needed(
+        &self,
+        inside: &BTreeMap<ArchiveId, usize>,
+        solutions: &[(FileId, Arc<Solution>)],
+    ) -> Findings {
+        let library = &self.context.audit.library;
         let mut listed = vec![false; library.shelves().count()];
         for archive in &self.listed {
             listed[archive.index()] = true;
         }
         let mut found: BTreeMap<ArchiveId, (FileId, Vec<u8>, bool)> = BTreeMap::new();
-        let solve = |file: &FileId| {
-            let solution = self.context.solved.solve(audit, *file, Some(self.archive))?;
-            Some((*file, solution))
-        };
-        let solutions: Vec<(FileId, Arc<Solution>)> = files.iter().filter_map(solve).collect();
         let asked = solutions.iter().flat_map(|(_, solution)| solution.by_symbol.keys());
         let referrers =
             Referrers::new(library, [self.archive].into_iter(), asked.map(Vec::as_slice));
@@ -196,9 +204,9 @@ impl<'a> Drift<'a> {
             for (symbol, part) in solution.by_symbol.iter().filter(|(symbol, _)| refers(symbol)) {
                 for archive in &part.archives {
                     let direct = part.provider == Some(*archive);
-                    let first = found.entry(*archive).or_insert((file, symbol.clone(), direct));
+                    let first = found.entry(*archive).or_insert((*file, symbol.clone(), direct));
                     if direct && !first.2 {
-                        *first = (file, symbol.clone(), true);
+                        *first = (*file, symbol.clone(), true);
                     }
                 }
             }

@@ -14,6 +14,8 @@ const OPEN_END: u64 = 4 << 20;
 
 /// Room for tables that a thread holds on to, in bytes; hardly any program has more.
 pub(super) const ROOM: usize = 1 << 20;
+/// The same where no tables are kept: the largest libraries come one after the other.
+pub(super) const ROOM_LEAN: usize = 16 << 20;
 
 /// Where one table lies: in the file, and then in the buffer.
 #[derive(Clone)]
@@ -86,7 +88,7 @@ pub(super) fn pieces(
 /// which has use for them in libraries as large.
 pub(super) fn read_pieces(
     (file, head): (&Handle, &[u8]),
-    scratch: Option<&mut Vec<u8>>,
+    scratch: Option<(&mut Vec<u8>, usize)>,
     pieces: &mut [Piece],
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<u8>, ReadError> {
@@ -94,7 +96,9 @@ pub(super) fn read_pieces(
     let size: u64 = runs.iter().map(|run| run.len).sum();
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let (mut buffer, reused) = match scratch {
-        Some(scratch) if size <= ROOM => (with_len(std::mem::take(scratch), size), true),
+        Some((scratch, room)) if size <= room => {
+            (with_len(std::mem::take(scratch), size, room), true)
+        }
         _ => (Vec::with_capacity(size), false),
     };
     let mut base = 0;
@@ -137,10 +141,10 @@ pub(super) fn read_pieces(
 
 /// At least `len` bytes, whatever they hold: what a longer file left behind is read over or not
 /// looked at.
-fn with_len(mut buffer: Vec<u8>, len: usize) -> Vec<u8> {
+fn with_len(mut buffer: Vec<u8>, len: usize, room: usize) -> Vec<u8> {
     if buffer.len() < len {
         // Room for all that come: pages that nothing is read into are never touched.
-        buffer.reserve_exact(ROOM.saturating_sub(buffer.len()));
+        buffer.reserve_exact(room.saturating_sub(buffer.len()));
         buffer.resize(len, 0);
     }
     buffer

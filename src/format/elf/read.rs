@@ -200,7 +200,8 @@ impl Reader<'_> {
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let keep = self.wants.tables || shared && !self.wants.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
-        let scratch = (!keep).then_some(&mut self.scratch.tables);
+        let room = if self.wants.lean { pieces::ROOM_LEAN } else { pieces::ROOM };
+        let scratch = (!keep).then_some((&mut self.scratch.tables, room));
         let source = (self.file, self.head);
         let bytes = read_pieces(source, scratch, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
@@ -238,7 +239,7 @@ impl Reader<'_> {
         }
         if keep {
             object.tables = Some(tables);
-        } else if tables.bytes.capacity() <= pieces::ROOM {
+        } else if tables.bytes.capacity() <= room {
             self.scratch.tables = Arc::unwrap_or_clone(tables.bytes);
         }
         Ok(())
