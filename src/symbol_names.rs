@@ -6,6 +6,7 @@
 
 use crate::id::{Id as _, NameId};
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher as _;
 use std::sync::{Mutex, PoisonError};
 
@@ -95,7 +96,7 @@ impl SymbolNames {
         let shard = self.shards.get(name.index() % SHARDS);
         let found = shard.and_then(|shard| {
             let place = shard.places.get(name.index() >> SHARD_BITS)?;
-            Some(shard.record(*place)?.1)
+            Some(record(&shard.pieces, *place)?.1)
         });
         found.unwrap_or_default()
     }
@@ -135,7 +136,10 @@ impl Growing {
     pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Option<NameId>)) {
         let starts = batch.sort();
         let mut held = Vec::new();
-        for at in (0..SHARDS).filter(|at| starts[*at] < starts[at + 1]) {
+        // Threads begin anywhere, lest they all want the same one at the same time.
+        let first = batch.wanted.first().map_or(0, |name| split(name.hash).0);
+        let shards = (first..SHARDS).chain(0..first);
+        for at in shards.filter(|at| starts[*at] < starts[at + 1]) {
             match self.shards[at].try_lock() {
                 Ok(mut shard) => batch.fill(at, &mut shard, &starts, &mut take),
                 // It is another thread's turn: by the end of this one's it will be over.
@@ -225,12 +229,12 @@ impl Batch {
         likely.clear();
         likely.extend(order.iter().map(|place| shard.likely(wanted[*place as usize].hash)));
         numbers.clear();
-        numbers.extend(likely.iter().map(|slot| shard.number(slot.as_ref()?.place)));
-        for ((place, slot), number) in order.iter().zip(&*likely).zip(&*numbers) {
+        numbers.extend(likely.iter().map(|slot| number(&shard.pieces, slot.as_ref()?.place)));
+        for ((place, slot), known) in order.iter().zip(&*likely).zip(&*numbers) {
             let Wanted { hash, start, len } = wanted[*place as usize];
             let start = start as usize;
             let name = text.get(start..start + len as usize).unwrap_or_default();
-            let known = slot.filter(|slot| shard.is(slot.place, name)).and(*number);
+            let known = slot.filter(|slot| is(&shard.pieces, slot.place, name)).and(*known);
             let number = known.or_else(|| shard.add(split(hash).1, name));
             take(*place as usize, number.map(|number| id(at, number)));
         }
@@ -238,26 +242,6 @@ impl Batch {
 }
 
 impl Shard {
-    /// Number and text of the name at `place`.
-    fn record(&self, place: u32) -> Option<(u32, &[u8])> {
-        let piece = self.pieces.get((place >> PIECE_BITS) as usize)?;
-        let rest = piece.get(place as usize % PIECE..)?;
-        let (number, rest) = rest.split_first_chunk()?;
-        let (len, rest) = rest.split_first_chunk()?;
-        let text = rest.get(..u32::from_ne_bytes(*len) as usize)?;
-        Some((u32::from_ne_bytes(*number), text))
-    }
-
-    fn number(&self, place: u32) -> Option<u32> {
-        let piece = self.pieces.get((place >> PIECE_BITS) as usize)?;
-        let number = piece.get(place as usize % PIECE..)?.first_chunk()?;
-        Some(u32::from_ne_bytes(*number))
-    }
-
-    fn is(&self, place: u32, name: &[u8]) -> bool {
-        self.record(place).is_some_and(|(_, text)| name == text)
-    }
-
     /// The name with this hash, most likely.
     fn likely(&self, hash: u64) -> Option<Slot> {
         let (_, tag) = split(hash);
@@ -265,37 +249,64 @@ impl Shard {
     }
 
     fn find(&self, tag: u32, name: &[u8]) -> Option<u32> {
-        let same = |slot: &Slot| slot.tag == tag && self.is(slot.place, name);
-        self.number(self.table.find(Slot::hash(tag), same)?.place)
+        let same = |slot: &Slot| slot.tag == tag && is(&self.pieces, slot.place, name);
+        number(&self.pieces, self.table.find(Slot::hash(tag), same)?.place)
     }
 
     /// The number of a name, which is added where it is new.
     fn add(&mut self, tag: u32, name: &[u8]) -> Option<u32> {
-        if let Some(number) = self.find(tag, name) {
-            return Some(number);
-        }
-        let number = u32::try_from(self.places.len()).ok()?;
+        let Self { pieces, places, table } = self;
+        let same = |slot: &Slot| slot.tag == tag && is(pieces, slot.place, name);
+        let entry = table.entry(Slot::hash(tag), same, |slot| Slot::hash(slot.tag));
+        let vacant = match entry {
+            Entry::Occupied(known) => return number(pieces, known.get().place),
+            Entry::Vacant(vacant) => vacant,
+        };
+        let number = u32::try_from(places.len()).ok()?;
         if number >> (u32::BITS - SHARD_BITS) != 0 {
             return None;
         }
-        let size = HEADER.checked_add(name.len())?;
-        if self.pieces.last().is_none_or(|piece| PIECE.saturating_sub(piece.len()) < size) {
-            self.pieces.push(Vec::with_capacity(size.max(PIECE)));
-        }
-        let piece = u32::try_from(self.pieces.len() - 1).ok()?;
-        let text = self.pieces.last_mut()?;
-        if piece >> (u32::BITS - PIECE_BITS) != 0 {
-            return None;
-        }
-        let place = piece << PIECE_BITS | u32::try_from(text.len()).ok()?;
-        text.extend_from_slice(&number.to_ne_bytes());
-        text.extend_from_slice(&u32::try_from(name.len()).ok()?.to_ne_bytes());
-        text.extend_from_slice(name);
-        self.places.push(place);
-        let slot = Slot { tag, place };
-        self.table.insert_unique(Slot::hash(tag), slot, |slot| Slot::hash(slot.tag));
+        let place = put(pieces, number, name)?;
+        places.push(place);
+        vacant.insert(Slot { tag, place });
         Some(number)
     }
+}
+
+/// Number and text of the name at `place`.
+fn record(pieces: &[Vec<u8>], place: u32) -> Option<(u32, &[u8])> {
+    let piece = pieces.get((place >> PIECE_BITS) as usize)?;
+    let (number, rest) = piece.get(place as usize % PIECE..)?.split_first_chunk()?;
+    let (len, rest) = rest.split_first_chunk()?;
+    let text = rest.get(..u32::from_ne_bytes(*len) as usize)?;
+    Some((u32::from_ne_bytes(*number), text))
+}
+
+fn number(pieces: &[Vec<u8>], place: u32) -> Option<u32> {
+    record(pieces, place).map(|(number, _)| number)
+}
+
+fn is(pieces: &[Vec<u8>], place: u32, name: &[u8]) -> bool {
+    record(pieces, place).is_some_and(|(_, text)| name == text)
+}
+
+/// Puts a name behind all others: its place, if there is room.
+fn put(pieces: &mut Vec<Vec<u8>>, number: u32, name: &[u8]) -> Option<u32> {
+    let len = u32::try_from(name.len()).ok()?;
+    let size = HEADER.checked_add(name.len())?;
+    if pieces.last().is_none_or(|piece| PIECE.saturating_sub(piece.len()) < size) {
+        pieces.push(Vec::with_capacity(size.max(PIECE)));
+    }
+    let piece = u32::try_from(pieces.len() - 1).ok()?;
+    if piece >> (u32::BITS - PIECE_BITS) != 0 {
+        return None;
+    }
+    let text = pieces.last_mut()?;
+    let place = piece << PIECE_BITS | u32::try_from(text.len()).ok()?;
+    text.extend_from_slice(&number.to_ne_bytes());
+    text.extend_from_slice(&len.to_ne_bytes());
+    text.extend_from_slice(name);
+    Some(place)
 }
 
 #[cfg(test)]
