@@ -23,6 +23,8 @@ mod strace;
 
 #[path = "walk/big.rs"]
 mod big;
+#[path = "walk/calls.rs"]
+mod calls;
 #[path = "walk/hands_off.rs"]
 mod hands_off;
 #[path = "walk/kinds.rs"]

@@ -1,5 +1,6 @@
-//! The walk: lists what is below the given paths, looks at the first bytes of every regular file
-//! and hands the ones that matter to a reader, still open. Parallel site 1.
+//! The walk: looks at the given paths, takes those that are files at once and lists what is below the
+//! others, looks at the first bytes of every regular file and hands the ones that matter to a reader,
+//! still open. Parallel site 1.
 //!
 //! It decides what is an entry and what is counted; it knows no format beyond [`sniff`] and makes
 //! no facts itself: `consume` does, on the worker that opened the file, so that no descriptor

@@ -1,6 +1,6 @@
 //! Reads one ELF file: the header and program headers from its head, then the dynamic section,
-//! then all dynamic tables in one covering `pread` (a second one where a tool such as patchelf has
-//! moved a table away), then takes out what is kept.
+//! then all dynamic tables in one covering `pread` (none where the head holds them, a second one
+//! where a tool such as patchelf has moved a table away), then takes out what is kept.
 
 use super::dynamic::Dynamic;
 use super::got;
