@@ -160,8 +160,18 @@ impl Builder<'_, '_> {
 
     fn searcher<'s>(&'s mut self, trace: Option<&'s mut Vec<Tried>>) -> Search<'s, 's> {
         let Resolver { strings, loaders, memo, .. } = &mut *self.resolver;
-        let rules = (self.view, self.plan, loaders.get(self.root.loader));
-        Search { trace, ..Search::new(rules, strings, memo, self.needs) }
+        Search {
+            view: self.view,
+            plan: self.plan,
+            loader: loaders.get(self.root.loader),
+            strings,
+            memo,
+            needs: self.needs,
+            trace,
+            by_cpu: false,
+            by_cwd: false,
+            other_class: false,
+        }
     }
 
     /// The directories of a path list of `module`.

@@ -6,7 +6,7 @@ use super::index::Stamped;
 use super::loader::{Family, Loaders};
 use super::musl::Load;
 use super::paths::Memo;
-use super::search::{Requester, Search, Tried};
+use super::search::Tried;
 use super::suspend::Suspended;
 use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{Need, View};
@@ -19,15 +19,6 @@ use std::sync::Arc;
 /// What decides about the links of a root without any search path or token of its own: its loader,
 /// PT_INTERP, DT_SONAME and needs.
 type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
-
-/// An object without any search path of its own, for which nobody else has one.
-const PLAIN: Requester<'static> = Requester {
-    rpaths: &[],
-    library_path: None,
-    runpath: None,
-    nodeflib: false,
-    package_cache: None,
-};
 
 /// Names of one object as string ids, made once a run.
 pub(super) struct Names {
@@ -121,7 +112,6 @@ impl Resolver {
         before: &mut Option<Box<Suspended>>,
     ) -> Result<Closure, Vec<Need>> {
         let names = view.object(root.file).map(|object| self.names(root.file, object));
-        let own_needs = names.clone();
         let varies = plan.environment_varies() || self.loaders.get(root.loader).package_cache;
         let alone = plan.reuse && !varies && host.is_none();
         let signature = names.and_then(|names| names.signature).filter(|_| alone);
@@ -133,14 +123,6 @@ impl Resolver {
             return Err(Vec::new());
         }
         let mut needs = Vec::new();
-        if key.is_some() && before.is_none() {
-            let names = own_needs.iter().flat_map(|names| &names.needs);
-            let names = names.map(|(_, name, _)| *name);
-            if !self.knows(view, plan, root.loader, names, &mut needs) {
-                self.waiting.extend(key);
-                return Err(needs);
-            }
-        }
         if let Family::Musl(_) = self.loaders.get(root.loader).family {
             let load = Load::new(self, view, plan, root, &mut needs);
             let links = match host {
@@ -163,32 +145,6 @@ impl Resolver {
             }
         };
         Ok(self.share(root, key, links))
-    }
-
-    /// True if no fact is missing to say where `names` lead that an object needs which has no search
-    /// path of its own; else they are in `needs`, or somebody has asked for them. A root asks for all
-    /// its needs before its link map is begun: most would be begun in vain.
-    fn knows(
-        &mut self,
-        view: View<'_>,
-        plan: &Plan,
-        loader: LoaderId,
-        names: impl Iterator<Item = StrId>,
-        needs: &mut Vec<Need>,
-    ) -> bool {
-        let Self { strings, loaders, memo, .. } = self;
-        let loader = loaders.get(loader);
-        if loader.family != Family::Glibc {
-            return true;
-        }
-        let mut known = true;
-        for name in names {
-            if !plan.policy.provides(strings.text(name)) {
-                let mut search = Search::new((view, plan, loader), strings, memo, needs);
-                known &= search.find(name, &PLAIN).is_some();
-            }
-        }
-        known
     }
 
     fn share(&mut self, root: Root, key: Option<(LoaderId, u32)>, links: Arc<Links>) -> Closure {

@@ -119,18 +119,7 @@ impl ListEnd {
     }
 }
 
-impl<'a, 'v> Search<'a, 'v> {
-    /// A search of which nobody wants to know what was tried.
-    pub(super) fn new(
-        (view, plan, loader): (View<'v>, &'a Plan, &'a Loader),
-        strings: &'a mut Strings,
-        memo: &'a mut Memo,
-        needs: &'a mut Vec<Need>,
-    ) -> Self {
-        let (trace, by_cpu, by_cwd, other_class) = (None, false, false, false);
-        Self { view, plan, loader, strings, memo, needs, trace, by_cpu, by_cwd, other_class }
-    }
-
+impl Search<'_, '_> {
     /// What tokens stand for in an object with this origin.
     pub fn tokens<'t>(&'t self, origin: &'t [u8]) -> Tokens<'t> {
         Tokens { origin, lib: &self.loader.lib, platform: self.loader.platform.map(str::as_bytes) }
