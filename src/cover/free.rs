@@ -46,7 +46,10 @@ struct Run<'q> {
     own: FastSet<&'q [u8]>,
     /// What linked roots define.
     exported: FastSet<&'q [u8]>,
+    /// Names that somebody asked for first, and who; each is in it once.
     queue: VecDeque<(NameId, By)>,
+    /// What [`Self::find_best`] found last.
+    best: Vec<Definition>,
     /// Names with several providers, by their text.
     open: BTreeMap<&'q [u8], (NameId, By)>,
     undefined: FastSet<&'q [u8]>,
@@ -79,6 +82,7 @@ impl<'q> Run<'q> {
             own: defined(false),
             exported: defined(true),
             queue: VecDeque::new(),
+            best: Vec::new(),
             open: BTreeMap::new(),
             undefined: FastSet::default(),
             out: Coverage::default(),
@@ -112,11 +116,17 @@ impl<'q> Run<'q> {
     /// A name that no member may know.
     fn ask(&mut self, name: &'q [u8], by: By) {
         match self.question.library.find(name) {
-            Some(id) => self.queue.push_back((id, by)),
+            Some(id) => self.enqueue(id, by),
             None if self.is_met(name) || self.exported.contains(name) => {}
             None => {
                 self.undefined.insert(name);
             }
+        }
+    }
+
+    fn enqueue(&mut self, name: NameId, by: By) {
+        if !std::mem::replace(&mut self.asked[name.index()], true) {
+            self.queue.push_back((name, by));
         }
     }
 
@@ -125,11 +135,11 @@ impl<'q> Run<'q> {
         self.own.contains(name) || is_made(name) || (self.question.provided)(name)
     }
 
-    /// The best definitions of a name.
-    fn best(&self, name: NameId) -> Vec<Definition> {
+    /// Puts the best definitions of a name into `best`.
+    fn find_best(&mut self, name: NameId) {
         let library = self.question.library;
         let mut best: Option<(Tier, bool)> = None;
-        let mut out = Vec::new();
+        self.best.clear();
         for definition in library.definitions(name) {
             let tier = self.tiers[library.archive_of(definition.member).index()];
             let rank = (tier, definition.kind != SymbolKind::Strong);
@@ -142,27 +152,28 @@ impl<'q> Run<'q> {
             }
             if best.is_none_or(|best| rank < best) {
                 best = Some(rank);
-                out.clear();
+                self.best.clear();
             }
-            out.push(definition);
+            self.best.push(definition);
         }
-        out
+    }
+
+    /// True if one of the best definitions is in a member that is needed anyway.
+    fn is_taken(&self) -> bool {
+        self.best.iter().any(|found| self.taken[found.member.index()])
     }
 
     fn follow(&mut self, name: NameId, by: By) {
-        if std::mem::replace(&mut self.asked[name.index()], true) {
-            return;
-        }
-        let best = self.best(name);
+        self.find_best(name);
         // Whoever else may define it: it is defined.
-        if best.iter().any(|found| self.taken[found.member.index()]) {
+        if self.is_taken() {
             return;
         }
         let text = self.question.library.text(name);
         if self.is_met(text) {
             return;
         }
-        match best.as_slice() {
+        match *self.best.as_slice() {
             [] if self.exported.contains(text) => {}
             [] => {
                 self.undefined.insert(text);
@@ -177,8 +188,8 @@ impl<'q> Run<'q> {
     /// Nothing but choices is left: the first by name is made.
     fn choose(&mut self, name: NameId, by: By) {
         let library = self.question.library;
-        let best = self.best(name);
-        if best.iter().any(|found| self.taken[found.member.index()]) {
+        self.find_best(name);
+        if self.is_taken() {
             return;
         }
         let rank = |found: &Definition| {
@@ -186,10 +197,12 @@ impl<'q> Run<'q> {
             let path = library.shelf(archive).path.as_os_str();
             (!self.used[archive.index()], path, library.member(found.member).offset)
         };
-        let Some(chosen) = best.iter().min_by_key(|found| rank(found)) else { return };
+        let Some(chosen) = self.best.iter().min_by_key(|found| rank(found)).copied() else {
+            return;
+        };
         let taken = library.archive_of(chosen.member);
         let mut others: Vec<ArchiveId> =
-            best.iter().map(|found| library.archive_of(found.member)).collect();
+            self.best.iter().map(|found| library.archive_of(found.member)).collect();
         others.retain(|archive| *archive != taken);
         others.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
         others.dedup();
@@ -214,8 +227,8 @@ impl<'q> Run<'q> {
             self.out.opaque.push(member);
         }
         for (name, symbol) in library.symbols(member) {
-            if symbol.kind == SymbolKind::Undefined && !self.asked[name.index()] {
-                self.queue.push_back((name, By::Member(member)));
+            if symbol.kind == SymbolKind::Undefined {
+                self.enqueue(name, By::Member(member));
             }
         }
     }

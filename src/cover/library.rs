@@ -4,6 +4,7 @@
 use crate::format::archive::{Member, Members, Symbol, SymbolKind};
 use crate::id::{ArchiveId, FileId, Id as _, IdVec, MemberId, NameId};
 use crate::symbol_names::SymbolNames;
+use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,40 +41,54 @@ pub struct Library {
     /// The archive of each member.
     owners: IdVec<MemberId, ArchiveId>,
     names: Arc<SymbolNames>,
+    parts: Vec<Part>,
+}
+
+/// Definitions of every [`PARTS`]-th name.
+struct Part {
     /// The last definition of each name, and from there to the one before.
-    heads: IdVec<NameId, u32>,
+    heads: Vec<u32>,
     definitions: Vec<Definition>,
 }
+
+/// Names are spread over so many parts, which are filled at the same time.
+const PARTS: usize = 2;
 
 impl Library {
     /// Puts archives into one library, in the given order. Their names are `names`.
     pub fn new(names: Arc<SymbolNames>, archives: Vec<(FileId, Arc<Path>, Arc<Members>)>) -> Self {
-        let heads = (0..names.bound()).map(|_| NONE).collect();
-        let definitions = archives.iter().map(|(.., members)| members.definitions()).sum();
-        let definitions = Vec::with_capacity(definitions);
-        let mut out = Self { names, heads, definitions, ..Self::default() };
+        let mut out = Self { names, ..Self::default() };
         for (file, path, members) in archives {
-            out.add(file, path, members);
+            let archive = ArchiveId::from_index(out.shelves.len());
+            let first = u32::try_from(out.owners.len()).unwrap_or(NONE);
+            for _ in &members.list {
+                out.owners.push(archive);
+            }
+            out.shelves.push(Shelf { file, path, members, first });
         }
+        out.parts = (0..PARTS).into_par_iter().map(|part| out.part(part)).collect();
         out
     }
 
-    fn add(&mut self, file: FileId, path: Arc<Path>, members: Arc<Members>) {
-        let archive = ArchiveId::from_index(self.shelves.len());
-        let first = u32::try_from(self.owners.len()).unwrap_or(NONE);
-        for member in &members.list {
-            let id = self.owners.push(archive);
-            for symbol in members.symbols(member) {
-                if symbol.kind.is_definition() {
-                    let head = &mut self.heads[symbol.name];
+    fn part(&self, part: usize) -> Part {
+        let definitions: usize = self.shelves.iter().map(|shelf| shelf.members.definitions).sum();
+        let mut out = Part {
+            heads: vec![NONE; self.names.bound().div_ceil(PARTS)],
+            // A little more than its share: a list that grows is moved to fresh pages.
+            definitions: Vec::with_capacity(definitions / PARTS + definitions / 16),
+        };
+        for member in self.owners.ids() {
+            for (name, symbol) in self.symbols(member) {
+                if name.index() % PARTS == part && symbol.kind.is_definition() {
+                    let head = &mut out.heads[name.index() / PARTS];
                     let next = *head;
-                    *head = u32::try_from(self.definitions.len()).unwrap_or(NONE);
+                    *head = u32::try_from(out.definitions.len()).unwrap_or(NONE);
                     let (kind, function) = (symbol.kind, symbol.function);
-                    self.definitions.push(Definition { member: id, kind, function, next });
+                    out.definitions.push(Definition { member, kind, function, next });
                 }
             }
         }
-        self.shelves.push(Shelf { file, path, members, first });
+        out
     }
 
     /// The id of a name, if an archive has it.
@@ -93,9 +108,10 @@ impl Library {
 
     /// Definitions of a name, the last first.
     pub fn definitions(&self, name: NameId) -> impl Iterator<Item = Definition> {
-        let mut at = self.heads[name];
+        let part = self.parts.get(name.index() % PARTS);
+        let mut at = part.map_or(NONE, |part| part.heads[name.index() / PARTS]);
         std::iter::from_fn(move || {
-            let definition = *self.definitions.get(at as usize)?;
+            let definition = *part?.definitions.get(at as usize)?;
             at = definition.next;
             Some(definition)
         })

@@ -67,6 +67,7 @@ impl<'t> Collector<'t> {
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
+        let mut reals = self.real_paths(&names);
         self.given.push(given);
         corpus.expect(names.len());
         let roots = self.roots(given);
@@ -88,7 +89,7 @@ impl<'t> Collector<'t> {
                     if facts.typed.as_os_str() != path.as_os_str() {
                         facts.typed = path.as_path().into();
                     }
-                    if is_link && let Ok(real) = self.tree.real_path(&path) {
+                    if is_link && let Some(real) = reals.remove(&key) {
                         facts.real = real.into();
                     }
                     insert(corpus, facts)
@@ -103,6 +104,22 @@ impl<'t> Collector<'t> {
                 None => drop(corpus.places.insert(bytes.into(), Place::File(file))),
             }
         }
+    }
+
+    /// What files really are that are met under links only.
+    fn real_paths(&self, names: &[Entry<Read>]) -> FastMap<(u64, u64), PathBuf> {
+        if !names.iter().any(|entry| entry.is_link) {
+            return FastMap::default();
+        }
+        let key = |entry: &Entry<Read>| (entry.stat.dev, entry.stat.ino);
+        let mut known: FastSet<(u64, u64)> =
+            names.iter().filter(|entry| !entry.is_link).map(key).collect();
+        let links = names.iter().filter(|entry| entry.is_link && known.insert(key(entry)));
+        let links: Vec<&Entry<Read>> = links.collect();
+        let real =
+            |entry: &&Entry<Read>| Some((key(entry), self.tree.real_path(&entry.path).ok()?));
+        let found: Vec<_> = links.par_iter().filter_map(real).collect();
+        found.into_iter().collect()
     }
 
     /// Lets members of thin archives be opened below what was given, and beside given files.

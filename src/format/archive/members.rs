@@ -18,6 +18,8 @@ pub struct Members {
     pub index: Option<Index>,
     /// What is wrong, with the header offset of the member it was met in.
     pub damage: Vec<Damage>,
+    /// How many definitions the members have, all in all.
+    pub definitions: usize,
     pub(super) symbols: Vec<Symbol>,
     /// The members' names.
     pub(super) text: Vec<u8>,
@@ -115,11 +117,6 @@ impl Members {
     pub fn symbols(&self, member: &Member) -> &[Symbol] {
         let (start, end) = member.symbols;
         self.symbols.get(start as usize..end as usize).unwrap_or_default()
-    }
-
-    /// How many definitions the members have, all in all.
-    pub fn definitions(&self) -> usize {
-        self.symbols.iter().filter(|symbol| symbol.kind.is_definition()).count()
     }
 
     /// Members of which it is not known what they refer to.

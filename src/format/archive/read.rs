@@ -331,6 +331,8 @@ impl<'r> Reader<'r> {
         }
         // As long as they are: they stay until the end of the run, the builder's memory does not.
         self.out.symbols = self.builder.symbols.as_slice().into();
+        let definitions = self.out.symbols.iter().filter(|symbol| symbol.kind.is_definition());
+        self.out.definitions = definitions.count();
         self.out.text.shrink_to_fit();
         self.out.list.shrink_to_fit();
         Ok(self.out)
