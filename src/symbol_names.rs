@@ -42,9 +42,6 @@ pub struct Batch {
     wanted: Vec<Wanted>,
     /// The places of `wanted` by shard.
     order: Vec<u32>,
-    /// Where the names of a shard seem to stand, and then which they seem to be.
-    likely: Vec<Option<Slot>>,
-    numbers: Vec<Option<u32>>,
 }
 
 /// A name to add, by its place in the text of a batch.
@@ -215,8 +212,7 @@ impl Batch {
         starts
     }
 
-    /// Adds the names that belong to the shard `at`. Its table and texts are larger than caches, so each
-    /// step is loads that do not wait for each other, and nothing is decided by them before the last.
+    /// Adds the names that belong to the shard `at`.
     fn fill(
         &mut self,
         at: usize,
@@ -224,30 +220,18 @@ impl Batch {
         starts: &[usize; SHARDS + 1],
         take: &mut impl FnMut(usize, Option<NameId>),
     ) {
-        let Self { text, wanted, order, likely, numbers } = self;
-        let order = &order[starts[at]..starts[at + 1]];
-        likely.clear();
-        likely.extend(order.iter().map(|place| shard.likely(wanted[*place as usize].hash)));
-        numbers.clear();
-        numbers.extend(likely.iter().map(|slot| number(&shard.pieces, slot.as_ref()?.place)));
-        for ((place, slot), known) in order.iter().zip(&*likely).zip(&*numbers) {
+        let Self { text, wanted, order } = self;
+        for place in &order[starts[at]..starts[at + 1]] {
             let Wanted { hash, start, len } = wanted[*place as usize];
             let start = start as usize;
             let name = text.get(start..start + len as usize).unwrap_or_default();
-            let known = slot.filter(|slot| is(&shard.pieces, slot.place, name)).and(*known);
-            let number = known.or_else(|| shard.add(split(hash).1, name));
+            let number = shard.add(split(hash).1, name);
             take(*place as usize, number.map(|number| id(at, number)));
         }
     }
 }
 
 impl Shard {
-    /// The name with this hash, most likely.
-    fn likely(&self, hash: u64) -> Option<Slot> {
-        let (_, tag) = split(hash);
-        self.table.find(Slot::hash(tag), |slot| slot.tag == tag).copied()
-    }
-
     fn find(&self, tag: u32, name: &[u8]) -> Option<u32> {
         let same = |slot: &Slot| slot.tag == tag && is(&self.pieces, slot.place, name);
         number(&self.pieces, self.table.find(Slot::hash(tag), same)?.place)
