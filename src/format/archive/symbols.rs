@@ -15,7 +15,7 @@ const SLIM: &[u8] = b"__gnu_lto_slim";
 /// share bytes of it, and a hostile member makes them all share a long name.
 const SHARED: usize = 16;
 
-/// Names that are put into the run's table at a time: enough that many looks into it overlap.
+/// Names that are put into the run's table at a time: each of its locks is taken for some thirty.
 const BATCH: usize = 1024;
 
 /// Symbols of one archive, whose memory is used again for the next.
