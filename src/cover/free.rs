@@ -8,6 +8,7 @@ use super::{By, Coverage, Definition, Needed, Question, Tie, Undefined, is_made}
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Answers a question.
@@ -44,8 +45,9 @@ struct Run<'q> {
     asked: Vec<bool>,
     /// What relocatable roots define.
     own: FastSet<&'q [u8]>,
-    /// What linked roots define.
-    exported: FastSet<&'q [u8]>,
+    /// What linked roots define, once somebody asks: there may be a hundred thousand names, and what
+    /// archives and libraries define is not looked for there.
+    exported: OnceCell<FastSet<&'q [u8]>>,
     /// Names that somebody asked for first, and who; each is in it once.
     queue: VecDeque<(NameId, By)>,
     /// What [`Self::find_best`] found last.
@@ -67,11 +69,6 @@ impl<'q> Run<'q> {
         for archive in question.archives {
             tiers[archive.index()] = Tier::Linked;
         }
-        let defined = |linked: bool| -> FastSet<&'q [u8]> {
-            let roots = question.roots.iter().filter(|root| root.linked == linked);
-            let symbols = roots.flat_map(|root| &root.symbols);
-            symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
-        };
         Self {
             question,
             target: question.target(),
@@ -79,8 +76,8 @@ impl<'q> Run<'q> {
             used: vec![false; archives],
             taken: vec![false; library.members()],
             asked: vec![false; library.names()],
-            own: defined(false),
-            exported: defined(true),
+            own: defined(question, false),
+            exported: OnceCell::new(),
             queue: VecDeque::new(),
             best: Vec::new(),
             open: BTreeMap::new(),
@@ -117,7 +114,7 @@ impl<'q> Run<'q> {
     fn ask(&mut self, name: &'q [u8], by: By) {
         match self.question.library.find(name) {
             Some(id) => self.enqueue(id, by),
-            None if self.is_met(name) || self.exported.contains(name) => {}
+            None if self.is_met(name) || self.exports(name) => {}
             None => {
                 self.undefined.insert(name);
             }
@@ -128,6 +125,11 @@ impl<'q> Run<'q> {
         if !std::mem::replace(&mut self.asked[name.index()], true) {
             self.queue.push_back((name, by));
         }
+    }
+
+    /// True if a linked root defines `name`.
+    fn exports(&self, name: &[u8]) -> bool {
+        self.exported.get_or_init(|| defined(self.question, true)).contains(name)
     }
 
     /// True if no archive is searched for `name`.
@@ -174,7 +176,7 @@ impl<'q> Run<'q> {
             return;
         }
         match *self.best.as_slice() {
-            [] if self.exported.contains(text) => {}
+            [] if self.exports(text) => {}
             [] => {
                 self.undefined.insert(text);
             }
@@ -241,6 +243,13 @@ impl<'q> Run<'q> {
         self.out.undefined = referrers(self.question, needed, &self.undefined);
         self.out
     }
+}
+
+/// What roots define, those that are linked or the others.
+fn defined<'q>(question: &'q Question<'q>, linked: bool) -> FastSet<&'q [u8]> {
+    let roots = question.roots.iter().filter(|root| root.linked == linked);
+    let symbols = roots.flat_map(|root| &root.symbols);
+    symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
 }
 
 /// Who refers to each of `undefined`, among roots and needed members; sorted by name.
