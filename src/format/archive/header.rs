@@ -102,7 +102,7 @@ pub(super) struct LongNames {
 impl LongNames {
     /// Reads the table, which is the member `entry`.
     pub(super) fn read(file: &Handle, entry: &Entry) -> Result<Self, ReadError> {
-        Ok(Self { table: read_range(file, entry.data, entry.size)? })
+        Self::read_and(file, entry, 0, &mut Vec::new())
     }
 
     /// The same, with `beyond` bytes of what stands behind the table put into `next`.
