@@ -7,7 +7,6 @@ use crate::blame::{FirstLoader, symbol_name};
 use crate::cover::Root;
 use crate::facts::Content;
 use crate::format::archive::SymbolKind;
-use crate::format::elf::tables::Query;
 use crate::format::elf::{Object, Tables, hash};
 use crate::id::{FileId, RootId};
 use std::collections::BTreeSet;
@@ -22,11 +21,7 @@ impl Libraries<'_> {
     /// True if one of them defines `name`.
     pub fn define(&self, name: &[u8]) -> bool {
         let hash = hash::gnu(name);
-        let query = Query::new(name, hash, None);
-        self.objects.iter().any(|(object, limit)| {
-            let may = object.tables.as_ref().is_some_and(|t| t.bloom().may_hold(hash));
-            may && object.find(&query, *limit).is_some_and(|found| !found.undefined)
-        })
+        self.objects.iter().any(|(object, limit)| object.defines(name, hash, *limit))
     }
 }
 

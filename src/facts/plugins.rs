@@ -3,8 +3,8 @@
 //! assumed is asked of it where the program is not. It opens nothing and decides no loader question.
 
 use super::{FileFacts, Need};
-use crate::format::elf::tables::{Query, Symbol};
-use crate::format::elf::{Object, Role, Tables, hash};
+use crate::format::elf::tables::Symbol;
+use crate::format::elf::{Object, Role, hash};
 use crate::id::FileId;
 use crate::policy::Host;
 use std::path::Path;
@@ -27,20 +27,12 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
     // A whole name is looked up as dlsym does it; the table may hold half a million.
     let (whole, patterns): (Vec<_>, Vec<_>) =
         host.exports.iter().partition(|pattern| pattern.whole().is_some());
-    if whole.iter().filter_map(|pattern| pattern.whole()).any(|name| defines(object, tables, name))
-    {
+    let mut names = whole.iter().filter_map(|pattern| pattern.whole());
+    if names.any(|name| object.defines(name, hash::gnu(name), u16::MAX)) {
         return Ok(true);
     }
     let is_named = |symbol: Symbol<'_>| patterns.iter().any(|pattern| pattern.matches(symbol.name));
     Ok(!patterns.is_empty() && tables.exports().any(is_named))
-}
-
-fn defines(object: &Object, tables: &Tables, name: &[u8]) -> bool {
-    let hash = hash::gnu(name);
-    let found =
-        tables.bloom().may_hold(hash).then(|| object.find(&Query::new(name, hash, None), u16::MAX));
-    let symbol = found.flatten().and_then(|found| tables.symbol(found.symbol));
-    symbol.is_some_and(|symbol| symbol.is_export())
 }
 
 /// True if a program could load the object with dlopen: it has a dynamic section, and it is no

@@ -6,7 +6,6 @@ use crate::audit::Audit;
 use crate::cover::{By, Coverage, Library, Question, Root, cover, is_made};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::hash;
-use crate::format::elf::tables::Query;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -86,10 +85,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         provided: &|name| libraries.define(name),
     });
     // What the library itself defines answers last.
-    let exports = |name: &[u8]| {
-        let query = Query::new(name, hash::gnu(name), None);
-        object.find(&query, u16::MAX).is_some_and(|found| !found.undefined)
-    };
+    let exports = |name: &[u8]| object.defines(name, hash::gnu(name), u16::MAX);
     coverage.undefined.retain(|undefined| !exports(&undefined.symbol));
     Some(Graph::new(audit, &coverage).solution(file, &symbols, linked, coverage))
 }

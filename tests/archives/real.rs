@@ -166,3 +166,22 @@ fn members_of_all_archives_as_lld_extracts_them() {
     println!("lld 19 over {count} archives: {roots} roots, {total} members, 0 differences");
     assert!(total > 100);
 }
+
+/// Names get their ids in the order in which threads meet them: no answer may show it.
+#[test]
+fn ids_of_names_do_not_show() {
+    let archives = archives();
+    if archives.len() < 2 {
+        return skip("ids_of_names_do_not_show", "llvm-19-dev is not installed");
+    }
+    let lab = Lab::new();
+    let first = archives[0].to_str().expect("a path in UTF-8");
+    let mut answers = Vec::new();
+    for jobs in ["1", "2", "8", "2", "8"] {
+        let args = [first, "--root-symbol", ROOTS[0], "--from", LLVM, "--jobs", jobs];
+        answers.push(archive(&lab.root(), &args).0);
+    }
+    println!("ids of names: {} runs at 1, 2 and 8 threads", answers.len());
+    assert!(needed(&answers[0]).len() > 100);
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+}

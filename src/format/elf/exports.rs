@@ -1,10 +1,27 @@
-//! The symbols of an object that others can be bound to, as a list. Lookups do not need it
-//! (`hash_table`); who goes by names asks: reports with `--facts`, and `facts::plugins`.
+//! What an object defines for others, asked without a version: as a list, for reports with `--facts`
+//! and `facts::plugins`, and by name as dlsym does it, for those and for what archives need not define
+//! (`audit::linked`, `fix::solve`). The lookups of `bind` know more and use neither.
 
+use super::Object;
 use super::header::endian;
-use super::tables::{Symbol, Tables};
+use super::tables::{Query, Symbol, Tables, binds_local};
 use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
+
+impl Object {
+    /// True if a reference to `name` without version, whose GNU hash is `hash`, finds a definition
+    /// here that others are bound to (`do_lookup_x` of `elf/dl-lookup.c`). `limit` is that of
+    /// [`Self::find`].
+    pub fn defines(&self, name: &[u8], hash: u32, limit: u16) -> bool {
+        let may = self.tables.as_ref().is_some_and(|tables| tables.bloom().may_hold(hash));
+        let found = || self.find(&Query::new(name, hash, None), limit);
+        may && found().is_some_and(|found| {
+            let bind = elf::SymbolBind(found.bind);
+            let global = matches!(bind, elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE);
+            global && !binds_local(found.visibility) && !found.undefined
+        })
+    }
+}
 
 impl Tables {
     /// What the loader can bind other objects to.
