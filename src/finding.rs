@@ -1,7 +1,6 @@
 //! Findings: one fact each, with the evidence for it. Rules make them, `judge` gives them a level,
 //! `report` writes them. A finding holds names, never ids.
 
-use crate::fix::Fix;
 use crate::package::Located;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,6 +69,52 @@ impl Evidence {
     /// With a path.
     pub fn at(kind: EvidenceKind, path: Arc<Path>) -> Self {
         Self { path: Some(path), ..Self::new(kind) }
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Intent {
+    /// An archive joins a list of archives that are merged.
+    AddToList,
+    /// An archive joins the link of a library or program.
+    LinkArchive,
+}
+
+/// How sure a fix is.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Proof {
+    /// Resolving and binding ran again with it: what they showed.
+    Proven(Arc<str>),
+    /// It is a suggestion: what is not known.
+    Unknown(Arc<str>),
+}
+
+/// One thing to do about a finding. Fields that do not apply are empty.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Fix {
+    /// What.
+    pub intent: Intent,
+    /// The list it is about.
+    pub list: Option<Arc<Path>>,
+    /// The set of that list.
+    pub set: Option<Vec<u8>>,
+    /// The name on the list, or the archive's path.
+    pub entry: Option<Vec<u8>>,
+    /// How sure it is.
+    pub proof: Proof,
+}
+
+impl Fix {
+    /// True if it was shown to help.
+    pub fn is_proven(&self) -> bool {
+        matches!(self.proof, Proof::Proven(_))
+    }
+
+    /// The word for how sure it is: `safe` if it was proven.
+    pub fn level(&self) -> &'static str {
+        if self.is_proven() { "safe" } else { "suggestion" }
     }
 }
 

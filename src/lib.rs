@@ -13,6 +13,7 @@
 pub mod audit;
 pub mod bind;
 pub mod blame;
+pub mod catalogue;
 pub mod cli;
 pub mod cover;
 pub mod demangle;

@@ -1,23 +1,12 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
-use crate::fix::merge::MergedFrom;
-use crate::fix::propose::Request;
+use crate::format::Wants;
+use crate::format::deps_list::DepsList;
 use crate::policy::{Day, Pattern, Policy};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// What is read of a file beyond what resolving and binding always need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wants {
-    /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
-    pub tables: bool,
-    /// They are kept nowhere until somebody asks for them.
-    pub lean: bool,
-    /// The indexes of archives are read with their members.
-    pub index: bool,
-}
 
 /// `--loader`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +26,43 @@ pub struct HostFile {
     pub path: PathBuf,
     /// Over paths below the prefix: what it loads. Without it, what nothing else needs.
     pub plugins: Option<Pattern>,
+}
+
+/// Which archive is merged from a list.
+#[derive(Clone, Debug)]
+pub enum Which {
+    /// The one in this file.
+    File(PathBuf),
+    /// Those that a policy's pattern matches.
+    Policy(Pattern),
+    /// The only one that can be meant.
+    Found,
+}
+
+/// An archive that is merged from others, and the list of those.
+#[derive(Clone, Debug)]
+pub struct MergedFrom {
+    /// The archive.
+    pub which: Which,
+    /// The list's file as it was named.
+    pub path: PathBuf,
+    /// The list, or the sentence why it cannot be read.
+    pub list: Result<DepsList, String>,
+    /// Which set takes the archives of which directory.
+    pub from: Vec<(String, PathBuf)>,
+}
+
+/// What fixes are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct FixRequest {
+    /// The merged archive, if it is named.
+    pub archive: Option<PathBuf>,
+    /// Names that nothing needs leave the list.
+    pub minimal: bool,
+    /// Nothing is said where there is no merged archive: any archive may happen to define a name.
+    pub merged_only: bool,
+    /// A merged archive must be found.
+    pub must_find: bool,
 }
 
 /// What runs decide for the stages.
@@ -85,7 +111,7 @@ pub struct Plan {
     /// Archives that are merged from others, with their lists.
     pub lists: Arc<Vec<MergedFrom>>,
     /// What fixes are looked for, if any are.
-    pub fix: Option<Arc<Request>>,
+    pub fix: Option<Arc<FixRequest>>,
     /// How many threads work.
     pub threads: usize,
 }

@@ -13,7 +13,7 @@
 mod random;
 mod support;
 
-use linkaudit::fix::list::{Change, DepsList, Trouble, bare_name, can_list};
+use linkaudit::format::deps_list::{Change, DepsList, Trouble, bare_name, can_list};
 use random::Random;
 use std::collections::BTreeSet;
 use support::Lab;

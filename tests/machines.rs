@@ -34,9 +34,9 @@ mod tables;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use linkaudit::format::Wants;
 use linkaudit::format::elf::relocs::{self, Relocations};
 use linkaudit::format::elf::{Object, machine};
-use linkaudit::plan::Wants;
 use linkaudit::tree::{DiskTree, Handle, Opened, Tree as _};
 
 /// A file as linkaudit reads it, with all its tables.

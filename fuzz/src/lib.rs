@@ -4,10 +4,11 @@
 use linkaudit::audit::{audit, read_files};
 use linkaudit::facts::read::read;
 use linkaudit::fix::solve::Solved;
+use linkaudit::format::Wants;
 use linkaudit::format::archive::{self, Names};
 use linkaudit::format::elf::{self, hash};
 use linkaudit::format::second::{compare_archive, compare_elf};
-use linkaudit::plan::{Plan, Wants};
+use linkaudit::plan::Plan;
 use linkaudit::policy;
 use linkaudit::resolve::cache::Cache;
 use linkaudit::tree::{Handle, MemTree, Opened, Tree as _};

@@ -3,7 +3,7 @@
 
 use super::Audit;
 use crate::bind::Report;
-use crate::blame::{FirstLoader, symbol_name};
+use crate::blame::FirstLoader;
 use crate::cover::Root;
 use crate::facts::Content;
 use crate::format::archive::SymbolKind;
@@ -54,7 +54,7 @@ impl Audit {
                     continue;
                 }
                 undefined.extend(reports.iter().filter_map(|report| match report {
-                    Report::Undefined { symbol, .. } => Some(symbol_name(object, *symbol)),
+                    Report::Undefined { symbol, .. } => Some(object.symbol_name(*symbol)),
                     Report::Size { .. } | Report::Protected { .. } => None,
                 }));
             }

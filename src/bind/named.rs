@@ -119,7 +119,7 @@ pub fn definition(
         return Some(symbol);
     }
     let object = view.object(closure.module(module).file?)?;
-    let name = crate::blame::symbol_name(object, symbol);
+    let name = object.symbol_name(symbol);
     let version = reference_version(object, symbol);
     let limit = closure.module(module).version_limit;
     let wanted = super::lookup::wanted(object, version, limit);

@@ -3,7 +3,7 @@
 //! fact of what is one.
 
 use super::hosts::Hosts;
-use super::{Source, object_of, symbol_name};
+use super::{Source, object_of};
 use crate::bind::{Report, RootBinding};
 use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
@@ -64,7 +64,7 @@ fn of_root<'a>(
             let Report::Undefined { symbol, version, at_load, .. } = *report else { continue };
             let entry = object.versions.entry(version);
             let library = entry.and_then(|e| e.file).map(|s| object.str(s));
-            let name = symbol_name(object, symbol);
+            let name = object.symbol_name(symbol);
             // A version says which library was to define it, and that is no program.
             let host = match entry {
                 None => hosts.provider(closure, file, name),

@@ -4,7 +4,7 @@
 use super::fate::{self, Fate, Fated};
 use super::{
     Assumed, Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey,
-    UndefinedSymbol, symbol_name,
+    UndefinedSymbol,
 };
 use crate::bind::{Abort, RootBinding};
 use crate::facts::providers::Providers;
@@ -196,7 +196,7 @@ impl Maker<'_> {
                     let library = entry.and_then(|e| e.file).map(|s| object.str(s));
                     let new = || UndefinedSymbol {
                         file,
-                        symbol: symbol_name(object, symbol).to_vec(),
+                        symbol: object.symbol_name(symbol).to_vec(),
                         version: entry.map(|e| object.str(e.name).to_vec()),
                         library: library.map(<[u8]>::to_vec),
                         at_load,
@@ -228,7 +228,7 @@ impl Maker<'_> {
                 self.source.view.object(file).filter(|_| !self.undefined_at.contains_key(key));
             if let (Some(object), Some(missing)) = (object, self.missing.get_mut(missing)) {
                 let version = object.versions.entry(*missing_version);
-                let name = symbol_name(object, symbol).to_vec();
+                let name = object.symbol_name(symbol).to_vec();
                 let version = version.map(|entry| object.str(entry.name).to_vec());
                 explained += usize::from(missing.explained.insert((file, name, version)));
             }

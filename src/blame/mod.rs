@@ -164,7 +164,7 @@ pub fn unbound_names(source: Source<'_>) -> Names {
     symbols.par_sort_unstable();
     symbols.dedup();
     let name = |(file, symbol): &SymbolKey| {
-        let name = symbol_name(source.view.object(*file)?, *symbol);
+        let name = source.view.object(*file)?.symbol_name(*symbol);
         Some((name, hash::gnu(name)))
     };
     let hashed: Vec<(&[u8], u32)> = symbols.par_iter().filter_map(name).collect();
@@ -177,14 +177,6 @@ pub fn unbound_names(source: Source<'_>) -> Names {
 
 fn object_of<'v>(view: View<'v>, closure: &Closure, module: u32) -> Option<&'v Object> {
     view.object(closure.module(module).file?)
-}
-
-/// The name of a symbol of an object that may have been read without tables.
-pub fn symbol_name(object: &Object, symbol: u32) -> &[u8] {
-    if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
-        return object.reference_name(&object.references[at]);
-    }
-    object.tables.as_ref().and_then(|t| t.symbol(symbol)).map_or(&[], |s| s.name)
 }
 
 /// Modules from the root of `site` to its module, root first, with how each was found.

@@ -1,9 +1,9 @@
 //! The exit status.
 
+use crate::catalogue::Level;
 use crate::cli::FailOn;
 use crate::fix::summary;
 use crate::judge::{Judged, Verdict};
-use crate::rules::Level;
 use std::process::ExitCode;
 
 /// What a run came to.

@@ -7,10 +7,11 @@ use super::progress::Progress;
 use super::run::{Run, start_threads};
 use super::{FixOptions, Shared, baseline, lists, out};
 use crate::fix::emit::{EMITTERS, Emission, Emitter};
-use crate::fix::merge::{MergedFrom, Which};
-use crate::fix::propose::{Proposal, Request};
+use crate::fix::propose::Proposal;
 use crate::fix::summary;
+use crate::plan::FixRequest;
 use crate::plan::Plan;
+use crate::plan::{MergedFrom, Which};
 use crate::report::{OUTPUTS, Output};
 use crate::text::{show, show_path};
 use crate::tree::{DiskTree, Tree as _};
@@ -57,7 +58,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         bail!("{} regenerates a list: name it with --deps-list FILE", emitter.name);
     }
     let must_find = options.deps_list.is_some() || all().any(|emitter| emitter.needs_archive);
-    let request = Request { archive, must_find, minimal: options.minimal, merged_only: false };
+    let request = FixRequest { archive, must_find, minimal: options.minimal, merged_only: false };
     let plan = Plan {
         facts: false,
         members: true,

@@ -3,8 +3,9 @@
 
 use super::place::Place;
 use crate::facts;
+use crate::format::Wants;
 use crate::format::elf::{Object, Role};
-use crate::plan::{HostFile, Wants};
+use crate::plan::HostFile;
 use crate::policy::Pattern;
 use crate::text::show_path;
 use crate::tree::{DiskTree, Kind, Opened, Tree as _, walk};

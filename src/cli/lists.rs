@@ -1,8 +1,8 @@
 //! Lists of archives that options and policies name, read before anything runs: `fix` cannot begin
 //! without the list it was given, a policy's list that cannot be read is a finding.
 
-use crate::fix::list::DepsList;
-use crate::fix::merge::{MergedFrom, Which};
+use crate::format::deps_list::DepsList;
+use crate::plan::{MergedFrom, Which};
 use crate::policy::{ArchivePolicy, Policy};
 use crate::text::show_path;
 use crate::tree::{DiskTree, Kind, Opened, Tree};

@@ -17,7 +17,7 @@ pub mod run;
 mod scripts;
 mod views;
 
-use crate::rules::Level;
+use crate::catalogue::Level;
 use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };

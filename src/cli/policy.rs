@@ -4,8 +4,8 @@
 
 use super::exit::Exit;
 use super::{PolicyCommand, Shared, out, plan};
+use crate::catalogue;
 use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Unchecked};
-use crate::rules::catalogue;
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::{OsStr, OsString};

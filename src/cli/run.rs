@@ -6,10 +6,12 @@ use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::{Cli, Command, Shared, archive, demo, fix, out, policy, views};
 use crate::audit::{self, Audit};
+use crate::catalogue;
 use crate::facts::FileFacts;
-use crate::fix::propose::{Proposal, Request, propose};
+use crate::fix::propose::{Proposal, propose};
 use crate::fix::solve::Solved;
 use crate::judge::{Judging, Levels, Scope, Sonames, Verdict, judge};
+use crate::plan::FixRequest;
 use crate::plan::Plan;
 use crate::report::{OUTPUTS, Output, Report};
 use crate::rules::{self, RULES};
@@ -145,7 +147,7 @@ fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let progress = Progress::new(prepared.progress);
     // An output for which every file is a root must not change what the others say.
     let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
-    let request = Some(Arc::new(Request { merged_only: true, ..Request::default() }));
+    let request = Some(Arc::new(FixRequest { merged_only: true, ..FixRequest::default() }));
     let run = |every_file_is_root| {
         let fix = request.clone();
         let plan = Plan { every_file_is_root, fix, ..plan.clone() };
@@ -193,7 +195,7 @@ fn timings(audit: &Audit, start: Instant) {
 
 fn explain(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
-        if rules::catalogue::known(id).is_some() {
+        if catalogue::known(id).is_some() {
             bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
         }
         bail!("`{id}` is no rule; `linkaudit explain` lists them");

@@ -10,7 +10,7 @@ mod library;
 mod object;
 mod parts;
 
-use crate::fix::list::DepsList;
+use crate::format::deps_list::DepsList;
 use parts::{ARCHIVES, Archive, LIBRARY, Object};
 use std::collections::{BTreeMap, BTreeSet};
 

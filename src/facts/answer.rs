@@ -4,11 +4,11 @@
 
 use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, Place};
+use crate::format::Wants;
 use crate::format::archive::{self, Definition, Names};
 use crate::format::elf::{self, Target, Verdict};
 use crate::format::second::{Second, compare_archive, compare_elf};
 use crate::format::{Defect, Table};
-use crate::plan::Wants;
 use crate::tree::{Errno, Kind, Opened, Stat, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 //! leads to. It knows nothing of other files; `collect` puts what it made into the corpus.
 
 use super::Content;
+use crate::format::Wants;
 use crate::format::{Defect, ReadError, Table, archive, elf};
-use crate::plan::Wants;
 use crate::sniff::{Sniffed, sniff};
 use crate::tree::Handle;
 use crate::tree::walk::{Candidate, HEAD};

@@ -1,8 +1,8 @@
 //! Suggestions out of what policies know (`[[provider]]`): which archive defines a symbol, and on
 //! which list it belongs, where no archive is at hand to look into. They prove nothing.
 
-use super::{Fix, Intent, Proof};
 use crate::finding::Findings;
+use crate::finding::{Fix, Intent, Proof};
 use crate::plan::Plan;
 use crate::policy::Provider;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,40 +1,16 @@
 //! Which archive is merged from others, and from which. Names of members say little: a member is
 //! known by the strong symbols it defines, of which there is one definition elsewhere, if any.
 
-use super::list::{DepsList, Set, bare_name};
 use crate::audit::Audit;
 use crate::cover::Library;
 use crate::format::archive::SymbolKind;
+use crate::format::deps_list::{DepsList, Set, bare_name};
 use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
-use crate::policy::Pattern;
+use crate::plan::{MergedFrom, Which};
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-
-/// Which archive is merged from a list.
-#[derive(Clone, Debug)]
-pub enum Which {
-    /// The one in this file.
-    File(PathBuf),
-    /// Those that a policy's pattern matches.
-    Policy(Pattern),
-    /// The only one that can be meant.
-    Found,
-}
-
-/// An archive that is merged from others, and the list of those.
-#[derive(Clone, Debug)]
-pub struct MergedFrom {
-    /// The archive.
-    pub which: Which,
-    /// The list's file as it was named.
-    pub path: PathBuf,
-    /// The list, or the sentence why it cannot be read.
-    pub list: Result<DepsList, String>,
-    /// Which set takes the archives of which directory.
-    pub from: Vec<(String, PathBuf)>,
-}
+use std::path::Path;
 
 impl MergedFrom {
     /// The archives that are merged from this list, among those whose members were read.

@@ -1,10 +1,11 @@
 //! Which merged archive a run repairs, and where on its list an archive would go. `propose` asks.
 
-use super::list::{DepsList, can_list};
-use super::merge::{MergedFrom, listed_name, merged};
-use super::propose::Request;
+use super::merge::{listed_name, merged};
 use crate::audit::Audit;
+use crate::format::deps_list::{DepsList, can_list};
 use crate::id::ArchiveId;
+use crate::plan::FixRequest;
+use crate::plan::MergedFrom;
 use crate::plan::Plan;
 use crate::text::show_path;
 use std::collections::BTreeSet;
@@ -30,7 +31,7 @@ pub(super) struct Listed<'a> {
 pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,
-    request: &Request,
+    request: &FixRequest,
 ) -> Result<(Option<ArchiveId>, Option<Listed<'a>>), String> {
     let library = &audit.library;
     let named = match &request.archive {

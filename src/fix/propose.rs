@@ -2,37 +2,25 @@
 //! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
 
 use super::emit::{ListChange, Remedy};
-use super::list::Change;
-use super::merge::MergedFrom;
+use super::known;
 use super::minimal::needless;
 use super::place::{Listed, Place, find_merged, none_at_hand, place};
 use super::prove::{Shown, prove};
 use super::referrers::Referrers;
 use super::solve::{Part, Solution, Solved};
-use super::{Fix, Intent, Proof, known};
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::finding::{Fix, Intent, Proof};
+use crate::format::deps_list::Change;
 use crate::id::{ArchiveId, FileId};
 use crate::plan::Plan;
+use crate::plan::{FixRequest, MergedFrom};
 use crate::text::{show, show_path};
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// What fixes are looked for.
-#[derive(Clone, Debug, Default)]
-pub struct Request {
-    /// The merged archive, if it is named.
-    pub archive: Option<PathBuf>,
-    /// Names that nothing needs leave the list.
-    pub minimal: bool,
-    /// Nothing is said where there is no merged archive: any archive may happen to define a name.
-    pub merged_only: bool,
-    /// A merged archive must be found.
-    pub must_find: bool,
-}
 
 /// The remedy, and what of it is worth saying besides the findings.
 #[derive(Debug, Default)]
@@ -63,7 +51,7 @@ pub fn propose(
     audit: &mut Audit,
     plan: &Plan,
     tree: &dyn Tree,
-    request: &Request,
+    request: &FixRequest,
     (findings, solved): (&mut Findings, &Solved),
 ) -> Result<Proposal, String> {
     if audit.library.shelves().next().is_none() {

@@ -3,7 +3,7 @@
 
 use super::emit::Remedy;
 use super::propose::{Proposal, Wanted};
-use super::{Fix, Proof};
+use crate::finding::{Fix, Proof};
 use crate::judge::Verdict;
 use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};

@@ -5,11 +5,23 @@
 //! the run. `facts::collect` is the caller.
 
 pub mod archive;
+pub mod deps_list;
 pub mod elf;
 pub mod script;
 pub mod second;
 
 use crate::tree::Handle;
+
+/// What is read of a file beyond what resolving and binding always need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
+    pub tables: bool,
+    /// They are kept nowhere until somebody asks for them.
+    pub lean: bool,
+    /// The indexes of archives are read with their members.
+    pub index: bool,
+}
 
 /// The part of a file in which something is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

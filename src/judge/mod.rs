@@ -12,11 +12,12 @@ pub use fingerprint::Sonames;
 pub use rewrite::{Rewrite, rewrite};
 pub use scope::Scope;
 
+use crate::catalogue::Level;
 use crate::finding::{EvidenceKind, Finding, Findings};
 use crate::id::FastMap;
 pub use crate::policy::Levels;
 use crate::policy::{Day, Origin, Policy, Waiver};
-use crate::rules::{self, Level, Rule};
+use crate::rules::{self, Rule};
 use baseline::Lines;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -121,8 +122,10 @@ pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Verdict {
 }
 
 fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) -> Verdict {
-    let ranks: FastMap<&str, (&'static Rule, Level)> =
-        rules::RULES.iter().map(|rule| (rule.id, (*rule, how.levels.of(rule)))).collect();
+    let ranks: FastMap<&str, (&'static Rule, Level)> = rules::RULES
+        .iter()
+        .map(|rule| (rule.id, (*rule, how.levels.of(rule.id, &rule.group))))
+        .collect();
     let prints = fingerprint::all(&findings, how.sonames);
     let mut lines = how.known.map(|known| Lines::new(known.baseline));
     let waives = how.known.is_some_and(|known| known.waives);

@@ -4,12 +4,13 @@
 use super::baseline::Entry;
 use super::fingerprint::{Sonames, package_digits, package_name};
 use crate::audit::Audit;
+use crate::catalogue::{LIBRARY, SYMBOL};
 use crate::facts::{Content, FileFacts};
 use crate::id::FastSet;
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
 use crate::policy::Waiver;
-use crate::rules::{self, LIBRARY, SYMBOL};
+use crate::rules;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 

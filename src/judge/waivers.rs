@@ -2,6 +2,7 @@
 //! waives, a finding is never lost: it goes to `Verdict::waived` with the waiver's reason.
 
 use super::scope::Scope;
+use crate::catalogue::WAIVERS;
 use crate::finding::{Finding, Findings};
 use crate::id::{FastMap, FastSet};
 use crate::policy::{Day, Pattern, Policy, Waiver};
@@ -97,7 +98,7 @@ enum State {
 }
 
 fn is_of_waivers(waiver: &Waiver) -> bool {
-    rules::find(&waiver.rule).is_some_and(|rule| rule.group == rules::WAIVERS)
+    rules::find(&waiver.rule).is_some_and(|rule| rule.group == WAIVERS)
 }
 
 /// True if `waiver`, which is about the finding's rule, matches it: a selector that is set never

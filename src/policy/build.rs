@@ -9,7 +9,7 @@ use super::{
     Provider, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults, show,
     syntax,
 };
-use crate::rules::{Level, catalogue};
+use crate::catalogue::{self, Level};
 use crate::text::show;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

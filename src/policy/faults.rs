@@ -3,7 +3,7 @@
 
 use super::Pattern;
 use super::words::{RULE, Word};
-use crate::rules::catalogue;
+use crate::catalogue;
 use crate::text::show;
 
 /// What is wrong, and what would be right.

@@ -2,7 +2,7 @@
 //! applies. Levels act in [`crate::judge`].
 
 use super::{LevelSetting, Policy};
-use crate::rules::{Group, Level, Rule};
+use crate::catalogue::{Group, Level};
 
 /// Levels of rules for one run: what policies and, behind them, the command line set.
 #[derive(Clone, Debug, Default)]
@@ -18,13 +18,8 @@ impl Levels {
         Self { settings: policy.levels.clone() }
     }
 
-    /// The level of `rule`.
-    pub fn of(&self, rule: &Rule) -> Level {
-        self.of_named(rule.id, &rule.group)
-    }
-
-    /// The level of a rule that need not be built.
-    pub fn of_named(&self, id: &str, group: &Group) -> Level {
+    /// The level of the rule of this name, built or not.
+    pub fn of(&self, id: &str, group: &Group) -> Level {
         let set = self.setting(id).or_else(|| self.setting(group.name));
         set.map_or(group.level, |set| set.level)
     }

@@ -195,8 +195,8 @@ fn plain(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Files, load};
+    use crate::catalogue::Level;
     use crate::policy::Policy;
-    use crate::rules::Level;
     use std::collections::BTreeMap;
     use std::ffi::OsStr;
     use std::io;

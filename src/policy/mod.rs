@@ -32,7 +32,7 @@ pub use problem::Mistakes;
 pub use schema::schema;
 pub use unchecked::Unchecked;
 
-use crate::rules::Level;
+use crate::catalogue::Level;
 use std::path::PathBuf;
 use std::sync::Arc;
 

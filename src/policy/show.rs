@@ -5,7 +5,7 @@ use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provider,
     SearchTag, SymbolAt, Waiver,
 };
-use crate::rules::Level;
+use crate::catalogue::Level;
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -2,8 +2,7 @@
 //! `undecided` reports each. A demand whose rule is allowed is none.
 
 use super::{Levels, Origin, Policy, SymbolAt};
-use crate::rules::Level;
-use crate::rules::catalogue::{self, CATALOGUE, GROUPS};
+use crate::catalogue::{self, CATALOGUE, GROUPS, Level};
 use std::collections::BTreeMap;
 
 /// A demand that nothing checks.
@@ -20,7 +19,7 @@ pub struct Unchecked {
 impl Policy {
     /// Demands that no built rule checks, each once, in the order of rules.
     pub fn unchecked(&self) -> Vec<Unchecked> {
-        self.unchecked_by(|id| catalogue::known(id).is_some_and(|known| known.active().is_some()))
+        self.unchecked_by(|id| catalogue::known(id).is_some_and(|known| known.is_built))
     }
 
     /// Everything that names a rule that is not built, demand or not.
@@ -32,7 +31,7 @@ impl Policy {
         let waivers = self.waivers.iter().filter_map(|waiver| {
             Some(("[[waive]]".to_owned(), catalogue::known(&waiver.rule)?.id, &waiver.origin))
         });
-        let inactive = |rule: &str| catalogue::known(rule).is_some_and(|k| k.active().is_none());
+        let inactive = |rule: &str| catalogue::known(rule).is_some_and(|k| !k.is_built);
         demands
             .chain(levels)
             .chain(waivers)
@@ -50,7 +49,7 @@ impl Policy {
         let levels = Levels::new(self);
         let asked = |id: &str| {
             let group = catalogue::known(id).map(|known| known.group);
-            group.is_some_and(|group| levels.of_named(id, &group) != Level::Allow)
+            group.is_some_and(|group| levels.of(id, &group) != Level::Allow)
         };
         let unchecked = |id: &str| !built(id) && asked(id);
         let mut out: Vec<Unchecked> = self
@@ -134,8 +133,8 @@ fn first(symbols: &[SymbolAt]) -> Option<&Origin> {
 
 #[cfg(test)]
 mod tests {
+    use crate::catalogue::Level;
     use crate::policy::{LevelSetting, Origin, Policy};
-    use crate::rules::Level;
 
     #[test]
     fn what_is_demanded_of_rules_that_are_not_built_is_named() {

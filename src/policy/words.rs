@@ -2,7 +2,7 @@
 //! for the JSON Schema. Nothing here knows in which key a text stands.
 
 use super::faults::{self, Fault};
-use crate::rules::catalogue::{CATALOGUE, GROUPS};
+use crate::catalogue::{CATALOGUE, GROUPS};
 
 /// One kind of text.
 pub(super) struct Word {

@@ -2,11 +2,11 @@
 //! build logs show only their last lines. Names of symbols are demangled here and nowhere earlier.
 
 use super::{Report, Style, summary};
+use crate::catalogue::Level;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind, Finding, When};
-use crate::fix::{Fix, Intent, Proof};
+use crate::finding::{Fix, Intent, Proof};
 use crate::judge::Judged;
-use crate::rules::Level;
 use crate::text::{show, show_path};
 use std::io::{self, Write};
 use std::path::Path;

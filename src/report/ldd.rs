@@ -3,7 +3,6 @@
 
 use super::{Report, Style};
 use crate::bind::{Abort, Report as Message, RootBinding};
-use crate::blame::symbol_name;
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, Id as _, RootId, StrId};
 use crate::resolve::loader::Family;
@@ -173,10 +172,10 @@ impl<'a> Page<'a> {
             Message::Size { symbol } => format!(
                 "{}: Symbol `{}' has different size in shared object, consider re-linking",
                 self.program,
-                show(symbol_name(object, symbol))
+                show(object.symbol_name(symbol))
             ),
             Message::Protected { symbol, provider, copy } => {
-                let (name, object) = (show(symbol_name(object, symbol)), self.object(provider));
+                let (name, object) = (show(object.symbol_name(symbol)), self.object(provider));
                 if copy {
                     format!(
                         "warning: copy relocation against non-copyable protected symbol `{name}' in `{object}'"
@@ -192,7 +191,7 @@ impl<'a> Page<'a> {
                 let version = entry.map_or(String::new(), |entry| {
                     format!(", version {}", show(object.str(entry.name)))
                 });
-                let name = show(symbol_name(object, symbol));
+                let name = show(object.symbol_name(symbol));
                 format!("undefined symbol: {name}{version}\t({})", self.object(module))
             }
         }

@@ -4,7 +4,6 @@
 
 use super::ldd::Page;
 use crate::bind::Report as Message;
-use crate::blame::symbol_name;
 use crate::id::{FastSet, StrId};
 use crate::resolve::{How, LOADER, musl};
 use crate::text::show;
@@ -69,7 +68,7 @@ impl Page<'_> {
             let Some(object) = file.and_then(|file| self.facts(file)) else { continue };
             for message in messages {
                 let Message::Undefined { symbol, .. } = message else { continue };
-                let name = show(symbol_name(object, *symbol));
+                let name = show(object.symbol_name(*symbol));
                 let line =
                     format!("Error relocating {}: {name}: symbol not found", self.object(*module));
                 if seen.insert(line.clone()) {

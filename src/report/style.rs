@@ -1,8 +1,8 @@
 //! How text for people looks: colours, and what fits in a line. Reports and views use it; what is said
 //! is theirs.
 
+use crate::catalogue::Level;
 use crate::judge::Judged;
-use crate::rules::Level;
 
 /// Columns of text for people where there is no terminal to ask.
 const PLAIN_WIDTH: usize = 100;

@@ -3,9 +3,9 @@
 
 use super::{Report, Style, waived};
 use crate::blame::Assumed;
+use crate::catalogue::Level;
 use crate::facts::FileFacts;
 use crate::judge::{Judged, Verdict};
-use crate::rules::Level;
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 

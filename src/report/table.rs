@@ -2,10 +2,10 @@
 //! `human`; the summary comes last as there. Where there is no terminal the width is always the same.
 
 use super::{Report, Style, summary};
+use crate::catalogue::Level;
 use crate::demangle::demangle;
 use crate::finding::Finding;
 use crate::judge::Judged;
-use crate::rules::Level;
 use crate::text::{show, show_path};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use std::io::{self, Write};

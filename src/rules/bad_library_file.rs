@@ -1,6 +1,7 @@
 //! `bad-library-file`: a file at which the loader stops.
 
-use super::{Context, LIBRARY, Rule, missing_library};
+use super::{Context, Rule, missing_library};
+use crate::catalogue::LIBRARY;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::resolve::loader::{InterpFault, NoLoader};
 use std::ffi::OsStr;

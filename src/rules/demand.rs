@@ -2,9 +2,10 @@
 //! what a policy demands that could not be held against anything. It finds no fault itself.
 
 use super::{
-    Context, Level, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
+    Context, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
     undecided,
 };
+use crate::catalogue::Level;
 use crate::facts::{Content, FileFacts};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::id::{FastMap, FileId, RootId};
@@ -126,7 +127,7 @@ pub(super) fn origin(origin: &Origin) -> Evidence {
 pub(super) fn unanswered(context: &Context<'_>) -> Findings {
     let policy = &context.plan.policy;
     let levels = Levels::new(policy);
-    let is_asked = |rule: &Rule| levels.of(rule) != Level::Allow;
+    let is_asked = |rule: &Rule| levels.of(rule.id, &rule.group) != Level::Allow;
     let mut out = Findings::new();
     let given = context.given();
     let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {

@@ -1,14 +1,15 @@
 //! `deps-list-drift`: a list of archives and the archive that is merged from them say different
 //! things.
 
-use super::catalogue::ARCHIVE;
 use super::{Context, Rule};
+use crate::catalogue::ARCHIVE;
 use crate::cover::Referrers;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::fix::list::DepsList;
-use crate::fix::merge::{MergedFrom, listed_name, source};
+use crate::fix::merge::{listed_name, source};
 use crate::fix::solve::Solution;
+use crate::format::deps_list::DepsList;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _};
+use crate::plan::MergedFrom;
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

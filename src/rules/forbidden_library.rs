@@ -1,8 +1,9 @@
 //! `forbidden-library`: a need that a policy forbids.
 
 use super::demand::{because, origin, place};
-use super::{Context, POLICY, Rule};
+use super::{Context, Rule};
 use crate::blame::Site;
+use crate::catalogue::POLICY;
 use crate::facts::FileFacts;
 use crate::finding::{Finding, Findings, When};
 use crate::id::{FileId, RootId};

@@ -1,6 +1,7 @@
 //! `malformed`: damage that was met while reading.
 
-use super::{Context, INPUT, Rule};
+use super::{Context, Rule};
+use crate::catalogue::INPUT;
 use crate::finding::Findings;
 use crate::text::show;
 

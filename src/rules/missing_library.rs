@@ -1,8 +1,9 @@
 //! `missing-library`: a need, or a program's interpreter, that leads nowhere.
 
 use super::words::{passed_over, tried};
-use super::{Context, LIBRARY, Rule};
+use super::{Context, Rule};
 use crate::blame::{MissingLibrary, Site};
+use crate::catalogue::LIBRARY;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::RootId;
 use crate::resolve::loader::InterpFault;

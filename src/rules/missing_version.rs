@@ -1,7 +1,8 @@
 //! `missing-version`: a needed version that the library does not define.
 
 use super::words::typeable;
-use super::{Context, LIBRARY, Rule};
+use super::{Context, Rule};
+use crate::catalogue::LIBRARY;
 use crate::finding::{Evidence, EvidenceKind, Findings, When};
 use crate::text::{show, show_path};
 

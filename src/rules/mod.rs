@@ -5,7 +5,6 @@
 //! file and decides nothing that the loader decides.
 
 mod bad_library_file;
-pub mod catalogue;
 mod demand;
 mod deps_list_drift;
 pub(crate) mod expired_waiver;
@@ -29,11 +28,11 @@ mod unreadable;
 mod words;
 mod wrong_architecture;
 
-pub use catalogue::{GROUPS, INPUT, LIBRARY, PACKAGE, POLICY, SYMBOL, WAIVERS};
 pub(crate) use words::{outcome, typeable};
 
 use crate::audit::Audit;
 use crate::audit::trace::{Traces, trace};
+use crate::catalogue::Group;
 use crate::facts::View;
 use crate::finding::Findings;
 use crate::fix::solve::Solved;
@@ -44,39 +43,6 @@ use crate::resolve::search::Tried;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-
-/// How much a finding matters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Level {
-    /// Not reported.
-    Allow,
-    /// Reported.
-    Warning,
-    /// Reported, and by default the run fails.
-    Error,
-}
-
-impl Level {
-    /// The word in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Warning => "warning",
-            Self::Error => "error",
-        }
-    }
-}
-
-/// A group of rules, which carries their default level.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Group {
-    /// The name on the command line.
-    pub name: &'static str,
-    /// The level of its rules unless something else is said.
-    pub level: Level,
-    /// Its findings make the run incomplete instead of failing it.
-    pub is_input: bool,
-}
 
 /// One rule.
 pub struct Rule {
@@ -201,7 +167,18 @@ fn tried(audit: &mut Audit, plan: &Plan) -> Vec<Vec<Tried>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{GROUPS, HEADINGS, RULES};
+    use super::{HEADINGS, RULES};
+    use crate::catalogue::{CATALOGUE, GROUPS};
+
+    #[test]
+    fn what_the_catalogue_calls_built_is_built() {
+        let known = CATALOGUE.iter().filter(|known| known.is_built);
+        let mut known: Vec<_> = known.map(|known| (known.id, known.group.name)).collect();
+        let mut built: Vec<_> = RULES.iter().map(|rule| (rule.id, rule.group.name)).collect();
+        known.sort_unstable();
+        built.sort_unstable();
+        assert_eq!(known, built);
+    }
 
     #[test]
     fn every_page_has_its_headings_in_order() {

@@ -1,6 +1,7 @@
 //! `readers-disagree`: a second, independent reader reads a file differently.
 
-use super::{Context, INPUT, Rule};
+use super::{Context, Rule};
+use crate::catalogue::INPUT;
 use crate::finding::Findings;
 use crate::format::second::Difference;
 use crate::id::FileId;

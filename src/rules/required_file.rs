@@ -1,7 +1,8 @@
 //! `required-file`: a file that a policy wants a prefix to have.
 
 use super::demand::{Given, origin, place};
-use super::{Context, PACKAGE, Rule};
+use super::{Context, Rule};
+use crate::catalogue::PACKAGE;
 use crate::finding::{Finding, Findings};
 use crate::policy::RequiredFile;
 

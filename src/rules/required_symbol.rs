@@ -2,7 +2,8 @@
 
 use super::demand::{because, has_symbols, origin, place};
 use super::words::typeable;
-use super::{Context, POLICY, Rule};
+use super::{Context, Rule};
+use crate::catalogue::POLICY;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};

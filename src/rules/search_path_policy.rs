@@ -1,7 +1,8 @@
 //! `search-path-policy`: a search path that a policy does not allow.
 
 use super::demand::{origin, place};
-use super::{Context, POLICY, Rule};
+use super::{Context, Rule};
+use crate::catalogue::POLICY;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::Object;
 use crate::id::FileId;

@@ -1,7 +1,7 @@
 //! `stale-archive-index`: the index of an archive and its members disagree.
 
-use super::catalogue::ARCHIVE;
 use super::{Context, Rule};
+use crate::catalogue::ARCHIVE;
 use crate::cover::Shelf;
 use crate::finding::Findings;
 use crate::format::archive::{Index, MemberKind};

@@ -1,8 +1,9 @@
 //! `stale-waiver`: a waiver that waives nothing.
 
+use super::Rule;
 use super::demand::place;
 use super::words::about_waiver;
-use super::{Rule, WAIVERS};
+use crate::catalogue::WAIVERS;
 use crate::finding::{Finding, Findings};
 use crate::policy::Waiver;
 

@@ -2,7 +2,8 @@
 
 use super::demand::{origin, place};
 use super::words::typeable;
-use super::{Context, POLICY, Rule, undecided};
+use super::{Context, Rule, undecided};
+use crate::catalogue::POLICY;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::{Object, VersionNeed};
 use crate::id::FileId;

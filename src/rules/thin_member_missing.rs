@@ -1,7 +1,7 @@
 //! `thin-member-missing`: a thin archive names a file that is not there.
 
-use super::catalogue::ARCHIVE;
 use super::{Context, Rule};
+use crate::catalogue::ARCHIVE;
 use crate::finding::Findings;
 use crate::format::archive::MemberKind;
 use crate::text::show;

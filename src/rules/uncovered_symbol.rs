@@ -1,8 +1,8 @@
 //! `uncovered-symbol`: an archive refers to a symbol that a policy wants to be defined inside of it.
 
-use super::catalogue::ARCHIVE;
 use super::{Context, Rule};
 use crate::audit::archives::is_about;
+use crate::catalogue::ARCHIVE;
 use crate::finding::{Evidence, EvidenceKind, Findings};
 use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, MemberId};

@@ -1,6 +1,7 @@
 //! `undecided`: questions that were met and have no answer here.
 
-use super::{Context, INPUT, Rule};
+use super::{Context, Rule};
+use crate::catalogue::INPUT;
 use crate::finding::{Finding, Findings};
 use crate::format::archive::MemberKind;
 use crate::package::Located;

@@ -1,7 +1,8 @@
 //! `undefined-symbol`: a reference that nothing in the process defines.
 
 use super::words::typeable;
-use super::{Context, Rule, SYMBOL};
+use super::{Context, Rule};
+use crate::catalogue::SYMBOL;
 use crate::finding::{Evidence, EvidenceKind, Findings, When};
 use crate::text::show;
 use rayon::prelude::*;

@@ -1,6 +1,7 @@
 //! `unreadable`: what could not be opened or read.
 
-use super::{Context, INPUT, Rule};
+use super::{Context, Rule};
+use crate::catalogue::INPUT;
 use crate::finding::{Finding, Findings};
 
 pub(super) static RULE: Rule = Rule {

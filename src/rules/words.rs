@@ -5,7 +5,7 @@ use super::{Context, LibrariesByName};
 use crate::blame::{self, Site};
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
-use crate::fix::list::bare_name;
+use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FileId, Id as _, MemberId, RootId};
 use crate::package::Located;

@@ -1,7 +1,8 @@
 //! `wrong-architecture`: a need that leads only to files of another class or machine.
 
 use super::words::passed_over;
-use super::{Context, LIBRARY, Rule, missing_library};
+use super::{Context, Rule, missing_library};
+use crate::catalogue::LIBRARY;
 use crate::finding::{Findings, When};
 use crate::format::elf::machine;
 use crate::resolve::loader::InterpFault;

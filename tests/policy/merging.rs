@@ -3,8 +3,9 @@
 
 use crate::kit::{Memory, bare};
 use crate::random::Random;
+use linkaudit::catalogue::Level;
 use linkaudit::policy::{Levels, Policy};
-use linkaudit::rules::{Level, RULES};
+use linkaudit::rules::RULES;
 
 /// Policies of which no two say different things about one key.
 const APART: [(&str, &str); 6] = [
@@ -38,7 +39,7 @@ fn meaning(policy: &Policy) -> (Vec<String>, Vec<Level>) {
     said.extend(bare.version_limits.iter().map(|e| format!("{e:?}")));
     said.push(format!("{:?} {:?}", bare.gpu, bare.search_path));
     said.sort();
-    (said, RULES.iter().map(|rule| levels.of(rule)).collect())
+    (said, RULES.iter().map(|rule| levels.of(rule.id, &rule.group)).collect())
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn a_rule_wins_over_its_group_and_the_last_over_the_first() {
             .with("group-allow", set("symbol = \"allow\""));
         let policy = memory.load(files).expect("they are right");
         let rule = RULES.iter().find(|rule| rule.id == "undefined-symbol").expect("a rule");
-        Levels::new(&policy).of(rule)
+        Levels::new(&policy).of(rule.id, &rule.group)
     };
     assert_eq!(level(&[]), Level::Error);
     assert_eq!(level(&["rule-warn", "rule-allow"]), Level::Allow);

@@ -7,7 +7,7 @@ mod ldflags;
 mod mri;
 mod policy_waivers;
 
-use super::list::{Change, DepsList};
+use crate::format::deps_list::{Change, DepsList};
 use crate::judge::Judged;
 use crate::report::Named;
 use std::collections::BTreeSet;

@@ -180,6 +180,14 @@ impl Object {
         }
     }
 
+    /// The name of a symbol, which the object may have been read without its tables for.
+    pub fn symbol_name(&self, symbol: u32) -> &[u8] {
+        if let Ok(at) = self.references.binary_search_by_key(&symbol, |r| r.symbol) {
+            return self.reference_name(&self.references[at]);
+        }
+        self.tables.as_ref().and_then(|tables| tables.symbol(symbol)).map_or(&[], |s| s.name)
+    }
+
     /// DT_SONAME's bytes.
     pub fn soname(&self) -> Option<&[u8]> {
         self.soname.map(|s| self.str(s))

@@ -8,7 +8,7 @@ use super::{Report, Style};
 use crate::audit::Line;
 use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
-use crate::fix::{Fix, Intent, Proof};
+use crate::finding::{Fix, Intent, Proof};
 use crate::judge::{Entry, Judged, Waived};
 use crate::text::Text;
 use bindings::Bindings;

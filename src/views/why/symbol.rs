@@ -4,7 +4,7 @@
 use super::library::position;
 use crate::audit::{Audit, NamedBindings};
 use crate::bind::{Binding, named};
-use crate::blame::{FirstLoader, symbol_name};
+use crate::blame::FirstLoader;
 use crate::format::elf::tables::{Symbol as Entry, binds_local};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FileId, Id as _, RootId};
@@ -228,7 +228,7 @@ impl Maker<'_> {
             let entry = object.versions.entry(version);
             Requester {
                 file,
-                symbol: symbol_name(object, symbol).to_vec(),
+                symbol: object.symbol_name(symbol).to_vec(),
                 version: entry.map(|entry| object.str(entry.name).to_vec()),
                 weak: is_weak(object, symbol),
                 defined: self.providers.contains_key(&key),
