@@ -177,6 +177,11 @@ impl Finding {
         self.evidence.iter().filter(move |evidence| evidence.kind == Some(kind))
     }
 
+    /// True if it has fixes and all are proven.
+    pub fn has_proven_fix(&self) -> bool {
+        !self.fix.is_empty() && self.fix.iter().all(Fix::is_proven)
+    }
+
     /// The file's whole path.
     pub fn full_path(&self) -> PathBuf {
         match &self.file.prefix {

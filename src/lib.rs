@@ -18,6 +18,7 @@ pub mod cli;
 pub mod cover;
 pub mod demangle;
 pub mod demo;
+pub mod emit;
 pub mod facts;
 pub mod finding;
 pub mod fix;

@@ -2,7 +2,6 @@
 
 use crate::catalogue::Level;
 use crate::cli::FailOn;
-use crate::fix::summary;
 use crate::judge::{Judged, Verdict};
 use std::process::ExitCode;
 
@@ -49,8 +48,7 @@ pub fn of_tree(verdict: &Verdict, fail_on: FailOn) -> Exit {
 /// The status of `fix`: whether every finding that counts has a proven fix, and every file that was
 /// written is whole.
 pub fn of_fix(verdict: &Verdict, fail_on: FailOn, whole: bool) -> Exit {
-    let open =
-        |judged: &Judged| !judged.rule.group.is_input && !summary::is_proven(&judged.finding.fix);
+    let open = |judged: &Judged| !judged.rule.group.is_input && !judged.finding.has_proven_fix();
     if whole { status(verdict, fail_on, open) } else { Exit::Findings }
 }
 

@@ -1,18 +1,15 @@
 //! The command `fix`: an audit whose findings get fixes, and the files that say those to other tools.
-//! Where they are written is decided here; what they hold is `crate::fix`'s.
+//! Where they are written is decided here; what they hold is `crate::emit`'s.
 
 use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
 use super::{FixOptions, Shared, baseline, lists, out};
-use crate::fix::emit::{EMITTERS, Emission, Emitter};
+use crate::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::propose::Proposal;
-use crate::fix::summary;
-use crate::plan::FixRequest;
-use crate::plan::Plan;
-use crate::plan::{MergedFrom, Which};
-use crate::report::{OUTPUTS, Output};
+use crate::plan::{FixRequest, MergedFrom, Plan, Which};
+use crate::report::{OUTPUTS, Output, remedy};
 use crate::text::{show, show_path};
 use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
@@ -172,12 +169,12 @@ fn write(
             let bytes = render(emitter);
             out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
             if !shared.quiet {
-                let _ = summary::write(proposal, &run.verdict, style, &mut std::io::stderr());
+                let _ = remedy::write(proposal, &run.verdict, style, &mut std::io::stderr());
             }
         }
         None => out::stdout(|w| {
             if sinks.report.name == "human" {
-                return summary::write(proposal, &run.verdict, style, w);
+                return remedy::write(proposal, &run.verdict, style, w);
             }
             (sinks.report.render)(&run.report(), style, w)
         })

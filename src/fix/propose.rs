@@ -1,12 +1,12 @@
 //! Fixes for the findings of a run: what is undefined in libraries is looked for in the archives at
 //! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
 
-use super::emit::{ListChange, Remedy};
 use super::known;
 use super::minimal::needless;
 use super::place::{Listed, Place, find_merged, none_at_hand, place};
 use super::prove::{Shown, prove};
 use super::referrers::Referrers;
+use super::remedy::{ListChange, Remedy};
 use super::solve::{Part, Solution, Solved};
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};

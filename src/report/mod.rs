@@ -5,6 +5,7 @@ mod human;
 pub mod json;
 mod ldd;
 mod ldd_musl;
+pub mod remedy;
 mod style;
 mod summary;
 mod table;

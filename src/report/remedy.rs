@@ -1,11 +1,11 @@
 //! What a run of `fix` came to, in a few lines for people: what joins which set, what is proven,
 //! what no candidate defines. `cli::fix` writes it behind the report.
 
-use super::emit::Remedy;
-use super::propose::{Proposal, Wanted};
-use crate::finding::{Fix, Proof};
+use super::{Style, incomplete};
+use crate::finding::{Finding, Proof};
+use crate::fix::propose::{Proposal, Wanted};
+use crate::fix::remedy::Remedy;
 use crate::judge::Verdict;
-use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -26,14 +26,14 @@ pub fn write(
         symbols(wanted, verbose, out)?;
     }
     changes(&proposal.remedy, out)?;
-    let with: Vec<&[Fix]> = verdict
+    let found: Vec<&Finding> = verdict
         .findings
         .iter()
         .filter(|judged| !judged.rule.group.is_input)
-        .map(|judged| &*judged.finding.fix)
+        .map(|judged| &*judged.finding)
         .collect();
-    let mut proofs: BTreeSet<&Proof> = BTreeSet::new();
-    proofs.extend(with.iter().flat_map(|fixes| fixes.iter()).map(|fix| &fix.proof));
+    let proofs: BTreeSet<&Proof> =
+        found.iter().flat_map(|finding| &finding.fix).map(|fix| &fix.proof).collect();
     for proof in &proofs {
         if let Proof::Unknown(why) = proof {
             writeln!(out, "not proven: {why}")?;
@@ -41,7 +41,8 @@ pub fn write(
     }
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     let (archives, members) = (proposal.remedy.add.len(), proposal.members);
-    let (proven, all) = (with.iter().filter(|fixes| is_proven(fixes)).count(), with.len());
+    let proven = found.iter().filter(|finding| finding.has_proven_fix()).count();
+    let all = found.len();
     if proven > 0 {
         writeln!(
             out,
@@ -81,11 +82,6 @@ fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<
         0 => Ok(()),
         n => writeln!(out, "    … and {n} more (-v shows all)"),
     }
-}
-
-/// True if a finding has fixes and all are proven.
-pub fn is_proven(fixes: &[Fix]) -> bool {
-    !fixes.is_empty() && fixes.iter().all(Fix::is_proven)
 }
 
 fn changes(remedy: &Remedy, out: &mut dyn Write) -> io::Result<()> {

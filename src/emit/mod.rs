@@ -7,48 +7,9 @@ mod ldflags;
 mod mri;
 mod policy_waivers;
 
-use crate::format::deps_list::{Change, DepsList};
+use crate::fix::remedy::Remedy;
 use crate::judge::Judged;
 use crate::report::Named;
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-
-/// What a run of `fix` came to.
-#[derive(Debug, Default)]
-pub struct Remedy {
-    /// The archive that is merged from others, if there is one.
-    pub merged: Option<PathBuf>,
-    /// The list it is merged from, with what is to be done to each set.
-    pub list: Option<ListChange>,
-    /// Archives that it, or the link, lacks, in byte order.
-    pub add: Vec<PathBuf>,
-}
-
-/// A list and its changes.
-#[derive(Debug)]
-pub struct ListChange {
-    /// The file.
-    pub path: PathBuf,
-    /// As it was read.
-    pub list: DepsList,
-    /// Changes by the index of their set.
-    pub changes: Vec<(usize, Change)>,
-    /// Archives whose names no list can carry.
-    pub unlisted: Vec<PathBuf>,
-}
-
-impl ListChange {
-    /// Lets names leave every set they are in.
-    pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
-        for (at, set) in self.list.sets().iter().enumerate() {
-            let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
-            let drop: BTreeSet<Vec<u8>> = here.map(|entry| entry.name.clone()).collect();
-            if !drop.is_empty() {
-                self.changes.push((at, Change { add: BTreeSet::new(), drop }));
-            }
-        }
-    }
-}
 
 /// What an emitter writes down.
 pub struct Emission<'a> {
