@@ -20,6 +20,26 @@ use std::path::Path;
 /// Longest file under `src` and `tests`, in lines: what one can still read at one sitting.
 const MOST_LINES: usize = 400;
 
+/// The modules of the crate from the ground up: each uses only those on lower floors.
+const FLOORS: &[&[&str]] = &[
+    &["id", "sniff", "text", "catalogue"],
+    &["tree", "package", "demangle", "symbol_names", "policy"],
+    &["format", "finding"],
+    &["plan"],
+    &["facts", "cover", "demo"],
+    &["resolve"],
+    &["starts", "bind"],
+    &["blame"],
+    &["audit"],
+    &["fix"],
+    &["rules"],
+    &["judge"],
+    &["report"],
+    &["views", "emit"],
+    &["cli"],
+    &["lib", "main"],
+];
+
 /// Fails with one line for each offender.
 fn none(what: &str, offenders: &[String]) {
     assert!(offenders.is_empty(), "{what}:\n{}", offenders.join("\n"));
@@ -76,6 +96,28 @@ fn nothing_is_left_to_do() {
 fn nothing_is_unwrapped_outside_of_tests() {
     let words = ["unwrap", "unwrap_unchecked"];
     none("what panics where it should answer", &uses(&words, Source::code_without_tests));
+}
+
+#[test]
+fn arrows_go_one_way() {
+    let floor = |module: &str| FLOORS.iter().position(|floor| floor.contains(&module));
+    let mut upward = Vec::new();
+    for source in sources("src") {
+        let below = source.path.trim_start_matches("src/");
+        let own = below.split(['/', '.']).next().unwrap_or(below);
+        let code = source.code_without_tests();
+        for (number, line) in code.lines().enumerate() {
+            for used in line.split("crate::").skip(1) {
+                let end = used.find(|c: char| !c.is_alphanumeric() && c != '_');
+                let used = &used[..end.unwrap_or(used.len())];
+                let goes_down = || Some(floor(used)? < floor(own)?);
+                if used != own && goes_down() != Some(true) {
+                    upward.push(format!("{}:{}: {own} uses {used}", source.path, number + 1));
+                }
+            }
+        }
+    }
+    none("modules that use what lies above or beside them", &upward);
 }
 
 #[test]
