@@ -2,7 +2,7 @@
 //! sentence on stderr and a status.
 
 use linkaudit::cli::exit::{Exit, INTERNAL};
-use linkaudit::cli::{Cli, run};
+use linkaudit::cli::{Cli, commands};
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Clean.into() };
         }
     };
-    match std::panic::catch_unwind(|| run::run(cli)) {
+    match std::panic::catch_unwind(|| commands::run(cli)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => {
             let _ = writeln!(std::io::stderr(), "linkaudit: {error:#}");

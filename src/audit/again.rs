@@ -8,8 +8,8 @@ use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::id::{FileId, RootId};
 use crate::plan::Plan;
+use crate::resolve::candidate::Start;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::Start;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 

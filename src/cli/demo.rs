@@ -2,7 +2,7 @@
 //! shows, as if they were typed.
 
 use super::exit::Exit;
-use super::{Cli, Shared, lists, out, run};
+use super::{Cli, Command, Shared, check, fix, lists, out};
 use crate::demo::{File, LINKED, build, sources};
 use crate::text::{shell, show_path};
 use anyhow::{Context as _, Result, bail};
@@ -86,7 +86,10 @@ fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
     cli.shared.color = shared.color;
     cli.shared.jobs = shared.jobs;
     cli.shared.cpu.clone_from(&shared.cpu);
-    let exit = run::run(cli)?;
+    let exit = match &cli.command {
+        Some(Command::Fix(options)) => fix::fix(&cli.shared, options)?,
+        _ => check::check(&cli.shared, &cli.paths)?,
+    };
     say("")?;
     Ok(exit)
 }

@@ -3,8 +3,11 @@
 
 mod archive;
 mod baseline;
+mod check;
+pub mod commands;
 mod demo;
 pub mod exit;
+mod explain;
 mod fix;
 mod hosts;
 mod lists;
@@ -13,7 +16,7 @@ mod place;
 mod plan;
 mod policy;
 mod progress;
-pub mod run;
+mod run;
 mod scripts;
 mod views;
 

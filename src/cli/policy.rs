@@ -3,14 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
-use super::{PolicyCommand, Shared, out, plan};
+use super::{PolicyCommand, Shared, out};
 use crate::catalogue;
 use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Unchecked};
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,9 +37,8 @@ impl Files for Disk {
     }
 }
 
-/// Carries out a command of `policy`.
-pub(super) fn run(shared: &Shared, command: &PolicyCommand) -> Result<Exit> {
-    let color = plan::colored(shared, io::stderr().is_terminal());
+/// Carries out a command of `policy`; mistakes are shown in `color`.
+pub(super) fn run(shared: &Shared, command: &PolicyCommand, color: bool) -> Result<Exit> {
     match command {
         PolicyCommand::Check { policies } => check(&merged(shared, policies, color)?, shared)?,
         PolicyCommand::Show { policies } => {

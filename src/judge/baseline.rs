@@ -7,7 +7,6 @@
 
 use super::By;
 use super::fingerprint::DIGITS;
-use super::scope::Scope;
 use crate::finding::Finding;
 use crate::id::FastMap;
 use crate::policy::Origin;
@@ -240,12 +239,12 @@ impl<'a> Lines<'a> {
         Some(By { baseline: true, reason: entry.reason.clone(), origin, expires: None })
     }
 
-    /// Lines that were not used: the stale ones, whose findings would have been made in `scope`, by
-    /// their places; and how many others.
-    pub(super) fn unused(&self, scope: &Scope) -> (Vec<usize>, usize) {
+    /// Lines that were not used: the stale ones, whose findings this run would have made, by their
+    /// places; and how many others.
+    pub(super) fn unused(&self, is_in_scope: impl Fn(&Entry) -> bool) -> (Vec<usize>, usize) {
         let unused = (0..self.used.len()).filter(|at| !self.used[*at]);
         let (stale, others): (Vec<usize>, Vec<usize>) =
-            unused.partition(|at| scope.holds(&self.baseline.entries[*at]));
+            unused.partition(|at| is_in_scope(&self.baseline.entries[*at]));
         (stale, others.len())
     }
 }

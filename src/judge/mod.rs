@@ -158,7 +158,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
     verdict.complete = verdict.findings.iter().all(|judged| !judged.rule.group.is_input);
     verdict.assumed = assumed;
     if let (Some(lines), Some(known)) = (lines, how.known) {
-        let (stale, elsewhere) = lines.unused(how.scope);
+        let (stale, elsewhere) = lines.unused(|entry| how.scope.holds(entry));
         verdict.stale = stale.into_iter().map(|at| known.baseline.entries[at].clone()).collect();
         verdict.elsewhere = elsewhere;
     }

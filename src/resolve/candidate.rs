@@ -2,16 +2,27 @@
 //! what resolving it came to. `roots` holds them and decides which become roots.
 
 use super::hosts::Host;
-use super::loader::{Choice, NoLoader};
+use super::loader::{Choice, InterpFault, NoLoader};
 use super::resolver::Resolver;
-use super::roots::{BadInterps, Start};
 use super::suspend::Suspended;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
-use crate::id::{FileId, LoaderId, StrId};
+use crate::id::{FastMap, FileId, LoaderId, StrId};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
+
+/// Programs whose PT_INTERP leads to no loader, between rounds.
+pub type BadInterps = FastMap<FileId, InterpFault>;
+
+/// One file with the name it is started by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// The file.
+    pub file: FileId,
+    /// The name.
+    pub path: Vec<u8>,
+}
 
 /// What may become a root, and what resolving it came to.
 pub(super) struct Candidate {

@@ -5,7 +5,7 @@
 //! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again.
 
 pub mod cache;
-mod candidate;
+pub mod candidate;
 mod closure;
 pub mod hosts;
 pub mod hwcaps;

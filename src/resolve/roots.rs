@@ -3,7 +3,7 @@
 //! A root is a program, a file that was given by name, a shared object that no other root of what is
 //! audited loads, or a plugin with one of its hosts. `audit` calls [`Resolving::step`] until no fact is missing.
 
-use super::candidate::{Candidate, Outcome, resolve};
+use super::candidate::{BadInterps, Candidate, Outcome, Start, resolve};
 use super::hosts::{Hosts, Unhosted};
 use super::loader::{InterpFault, NoLoader};
 use super::resolver::Resolver;
@@ -38,18 +38,6 @@ impl Closures {
         list.sort_unstable_by_key(|(file, _)| *file);
         list
     }
-}
-
-/// Programs whose PT_INTERP leads to no loader, between rounds.
-pub type BadInterps = FastMap<FileId, InterpFault>;
-
-/// One file with the name it is started by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// The file.
-    pub file: FileId,
-    /// The name.
-    pub path: Vec<u8>,
 }
 
 /// The state between rounds.

@@ -1,16 +1,12 @@
-//! What rules about policies share: where an entry stands, which files a path of a policy means, and
-//! what a policy demands that could not be held against anything. It finds no fault itself.
+//! What rules about policies share: where an entry stands, and which files a path of a policy means.
+//! It finds no fault itself.
 
-use super::{
-    Context, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
-    undecided,
-};
-use crate::catalogue::Level;
+use super::Context;
 use crate::facts::{Content, FileFacts};
-use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::finding::{Evidence, EvidenceKind};
 use crate::id::{FastMap, FileId, RootId};
 use crate::package::Located;
-use crate::policy::{Levels, Origin, Pattern, SymbolAt};
+use crate::policy::{Origin, Pattern, SymbolAt};
 use crate::text::show;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -121,82 +117,6 @@ impl<'a> Context<'a> {
 pub(super) fn origin(origin: &Origin) -> Evidence {
     let reason = Some(format!("by the policy {}", place(origin)));
     Evidence { reason, ..Evidence::new(EvidenceKind::Reference) }
-}
-
-/// What policies demand and nothing could answer.
-pub(super) fn unanswered(context: &Context<'_>) -> Findings {
-    let policy = &context.plan.policy;
-    let levels = Levels::new(policy);
-    let is_asked = |rule: &Rule| levels.of(rule.id, &rule.group) != Level::Allow;
-    let mut out = Findings::new();
-    let given = context.given();
-    let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {
-        let what = format!("{} demands {what}", place(origin));
-        if given.is_empty() {
-            let words = format!("{what}, and no directory was given where it would lie");
-            out.push(finding(policy_file(origin), words, pattern.text()));
-        }
-        for given in given.iter().filter(|given| !given.holds(pattern)) {
-            let words = format!("{what}, and not the whole prefix was given");
-            out.push(finding(given.absent(pattern), words, pattern.text()));
-        }
-    };
-    let files = policy.required_files.iter().filter(|_| is_asked(&required_file::RULE));
-    for required in files {
-        if !required_file::is_there(context, required, None) {
-            absent(
-                &required.origin,
-                &required.path,
-                show(required.path.text().as_bytes()).as_str(),
-            );
-        }
-    }
-    let symbols = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
-    for required in symbols {
-        if let Some(pattern) = required.path.as_ref().filter(|_| context.meant(required).is_empty())
-        {
-            let symbol = show(required.symbol.text().as_bytes());
-            let file = show(pattern.text().as_bytes());
-            absent(&required.origin, pattern, &format!("the symbol {symbol} in {file}"));
-        }
-    }
-    let required = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
-    let forbidden = policy.forbidden_symbols.iter().filter(|_| is_asked(&forbidden_symbol::RULE));
-    out.extend(archives(context, required.chain(forbidden)));
-    if is_asked(&symbol_version_too_new::RULE) {
-        out.extend(symbol_version_too_new::unanswered(context));
-    }
-    out
-}
-
-fn finding(file: Arc<Located>, words: String, detail: &str) -> Box<Finding> {
-    let mut finding = Finding::new(undecided::RULE.id, file, words);
-    finding.detail = Some(detail.into());
-    finding
-}
-
-/// Archives and other files without dynamic symbols that a policy names for their symbols.
-fn archives<'p>(context: &Context<'_>, entries: impl Iterator<Item = &'p SymbolAt>) -> Findings {
-    let mut out = Findings::new();
-    for at in entries {
-        for (file, _) in context.meant(at) {
-            if has_symbols(&context.audit.corpus.files[file]) {
-                continue;
-            }
-            let symbol = at.symbol.text();
-            let words = format!(
-                "{} is about its symbol {}, and only those of programs and shared objects are read",
-                place(&at.origin),
-                show(symbol.as_bytes())
-            );
-            let mut finding = context.about(undecided::RULE.id, file, words);
-            finding.symbol = Some(symbol.into());
-            out.push(finding);
-        }
-    }
-    out.sort_by(|a, b| a.key().cmp(&b.key()));
-    out.dedup_by(|b, a| a.key() == b.key());
-    out
 }
 
 /// True if the dynamic symbols of a file are known.

@@ -21,6 +21,7 @@ mod stale_archive_index;
 pub(crate) mod stale_waiver;
 mod symbol_version_too_new;
 mod thin_member_missing;
+mod unanswered;
 mod uncovered_symbol;
 mod undecided;
 mod undefined_symbol;

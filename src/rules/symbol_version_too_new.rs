@@ -2,7 +2,7 @@
 
 use super::demand::{origin, place};
 use super::words::typeable;
-use super::{Context, Rule, undecided};
+use super::{Context, Rule};
 use crate::catalogue::POLICY;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::{Object, VersionNeed};
@@ -73,8 +73,8 @@ fn check(context: &Context<'_>) -> Findings {
     out
 }
 
-/// Versions of limited families that cannot be compared.
-pub(super) fn unanswered(context: &Context<'_>) -> Findings {
+/// Versions of limited families that cannot be compared, as findings of `rule`.
+pub(super) fn unanswered(context: &Context<'_>, rule: &'static str) -> Findings {
     let mut out = Findings::new();
     each(context, Answer::Unknown, |file, object, (library, need), limit| {
         let version = object.str(need.name);
@@ -82,8 +82,7 @@ pub(super) fn unanswered(context: &Context<'_>) -> Findings {
         let newest = number(&limit.newest);
         let message =
             format!("needs {name}, which has no number to hold against {newest} ({place})");
-        let mut finding =
-            about(context, undecided::RULE.id, file, message, (object, need.index), limit);
+        let mut finding = about(context, rule, file, message, (object, need.index), limit);
         finding.version = Some(version.to_vec());
         finding.library = Some(object.str(library).to_vec());
         out.push(finding);

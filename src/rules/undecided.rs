@@ -91,7 +91,7 @@ fn check(context: &Context<'_>) -> Findings {
             out.push(finding);
         }
     }
-    out.extend(super::demand::unanswered(context));
+    out.extend(super::unanswered::check(context, RULE.id));
     out.extend(hosts(context));
     out.extend(members_outside(context));
     out.extend(context.plan.policy.unchecked().into_iter().map(unchecked));

@@ -1,0 +1,43 @@
+//! Carries out the command that was typed; each is a file of this folder. `main` calls it.
+
+use super::exit::Exit;
+use super::{Cli, Command, Shared, archive, check, demo, explain, fix, plan, policy, views};
+use anyhow::{Result, bail};
+use std::io::IsTerminal as _;
+
+/// Runs the command that was typed.
+pub fn run(cli: Cli) -> Result<Exit> {
+    match cli.command {
+        None => check::check(&cli.shared, &cli.paths),
+        Some(Command::Check { paths }) => check::check(&cli.shared, &paths),
+        Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
+        Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
+        Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
+        Some(Command::Demo { dir }) => {
+            only_human(&cli.shared, "demo")?;
+            demo::demo(&cli.shared, dir.as_deref())
+        }
+        Some(Command::Fix(options)) => fix::fix(&cli.shared, &options),
+        Some(Command::Policy { command }) => {
+            only_human(&cli.shared, "policy")?;
+            let color = plan::colored(&cli.shared, std::io::stderr().is_terminal());
+            policy::run(&cli.shared, &command, color)
+        }
+        Some(Command::Explain { rule }) => {
+            only_human(&cli.shared, "explain")?;
+            match rule {
+                Some(rule) => explain::one(&rule),
+                None => explain::all(),
+            }
+        }
+    }
+}
+
+/// A command that writes for people refuses other outputs.
+fn only_human(shared: &Shared, command: &str) -> Result<()> {
+    let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
+    if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {
+        bail!("`{command}` has no output `{name}`; there is human");
+    }
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! The command `explain`: the page of a rule, or the table of all that are built.
+
+use super::exit::Exit;
+use super::out;
+use crate::catalogue;
+use crate::rules::{self, RULES};
+use anyhow::{Result, bail};
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// The page of one rule.
+pub(super) fn one(id: &str) -> Result<Exit> {
+    let Some(rule) = rules::find(id) else {
+        if catalogue::known(id).is_some() {
+            bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
+        }
+        bail!("`{id}` is no rule; `linkaudit explain` lists them");
+    };
+    out::stdout(|w| {
+        writeln!(
+            w,
+            "# {}\n\n{}\n\nGroup: {}, default: {}\n",
+            rule.id,
+            sentence(rule.summary),
+            rule.group.name,
+            rule.group.level.name()
+        )?;
+        w.write_all(rule.docs.as_bytes())
+    })?;
+    Ok(Exit::Clean)
+}
+
+fn sentence(summary: &str) -> String {
+    let mut chars = summary.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", chars.as_str())
+}
+
+/// All rules, a line each.
+pub(super) fn all() -> Result<Exit> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["rule", "group", "default", "what it reports"]);
+    for rule in RULES {
+        let default = if rule.group.is_input { "incomplete" } else { rule.group.level.name() };
+        table.add_row([rule.id, rule.group.name, default, rule.summary]);
+    }
+    out::stdout(|w| writeln!(w, "{}", table.trim_fmt()))?;
+    Ok(Exit::Clean)
+}

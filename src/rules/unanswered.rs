@@ -1,0 +1,93 @@
+//! What policies demand that could not be held against anything: a file of a prefix that was not
+//! given whole, symbols of an archive. `undecided` reports it.
+
+use super::demand::{has_symbols, place, policy_file};
+use super::{
+    Context, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
+};
+use crate::catalogue::Level;
+use crate::finding::{Finding, Findings};
+use crate::package::Located;
+use crate::policy::{Levels, Origin, Pattern, SymbolAt};
+use crate::text::show;
+use std::sync::Arc;
+
+/// What policies demand and nothing could answer, as findings of `rule`.
+pub(super) fn check(context: &Context<'_>, rule: &'static str) -> Findings {
+    let policy = &context.plan.policy;
+    let levels = Levels::new(policy);
+    let is_asked = |rule: &Rule| levels.of(rule.id, &rule.group) != Level::Allow;
+    let mut out = Findings::new();
+    let given = context.given();
+    let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {
+        let what = format!("{} demands {what}", place(origin));
+        if given.is_empty() {
+            let words = format!("{what}, and no directory was given where it would lie");
+            out.push(finding(rule, policy_file(origin), words, pattern.text()));
+        }
+        for given in given.iter().filter(|given| !given.holds(pattern)) {
+            let words = format!("{what}, and not the whole prefix was given");
+            out.push(finding(rule, given.absent(pattern), words, pattern.text()));
+        }
+    };
+    let files = policy.required_files.iter().filter(|_| is_asked(&required_file::RULE));
+    for required in files {
+        if !required_file::is_there(context, required, None) {
+            absent(
+                &required.origin,
+                &required.path,
+                show(required.path.text().as_bytes()).as_str(),
+            );
+        }
+    }
+    let symbols = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
+    for required in symbols {
+        if let Some(pattern) = required.path.as_ref().filter(|_| context.meant(required).is_empty())
+        {
+            let symbol = show(required.symbol.text().as_bytes());
+            let file = show(pattern.text().as_bytes());
+            absent(&required.origin, pattern, &format!("the symbol {symbol} in {file}"));
+        }
+    }
+    let required = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
+    let forbidden = policy.forbidden_symbols.iter().filter(|_| is_asked(&forbidden_symbol::RULE));
+    out.extend(archives(context, rule, required.chain(forbidden)));
+    if is_asked(&symbol_version_too_new::RULE) {
+        out.extend(symbol_version_too_new::unanswered(context, rule));
+    }
+    out
+}
+
+fn finding(rule: &'static str, file: Arc<Located>, words: String, detail: &str) -> Box<Finding> {
+    let mut finding = Finding::new(rule, file, words);
+    finding.detail = Some(detail.into());
+    finding
+}
+
+/// Archives and other files without dynamic symbols that a policy names for their symbols.
+fn archives<'p>(
+    context: &Context<'_>,
+    rule: &'static str,
+    entries: impl Iterator<Item = &'p SymbolAt>,
+) -> Findings {
+    let mut out = Findings::new();
+    for at in entries {
+        for (file, _) in context.meant(at) {
+            if has_symbols(&context.audit.corpus.files[file]) {
+                continue;
+            }
+            let symbol = at.symbol.text();
+            let words = format!(
+                "{} is about its symbol {}, and only those of programs and shared objects are read",
+                place(&at.origin),
+                show(symbol.as_bytes())
+            );
+            let mut finding = context.about(rule, file, words);
+            finding.symbol = Some(symbol.into());
+            out.push(finding);
+        }
+    }
+    out.sort_by(|a, b| a.key().cmp(&b.key()));
+    out.dedup_by(|b, a| a.key() == b.key());
+    out
+}
