@@ -87,8 +87,9 @@ fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
     cli.shared.jobs = shared.jobs;
     cli.shared.cpu.clone_from(&shared.cpu);
     let exit = match &cli.command {
+        Some(Command::Check { paths }) => check::check(&cli.shared, paths)?,
         Some(Command::Fix(options)) => fix::fix(&cli.shared, options)?,
-        _ => check::check(&cli.shared, &cli.paths)?,
+        _ => bail!("{shown:?} is no command of the story"),
     };
     say("")?;
     Ok(exit)
