@@ -15,6 +15,9 @@ use crate::id::{FileId, Id as _, StrId};
 use crate::plan::Plan;
 use std::sync::Arc;
 
+/// What the loader does with a filter that is its own target, by whatever way; it has no message.
+const ENDLESS: &str = "is a filter of itself: the loader goes round until its memory ends";
+
 /// Room for the modules of most programs.
 const FEW: usize = 10;
 
@@ -305,7 +308,12 @@ impl<'a, 'v> Builder<'a, 'v> {
                     self.modules[module as usize].edges.1 += 1;
                     match kind {
                         NeedKind::Needed => self.append(to),
-                        NeedKind::Auxiliary | NeedKind::Filter => self.insert_before(to, module),
+                        NeedKind::Auxiliary | NeedKind::Filter => {
+                            let endless = self.insert_before(to, module);
+                            if endless.is_some() {
+                                return endless;
+                            }
+                        }
                     }
                 }
             }
@@ -320,16 +328,19 @@ impl<'a, 'v> Builder<'a, 'v> {
     }
 
     /// Puts a filter's target before the filter in scope and list, unless it already is
-    /// (`_dl_map_object_deps`).
-    fn insert_before(&mut self, target: u32, filter: u32) {
+    /// (`_dl_map_object_deps`). Where that never ends, it is the error that stops the loader.
+    fn insert_before(&mut self, target: u32, filter: u32) -> Option<Fatal> {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
-            Some(place) if place <= here => return,
+            Some(place) if place <= here => return None,
+            // It was visited, and the filter came before it as its target, or as one of that: each
+            // is moved before the other until the stack ends.
+            Some(place) if self.queue[place].done => return Some(self.endless(target, filter)),
             Some(place) => {
                 self.queue.remove(place);
             }
             // What the host has loaded comes before all that is new.
-            None if self.queued[target as usize] => return,
+            None if self.queued[target as usize] => return None,
             None => {}
         }
         self.queued[target as usize] = true;
@@ -339,8 +350,27 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.list.retain(|entry| *entry != target);
         match self.list.iter().position(|entry| *entry == filter) {
             Some(before) => self.list.insert(before, target),
+            None if self.is_below_itself(target, filter) => {
+                return Some(self.endless(target, filter));
+            }
             None => self.hidden.push(target),
         }
+        None
+    }
+
+    /// True if the target, which no later need finds, is a file that led to it: it leads to itself
+    /// again, and is mapped anew each time until the memory ends.
+    fn is_below_itself(&self, target: u32, filter: u32) -> bool {
+        let file = |module: u32| self.modules[module as usize].file;
+        let mut above =
+            std::iter::successors(Some(filter), |at| self.modules[*at as usize].requester);
+        above.any(|module| file(module) == file(target))
+    }
+
+    fn endless(&self, target: u32, filter: u32) -> Fatal {
+        let Module { name, path, file, .. } = self.modules[target as usize];
+        let object = if target == ROOT { path } else { name };
+        Fatal { object, file, requester: filter, text: ENDLESS }
     }
 
     /// The loader's place in the list: behind its predecessor in the scope if something needs it,

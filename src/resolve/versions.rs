@@ -140,6 +140,13 @@ fn find_needed(links: &Links, name: StrId) -> Option<u32> {
         .or_else(|| Some(LOADER).filter(answers))
 }
 
+/// The second half of `find_needed`: the root's own search scope (`l_searchlist`), in which a filtee
+/// stands that the list does not have. Other objects have none.
+fn find_in_scope(closure: &Closure, index: u32, name: StrId) -> Option<u32> {
+    let mut scope = closure.scope.iter().copied().filter(|_| index == closure.start);
+    scope.find(|module| closure.answers(*module, name))
+}
+
 /// Which objects of a root are checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
@@ -176,7 +183,9 @@ pub fn check(
         let (first, end, unmarked) = needed.of(file);
         for (place, at) in (first..end).enumerate() {
             let name = needed.names[at];
-            let Some(provider) = name.and_then(answering) else {
+            let in_scope = |name| find_in_scope(closure, index, name);
+            let provider = name.and_then(|name| answering(name).or_else(|| in_scope(name)));
+            let Some(provider) = provider else {
                 let name = name.unwrap_or(closure.module(index).path);
                 out.stop = Some(Stop::NoSuchName(index, name));
                 return out;

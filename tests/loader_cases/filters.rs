@@ -13,6 +13,51 @@ fn filters_and_auxiliaries() {
     run("filters", CASES);
 }
 
+/// The real loader ends by a signal, or when no memory is left: nobody asks it for the library that
+/// is mapped again and again.
+#[test]
+fn filters_of_themselves_come_to_an_end() {
+    let lab = Lab::new();
+    so(&lab, "self.so", "int fig(void){return 1;}", "-Wl,-f,self.so runpath=$ORIGIN");
+    for (name, other) in [("liboak.so", "libelm.so"), ("libelm.so", "liboak.so")] {
+        filters(&lab, name, &format!("-Wl,-f,{other} runpath=$ORIGIN"));
+    }
+    prog(&lab, "prog", &["liboak.so"], "runpath=$ORIGIN");
+    let real = std::process::Command::new(lab.path("prog")).output().expect("prog starts");
+    assert_eq!(real.status.code(), None, "the real loader gets to an end");
+    for target in ["self.so", "liboak.so", "libelm.so", "prog", "."] {
+        let output = lab.linkaudit(&[target]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{target}: {text}");
+        assert!(text.contains("error[bad-library-file]"), "{target}: {text}");
+        assert!(text.contains("is a filter of itself"), "{target}: {text}");
+    }
+}
+
+/// The filtee of a program is in its search scope and not in the loader's list, where needed versions
+/// are looked up first. Opened by another program the library is no program.
+#[test]
+fn versions_of_the_roots_own_filtee() {
+    let lab = Lab::new();
+    lab.write("map", b"V1 { fig; };");
+    lib(&lab, "libfig.so", &[], "map=map");
+    for option in ["-f", "-F"] {
+        let flags = format!("-Wl,{option},libfig.so runpath=$ORIGIN");
+        lib(&lab, "liboak.so", &["libfig.so"], &flags);
+        exe(
+            &lab,
+            "prog",
+            "#include <dlfcn.h>\nint main(void){return !dlopen(\"liboak.so\", RTLD_NOW);}",
+            "runpath=$ORIGIN",
+        );
+        let real = std::process::Command::new(lab.path("prog")).output().expect("prog starts");
+        assert!(real.status.success(), "{option}: dlopen fails");
+        let output = lab.linkaudit(&["liboak.so"]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{option}: {text}");
+    }
+}
+
 const CASES: &[Case] = cases![
     auxiliary_found,
     auxiliary_missing,
@@ -24,6 +69,7 @@ const CASES: &[Case] = cases![
     auxiliary_loaded_earlier,
     auxiliary_is_the_main_file,
     auxiliary_of_itself,
+    auxiliary_of_itself_by_another_name,
     auxiliary_has_needs_of_its_own,
     auxiliary_of_an_auxiliary,
     auxiliary_in_a_dependency,
@@ -141,6 +187,12 @@ fn auxiliary_of_itself(lab: &Lab) -> Targets {
     filters(lab, "d/libfig.so", "-Wl,-f,libfig.so runpath=$PWD/d");
     prog(lab, "prog", &["d/libfig.so"], "runpath=$PWD/d");
     vec![see("prog", &["libfig.so => $PWD/d"]), see("d/libfig.so", &[])]
+}
+
+fn auxiliary_of_itself_by_another_name(lab: &Lab) -> Targets {
+    so(lab, "d/libfig.so", "int fig(void){return 1;}", "-Wl,-f,libfig.so runpath=$PWD/d");
+    prog(lab, "prog", &["d/libfig.so"], "");
+    vec![see("prog", &["d/libfig.so", "!error"])]
 }
 
 fn auxiliary_has_needs_of_its_own(lab: &Lab) -> Targets {
