@@ -20,14 +20,22 @@ pub struct Line {
 }
 
 impl Audit {
+    fn archives(&self) -> impl Iterator<Item = FileId> {
+        let files = self.corpus.files.entries();
+        files
+            .filter(|(_, facts)| facts.audited && matches!(facts.content, Content::Archive(_)))
+            .map(|(file, _)| file)
+    }
+
+    /// How many audited archives were not read to their members.
+    pub fn unread_archives(&self) -> usize {
+        self.archives().filter(|file| self.library.archive(*file).is_none()).count()
+    }
+
     /// All audited archives by path.
     pub fn archive_lines(&self) -> Vec<Line> {
         let library = &self.library;
-        let files = self.corpus.files.entries();
-        let mut archives: Vec<FileId> = files
-            .filter(|(_, facts)| facts.audited && matches!(facts.content, Content::Archive(_)))
-            .map(|(file, _)| file)
-            .collect();
+        let mut archives: Vec<FileId> = self.archives().collect();
         archives.sort_by_key(|file| self.corpus.files[*file].path.as_os_str());
         let audited = |file: FileId| self.corpus.files[file].audited;
         let open: Vec<(FileId, BTreeSet<NameId>)> = archives

@@ -56,7 +56,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     }
     out::stdout(|w| (sinks.stdout.render)(&run.report(), &view, prepared.style, w))
         .context("the answer cannot be written")?;
-    let status = match (view.fails(), run.verdict.complete) {
+    let status = match (view.fails(), view.is_complete(&run.verdict)) {
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Clean,

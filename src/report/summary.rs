@@ -75,6 +75,8 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     }
     if style.verbose {
         archives(report, out)?;
+    } else {
+        unread_archives(report, out)?;
     }
     // What fails the run is explained before what only leaves it incomplete.
     let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
@@ -156,6 +158,16 @@ fn plural(n: usize, one: &str, many: &str) -> String {
 }
 
 /// One line of coverage for each archive.
+/// Archives that were met and not looked into, in one line.
+fn unread_archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let unread = report.audit.unread_archives();
+    if unread > 0 {
+        let text = plural(unread, "archive was", "archives were");
+        writeln!(out, "{text} not read to the members: one that is named by itself is")?;
+    }
+    Ok(())
+}
+
 fn archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     for line in report.audit.archive_lines() {
         let path = show_path(&report.audit.corpus.files[line.file].path);

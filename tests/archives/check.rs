@@ -75,3 +75,22 @@ fn damage_names_archive_member_and_reason() {
     let message = finding["message"].as_str().expect("a message");
     assert!(message.contains("section headers at 0x"), "{message}");
 }
+
+/// A plain audit does not read the members of many large archives, and says so.
+#[test]
+fn what_is_not_read_to_its_members_is_said() {
+    let lab = lab();
+    let size = 70 << 20;
+    let header = format!("!<arch>\n{:<48}{size:<10}`\n", "zeros/");
+    let large = lab.write("lib/large.a", header);
+    let file = std::fs::OpenOptions::new().write(true).open(large).expect("the archive");
+    file.set_len(68 + size).expect("a sparse file");
+    let text = lab.linkaudit(&["lib/large.a", "lib/libfat.a"]).stdout;
+    assert!(!String::from_utf8_lossy(&text).contains("not read"), "given by name");
+    std::fs::remove_file(lab.path("lib/libuser.so")).expect("the library");
+    let text = lab.linkaudit(&["lib"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("2 archives were not read to the members"), "{text}");
+    let unread = json!({ "path": lab.path("lib/libfat.a"), "members": null, "opaque": null, "references": null });
+    assert_eq!(report(&lab, &["lib"])["archives"][1], unread);
+}

@@ -119,7 +119,8 @@ fn slim_objects_of_gcc_are_opaque() {
         "lto.c",
     ]));
     run(clean("gcc-ar").current_dir(lab.root()).args(["rc", "lto.a", "lto.o"]));
-    let (answer, _) = archive(&lab.root(), &["lto.a", "--root-symbol", "slim"]);
+    let (answer, code) = archive(&lab.root(), &["lto.a", "--root-symbol", "slim"]);
+    assert_eq!((&answer["complete"], code), (&false.into(), Some(3)), "what it needs is not known");
     assert_eq!(answer["opaque"][0]["name"], "lto.o", "{answer}");
     assert_eq!(answer["opaque"][0]["needed"], true, "the index says what it defines: {answer}");
 }

@@ -124,10 +124,17 @@ pub(super) fn summary(
     let of_added: usize = added.iter().map(|(_, count)| count).sum();
     let undefined = view.coverage.undefined.len();
     let text = match undefined {
+        0 if !view.coverage.opaque.is_empty() => {
+            "nothing stays undefined as far as is known".to_owned()
+        }
         0 => "nothing stays undefined".to_owned(),
         n => format!("{} undefined", count(n, "symbol stays", "symbols stay")),
     };
-    let code = if view.fails() { "1;31" } else { "1;32" };
+    let code = match (view.fails(), view.is_complete(report.verdict)) {
+        (true, _) => "1;31",
+        (false, true) => "1;32",
+        (false, false) => "1;35",
+    };
     writeln!(
         out,
         "{}: {} of {} needed, of these {} of {}",
@@ -153,6 +160,9 @@ fn notes(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<(
             out,
             "{text} opaque (LTO or bitcode), {needed} of them needed: what they refer to is not known"
         )?;
+        if needed > 0 {
+            writeln!(out, "incomplete: only their compiler knows what these members refer to")?;
+        }
     }
     let notes = [
         (

@@ -90,7 +90,7 @@ pub(super) fn render(
     let coverage = &view.coverage;
     let whole = Out {
         schema: SCHEMA,
-        complete: report.verdict.complete,
+        complete: view.is_complete(report.verdict),
         order: if view.ordered { "given" } else { "free" },
         roots: page.roots(),
         archives: view.archives.iter().map(|(archive, _)| page.path(*archive)).collect(),

@@ -11,6 +11,7 @@ use crate::audit::Audit;
 use crate::cover::{self, By, Coverage, Library, Question, Root};
 use crate::facts::Content;
 use crate::id::{ArchiveId, FileId, MemberId};
+use crate::judge::Verdict;
 use crate::text::{show, show_path};
 use std::path::{Path, PathBuf};
 
@@ -106,6 +107,12 @@ impl Archive {
     /// True if something stays undefined that must not.
     pub fn fails(&self) -> bool {
         !self.all_members && !self.coverage.undefined.is_empty()
+    }
+
+    /// True if everything that the answer rests on was read: an opaque member does not tell what it
+    /// refers to.
+    pub fn is_complete(&self, verdict: &Verdict) -> bool {
+        verdict.complete && self.coverage.opaque.is_empty()
     }
 
     /// True for an archive that is linked anyway.
