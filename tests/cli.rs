@@ -67,6 +67,8 @@ mod streams;
 mod symbols;
 #[path = "cli/table.rs"]
 mod table;
+#[path = "support/tiny.rs"]
+mod tiny;
 #[path = "cli/tree.rs"]
 mod tree;
 #[path = "cli/waivers.rs"]
