@@ -19,6 +19,8 @@ mod hostile;
 mod kit;
 #[path = "fix/mri.rs"]
 mod mri;
+#[path = "fix/proofs.rs"]
+mod proofs;
 
 use kit::{PLACES, archive, fix, text, three, tool, undefined};
 use std::collections::BTreeSet;
