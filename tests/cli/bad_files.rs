@@ -137,7 +137,7 @@ fn a_file_cut_anywhere_is_one_finding_that_names_all_that_is_lost() {
         assert_eq!(text(&finding["detail"]), detail);
         let first = lost[0].replacen(": ", " ", 1);
         let more =
-            if lost.len() > 1 { format!(", and {} more", lost.len() - 1) } else { "".into() };
+            if lost.len() > 1 { format!(", and {} more", lost.len() - 1) } else { String::new() };
         let message = format!("is truncated at {len} bytes, its headers speak of {end}: ");
         assert_eq!(text(&finding["message"]), message + &first + &more);
     }
