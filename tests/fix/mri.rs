@@ -6,9 +6,10 @@ use crate::support;
 #[test]
 fn a_script_for_ar_may_run_twice() {
     let mut tools = vec!["ar"];
-    match support::has("llvm-ar") {
-        true => tools.push("llvm-ar"),
-        false => support::skip("a_script_for_ar_may_run_twice", "needs llvm-ar"),
+    if support::has("llvm-ar-19") {
+        tools.push("llvm-ar-19");
+    } else {
+        support::skip("a_script_for_ar_may_run_twice", "needs llvm-ar-19");
     }
     let (mut runs, mut scripts) = (0, 0);
     for ar in tools {
