@@ -22,14 +22,14 @@ mod mri;
 #[path = "fix/proofs.rs"]
 mod proofs;
 
-use kit::{PLACES, archive, fix, text, three, tool, undefined};
+use kit::{PLACES, archive, fix, text, three, tool};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 #[test]
 fn what_is_needed_however_far_it_reaches_joins_the_right_set() {
     let lab = three();
-    assert_eq!(undefined(&lab, "own/libuser.so"), BTreeSet::from(["one".to_owned()]));
+    assert_eq!(lab.undefined("own/libuser.so"), BTreeSet::from(["one".to_owned()]));
     let run = fix(&lab, &["--deps-list", "deps.cmake", "--emit", "cmake-deps"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let new = "# the parts\nset(parts\nbase\none\ntwo\n)\nset(own\nuser\n)\n";

@@ -19,6 +19,10 @@ mod support;
 
 #[path = "support/elf_file.rs"]
 mod elf_file;
+#[path = "support/musl.rs"]
+mod musl_files;
+#[path = "support/notation.rs"]
+mod notation;
 #[path = "support/report.rs"]
 mod report;
 

@@ -49,7 +49,7 @@ pub const MANY: &str = "\
     xserver-xorg-video-vesa xserver-xorg-video-fbdev xserver-xorg-video-dummy \
     xserver-xorg-video-qxl xserver-xorg-input-libinput xserver-xorg-input-evdev \
     xserver-xorg-input-wacom \
-    iproute2 gdb trace-cmd libtraceevent1-plugin linux-perf packagekit";
+    iproute2 gdb trace-cmd libtraceevent1-plugin packagekit";
 
 /// Links that scripts of packages make with update-alternatives, and nothing else does.
 pub const LINKS: &[(&str, &str)] = &[
@@ -80,7 +80,6 @@ pub const HOSTS: &[(&str, &str)] = &[
     ("sbin/tc", "lib/x86_64-linux-gnu/tc/*.so"),
     ("bin/gdb", "lib/x86_64-linux-gnu/libthread_db.so.1"),
     ("bin/trace-cmd", "lib/x86_64-linux-gnu/traceevent/plugins/*.so"),
-    ("bin/perf", "lib/traceevent/plugins/*.so"),
     ("libexec/packagekitd", "lib/x86_64-linux-gnu/packagekit-backend/*.so"),
 ];
 

@@ -1,6 +1,6 @@
 //! Names that mean something to the tools that emitted files are for: quoted, or refused by name.
 
-use crate::kit::{archive, fix, object, sh, text, tool, undefined};
+use crate::kit::{archive, fix, object, text, tool};
 use crate::support::{self, Lab};
 use crate::tiny::Tiny;
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ fn hostile() -> Lab {
     archive(&lab, OsStr::new("own/libfat.a"), &["user.o", "base.o"]);
     lab.write("deps.cmake", "set(parts\nbase\n)\nset(own\nuser\n)\n");
     tool(&lab, "cc -shared -o own/libuser.so -Wl,-u,user own/libfat.a");
-    assert_eq!(undefined(&lab, "own/libuser.so").len(), HOSTILE.len());
+    assert_eq!(lab.undefined("own/libuser.so").len(), HOSTILE.len());
     lab
 }
 
@@ -70,7 +70,7 @@ fn hostile_names_as_flags_of_a_link() {
     tool(&lab, "sh -e ./script");
     tool(&lab, &format!("{} @flags", link.replace('%', "response")));
     for library in ["shell.so", "response.so"] {
-        assert_eq!(undefined(&lab, library), BTreeSet::new(), "{library}");
+        assert_eq!(lab.undefined(library), BTreeSet::new(), "{library}");
     }
     not_run(&lab);
     println!("ldflags: {} names, 2 ways, 0 differences", HOSTILE.len());
@@ -108,7 +108,7 @@ fn hostile_names_in_a_list() {
     );
     assert_eq!(run.status.code(), Some(1), "{}", text(&run.stdout));
     lab.write("print.cmake", "include(new.cmake)\nmessage(\"${parts}\")\n");
-    let output = sh(&lab, "cmake -P print.cmake");
+    let output = lab.sh("cmake -P print.cmake");
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr).trim(), "-dash;base;plain");
     assert_eq!(refused(&run, "cmake-deps"), HOSTILE.len() - 2, "{}", text(&run.stderr));

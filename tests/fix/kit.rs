@@ -1,7 +1,6 @@
 //! Objects, archives and libraries of a laboratory, and what the real tools say of them.
 
 use crate::support::{self, Lab};
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::process::Output;
 
@@ -9,14 +8,9 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-pub(crate) fn sh(lab: &Lab, script: &str) -> Output {
-    let output = support::clean("sh").current_dir(lab.root()).args(["-ec", script]).output();
-    output.expect("sh runs")
-}
-
 /// Runs a script that must succeed.
 pub(crate) fn tool(lab: &Lab, script: &str) -> String {
-    let output = sh(lab, script);
+    let output = lab.sh(script);
     assert!(output.status.success(), "{script}\n{}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
 }
@@ -33,13 +27,6 @@ pub(crate) fn archive(lab: &Lab, name: &OsStr, members: &[&str]) {
     let mut ar = support::clean("ar");
     ar.current_dir(lab.root()).arg("rcs").arg(&path).args(members);
     assert!(ar.status().expect("ar runs").success(), "ar {}", name.display());
-}
-
-/// Undefined symbols as the real `ldd -r` names them.
-pub(crate) fn undefined(lab: &Lab, library: &str) -> BTreeSet<String> {
-    let ldd = lab.ldd_r(library);
-    let names = ldd.lines().filter_map(|line| line.trim().strip_prefix("undefined symbol: "));
-    names.map(|name| name.split('\t').next().unwrap_or(name).to_owned()).collect()
 }
 
 /// A library linked from `libfat.a`, which was merged from `user` and `base`; `one` needs `two`, which

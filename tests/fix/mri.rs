@@ -34,7 +34,7 @@ fn a_script_for_ar_may_run_twice() {
             // What is repaired is not touched: the new archive takes its place when somebody says so.
             assert_eq!(std::fs::read(lab.path("own/libfat.a")).expect("an archive"), old);
             tool(&lab, &format!("cc -shared -o new.so -Wl,-u,user {dir}/libfat.fixed.a"));
-            assert!(crate::kit::undefined(&lab, "new.so").is_empty(), "{ar} in {dir}");
+            assert!(lab.undefined("new.so").is_empty(), "{ar} in {dir}");
             scripts += 1;
         }
     }

@@ -1,6 +1,6 @@
 //! What a fix is proven by is its own: another one that opens something does not touch it.
 
-use crate::kit::{archive, object, text, tool, undefined};
+use crate::kit::{archive, object, text, tool};
 use crate::support::Lab;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +81,7 @@ fn a_library_that_cannot_be_repaired_does_not_touch_another() {
             &lab,
             &format!("cc -shared -o new.so -Wl,-u,{name} own/libfat{name}.a parts/lib{name}y.a"),
         );
-        assert_eq!(undefined(&lab, "new.so"), expected, "{name}");
+        assert_eq!(lab.undefined("new.so"), expected, "{name}");
     }
 }
 
@@ -121,6 +121,6 @@ fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
         ("parts/libodd.a", &["good"], &["good", "help"]),
     ] {
         tool(&lab, &format!("cc -shared -o lib/libuser.so user.o {fix}"));
-        assert_eq!((undefined(&lab, "bin/a"), undefined(&lab, "bin/b")), (set(a), set(b)), "{fix}");
+        assert_eq!((lab.undefined("bin/a"), lab.undefined("bin/b")), (set(a), set(b)), "{fix}");
     }
 }

@@ -170,9 +170,7 @@ fn report(args: &[&str], plugin: &str) -> Value {
 /// else is wrong.
 fn alone(opening: &Opening) -> BTreeSet<String> {
     let text = support::ldd_r(Path::new("/"), OsStr::new(opening.plugin));
-    let lines = text.lines().filter_map(|line| line.strip_prefix("undefined symbol: "));
-    let names = lines.filter_map(|line| line.split('\t').next());
-    let undefined: BTreeSet<String> = names.map(str::to_owned).collect();
+    let undefined = support::undefined(&text);
     assert!(!undefined.is_empty(), "{} needs no program", opening.plugin);
     let report = report(&[], opening.plugin);
     assert_eq!(report["findings"], json!([]), "{}", opening.plugin);
