@@ -169,8 +169,10 @@ impl<'a> Graph<'a> {
         let mut outside: Vec<Vec<u8>> =
             outside.filter(|text| !is_made(text)).map(<[u8]>::to_vec).collect();
         outside.sort_unstable();
-        let defined = self.definers.iter().filter(|(_, at)| taken[**at]);
-        Gain { inside: defined.map(|(name, _)| *name).collect(), outside }
+        let mut inside: FastSet<NameId> = FastSet::default();
+        inside.reserve(self.definers.len());
+        inside.extend(self.definers.iter().filter(|(_, at)| taken[**at]).map(|(name, _)| *name));
+        Gain { inside, outside }
     }
 
     /// Goes from the members at `firsts` to all that they lead to: `taken` has each, `open` the names
