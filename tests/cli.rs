@@ -5,6 +5,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::doc_markdown,
@@ -67,6 +68,8 @@ mod streams;
 mod symbols;
 #[path = "cli/table.rs"]
 mod table;
+#[path = "support/tiny.rs"]
+mod tiny;
 #[path = "cli/tree.rs"]
 mod tree;
 #[path = "cli/waivers.rs"]

@@ -27,6 +27,14 @@ mod facts;
 )]
 #[path = "loader_cases/kit.rs"]
 mod kit;
+#[allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "this test binary takes only the building from it"
+)]
+#[path = "support/notation.rs"]
+mod notation;
 
 /// What really runs is run by this machine's loader only.
 const OTHER_RELEASES: Option<kit::Compare> = None;

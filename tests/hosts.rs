@@ -2,7 +2,8 @@
 //! says must be what linkaudit reports with `--host`.
 //!
 //! `kit` opens small plugins of each rule in a small program, `musl` does the same under musl's loader;
-//! `python` imports extension modules of this machine's Python; `whole` is about reports as such.
+//! `python` imports extension modules of this machine's Python, `programs` lets others of its programs open
+//! theirs; `whole` is about reports as such.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
@@ -18,6 +19,10 @@ mod support;
 
 #[path = "support/elf_file.rs"]
 mod elf_file;
+#[path = "support/musl.rs"]
+mod musl_files;
+#[path = "support/notation.rs"]
+mod notation;
 #[path = "support/report.rs"]
 mod report;
 
@@ -27,6 +32,8 @@ mod kit;
 mod musl;
 #[path = "hosts/names.rs"]
 mod names;
+#[path = "hosts/programs.rs"]
+mod programs;
 #[path = "hosts/python.rs"]
 mod python;
 #[path = "hosts/symbols.rs"]

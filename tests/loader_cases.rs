@@ -20,6 +20,8 @@ mod support;
 
 #[path = "loader_cases/kit.rs"]
 mod kit;
+#[path = "support/notation.rs"]
+mod notation;
 #[path = "loader_cases/patch.rs"]
 mod patch;
 

@@ -1,5 +1,6 @@
-//! `mri`: a script for `ar -M` that makes the merged archive anew in the current directory, with
-//! what it held and what it lacked. The language has no quotes (binutils `arlex.l`), so most
+//! `mri`: a script for `ar -M` that makes a new archive in the current directory, with what the merged
+//! one holds and what it lacks. It has another name: a script that reads what it writes would add the
+//! same members again each time it is run. The language has no quotes (binutils `arlex.l`), so most
 //! characters cannot be written in it.
 
 use super::{Emission, Emitted};
@@ -12,15 +13,22 @@ fn plain(name: &[u8]) -> bool {
     name.iter().all(plain) && !name.ends_with(b"+")
 }
 
+/// The name of the new archive: `libfat.fixed.a` for `libfat.a`.
+fn new_name(old: &[u8]) -> Vec<u8> {
+    let stem = old.strip_suffix(b".a").unwrap_or(old);
+    [stem, b".fixed.a"].concat()
+}
+
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let Some(merged) = &emission.remedy.merged else { return out };
     let reason = "cannot be written in a script for ar -M, which knows no quotes";
-    let name = merged.file_name().unwrap_or_default().as_bytes();
+    let old = merged.file_name().unwrap_or_default().as_bytes();
+    let name = new_name(old);
     let archives = std::iter::once(merged).chain(&emission.remedy.add);
     let archives: Vec<&[u8]> = archives.map(|path| path.as_os_str().as_bytes()).collect();
     // Without its first line a script would fill the archive that is open.
-    if !plain(name) || !plain(archives[0]) {
+    if !plain(&name) || !plain(archives[0]) {
         out.refuse(archives[0], reason);
         return out;
     }
@@ -28,8 +36,9 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
         out.bytes.extend(words.concat());
         out.bytes.push(b'\n');
     };
+    line(&[b"* makes ", &name, b" out of ", old, b", which stays as it is"]);
     // A name alone could be a word of the language.
-    line(&[b"create ./", name]);
+    line(&[b"create ./", &name]);
     for archive in archives.iter().filter(|archive| plain(archive)) {
         line(&[b"addlib ", archive]);
     }

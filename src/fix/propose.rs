@@ -4,7 +4,7 @@
 use super::known;
 use super::minimal::needless;
 use super::place::{Listed, Place, find_merged, none_at_hand, place};
-use super::prove::{Shown, prove};
+use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
 use super::remedy::{ListChange, Remedy};
 use super::solve::{Part, Solution, Solved};
@@ -69,12 +69,12 @@ pub fn propose(
         files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
     let wanted = wanted(audit, fat, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
-    let shown = prove(audit, plan, tree, &solutions);
+    let proofs = prove(audit, plan, tree, &solutions);
     let add: BTreeSet<ArchiveId> =
         solutions.iter().flat_map(|solution| solution.archives()).collect();
     let places: BTreeMap<ArchiveId, Place> =
         add.iter().map(|archive| (*archive, place(audit, listed.as_ref(), *archive))).collect();
-    let context = Context { audit, fat, listed: listed.as_ref(), places: &places, shown: &shown };
+    let context = Context { audit, fat, listed: listed.as_ref(), places: &places, proofs: &proofs };
     for finding in findings.iter_mut().filter(|finding| finding.rule == "undefined-symbol") {
         let file = audit.corpus.file_at(&finding.full_path());
         let solution = solutions.iter().find(|solution| Some(solution.file) == file);
@@ -106,8 +106,11 @@ pub fn propose(
 fn share(findings: &mut Findings) {
     let all = findings.iter().flat_map(|finding| &finding.fix);
     let listed = all.filter(|fix| fix.intent == Intent::AddToList);
+    // An archive that a doubtful fix takes is doubtful, whoever else takes it.
+    let (safe, doubtful): (Vec<&Fix>, Vec<&Fix>) = listed.partition(|fix| fix.is_proven());
+    let fixes = safe.into_iter().chain(doubtful);
     let fixes: BTreeMap<Vec<u8>, Fix> =
-        listed.filter_map(|fix| Some((fix.entry.clone()?, fix.clone()))).collect();
+        fixes.filter_map(|fix| Some((fix.entry.clone()?, fix.clone()))).collect();
     let open =
         |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == "deps-list-drift";
     for finding in findings.iter_mut().filter(open) {
@@ -127,7 +130,7 @@ struct Context<'a> {
     fat: Option<ArchiveId>,
     listed: Option<&'a Listed<'a>>,
     places: &'a BTreeMap<ArchiveId, Place>,
-    shown: &'a Shown,
+    proofs: &'a Proofs,
 }
 
 impl Context<'_> {
@@ -191,7 +194,7 @@ impl Context<'_> {
             let why = format!("{name}{more}, referenced by what it adds, would be undefined");
             return Proof::Unknown(why.into());
         }
-        if let Some(doubt) = self.shown.doubt(file, symbol) {
+        if let Some(doubt) = self.proofs.doubt(file, symbol, part) {
             return Proof::Unknown(doubt.into());
         }
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

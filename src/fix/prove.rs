@@ -1,20 +1,34 @@
 //! The proof of a fix: the library is linked again in the model, with the members that the fix adds,
 //! and resolving and binding run on that. What it no longer refers to from outside, and what it refers
 //! to then, both come from the members; the loader's rules say what is undefined then.
+//!
+//! Fixes are shown together as long as nothing new goes wrong; otherwise by halves, so that a fix
+//! that opens something is doubtful alone. `propose` is the caller.
 
-use super::solve::Solution;
+use super::solve::{Part, Solution};
 use crate::audit::{Audit, Fault};
 use crate::facts::Edits;
 use crate::format::elf::edit::Relink;
-use crate::id::{FastSet, FileId};
+use crate::id::{FastMap, FastSet, FileId, MemberId};
 use crate::plan::Plan;
+use crate::text::show;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// How often the model is looked at. Fixes that are not told apart by then are doubtful together;
+/// doubts that reading members finds have been put aside before.
+const MOST_LOOKS: usize = 100;
+
+/// What was shown about each part of each solution.
+#[derive(Default)]
+pub struct Proofs {
+    shown: FastMap<(FileId, MemberId), Arc<Shown>>,
+}
+
 /// What resolving and binding showed.
 #[derive(Default)]
-pub struct Shown {
+struct Shown {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
     /// What goes wrong then.
@@ -23,52 +37,91 @@ pub struct Shown {
     new: BTreeSet<Fault>,
 }
 
-impl Shown {
-    /// Why it is not known that `symbol` of `file` is defined then and nothing else goes wrong.
-    pub fn doubt(&self, file: FileId, symbol: &[u8]) -> Option<String> {
-        let fault = (file, "undefined", symbol.to_vec(), None);
-        if !self.edited.contains(&file) {
+impl Proofs {
+    /// Why it is not known that `symbol` of `file` is defined with `part` and nothing else goes wrong.
+    pub fn doubt(&self, file: FileId, symbol: &[u8], part: &Part) -> Option<String> {
+        let shown = self.shown.get(&(file, part.first));
+        let Some(shown) = shown.filter(|shown| shown.edited.contains(&file)) else {
             return Some("the library could not be read again".to_owned());
-        }
-        if self.after.contains(&fault) {
+        };
+        if shown.after.contains(&(file, "undefined", symbol.to_vec(), None)) {
             return Some("it stays undefined with the fix".to_owned());
         }
-        let (_, _, name, _) = self.new.first()?;
-        let more = match self.new.len() {
+        let (_, _, name, _) = shown.new.first()?;
+        let more = match shown.new.len() {
             1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        Some(format!("with the fix {}{more} would be undefined", crate::text::show(name)))
+        Some(format!("with the fix {}{more} would be undefined", show(name)))
     }
 }
 
-/// Applies all solutions at once to the model and looks again.
+/// One fix: a part of what a library lacks.
+type Step<'s> = (&'s Solution, &'s Part);
+
+/// Applies the solutions to the model and looks again.
 pub fn prove(
     audit: &mut Audit,
     plan: &Plan,
     tree: &dyn Tree,
     solutions: &[Arc<Solution>],
-) -> Shown {
-    let files: Vec<FileId> = solutions.iter().map(|solution| solution.file).collect();
+) -> Proofs {
+    let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
+    let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
+    let steps: Vec<Step<'_>> = all.filter(|(_, part)| part.is_closed()).collect();
+    let mut files: Vec<FileId> = steps.iter().map(|(solution, _)| solution.file).collect();
+    files.dedup();
     audit.read_for_edits(plan, tree, &files);
-    let mut edits = Edits::default();
-    for solution in solutions {
-        let outside: Vec<&[u8]> = solution.outside.iter().map(Vec::as_slice).collect();
-        let inside = |name: &[u8]| solution.defines(&audit.library, name);
-        let relink = Relink { inside: &inside, outside: &outside };
-        let object = audit.corpus.files[solution.file].object();
-        let relocations = audit.corpus.relocations(solution.file).ok();
-        let edited = object.zip(relocations).and_then(|(o, r)| o.linked_again(r, &relink));
-        if let Some(edited) = edited {
-            edits.insert(solution.file, edited);
-        }
-    }
-    if edits.is_empty() {
-        return Shown::default();
-    }
-    let edited = files.into_iter().filter(|file| edits.contains_key(file)).collect();
     let before = Audit::faults(&audit.blame);
-    let after = audit.again(plan, tree, &edits);
-    let new = after.difference(&before).cloned().collect();
-    Shown { edited, after, new }
+    let mut prover = Prover { audit, plan, tree, before, looks: 0, proofs: Proofs::default() };
+    prover.settle(&steps);
+    prover.proofs
+}
+
+struct Prover<'a> {
+    audit: &'a mut Audit,
+    plan: &'a Plan,
+    tree: &'a dyn Tree,
+    before: BTreeSet<Fault>,
+    looks: usize,
+    proofs: Proofs,
+}
+
+impl Prover<'_> {
+    fn settle(&mut self, steps: &[Step<'_>]) {
+        let shown = self.show(steps);
+        if !shown.new.is_empty() && steps.len() > 1 && self.looks < MOST_LOOKS {
+            let (some, others) = steps.split_at(steps.len() / 2);
+            self.settle(some);
+            self.settle(others);
+            return;
+        }
+        let shown = Arc::new(shown);
+        let keys = steps.iter().map(|(solution, part)| (solution.file, part.first));
+        self.proofs.shown.extend(keys.map(|key| (key, Arc::clone(&shown))));
+    }
+
+    /// Applies all steps at once, which are sorted by library.
+    fn show(&mut self, steps: &[Step<'_>]) -> Shown {
+        let mut edits = Edits::default();
+        for steps in steps.chunk_by(|(a, _), (b, _)| a.file == b.file) {
+            let Some((solution, _)) = steps.first() else { continue };
+            let parts: Vec<&Part> = steps.iter().map(|(_, part)| *part).collect();
+            let gain = solution.gain(self.audit, &parts);
+            let outside: Vec<&[u8]> = gain.outside.iter().map(Vec::as_slice).collect();
+            let inside = |name: &[u8]| gain.defines(&self.audit.library, name);
+            let relink = Relink { inside: &inside, outside: &outside };
+            let object = self.audit.corpus.files[solution.file].object();
+            let relocations = self.audit.corpus.relocations(solution.file).ok();
+            let edited = object.zip(relocations).and_then(|(o, r)| o.linked_again(r, &relink));
+            edits.extend(edited.map(|edited| (solution.file, edited)));
+        }
+        if edits.is_empty() {
+            return Shown::default();
+        }
+        self.looks += 1;
+        let after = self.audit.again(self.plan, self.tree, &edits);
+        let new = after.difference(&self.before).cloned().collect();
+        Shown { edited: edits.into_keys().collect(), after, new }
+    }
 }

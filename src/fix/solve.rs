@@ -7,6 +7,7 @@ use crate::cover::{By, Coverage, Library, Question, Root, cover, is_made};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::hash;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,15 +19,24 @@ pub struct Solution {
     pub coverage: Coverage,
     /// Archives to add for each symbol of the library that is undefined and has a candidate.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<Part>>,
-    /// Names that needed members define.
+    /// What all of it adds to the library.
+    gain: Gain,
+}
+
+/// What members add to the library that takes them.
+#[derive(Clone, Default)]
+pub struct Gain {
+    /// Names that they define.
     inside: FastSet<NameId>,
     /// Names that they refer to and do not define.
     pub outside: Vec<Vec<u8>>,
 }
 
 /// What one symbol takes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Part {
+    /// The member that defines it.
+    pub first: MemberId,
     /// The archive that defines it.
     pub provider: Option<ArchiveId>,
     /// All archives, transitively, without those that are linked anyway.
@@ -139,17 +149,54 @@ impl<'a> Graph<'a> {
                 by_symbol.insert(symbol.to_vec(), Arc::clone(part));
             }
         }
+        let gain = self.gain(parts.into_keys().collect());
+        Solution { file, coverage, by_symbol, gain }
+    }
+
+    /// What the members at `firsts` add, with everything that they lead to.
+    fn gain(&self, firsts: Vec<usize>) -> Gain {
+        let library = &self.audit.library;
+        let mut taken = vec![false; self.members.len()];
         let mut outside: FastSet<NameId> = FastSet::default();
-        for member in &self.members {
-            let others = self.references(*member);
-            outside.extend(others.filter(|name| !self.definers.contains_key(name)));
-        }
+        self.follow(
+            firsts,
+            |at| taken[at] = true,
+            |name| {
+                outside.insert(name);
+            },
+        );
         let outside = outside.into_iter().map(|name| library.text(name));
         let mut outside: Vec<Vec<u8>> =
             outside.filter(|text| !is_made(text)).map(<[u8]>::to_vec).collect();
         outside.sort_unstable();
-        let inside = self.definers.keys().copied().collect();
-        Solution { file, coverage, by_symbol, inside, outside }
+        let mut inside: FastSet<NameId> = FastSet::default();
+        inside.reserve(self.definers.len());
+        inside.extend(self.definers.iter().filter(|(_, at)| taken[**at]).map(|(name, _)| *name));
+        Gain { inside, outside }
+    }
+
+    /// Goes from the members at `firsts` to all that they lead to: `taken` has each, `open` the names
+    /// that no member defines.
+    fn follow(
+        &self,
+        firsts: Vec<usize>,
+        mut taken: impl FnMut(usize),
+        mut open: impl FnMut(NameId),
+    ) {
+        let (mut seen, mut todo) = (vec![false; self.members.len()], firsts);
+        for at in &todo {
+            seen[*at] = true;
+        }
+        while let Some(at) = todo.pop() {
+            taken(at);
+            for name in self.references(self.members[at]) {
+                match self.definers.get(&name) {
+                    Some(next) if !std::mem::replace(&mut seen[*next], true) => todo.push(*next),
+                    Some(_) => {}
+                    None => open(name),
+                }
+            }
+        }
     }
 
     fn references(&self, member: MemberId) -> impl Iterator<Item = NameId> {
@@ -162,12 +209,15 @@ impl<'a> Graph<'a> {
         let library = &self.audit.library;
         let archive = |at: usize| library.archive_of(self.members[at]);
         let mut out = Part {
+            first: self.members[first],
             provider: Some(archive(first)).filter(|found| !linked.contains(found)),
-            ..Part::default()
+            archives: BTreeSet::new(),
+            members: 0,
+            undefined: BTreeSet::new(),
+            opaque: None,
         };
-        let (mut seen, mut todo) = (vec![false; self.members.len()], vec![first]);
-        seen[first] = true;
-        while let Some(at) = todo.pop() {
+        let mut undefined: BTreeSet<&[u8]> = BTreeSet::new();
+        let taken = |at: usize| {
             out.members += 1;
             if library.member(self.members[at]).is_opaque() {
                 out.opaque = Some(self.members[at]);
@@ -175,27 +225,50 @@ impl<'a> Graph<'a> {
             if !linked.contains(&archive(at)) {
                 out.archives.insert(archive(at));
             }
-            for name in self.references(self.members[at]) {
-                match self.definers.get(&name) {
-                    Some(next) if !std::mem::replace(&mut seen[*next], true) => todo.push(*next),
-                    Some(_) => {}
-                    None => {
-                        let text = library.text(name);
-                        if self.undefined.contains(text) {
-                            out.undefined.insert(text.to_vec());
-                        }
-                    }
-                }
+        };
+        let open = |name| {
+            let text = library.text(name);
+            if self.undefined.contains(text) {
+                undefined.insert(text);
             }
-        }
+        };
+        self.follow(vec![first], taken, open);
+        out.undefined = undefined.into_iter().map(<[u8]>::to_vec).collect();
         out
     }
 }
 
-impl Solution {
-    /// True for names that needed members define.
+impl Part {
+    /// True if it is known what it leads to, and everything that it refers to is defined somewhere.
+    pub fn is_closed(&self) -> bool {
+        self.opaque.is_none() && self.undefined.is_empty()
+    }
+}
+
+impl Gain {
+    /// True for names that the members define.
     pub fn defines(&self, library: &Library, name: &[u8]) -> bool {
         library.find(name).is_some_and(|name| self.inside.contains(&name))
+    }
+}
+
+impl Solution {
+    /// Its parts, each once.
+    pub fn parts(&self) -> Vec<&Part> {
+        let mut parts: Vec<&Part> = self.by_symbol.values().map(|part| &**part).collect();
+        parts.sort_unstable_by_key(|part| part.first);
+        parts.dedup_by_key(|part| part.first);
+        parts
+    }
+
+    /// What some of its parts add without the others.
+    pub fn gain(&self, audit: &Audit, parts: &[&Part]) -> Cow<'_, Gain> {
+        if parts.len() == self.parts().len() {
+            return Cow::Borrowed(&self.gain);
+        }
+        let graph = Graph::new(audit, &self.coverage);
+        let at = |part: &&Part| graph.members.iter().position(|member| *member == part.first);
+        Cow::Owned(graph.gain(parts.iter().filter_map(at).collect()))
     }
 
     /// Symbols of the library itself that no candidate defines.

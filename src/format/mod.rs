@@ -99,12 +99,19 @@ pub struct Defect {
     pub offset: u64,
     /// What is wrong, as the end of a sentence.
     pub what: &'static str,
+    /// Where the thing would end, if all that is wrong is that the file ends before.
+    pub end: Option<u64>,
 }
 
 impl Defect {
     /// A defect of `table` at `offset`.
     pub fn new(table: Table, offset: u64, what: &'static str) -> Self {
-        Self { table, offset, what }
+        Self { table, offset, what, end: None }
+    }
+
+    /// A defect of a thing from `offset` to `end`, which the file does not hold whole.
+    pub fn cut(table: Table, offset: u64, end: u64, what: &'static str) -> Self {
+        Self { table, offset, what, end: Some(end) }
     }
 }
 

@@ -180,15 +180,14 @@ impl Page<'_> {
 
     /// Files at hand, each once, with how many of the group's symbols it defines.
     fn candidates(&mut self, group: &[Judged]) -> io::Result<()> {
-        let mut files: Vec<(String, Vec<&[u8]>)> = Vec::new();
+        type File<'a> = (String, Option<&'a str>);
+        let mut files: Vec<(File<'_>, Vec<&[u8]>)> = Vec::new();
         for evidence in group.iter().flat_map(|j| j.finding.evidence_of(EvidenceKind::Candidate)) {
             let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
             if let Some(member) = &evidence.member {
                 file = format!("{file}({})", show(member));
             }
-            if let Some(reason) = &evidence.reason {
-                file = format!("{file}, {reason},");
-            }
+            let file = (file, evidence.reason.as_deref());
             let symbol = evidence.symbol.as_deref().unwrap_or_default();
             match files.iter_mut().find(|(known, _)| *known == file) {
                 Some((_, symbols)) => symbols.push(symbol),
@@ -197,15 +196,18 @@ impl Page<'_> {
         }
         files.sort_by_key(|(_, symbols)| std::cmp::Reverse(symbols.len()));
         let most = if self.style.verbose { usize::MAX } else { MOST };
-        for (file, symbols) in files.iter().take(most) {
+        for ((file, reason), symbols) in files.iter().take(most) {
+            let reason = reason.map(|reason| format!(", {reason}")).unwrap_or_default();
+            let comma = if reason.is_empty() { "" } else { "," };
             let what = match symbols.as_slice() {
                 _ if group.len() == 1 => String::new(),
                 [symbol] => {
-                    format!(" defines {}", demangle(symbol).unwrap_or_else(|| show(symbol)))
+                    let symbol = demangle(symbol).unwrap_or_else(|| show(symbol));
+                    format!("{comma} defines {symbol}")
                 }
-                several => format!(" defines {} of them", several.len()),
+                several => format!("{comma} defines {} of them", several.len()),
             };
-            self.line("at hand", &format!("{file}{what}"))?;
+            self.line("at hand", &format!("{file}{reason}{what}"))?;
         }
         self.more(files.len().saturating_sub(most), "file")
     }
@@ -213,7 +215,11 @@ impl Page<'_> {
     /// What would make the group go away, each thing once, under a line for all that is alike.
     fn fixes(&mut self, group: &[Judged]) -> io::Result<()> {
         let mut fixes: Vec<&Fix> = group.iter().flat_map(|judged| &judged.finding.fix).collect();
-        fixes.sort();
+        // Of one thing that is proven for some only, the doubt is what is worth saying.
+        fixes.sort_by(|a, b| {
+            let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+            of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))
+        });
         fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
         let most = if self.style.verbose { usize::MAX } else { MOST };
         let hidden = fixes.len().saturating_sub(most);

@@ -43,7 +43,9 @@ pub fn write(
     let (archives, members) = (proposal.remedy.add.len(), proposal.members);
     let proven = found.iter().filter(|finding| finding.has_proven_fix()).count();
     let all = found.len();
-    if proven > 0 {
+    if proven > 0 && proven < all {
+        writeln!(out, "proven: resolved and bound again, and what is proven opens nothing new")?;
+    } else if proven > 0 {
         writeln!(
             out,
             "proven: resolved and bound again with {archives} archive{} ({members} member{}), \

@@ -3,6 +3,7 @@
 use super::{Context, Rule};
 use crate::catalogue::INPUT;
 use crate::finding::Findings;
+use crate::format::Defect;
 use crate::text::show;
 
 pub(super) static RULE: Rule = Rule {
@@ -19,6 +20,10 @@ const DOCS: &str = "\
 Names the damage that was met in a file that was read: the table, the offset in the file and what
 is wrong there. Only what a loader uses is looked at; section headers are not.
 
+All that lies beyond the end of a file is one finding: how long the file is, how long it would have to
+be, and the first thing in it that is lost. In JSON `detail` names all that is lost. What seems wrong
+in a table because another one is lost is not said.
+
 ## Why it matters
 
 What could not be read could not be audited, and a loader may crash on it. The rest of the audit
@@ -27,7 +32,9 @@ stands; the exit status is 3 if nothing worse was found.
 ## Example
 
 ```text
-incomplete[malformed] lib/libfoo.so: dynamic symbol table at 0x2c8 ends beyond the end of the file
+incomplete[malformed] lib/libfoo.so: dynamic section at 0x2e08 has no DT_NULL
+incomplete[malformed] bin/app: is truncated at 8192 bytes, its headers speak of 12304: program headers
+at 0x2df8 hold a PT_LOAD that ends beyond the end of the file, and 1 more
 ```
 
 ## How to fix
@@ -36,7 +43,8 @@ Build or copy the file again. If a good file is reported, that is a fault of lin
 
 ## Limits
 
-Damage outside the tables that are read is not seen: linkaudit is no checker of files.
+Damage outside the tables that are read is not seen: linkaudit is no checker of files. A header that
+gives too large a size looks like a truncated file.
 ";
 
 fn check(context: &Context<'_>) -> Findings {
@@ -45,17 +53,39 @@ fn check(context: &Context<'_>) -> Findings {
         let mut defects: Vec<_> = facts.all_defects().collect();
         defects.sort();
         defects.dedup();
-        for defect in defects {
-            let name = defect.table.name();
-            let message = format!("{name} at {:#x} {}", defect.offset, defect.what);
+        let (mut lost, other): (Vec<&Defect>, Vec<_>) =
+            defects.into_iter().partition(|defect| defect.end.is_some());
+        lost.sort_by_key(|defect| defect.offset);
+        let facts = truncated(facts.stat.len, &lost).into_iter();
+        for (message, detail) in facts.chain(other.into_iter().map(damage)) {
             let mut finding = context.about(RULE.id, file, message);
-            finding.detail =
-                Some(format!("{name} at {:#x}: {}", defect.offset, defect.what).into());
+            finding.detail = Some(detail.into());
             out.push(finding);
         }
     }
     out.extend(members(context));
     out
+}
+
+/// The sentence about a defect, and the detail.
+fn damage(defect: &Defect) -> (String, String) {
+    let place = format!("{} at {:#x}", defect.table.name(), defect.offset);
+    (format!("{place} {}", defect.what), format!("{place}: {}", defect.what))
+}
+
+/// All that lies beyond the end of a file of `len` bytes is one fact: it was cut off. The sentence
+/// has the first in the file, the detail has all.
+fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
+    let (first, others) = lost.split_first()?;
+    let end = lost.iter().filter_map(|defect| defect.end).max()?;
+    let (first, _) = damage(first);
+    let more = match others.len() {
+        0 => String::new(),
+        n => format!(", and {n} more"),
+    };
+    let message = format!("is truncated at {len} bytes, its headers speak of {end}: {first}{more}");
+    let all: Vec<String> = lost.iter().map(|defect| damage(defect).1).collect();
+    Some((message, format!("truncated at {len} of {end} bytes: {}", all.join("; "))))
 }
 
 /// Damaged members of archives, each with its name and the offset of its header.

@@ -48,6 +48,56 @@ fn an_undefined_symbol_is_traced() {
     assert!(text.contains("by libfat.a(driver.o, from libdriver.a)"), "{text}");
 }
 
+/// Candidates of the only undefined symbol, with what is said of each.
+fn candidates(report: &Value) -> Vec<(&str, &Value)> {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let mut undefined = findings.filter(|finding| finding["rule"] == "undefined-symbol");
+    let evidence = undefined.next().expect("a finding")["evidence"].as_array().expect("evidence");
+    assert!(undefined.next().is_none(), "{report:#}");
+    let candidates = evidence.iter().filter(|piece| piece["kind"] == "candidate");
+    let mut out = Vec::new();
+    for piece in candidates {
+        let path = piece["path"].as_str().expect("a path");
+        out.push((path.rsplit('/').next().unwrap_or(path), &piece["reason"]));
+    }
+    out
+}
+
+#[test]
+fn a_candidate_that_the_list_leaves_out_says_so() {
+    let lab = lab();
+    ar(&lab, "rc", "parts/libspare.a", &["x.o"]);
+    let policy = |archive: &str, list: &str| {
+        lab.write("lists/deps.cmake", format!("set(parts\n{list}\n)\n"));
+        let policy = format!(
+            "schema = 1\n[[archive]]\nmatch = \"**/{archive}\"\ndeps-list = \"lists/deps.cmake\"\n"
+        );
+        lab.write("policy.toml", policy);
+    };
+    let args = ["lib", "--lib-path", "parts", "--policy", "policy.toml"];
+    let out = json!("not in deps.cmake");
+    // The list, the archive that is merged from it, and what is said of libspare.a and libx.a.
+    let cases = [
+        ("libfat.a", "driver", [&out, &out]),
+        ("libfat.a", "driver\nspare", [&Value::Null, &out]),
+        ("libfat.a", "driver\nspare\nx", [&Value::Null, &Value::Null]),
+        // It is another archive's list.
+        ("libother.a", "driver", [&Value::Null, &Value::Null]),
+    ];
+    for (archive, list, [spare, x]) in cases {
+        policy(archive, list);
+        let report = report(&lab, &args);
+        let expected = [("libspare.a", spare), ("libx.a", x)];
+        assert_eq!(candidates(&report), expected, "{archive}: {list}");
+    }
+    policy("libfat.a", "driver\nspare");
+    let text = lab.linkaudit(&args).stdout;
+    let text = String::from_utf8_lossy(&text);
+    let line = |name: &str, more: &str| format!("/parts/{name}(x.o){more}\n");
+    assert!(text.contains(&line("libx.a", ", not in deps.cmake")), "{text}");
+    assert!(text.contains(&line("libspare.a", "")), "{text}");
+}
+
 #[test]
 fn every_archive_has_a_line() {
     let lab = lab();

@@ -1,8 +1,10 @@
 //! `bad-library-file`: the loader stops, and nothing more is said of that root; and a file that was
-//! cut off, of which only that is said.
+//! cut off, of which only that is said, once.
 
-use crate::kit::{CALLS_FOO, FOO, at, each, only, report, summary};
-use crate::support::Lab;
+use crate::kit::{CALLS_FOO, FOO, at, each, findings, of_rule, only, report, summary, text};
+use crate::support::{self, Lab};
+use crate::tiny::Tiny;
+use std::collections::BTreeMap;
 
 /// `bin/app` is led to `lib/libfoo.so`; what that is the test decides.
 fn led_to(flags: &[&str]) -> Lab {
@@ -80,13 +82,86 @@ fn a_cut_file_is_not_blamed_for_what_the_missing_part_names() {
     // The headers are there; the dynamic section of a linker's library lies near its end.
     lab.write("p/cut.so", &whole[..0x1000]);
     let report = report(&lab, &["p"]);
-    let messages: Vec<&str> = report["findings"]
-        .as_array()
-        .expect("findings")
-        .iter()
-        .filter_map(|finding| finding["message"].as_str())
+    let message = text(&only(&report, "malformed")["message"]);
+    assert!(message.starts_with("is truncated at 4096 bytes, its headers speak of "), "{message}");
+    assert!(!message.contains("is not named"), "{message}");
+}
+
+/// Offset, end and the words for every PT_LOAD and the dynamic section, as readelf reads them.
+fn extents(lab: &Lab, file: &str) -> Vec<(u64, u64, String)> {
+    let readelf = support::clean("readelf").current_dir(lab.root()).args(["-lW", file]).output();
+    let out = String::from_utf8(readelf.expect("readelf runs").stdout).expect("text");
+    let hex =
+        |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("a number");
+    let mut all: Vec<(u64, u64, String)> = out
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .filter(|words| words.len() > 6 && matches!(words[0], "LOAD" | "DYNAMIC"))
+        .map(|words| {
+            let (start, size) = (hex(words[1]), hex(words[4]));
+            let what = match words[0] {
+                "LOAD" => format!("program headers at {start:#x}: hold a PT_LOAD that ends"),
+                _ => format!("dynamic section at {start:#x}: ends"),
+            };
+            (start, start + size, what + " beyond the end of the file")
+        })
         .collect();
-    let cut = |m: &&str| m.starts_with("dynamic section") && m.ends_with("the end of the file");
-    assert_eq!(messages.iter().copied().filter(|m| cut(m)).count(), 1, "{messages:?}");
-    assert!(!messages.iter().any(|m| m.contains("is not named")), "{messages:?}");
+    all.sort();
+    all
+}
+
+#[test]
+fn a_file_cut_anywhere_is_one_finding_that_names_all_that_is_lost() {
+    let lab = Lab::new();
+    lab.so("lib.so", FOO, &[]);
+    lab.exe("app", "", &[]);
+    let mut expected: BTreeMap<String, (u64, u64, Vec<String>)> = BTreeMap::new();
+    for file in ["lib.so", "app"] {
+        let whole = std::fs::read(lab.path(file)).expect("a file");
+        let extents = extents(&lab, file);
+        let end = extents.iter().map(|(_, end, _)| *end).max().expect("a segment");
+        for len in (0x400..end).step_by(61) {
+            let lost = extents.iter().filter(|(_, end, _)| *end > len);
+            let speaks = lost.clone().map(|(_, end, _)| *end).max().expect("a segment");
+            let lost = lost.map(|(.., what)| what.clone()).collect();
+            let name = format!("{file}.{len}");
+            lab.write(&format!("p/{name}"), &whole[..usize::try_from(len).expect("a size")]);
+            expected.insert(name, (len, speaks, lost));
+        }
+    }
+    let report = report(&lab, &["p"]);
+    let found = findings(&report);
+    for finding in found {
+        let (len, end, lost) = &expected[text(&finding["path"])];
+        let detail = format!("truncated at {len} of {end} bytes: {}", lost.join("; "));
+        assert_eq!(text(&finding["detail"]), detail);
+        let first = lost[0].replacen(": ", " ", 1);
+        let more =
+            if lost.len() > 1 { format!(", and {} more", lost.len() - 1) } else { String::new() };
+        let message = format!("is truncated at {len} bytes, its headers speak of {end}: ");
+        assert_eq!(text(&finding["message"]), message + &first + &more);
+    }
+    assert_eq!(found.len(), expected.len());
+    println!("cut files: {} sizes, one finding each, 0 differences from readelf", found.len());
+}
+
+/// Here names lie behind the dynamic section that speaks of them.
+#[test]
+fn what_follows_from_a_lost_table_is_not_said() {
+    let lab = Lab::new();
+    let tiny = Tiny::library("tiny.so", ["libc.so.6", "libm.so.6"]).runpath("/nowhere");
+    let whole = tiny.defines("one").defines("two").refers("strlen").bytes();
+    lab.write("p/whole", &whole);
+    let sizes = 0xb0..whole.len();
+    for len in sizes.clone() {
+        lab.write(&format!("p/{len}"), &whole[..len]);
+    }
+    let report = report(&lab, &["p"]);
+    let found = of_rule(&report, "malformed");
+    for finding in &found {
+        let path = text(&finding["path"]);
+        let message = format!("is truncated at {path} bytes, its headers speak of ");
+        assert!(text(&finding["message"]).starts_with(&message), "{finding:#}");
+    }
+    assert_eq!(found.len(), sizes.len());
 }

@@ -5,12 +5,16 @@
 pub const FEW: &[&str] = &[
     "apache2",
     "coreutils",
+    "gdb",
+    "iproute2",
     "libdbi-perl",
+    "libtraceevent1-plugin",
     "lua-cjson",
     "lua5.4",
     "perl",
     "python3",
     "python3-cffi-backend",
+    "trace-cmd",
 ];
 
 /// With what they depend on, the packages of `packages.txt`.
@@ -44,7 +48,8 @@ pub const MANY: &str = "\
     xserver-xorg-core xserver-xorg-video-amdgpu xserver-xorg-video-nouveau \
     xserver-xorg-video-vesa xserver-xorg-video-fbdev xserver-xorg-video-dummy \
     xserver-xorg-video-qxl xserver-xorg-input-libinput xserver-xorg-input-evdev \
-    xserver-xorg-input-wacom";
+    xserver-xorg-input-wacom \
+    iproute2 gdb trace-cmd libtraceevent1-plugin packagekit";
 
 /// Links that scripts of packages make with update-alternatives, and nothing else does.
 pub const LINKS: &[(&str, &str)] = &[
@@ -73,6 +78,9 @@ pub const HOSTS: &[(&str, &str)] = &[
     ("bin/lua5.2", "lib/x86_64-linux-gnu/liblua5.2-*.so.*"),
     ("bin/lua5.1", "lib/x86_64-linux-gnu/liblua5.1-*.so.*"),
     ("sbin/tc", "lib/x86_64-linux-gnu/tc/*.so"),
+    ("bin/gdb", "lib/x86_64-linux-gnu/libthread_db.so.1"),
+    ("bin/trace-cmd", "lib/x86_64-linux-gnu/traceevent/plugins/*.so"),
+    ("libexec/packagekitd", "lib/x86_64-linux-gnu/packagekit-backend/*.so"),
 ];
 
 /// What a plugin finds in another one that its program must have loaded before. Both are globs over
@@ -105,6 +113,7 @@ pub const LOADS: &[&[&str]] = &[
     &["python3", "-c", "import _ctypes, _decimal, _cffi_backend, _sqlite3, _ssl, readline"],
     &["perl", "-e", "use DBI; use POSIX; use Storable; use Encode"],
     &["lua5.4", "-e", "require 'cjson'"],
+    &["trace-cmd", "list", "-P"],
 ];
 
 /// The same for packages of [`MANY`].

@@ -1,22 +1,18 @@
 //! Runs a table of cases: a small program opens a plugin with dlopen, and what the real loader binds,
 //! loads and says must be what linkaudit reports of that plugin with `--host`.
 //!
-//! Flags are in the notation of the loader cases: `soname=`, `rpath=`, `runpath=`, `map=` and `z=`
-//! stand for linker options.
+//! How a file is linked is said in `notation`, as in the loader cases.
 
+pub(crate) use crate::notation::{cases, exe, so};
 use crate::support::{Lab, clean};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// File that refers, symbol, version it asks for, file that provides: each as the loader names it.
 pub(crate) type Binding = (String, String, Option<String>, String);
-pub(crate) type Case = (&'static str, fn(&Lab) -> Vec<Target>);
-
-/// A table of cases, each under the name of its function.
-macro_rules! cases {
-    ($($case:ident),+ $(,)?) => { &[$((stringify!($case), $case as fn(&$crate::support::Lab) -> Vec<$crate::kit::Target>)),+] };
-}
-pub(crate) use cases;
+/// Makes the files of a case.
+pub(crate) type Build = fn(&Lab) -> Vec<Target>;
+pub(crate) type Case = (&'static str, Build);
 
 /// A plugin to open, and everything that is to be said of it: rules with what each is about.
 pub(crate) struct Target {
@@ -283,34 +279,4 @@ fn compare(name: &str, lab: &Lab, target: &Target, counts: &mut Counts) {
             ));
         }
     }
-}
-
-/// A shared object.
-pub(crate) fn so(lab: &Lab, out: &str, source: &str, flags: &str) {
-    let flags = expand(flags);
-    lab.so(out, source, &flags.iter().map(String::as_str).collect::<Vec<_>>());
-}
-
-/// A program.
-pub(crate) fn exe(lab: &Lab, out: &str, source: &str, flags: &str) {
-    let flags = expand(flags);
-    lab.exe(out, source, &flags.iter().map(String::as_str).collect::<Vec<_>>());
-}
-
-fn expand(flags: &str) -> Vec<String> {
-    let mut out = vec!["-Wl,--no-as-needed,--allow-shlib-undefined".to_owned()];
-    let pass = |options: &[&str]| -> Vec<String> {
-        options.iter().flat_map(|option| ["-Xlinker".to_owned(), (*option).to_owned()]).collect()
-    };
-    for word in flags.split_whitespace() {
-        match word.split_once('=') {
-            Some(("soname", name)) => out.extend(pass(&["-soname", name])),
-            Some(("rpath", dirs)) => out.extend(pass(&["--disable-new-dtags", "-rpath", dirs])),
-            Some(("runpath", dirs)) => out.extend(pass(&["--enable-new-dtags", "-rpath", dirs])),
-            Some(("map", file)) => out.extend(pass(&["--version-script", file])),
-            Some(("z", keyword)) => out.extend(pass(&["-z", keyword])),
-            _ => out.push(word.to_owned()),
-        }
-    }
-    out
 }

@@ -2,11 +2,10 @@
 //! tells whose function it called. What it says of a plugin it cannot open is compared too.
 
 use crate::kit::bound;
-use crate::support::{self, Lab, clean, skip};
+use crate::musl_files::{exe, is_there, so};
+use crate::support::{Lab, clean};
 use serde_json::Value;
-use std::path::Path;
 
-const LOADER: &str = "/lib/ld-musl-x86_64.so.1";
 const APP: &str = "#include <dlfcn.h>\n#include <stdio.h>\n\
     int main(int n, char **args) {\n\
     void *plugin = dlopen(args[1], RTLD_NOW | RTLD_LOCAL);\n\
@@ -41,8 +40,8 @@ const CASES: &[Case] = &[
 
 #[test]
 fn musl_plugins() {
-    if !support::has("musl-gcc") || !Path::new(LOADER).exists() {
-        return skip("hosts: musl", "needs musl-gcc (Debian: musl-tools)");
+    if !is_there("hosts: musl") {
+        return;
     }
     let mut differences = Vec::new();
     for (name, build, prints, comes_to) in CASES {
@@ -87,20 +86,7 @@ fn about(finding: &Value) -> (&str, &str) {
 }
 
 fn app(lab: &Lab, more: &str, flags: &[&str]) {
-    let c = lab.write("app.c", format!("{APP}{more}"));
-    let output = clean("musl-gcc")
-        .current_dir(lab.root())
-        .args(["-w", "-o", "app", "-Wl,--no-as-needed,--allow-shlib-undefined"])
-        .arg(c)
-        .args(flags)
-        .output()
-        .expect("musl-gcc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-fn so(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
-    let own = ["-nostdlib", "-Wl,--no-as-needed,--allow-shlib-undefined"];
-    lab.so(out, source, &[&own, flags].concat());
+    exe(lab, "app", &format!("{APP}{more}"), flags);
 }
 
 fn exports(lab: &Lab) {

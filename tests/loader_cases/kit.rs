@@ -1,25 +1,19 @@
-//! Runs a table of cases, and the short notation in which they say how a file is linked.
-//!
-//! A flag list is words: `soname=`, `rpath=`, `runpath=`, `map=` (a version script) and `z=` stand
-//! for linker options, every other word is passed on. A blank inside a word is written `%20`.
+//! Runs a table of cases, which say in `notation` how a file is linked.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::OnceLock;
 
+pub(crate) use crate::notation::{cases, exe, so};
 use crate::support::{self, Lab, Tally};
 
 /// What one case answers: files to ask about, each with texts the real answer must hold.
 pub(crate) type Targets = Vec<Target>;
-pub(crate) type Case = (&'static str, fn(&Lab) -> Targets);
+/// Makes the files of a case.
+pub(crate) type Build = fn(&Lab) -> Targets;
+pub(crate) type Case = (&'static str, Build);
 
 /// Compares a target once more under other glibc releases; answers the differences.
 pub(crate) type Compare = fn(&str, &Lab, &str, &str) -> Vec<String>;
-
-/// A table of cases, each under the name of its function.
-macro_rules! cases {
-    ($($case:ident),+ $(,)?) => { &[$((stringify!($case), $case as fn(&$crate::support::Lab) -> $crate::kit::Targets)),+] };
-}
-pub(crate) use cases;
 
 /// A file to ask both sides about. `shows` guards the case itself: if the real loader's answer
 /// lacks one of these texts the case does not exercise its rule.
@@ -108,18 +102,6 @@ pub(crate) fn glibc_minor() -> u32 {
     })
 }
 
-/// A shared object.
-pub(crate) fn so(lab: &Lab, out: &str, source: &str, flags: &str) {
-    let flags = expand(flags);
-    lab.so(out, source, &flags.iter().map(String::as_str).collect::<Vec<_>>());
-}
-
-/// A program.
-pub(crate) fn exe(lab: &Lab, out: &str, source: &str, flags: &str) {
-    let flags = expand(flags);
-    lab.exe(out, source, &flags.iter().map(String::as_str).collect::<Vec<_>>());
-}
-
 /// A library that defines the function of its name (`libfig.so.1` defines `fig`), which calls those
 /// of the libraries it needs. Its SONAME is its file name unless a `soname=` says otherwise.
 pub(crate) fn lib(lab: &Lab, out: &str, needs: &[&str], flags: &str) {
@@ -175,24 +157,4 @@ pub(crate) fn hard_link(lab: &Lab, from: &str, to: &str) {
 
 pub(crate) fn remove(lab: &Lab, name: &str) {
     std::fs::remove_file(lab.path(name)).expect("the file was there");
-}
-
-fn expand(flags: &str) -> Vec<String> {
-    let mut out = vec!["-Wl,--no-as-needed,--allow-shlib-undefined".to_owned()];
-    for word in flags.split_whitespace() {
-        let word = word.replace("%20", " ");
-        match word.split_once('=') {
-            Some(("soname", name)) => out.extend(pass(&["-soname", name])),
-            Some(("rpath", dirs)) => out.extend(pass(&["--disable-new-dtags", "-rpath", dirs])),
-            Some(("runpath", dirs)) => out.extend(pass(&["--enable-new-dtags", "-rpath", dirs])),
-            Some(("map", file)) => out.extend(pass(&["--version-script", file])),
-            Some(("z", keyword)) => out.extend(pass(&["-z", keyword])),
-            _ => out.push(word),
-        }
-    }
-    out
-}
-
-fn pass(options: &[&str]) -> Vec<String> {
-    options.iter().flat_map(|option| ["-Xlinker".to_owned(), (*option).to_owned()]).collect()
 }

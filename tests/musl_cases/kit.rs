@@ -1,9 +1,8 @@
-//! Builds files of musl's and compares what both sides say of them.
+//! Compares what both sides say of files of musl's.
 
-use crate::support::{self, Lab, Tally, clean, normalise, skip};
-use std::path::Path;
-
-pub(crate) const LOADER: &str = "/lib/ld-musl-x86_64.so.1";
+use crate::musl;
+pub(crate) use crate::musl::{LOADER, exe, so};
+use crate::support::{Lab, Tally, clean, normalise};
 
 /// A file, LD_LIBRARY_PATH, LD_PRELOAD, and a text that the real answer must hold.
 pub(crate) type Asked = (&'static str, &'static str, &'static str, &'static str);
@@ -15,31 +14,11 @@ pub(crate) fn lib(lab: &Lab, out: &str, flags: &[&str]) {
     so(lab, out, &format!("int {stem}(void){{return 1;}}"), flags);
 }
 
-pub(crate) fn so(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
-    let own = ["-nostdlib", "-Wl,--no-as-needed,--allow-shlib-undefined"];
-    lab.so(out, source, &[&own, flags].concat());
-}
-
-/// A program of musl's that needs what `flags` name.
-pub(crate) fn exe(lab: &Lab, out: &str, source: &str, flags: &[&str]) {
-    let here = lab.root();
-    let here = here.to_str().expect("a path in UTF-8");
-    let c = lab.write("main.c", source);
-    if let Some(dir) = Path::new(out).parent() {
-        std::fs::create_dir_all(lab.path(dir.to_str().expect("UTF-8"))).expect("a directory");
-    }
-    let mut command = clean("musl-gcc");
-    command.current_dir(lab.root()).args(["-o", out, "-Wl,--no-as-needed,--allow-shlib-undefined"]);
-    command.arg(c).args(flags.iter().map(|flag| flag.replace("$PWD", here)));
-    let output = command.output().expect("musl-gcc runs");
-    assert!(output.status.success(), "{out}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
 pub(crate) const MAIN: &str = "int main(void){return 0;}";
 
 pub(crate) fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
-    if !support::has("musl-gcc") || !Path::new(LOADER).exists() {
-        return skip(&format!("musl cases: {theme}"), "needs musl-gcc (Debian: musl-tools)");
+    if !musl::is_there(&format!("musl cases: {theme}")) {
+        return;
     }
     let lab = Lab::new();
     build(&lab);

@@ -138,6 +138,23 @@ impl Lab {
     pub fn ldd_r(&self, file: &str) -> String {
         ldd_r(&self.root(), OsStr::new(file))
     }
+
+    /// Undefined symbols of a file as the real `ldd -r` names them.
+    pub fn undefined(&self, file: &str) -> BTreeSet<String> {
+        undefined(&self.ldd_r(file))
+    }
+
+    /// A script of the shell, run in the laboratory.
+    pub fn sh(&self, script: &str) -> Output {
+        let output = clean("sh").current_dir(self.root()).args(["-ec", script]).output();
+        output.expect("sh runs")
+    }
+}
+
+/// Undefined symbols that an `ldd -r` text names.
+pub fn undefined(text: &str) -> BTreeSet<String> {
+    let names = text.lines().filter_map(|line| line.trim().strip_prefix("undefined symbol: "));
+    names.map(|name| name.split('\t').next().unwrap_or(name).to_owned()).collect()
 }
 
 /// What the real `ldd -r FILE` prints (stdout and stderr), less the vdso line and the addresses.

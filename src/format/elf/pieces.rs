@@ -128,8 +128,8 @@ pub(super) fn read_pieces(
             let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
             let room = (n - into) as u64;
             if piece.len > room {
-                let at = piece.offset + room;
-                defects.push(Defect::new(piece.table, at, "ends beyond the end of the file"));
+                let (at, end) = (piece.offset, piece.offset.saturating_add(piece.len));
+                defects.push(Defect::cut(piece.table, at, end, "ends beyond the end of the file"));
             }
             let start = base + into;
             piece.at = start..start + usize::try_from(piece.len.min(room)).unwrap_or(0);

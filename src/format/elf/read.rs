@@ -41,12 +41,13 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
         return Ok(object);
     }
     if !header.phdrs_present || usize::from(header.phentsize) != header.phdr_size() {
-        let what = if header.phdrs_present {
-            "have an entry size that no loader takes"
+        let (table, at) = (Table::ProgramHeaders, header.phoff);
+        object.defects.push(if header.phdrs_present {
+            Defect::new(table, at, "have an entry size that no loader takes")
         } else {
-            "end beyond the end of the file"
-        };
-        object.defects.push(Defect::new(Table::ProgramHeaders, header.phoff, what));
+            let end = at.saturating_add(table_size);
+            Defect::cut(table, at, end, "end beyond the end of the file")
+        });
         object.role = Role::Broken;
         return Ok(object);
     }
@@ -63,6 +64,16 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
     reader.text.text.clear();
     SCRATCH.set(Scratch { text: reader.text.text, ..reader.scratch });
     result.map(|()| object)
+}
+
+/// Where a part of the dynamic section or of a table lies beyond the end of the file, what else seems
+/// wrong in the tables follows from that, as far as anybody knows.
+fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
+    let is_lost = |defect: &Defect| defect.end.is_some();
+    if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {
+        let tables = defects.split_off(known);
+        defects.extend(tables.into_iter().filter(is_lost));
+    }
 }
 
 fn early_role(header: &Header) -> Role {
@@ -126,8 +137,8 @@ impl Reader<'_> {
         let bytes = slice_or_read(self.file, self.head, offset, size)?;
         let dynamic = Dynamic::parse(&object.header, &bytes);
         if (bytes.len() as u64) < size {
-            let at = offset + bytes.len() as u64;
-            object.defects.push(Defect::new(Table::Dynamic, at, "ends beyond the end of the file"));
+            let (end, what) = (offset.saturating_add(size), "ends beyond the end of the file");
+            object.defects.push(Defect::cut(Table::Dynamic, offset, end, what));
         } else if !dynamic.terminated {
             object.defects.push(Defect::new(Table::Dynamic, offset + size, "has no DT_NULL"));
         }
@@ -145,10 +156,12 @@ impl Reader<'_> {
         object.bind_now = dynamic.bind_now();
         object.symbolic = dynamic.symbolic();
         object.relr = dynamic.relr;
+        let known = object.defects.len();
         self.read_tables(object, &dynamic)?;
         object.relocations = self.relocation_places(&dynamic, &mut object.defects);
         object.relocations.got =
             got::place(&self.segments, &object.header, &dynamic, &mut object.defects);
+        drop_consequences(&mut object.defects, known);
         Ok(())
     }
 

@@ -114,9 +114,9 @@ pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
                 );
             }
             if (bytes.len() as u64) < want {
-                let end = place.offset + at + bytes.len() as u64;
+                let end = place.offset.saturating_add(size);
                 let what = "end beyond the end of the file";
-                out.defects.push(Defect::new(Table::Relocations, end, what));
+                out.defects.push(Defect::cut(Table::Relocations, place.offset, end, what));
                 break;
             }
             at += want;

@@ -78,14 +78,15 @@ impl Segments {
 
     /// A segment that the file does not hold makes the loader fail, or die when it is touched.
     fn check_extent(&mut self, (offset, filesz): (u64, u64), memsz: u64, file_len: u64) {
-        let what = if filesz > memsz {
-            "hold a PT_LOAD that is larger in the file than in memory"
-        } else if filesz > 0 && offset.checked_add(filesz).is_none_or(|end| end > file_len) {
-            "hold a PT_LOAD that ends beyond the end of the file"
-        } else {
-            return;
-        };
-        self.defects.push(Defect::new(Table::ProgramHeaders, offset, what));
+        let table = Table::ProgramHeaders;
+        let end = offset.saturating_add(filesz);
+        if filesz > memsz {
+            let what = "hold a PT_LOAD that is larger in the file than in memory";
+            self.defects.push(Defect::new(table, offset, what));
+        } else if filesz > 0 && end > file_len {
+            let what = "hold a PT_LOAD that ends beyond the end of the file";
+            self.defects.push(Defect::cut(table, offset, end, what));
+        }
     }
 
     /// `_dl_map_object_from_fd`: every PT_LOAD must lie alike in memory and file.
