@@ -1,10 +1,16 @@
-//! The names of symbols of all archives of a run, each stored once. While archives are read it is
+//! The names of symbols of archives in a run, each stored once. While archives are read it is
 //! [`Growing`], which threads fill together; then [`SymbolNames`], which is only read. Which id a name
 //! gets depends on who came first: nothing may be ordered by ids.
+//!
+//! Of ten names that archives hold nine are defined somewhere and referred to nowhere, and they make
+//! up nearly all of the text: unless the run wants them ([`Growing::is_whole`]) they are looked for
+//! ([`Batch::push`]), found to be nobody's, and never stored. Their hashes tell them apart, with a key
+//! that is drawn for the run, so that nobody can write two names that have one.
 //!
 //! `facts::members` owns it, `format::archive` fills it, `cover::Library` and rules read it.
 
 use crate::id::{Id as _, NameId};
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher as _;
@@ -27,12 +33,26 @@ const HEADER: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct SymbolNames {
     shards: Vec<Shard>,
+    key: RandomState,
 }
 
 /// Names that threads add to.
 #[derive(Debug)]
 pub struct Growing {
     shards: Vec<Mutex<Shard>>,
+    key: RandomState,
+    whole: bool,
+}
+
+/// What became of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It has an id.
+    Known(NameId),
+    /// It was not to be added, and is not there yet.
+    Unknown,
+    /// There is no more room.
+    Lost,
 }
 
 /// Names that one thread is about to add. Its memory is used again.
@@ -50,6 +70,7 @@ struct Wanted {
     hash: u64,
     start: u32,
     len: u32,
+    add: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -74,10 +95,6 @@ impl Slot {
     }
 }
 
-fn hash(name: &[u8]) -> u64 {
-    foldhash::fast::FixedState::default().hash_one(name)
-}
-
 /// The shard of a name, and what tells it from others there.
 fn split(hash: u64) -> (usize, u32) {
     ((hash >> (u64::BITS - SHARD_BITS)) as usize, (hash >> 24 & TAG) as u32)
@@ -100,8 +117,15 @@ impl SymbolNames {
 
     /// The id of a name, if an archive has it.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
-        let (at, tag) = split(hash(name));
+        let (at, tag) = split(self.key.hash_one(name));
         Some(id(at, self.shards.get(at)?.find(tag, name)?))
+    }
+
+    /// False if no name has this hash.
+    pub fn may_hold(&self, hash: u64) -> bool {
+        let (at, tag) = split(hash);
+        let same = |slot: &Slot| slot.tag == tag;
+        self.shards.get(at).is_some_and(|shard| shard.table.find(Slot::hash(tag), same).is_some())
     }
 
     /// All ids lie below this.
@@ -109,28 +133,35 @@ impl SymbolNames {
         self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
     }
 
-    /// Lets threads add names, of which about as many are `expected`.
-    pub fn open(mut self, expected: usize) -> Growing {
+    /// Lets threads add names, of which about as many are `expected`: the `whole` of them, or only what
+    /// somebody refers to or asks for.
+    pub fn open(mut self, expected: usize, whole: bool) -> Growing {
         self.shards.resize_with(SHARDS, Shard::default);
         for shard in &mut self.shards {
             let more = (expected / SHARDS).saturating_sub(shard.places.len());
             shard.places.reserve(more);
             shard.table.reserve(more, |slot| Slot::hash(slot.tag));
         }
-        Growing { shards: self.shards.into_iter().map(Mutex::new).collect() }
+        Growing { shards: self.shards.into_iter().map(Mutex::new).collect(), key: self.key, whole }
     }
 }
 
 impl Default for Growing {
+    /// Takes the whole of the names.
     fn default() -> Self {
-        SymbolNames::default().open(0)
+        SymbolNames::default().open(0, true)
     }
 }
 
 impl Growing {
-    /// Adds all names of `batch`, and tells each one's id by its place in the batch; nothing for names
-    /// there is no more room for. The batch is empty afterwards.
-    pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Option<NameId>)) {
+    /// True if every name is stored.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Adds the names of `batch`, and tells what became of each by its place in the batch, which is
+    /// empty afterwards.
+    pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Added)) {
         let starts = batch.sort();
         let mut held = Vec::new();
         // Threads begin anywhere, lest they all want the same one at the same time.
@@ -150,9 +181,14 @@ impl Growing {
         batch.clear();
     }
 
+    /// The hash of a name.
+    pub fn hash(&self, name: &[u8]) -> u64 {
+        self.key.hash_one(name)
+    }
+
     /// Adds one name.
     pub fn add_one(&self, name: &[u8]) -> Option<NameId> {
-        let (at, tag) = split(hash(name));
+        let (at, tag) = split(self.hash(name));
         let mut shard = self.shards[at].lock().unwrap_or_else(PoisonError::into_inner);
         Some(id(at, shard.add(tag, name)?))
     }
@@ -161,18 +197,19 @@ impl Growing {
     pub fn close(self) -> SymbolNames {
         let shard =
             |shard: Mutex<Shard>| shard.into_inner().unwrap_or_else(PoisonError::into_inner);
-        SymbolNames { shards: self.shards.into_iter().map(shard).collect() }
+        SymbolNames { shards: self.shards.into_iter().map(shard).collect(), key: self.key }
     }
 }
 
 impl Batch {
-    /// Adds a name; false where there is no more room.
-    pub fn push(&mut self, name: &[u8]) -> bool {
-        let place = (u32::try_from(self.text.len()), u32::try_from(name.len()));
-        let (Ok(start), Ok(len)) = place else { return false };
+    /// Takes a name that `names` are to `add`, or only to look for unless they are whole. Answers its
+    /// hash; nothing where there is no more room.
+    pub fn push(&mut self, names: &Growing, name: &[u8], add: bool) -> Option<u64> {
+        let (start, len) = (u32::try_from(self.text.len()).ok()?, u32::try_from(name.len()).ok()?);
         self.text.extend_from_slice(name);
-        self.wanted.push(Wanted { hash: hash(name), start, len });
-        true
+        let hash = names.hash(name);
+        self.wanted.push(Wanted { hash, start, len, add: add || names.whole });
+        Some(hash)
     }
 
     /// How many names there are.
@@ -218,15 +255,20 @@ impl Batch {
         at: usize,
         shard: &mut Shard,
         starts: &[usize; SHARDS + 1],
-        take: &mut impl FnMut(usize, Option<NameId>),
+        take: &mut impl FnMut(usize, Added),
     ) {
         let Self { text, wanted, order } = self;
         for place in &order[starts[at]..starts[at + 1]] {
-            let Wanted { hash, start, len } = wanted[*place as usize];
+            let Wanted { hash, start, len, add } = wanted[*place as usize];
             let start = start as usize;
             let name = text.get(start..start + len as usize).unwrap_or_default();
-            let number = shard.add(split(hash).1, name);
-            take(*place as usize, number.map(|number| id(at, number)));
+            let tag = split(hash).1;
+            let (number, none) = if add {
+                (shard.add(tag, name), Added::Lost)
+            } else {
+                (shard.find(tag, name), Added::Unknown)
+            };
+            take(*place as usize, number.map_or(none, |number| Added::Known(id(at, number))));
         }
     }
 }
@@ -295,7 +337,7 @@ fn put(pieces: &mut Vec<Vec<u8>>, number: u32, name: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Batch, Growing, PIECE};
+    use super::{Added, Batch, Growing, PIECE};
     use crate::id::Id as _;
 
     /// What two threads add gets one id each, and every text is found again.
@@ -310,9 +352,12 @@ mod tests {
         let growing = Growing::default();
         let add = |part: &[Vec<u8>]| {
             let mut batch = Batch::default();
-            assert!(part.iter().all(|name| batch.push(name)));
+            assert!(part.iter().all(|name| batch.push(&growing, name, false).is_some()));
             let mut ids = vec![None; part.len()];
-            growing.add(&mut batch, |at, id| ids[at] = id);
+            growing.add(&mut batch, |at, added| match added {
+                Added::Known(id) => ids[at] = Some(id),
+                Added::Unknown | Added::Lost => {}
+            });
             assert!(batch.is_empty());
             ids
         };
@@ -330,6 +375,6 @@ mod tests {
             assert!(id.index() < known.bound());
         }
         assert_eq!(known.find(b"name5001"), None);
-        assert_eq!(known.clone().open(0).add_one(b"name2"), first[2]);
+        assert_eq!(known.clone().open(0, true).add_one(b"name2"), first[2]);
     }
 }

@@ -196,7 +196,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 
     let found = (&resolver, &closures, &bindings[..]);
     let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
-    let early = archives::read_all(plan, &mut corpus, &mut collector);
+    let early =
+        archives::read_all(plan, &mut corpus, &mut collector, (&unbound, (&closures, &bindings)));
     let archives = match &early {
         Some(library) => archives::definitions(library, &unbound),
         None => collector.archive_definitions(&mut corpus, &unbound),

@@ -2,10 +2,10 @@
 
 use super::elf_member::{Raw, RawSymbol, each_symbol};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, Symbol, SymbolKind};
+use super::members::{Damage, Member, MemberKind, NAMELESS, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
-use crate::id::{FastMap, Id as _, NameId};
-use crate::symbol_names::{Batch, Growing};
+use crate::id::FastMap;
+use crate::symbol_names::{Added, Batch, Growing};
 use object::read::elf::FileHeader;
 use object::{Endianness, elf};
 
@@ -22,6 +22,9 @@ const BATCH: usize = 1024;
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) symbols: Vec<Symbol>,
+    /// Of each definition the hash of its name, and where that begins among its member's.
+    pub(super) hashes: Vec<u64>,
+    pub(super) starts: Vec<u32>,
     /// Names of the last symbols, which have no ids yet.
     batch: Batch,
     /// Symbols whose names there was no more room for.
@@ -32,27 +35,38 @@ impl Builder {
     /// Forgets the archive before.
     pub(super) fn begin(&mut self) {
         self.symbols.clear();
+        self.hashes.clear();
+        self.starts.clear();
         self.batch.clear();
         self.lost.clear();
     }
 
-    /// Adds the symbols of a member, which begins at `base`, and their names to `names`.
+    /// Adds the symbols of a member, which begins at `base`, and to `names` what they refer to; what
+    /// they define too, if that is to `add`.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,
         e: Endianness,
-        base: u64,
+        (base, add): (u64, bool),
         names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
-        let Self { symbols, batch, lost } = self;
+        let Self { symbols, hashes, starts, batch, lost } = self;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = false;
         let whole = each_symbol::<H>(raw, e, |symbol| {
-            let name = symbol.name;
-            if full || room < name.len() || !batch.push(name) {
+            let (name, is) = (symbol.name, kind_of(&symbol));
+            if full || room < name.len() {
                 full = true;
                 return;
+            }
+            let Some(hash) = batch.push(names, name, add || !is.is_definition()) else {
+                full = true;
+                return;
+            };
+            if is.is_definition() {
+                hashes.push(hash);
+                starts.push(symbol.start);
             }
             room -= name.len();
             if name == SLIM {
@@ -60,8 +74,8 @@ impl Builder {
             }
             symbols.push(Symbol {
                 // Until the batch is full.
-                name: NameId::from_index(0),
-                kind: kind_of(&symbol),
+                name: NAMELESS,
+                kind: is,
                 other: symbol.other,
                 function: symbol.function,
             });
@@ -92,7 +106,7 @@ impl Builder {
                 let defect = Defect::new(Table::MemberSymbols, member.offset, what);
                 damage.push(Damage { member: Some(member.offset), defect });
                 member.kind = MemberKind::Damaged;
-                member.symbols = (0, 0);
+                (member.symbols, member.hashes) = ((0, 0), (0, 0));
             }
         }
         damage
@@ -105,15 +119,19 @@ impl Builder {
             by_member.entry(member).or_default().push(name);
         }
         for member in list.iter_mut().filter(|member| member.is_opaque()) {
-            let start = self.symbols.len();
+            let (start, first) = (self.symbols.len(), self.hashes.len());
             for name in by_member.get(&member.offset).into_iter().flatten() {
+                let hash = names.hash(name);
                 if let Some(name) = names.add_one(name) {
+                    self.hashes.push(hash);
+                    self.starts.push(0);
                     let kind = SymbolKind::Strong;
                     self.symbols.push(Symbol { name, kind, other: 0, function: false });
                 }
             }
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             member.symbols = (number(start), number(self.symbols.len()));
+            member.hashes = (number(first), number(self.hashes.len()));
         }
     }
 }
@@ -121,8 +139,9 @@ impl Builder {
 /// Gives the last symbols the ids of their names, which are those of the batch.
 fn name_all(symbols: &mut [Symbol], batch: &mut Batch, lost: &mut Vec<usize>, names: &Growing) {
     let first = symbols.len().saturating_sub(batch.len());
-    names.add(batch, |at, name| match (symbols.get_mut(first + at), name) {
-        (Some(symbol), Some(name)) => symbol.name = name,
+    names.add(batch, |at, added| match (symbols.get_mut(first + at), added) {
+        (Some(symbol), Added::Known(name)) => symbol.name = name,
+        (Some(_), Added::Unknown) => {}
         _ => lost.push(first + at),
     });
 }
