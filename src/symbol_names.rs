@@ -14,6 +14,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Parts of the table, each under a lock of its own. A member's names are put into one after the
@@ -29,10 +30,15 @@ const PIECE_BITS: u32 = 16;
 /// What stands before a name in its piece: its number in the shard and its length.
 const HEADER: usize = 8;
 
+/// Words of the filter: few enough to stay in a cache, and twenty times as many bits as a run has names.
+const WORDS: usize = 1 << 14;
+
 /// Names by id.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolNames {
     shards: Vec<Shard>,
+    /// A bit for the lowest bits of each hash.
+    filter: Vec<u64>,
     key: RandomState,
 }
 
@@ -40,6 +46,7 @@ pub struct SymbolNames {
 #[derive(Debug)]
 pub struct Growing {
     shards: Vec<Mutex<Shard>>,
+    filter: Vec<AtomicU64>,
     key: RandomState,
     whole: bool,
 }
@@ -70,6 +77,8 @@ struct Wanted {
     hash: u64,
     start: u32,
     len: u32,
+    /// Whose name it is.
+    of: u32,
     add: bool,
 }
 
@@ -93,6 +102,11 @@ impl Slot {
     fn hash(tag: u32) -> u64 {
         u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
+}
+
+/// Word and bit of a hash in the filter.
+fn place(hash: u64) -> (usize, u64) {
+    ((hash >> 6) as usize % WORDS, 1 << (hash % 64))
 }
 
 /// The shard of a name, and what tells it from others there.
@@ -123,6 +137,10 @@ impl SymbolNames {
 
     /// False if no name has this hash.
     pub fn may_hold(&self, hash: u64) -> bool {
+        let (word, bit) = place(hash);
+        if self.filter.get(word).is_none_or(|word| word & bit == 0) {
+            return false;
+        }
         let (at, tag) = split(hash);
         let same = |slot: &Slot| slot.tag == tag;
         self.shards.get(at).is_some_and(|shard| shard.table.find(Slot::hash(tag), same).is_some())
@@ -142,7 +160,10 @@ impl SymbolNames {
             shard.places.reserve(more);
             shard.table.reserve(more, |slot| Slot::hash(slot.tag));
         }
-        Growing { shards: self.shards.into_iter().map(Mutex::new).collect(), key: self.key, whole }
+        self.filter.resize(WORDS, 0);
+        let filter = self.filter.into_iter().map(AtomicU64::new).collect();
+        let shards = self.shards.into_iter().map(Mutex::new).collect();
+        Growing { shards, filter, key: self.key, whole }
     }
 }
 
@@ -159,8 +180,21 @@ impl Growing {
         self.whole
     }
 
-    /// Adds the names of `batch`, and tells what became of each by its place in the batch, which is
-    /// empty afterwards.
+    /// False if no name has this hash so far. One that is just being added may be missed.
+    fn may_hold(&self, hash: u64) -> bool {
+        let (word, bit) = place(hash);
+        self.filter[word].load(Ordering::Relaxed) & bit != 0
+    }
+
+    fn note(&self, hash: u64) {
+        if !self.may_hold(hash) {
+            let (word, bit) = place(hash);
+            self.filter[word].fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds the names of `batch`, and tells what became of each by whose it is. The batch is empty
+    /// afterwards.
     pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Added)) {
         let starts = batch.sort();
         let mut held = Vec::new();
@@ -188,7 +222,9 @@ impl Growing {
 
     /// Adds one name.
     pub fn add_one(&self, name: &[u8]) -> Option<NameId> {
-        let (at, tag) = split(self.hash(name));
+        let hash = self.hash(name);
+        self.note(hash);
+        let (at, tag) = split(hash);
         let mut shard = self.shards[at].lock().unwrap_or_else(PoisonError::into_inner);
         Some(id(at, shard.add(tag, name)?))
     }
@@ -197,18 +233,24 @@ impl Growing {
     pub fn close(self) -> SymbolNames {
         let shard =
             |shard: Mutex<Shard>| shard.into_inner().unwrap_or_else(PoisonError::into_inner);
-        SymbolNames { shards: self.shards.into_iter().map(shard).collect(), key: self.key }
+        let filter = self.filter.into_iter().map(AtomicU64::into_inner).collect();
+        SymbolNames { shards: self.shards.into_iter().map(shard).collect(), filter, key: self.key }
     }
 }
 
 impl Batch {
-    /// Takes a name that `names` are to `add`, or only to look for unless they are whole. Answers its
-    /// hash; nothing where there is no more room.
-    pub fn push(&mut self, names: &Growing, name: &[u8], add: bool) -> Option<u64> {
+    /// Takes a name that `names` are to `add`, or only to look for unless they are whole; `of` says whose
+    /// it is. Answers its hash; nothing where there is no more room. What is not there is not taken.
+    pub fn push(&mut self, names: &Growing, name: &[u8], add: bool, of: u32) -> Option<u64> {
+        let (hash, add) = (names.hash(name), add || names.whole);
+        if add {
+            names.note(hash);
+        } else if !names.may_hold(hash) {
+            return Some(hash);
+        }
         let (start, len) = (u32::try_from(self.text.len()).ok()?, u32::try_from(name.len()).ok()?);
         self.text.extend_from_slice(name);
-        let hash = names.hash(name);
-        self.wanted.push(Wanted { hash, start, len, add: add || names.whole });
+        self.wanted.push(Wanted { hash, start, len, of, add });
         Some(hash)
     }
 
@@ -259,7 +301,7 @@ impl Batch {
     ) {
         let Self { text, wanted, order } = self;
         for place in &order[starts[at]..starts[at + 1]] {
-            let Wanted { hash, start, len, add } = wanted[*place as usize];
+            let Wanted { hash, start, len, of, add } = wanted[*place as usize];
             let start = start as usize;
             let name = text.get(start..start + len as usize).unwrap_or_default();
             let tag = split(hash).1;
@@ -268,7 +310,7 @@ impl Batch {
             } else {
                 (shard.find(tag, name), Added::Unknown)
             };
-            take(*place as usize, number.map_or(none, |number| Added::Known(id(at, number))));
+            take(of as usize, number.map_or(none, |number| Added::Known(id(at, number))));
         }
     }
 }
@@ -352,7 +394,9 @@ mod tests {
         let growing = Growing::default();
         let add = |part: &[Vec<u8>]| {
             let mut batch = Batch::default();
-            assert!(part.iter().all(|name| batch.push(&growing, name, false).is_some()));
+            assert!(
+                (0..).zip(part).all(|(at, name)| batch.push(&growing, name, false, at).is_some())
+            );
             let mut ids = vec![None; part.len()];
             growing.add(&mut batch, |at, added| match added {
                 Added::Known(id) => ids[at] = Some(id),

@@ -191,7 +191,11 @@ impl Library {
             let weak = self.owners.ids().filter(|member| !self.is_strong(*member));
             let names = weak.flat_map(|member| self.hashes(member).iter().copied());
             let mut out: FastMap<u64, usize> = names.map(|hash| (hash, 0)).collect();
-            for hash in self.owners.ids().flat_map(|member| self.hashes(member)) {
+            // They are few: most others are passed over by a look at some bits.
+            let mut seen = vec![false; 1 << 16];
+            out.keys().for_each(|hash| seen[*hash as usize % (1 << 16)] = true);
+            let all = self.owners.ids().flat_map(|member| self.hashes(member));
+            for hash in all.filter(|hash| seen[**hash as usize % (1 << 16)]) {
                 out.entry(*hash).and_modify(|count| *count += 1);
             }
             out

@@ -14,6 +14,9 @@ const LAST: u64 = 4;
 /// Further apart than this, symbols and names are read one after the other.
 const GAP: u64 = 4096;
 
+/// Room that a buffer has from the start, of which only what is used is ever touched.
+const ROOM: usize = 8 << 20;
+
 /// Where an object lies: a member's data, or a file that a thin archive names.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'f> {
@@ -109,6 +112,8 @@ impl Place<'_> {
         let present = size.min(self.file.stat().len.saturating_sub(at));
         let size = usize::try_from(present).unwrap_or(usize::MAX);
         if buffer.bytes.len() < size {
+            // What grows step by step is moved to fresh pages at every step.
+            buffer.bytes.reserve(ROOM.max(size) - buffer.bytes.len());
             buffer.bytes.resize(size, 0);
         }
         buffer.len = self.file.read_at(&mut buffer.bytes[..size], at)?;

@@ -95,7 +95,7 @@ impl<'r> Reader<'r> {
         thin: bool,
     ) -> Self {
         let Scratch { buffers, builder } = scratch;
-        builder.begin();
+        builder.begin(file.stat().len);
         Self {
             file,
             options,
@@ -342,12 +342,7 @@ impl<'r> Reader<'r> {
             }
             self.out.index = Some(index);
         }
-        // As long as they are: they stay until the end of the run, the builder's memory does not.
-        self.out.symbols = self.builder.symbols.as_slice().into();
-        self.out.hashes = self.builder.hashes.as_slice().into();
-        if !self.options.names.is_whole() {
-            self.out.starts = self.builder.starts.as_slice().into();
-        }
+        (self.out.symbols, self.out.hashes, self.out.starts) = self.builder.take();
         self.out.text.shrink_to_fit();
         self.out.list.shrink_to_fit();
         Ok(self.out)

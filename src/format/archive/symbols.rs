@@ -18,6 +18,12 @@ const SHARED: usize = 16;
 /// Names that are put into the run's table at a time: each of its locks is taken for some thirty.
 const BATCH: usize = 1024;
 
+/// Bytes of an archive for which room is made for one symbol, as in LLVM's, and for how many at most.
+const BYTES_A_SYMBOL: u64 = 768;
+const MOST_EXPECTED: usize = 1 << 20;
+/// So many are handed over with the room they stand in; fewer are copied, and the room is used again.
+const MANY: usize = 1 << 17;
+
 /// Symbols of one archive, whose memory is used again for the next.
 #[derive(Default)]
 pub(super) struct Builder {
@@ -32,11 +38,17 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// Forgets the archive before.
-    pub(super) fn begin(&mut self) {
+    /// Forgets the archive before, and makes room for the symbols of one of `size` bytes: pages that
+    /// are not needed are not touched, and nothing has to be moved.
+    pub(super) fn begin(&mut self, size: u64) {
+        let expected = usize::try_from(size / BYTES_A_SYMBOL).unwrap_or(MOST_EXPECTED);
+        let expected = expected.min(MOST_EXPECTED);
         self.symbols.clear();
         self.hashes.clear();
         self.starts.clear();
+        self.symbols.reserve(expected);
+        self.hashes.reserve(expected);
+        self.starts.reserve(expected);
         self.batch.clear();
         self.lost.clear();
     }
@@ -60,7 +72,8 @@ impl Builder {
                 full = true;
                 return;
             }
-            let Some(hash) = batch.push(names, name, add || !is.is_definition()) else {
+            let at = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
+            let Some(hash) = batch.push(names, name, add || !is.is_definition(), at) else {
                 full = true;
                 return;
             };
@@ -112,6 +125,15 @@ impl Builder {
         damage
     }
 
+    /// Symbols, hashes and where names begin, as long as they are: they stay until the end of the run.
+    pub(super) fn take(&mut self) -> (Vec<Symbol>, Vec<u64>, Vec<u32>) {
+        if self.symbols.len() < MANY {
+            return (self.symbols.clone(), self.hashes.clone(), self.starts.clone());
+        }
+        let Self { symbols, hashes, starts, .. } = self;
+        (std::mem::take(symbols), std::mem::take(hashes), std::mem::take(starts))
+    }
+
     /// Lets the index say what opaque members define.
     pub(super) fn opaque(&mut self, list: &mut [Member], index: &Index, names: &Growing) {
         let mut by_member: FastMap<u64, Vec<&[u8]>> = FastMap::default();
@@ -136,13 +158,12 @@ impl Builder {
     }
 }
 
-/// Gives the last symbols the ids of their names, which are those of the batch.
+/// Gives symbols the ids of their names, which are in the batch.
 fn name_all(symbols: &mut [Symbol], batch: &mut Batch, lost: &mut Vec<usize>, names: &Growing) {
-    let first = symbols.len().saturating_sub(batch.len());
-    names.add(batch, |at, added| match (symbols.get_mut(first + at), added) {
+    names.add(batch, |at, added| match (symbols.get_mut(at), added) {
         (Some(symbol), Added::Known(name)) => symbol.name = name,
         (Some(_), Added::Unknown) => {}
-        _ => lost.push(first + at),
+        _ => lost.push(at),
     });
 }
 
