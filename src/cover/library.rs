@@ -55,6 +55,23 @@ struct Part {
     definitions: Vec<Definition>,
 }
 
+/// Members by the least of their hashes, and definitions that have a name.
+type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, Definition)>);
+
+impl Part {
+    fn new(part: usize, found: &[Gathered], bound: usize) -> Self {
+        let mut out = Self { heads: vec![NONE; bound.div_ceil(PARTS)], definitions: Vec::new() };
+        let definitions = found.iter().flat_map(|(_, definitions)| definitions);
+        for (name, definition) in definitions.filter(|(name, _)| name.index() % PARTS == part) {
+            let head = &mut out.heads[name.index() / PARTS];
+            let next = *head;
+            *head = u32::try_from(out.definitions.len()).unwrap_or(NONE);
+            out.definitions.push(Definition { next, ..*definition });
+        }
+        out
+    }
+}
+
 /// Names are spread over so many parts, which are filled at the same time.
 const PARTS: usize = 2;
 
@@ -70,28 +87,31 @@ impl Library {
             }
             out.shelves.push(Shelf { file, path, members, first });
         }
-        let least = |member| Some((*out.hashes(member).iter().min()?, member));
-        out.alike = out.owners.ids().filter_map(least).collect();
+        let archives: Vec<ArchiveId> = out.shelves.ids().collect();
+        let gather = |archive: &ArchiveId| out.gather(*archive);
+        let found: Vec<Gathered> = archives.par_iter().with_max_len(1).map(gather).collect();
+        out.alike = found.iter().flat_map(|(alike, _)| alike).copied().collect();
         out.alike.sort_unstable();
-        out.parts = (0..PARTS).into_par_iter().map(|part| out.part(part)).collect();
+        let part = |part| Part::new(part, &found, out.names.bound());
+        out.parts = (0..PARTS).into_par_iter().map(part).collect();
         out
     }
 
-    fn part(&self, part: usize) -> Part {
-        let mut out =
-            Part { heads: vec![NONE; self.names.bound().div_ceil(PARTS)], definitions: Vec::new() };
-        for member in self.owners.ids() {
-            for (name, symbol) in self.symbols(member) {
-                if name.index() % PARTS == part && symbol.kind.is_definition() {
-                    let head = &mut out.heads[name.index() / PARTS];
-                    let next = *head;
-                    *head = u32::try_from(out.definitions.len()).unwrap_or(NONE);
+    /// What the members of an archive define.
+    fn gather(&self, archive: ArchiveId) -> Gathered {
+        let (mut alike, mut definitions) = (Vec::new(), Vec::new());
+        for member in self.members_of(archive) {
+            alike.extend(self.hashes(member).iter().min().map(|least| (*least, member)));
+            let symbols = self.shelves[archive].members.symbols(self.member(member));
+            for symbol in symbols.iter().filter(|symbol| symbol.kind.is_definition()) {
+                if symbol.name != NAMELESS {
                     let (kind, function) = (symbol.kind, symbol.function);
-                    out.definitions.push(Definition { member, kind, function, next });
+                    let definition = Definition { member, kind, function, next: NONE };
+                    definitions.push((symbol.name, definition));
                 }
             }
         }
-        out
+        (alike, definitions)
     }
 
     /// The id of a name, if a member refers to it; or defines it, and the run asked for it before
@@ -194,9 +214,12 @@ impl Library {
             // They are few: most others are passed over by a look at some bits.
             let mut seen = vec![false; 1 << 16];
             out.keys().for_each(|hash| seen[*hash as usize % (1 << 16)] = true);
-            let all = self.owners.ids().flat_map(|member| self.hashes(member));
-            for hash in all.filter(|hash| seen[**hash as usize % (1 << 16)]) {
-                out.entry(*hash).and_modify(|count| *count += 1);
+            for member in self.owners.ids() {
+                for hash in self.hashes(member) {
+                    if seen[*hash as usize % (1 << 16)] {
+                        out.entry(*hash).and_modify(|count| *count += 1);
+                    }
+                }
             }
             out
         };

@@ -9,6 +9,10 @@
 //!
 //! `facts::members` owns it, `format::archive` fills it, `cover::Library` and rules read it.
 
+mod batch;
+
+pub use batch::Batch;
+
 use crate::id::{Id as _, NameId};
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -60,26 +64,6 @@ pub enum Added {
     Unknown,
     /// There is no more room.
     Lost,
-}
-
-/// Names that one thread is about to add. Its memory is used again.
-#[derive(Debug, Default)]
-pub struct Batch {
-    text: Vec<u8>,
-    wanted: Vec<Wanted>,
-    /// The places of `wanted` by shard.
-    order: Vec<u32>,
-}
-
-/// A name to add, by its place in the text of a batch.
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
-    hash: u64,
-    start: u32,
-    len: u32,
-    /// Whose name it is.
-    of: u32,
-    add: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -199,7 +183,7 @@ impl Growing {
         let starts = batch.sort();
         let mut held = Vec::new();
         // Threads begin anywhere, lest they all want the same one at the same time.
-        let first = batch.wanted.first().map_or(0, |name| split(name.hash).0);
+        let first = batch.first();
         let shards = (first..SHARDS).chain(0..first);
         for at in shards.filter(|at| starts[*at] < starts[at + 1]) {
             match self.shards[at].try_lock() {
@@ -235,83 +219,6 @@ impl Growing {
             |shard: Mutex<Shard>| shard.into_inner().unwrap_or_else(PoisonError::into_inner);
         let filter = self.filter.into_iter().map(AtomicU64::into_inner).collect();
         SymbolNames { shards: self.shards.into_iter().map(shard).collect(), filter, key: self.key }
-    }
-}
-
-impl Batch {
-    /// Takes a name that `names` are to `add`, or only to look for unless they are whole; `of` says whose
-    /// it is. Answers its hash; nothing where there is no more room. What is not there is not taken.
-    pub fn push(&mut self, names: &Growing, name: &[u8], add: bool, of: u32) -> Option<u64> {
-        let (hash, add) = (names.hash(name), add || names.whole);
-        if add {
-            names.note(hash);
-        } else if !names.may_hold(hash) {
-            return Some(hash);
-        }
-        let (start, len) = (u32::try_from(self.text.len()).ok()?, u32::try_from(name.len()).ok()?);
-        self.text.extend_from_slice(name);
-        self.wanted.push(Wanted { hash, start, len, of, add });
-        Some(hash)
-    }
-
-    /// How many names there are.
-    pub fn len(&self) -> usize {
-        self.wanted.len()
-    }
-
-    /// True if there is none.
-    pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
-    }
-
-    /// Forgets all names.
-    pub fn clear(&mut self) {
-        self.wanted.clear();
-        self.text.clear();
-    }
-
-    /// Sorts the names by shard: those of each begin where the answer says.
-    fn sort(&mut self) -> [usize; SHARDS + 1] {
-        let Self { wanted, order, .. } = self;
-        let mut starts = [0; SHARDS + 1];
-        for name in wanted.iter() {
-            starts[split(name.hash).0] += 1;
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        order.resize(wanted.len(), 0);
-        for (at, name) in (0..).zip(wanted.iter()) {
-            let start = &mut starts[split(name.hash).0];
-            *start -= 1;
-            order[*start] = at;
-        }
-        starts
-    }
-
-    /// Adds the names that belong to the shard `at`.
-    fn fill(
-        &mut self,
-        at: usize,
-        shard: &mut Shard,
-        starts: &[usize; SHARDS + 1],
-        take: &mut impl FnMut(usize, Added),
-    ) {
-        let Self { text, wanted, order } = self;
-        for place in &order[starts[at]..starts[at + 1]] {
-            let Wanted { hash, start, len, of, add } = wanted[*place as usize];
-            let start = start as usize;
-            let name = text.get(start..start + len as usize).unwrap_or_default();
-            let tag = split(hash).1;
-            let (number, none) = if add {
-                (shard.add(tag, name), Added::Lost)
-            } else {
-                (shard.find(tag, name), Added::Unknown)
-            };
-            take(of as usize, number.map_or(none, |number| Added::Known(id(at, number))));
-        }
     }
 }
 
