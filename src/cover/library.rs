@@ -72,6 +72,9 @@ impl Part {
     }
 }
 
+/// Lowest bits of hashes that are told apart at a look.
+const SEEN: u64 = (1 << 16) - 1;
+
 /// Names are spread over so many parts, which are filled at the same time.
 const PARTS: usize = 2;
 
@@ -213,10 +216,10 @@ impl Library {
             let mut out: FastMap<u64, usize> = names.map(|hash| (hash, 0)).collect();
             // They are few: most others are passed over by a look at some bits.
             let mut seen = vec![false; 1 << 16];
-            out.keys().for_each(|hash| seen[*hash as usize % (1 << 16)] = true);
+            out.keys().for_each(|hash| seen[(*hash & SEEN) as usize] = true);
             for member in self.owners.ids() {
                 for hash in self.hashes(member) {
-                    if seen[*hash as usize % (1 << 16)] {
+                    if seen[(*hash & SEEN) as usize] {
                         out.entry(*hash).and_modify(|count| *count += 1);
                     }
                 }

@@ -21,6 +21,7 @@ pub use origin::origin;
 pub use trace::Referrers;
 
 use crate::format::archive::SymbolKind;
+use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables, Target};
 use crate::id::{ArchiveId, MemberId};
 use std::path::Path;
@@ -66,7 +67,7 @@ impl<'a> Question<'a> {
     fn exports(&self, root: usize) -> impl Iterator<Item = &'a [u8]> {
         let object = self.objects.get(root).copied().flatten();
         let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
-        let exports = symbols.into_iter().flatten().filter(|symbol| symbol.is_export());
+        let exports = symbols.into_iter().flatten().filter(Symbol::is_export);
         exports.map(|symbol| symbol.name).filter(|name| !name.is_empty())
     }
 
