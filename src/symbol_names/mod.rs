@@ -11,7 +11,7 @@
 
 mod batch;
 
-pub use batch::{Batch, Pushed};
+pub use batch::Batch;
 
 use crate::id::{Id as _, NameId};
 use foldhash::fast::RandomState;
@@ -19,7 +19,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Parts of the table, each under a lock of its own. A member's names are put into one after the
 /// other, so that a lock serves several names and threads hardly ever wait.
@@ -53,8 +53,6 @@ pub struct Growing {
     filter: Vec<AtomicU64>,
     key: RandomState,
     whole: bool,
-    /// What tells these from all others.
-    mark: Arc<()>,
 }
 
 /// What became of a name.
@@ -149,7 +147,7 @@ impl SymbolNames {
         self.filter.resize(WORDS, 0);
         let filter = self.filter.into_iter().map(AtomicU64::new).collect();
         let shards = self.shards.into_iter().map(Mutex::new).collect();
-        Growing { shards, filter, key: self.key, whole, mark: Arc::default() }
+        Growing { shards, filter, key: self.key, whole }
     }
 }
 

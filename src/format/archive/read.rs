@@ -95,7 +95,7 @@ impl<'r> Reader<'r> {
         thin: bool,
     ) -> Self {
         let Scratch { buffers, builder } = scratch;
-        builder.begin(file.stat().len, options.names);
+        builder.begin(file.stat().len);
         Self {
             file,
             options,

@@ -5,7 +5,7 @@ use super::index::Index;
 use super::members::{Damage, Member, MemberKind, NAMELESS, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
 use crate::id::FastMap;
-use crate::symbol_names::{Added, Batch, Growing, Pushed};
+use crate::symbol_names::{Added, Batch, Growing};
 use object::read::elf::FileHeader;
 use object::{Endianness, elf};
 
@@ -40,7 +40,7 @@ pub(super) struct Builder {
 impl Builder {
     /// Forgets the archive before, and makes room for the symbols of one of `size` bytes: pages that
     /// are not needed are not touched, and nothing has to be moved.
-    pub(super) fn begin(&mut self, size: u64, names: &Growing) {
+    pub(super) fn begin(&mut self, size: u64) {
         let expected = usize::try_from(size / BYTES_A_SYMBOL).unwrap_or(MOST_EXPECTED);
         let expected = expected.min(MOST_EXPECTED);
         self.symbols.clear();
@@ -49,7 +49,7 @@ impl Builder {
         self.symbols.reserve(expected);
         self.hashes.reserve(expected);
         self.starts.reserve(expected);
-        self.batch.begin(names);
+        self.batch.clear();
         self.lost.clear();
     }
 
@@ -73,8 +73,7 @@ impl Builder {
                 return;
             }
             let at = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
-            let Some(Pushed { hash, id }) = batch.push(names, name, add || !is.is_definition(), at)
-            else {
+            let Some(hash) = batch.push(names, name, add || !is.is_definition(), at) else {
                 full = true;
                 return;
             };
@@ -88,7 +87,7 @@ impl Builder {
             }
             symbols.push(Symbol {
                 // Until the batch is full.
-                name: id.unwrap_or(NAMELESS),
+                name: NAMELESS,
                 kind: is,
                 other: symbol.other,
                 function: symbol.function,
