@@ -4,8 +4,8 @@
 //!
 //! Of ten names that archives hold nine are defined somewhere and referred to nowhere, and they make
 //! up nearly all of the text: unless the run wants them ([`Growing::is_whole`]) they are looked for
-//! ([`Batch::push`]), found to be nobody's, and never stored. Their hashes tell them apart, with a key
-//! that is drawn for the run, so that nobody can write two names that have one.
+//! ([`Batch::push`]), found to be nobody's, and never stored. Whether two members define the same ones
+//! their hashes tell, with a key that is drawn for the run; every other question is one of texts.
 //!
 //! `facts::members` owns it, `format::archive` fills it, `cover::Library` and rules read it.
 
