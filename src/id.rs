@@ -35,6 +35,11 @@ macro_rules! define_id {
     )*};
 }
 
+impl NameId {
+    /// An id that no name gets: there are fewer.
+    pub const LAST: Self = Self(u32::MAX);
+}
+
 define_id! {
     /// One file that was read: one inode, whatever its names.
     FileId,

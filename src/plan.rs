@@ -90,6 +90,8 @@ pub struct Plan {
     pub definitions: bool,
     /// The members of all archives at hand are read, those of `--lib-path` too.
     pub members: bool,
+    /// Names that those members are asked for.
+    pub symbols: Vec<Box<[u8]>>,
     /// Results of one root are used for another where the loader could not tell them apart.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
@@ -131,6 +133,7 @@ impl Plan {
             cross_check: false,
             definitions: false,
             members: false,
+            symbols: Vec::new(),
             reuse: true,
             ld_library_path: Vec::new(),
             ld_preload: Vec::new(),
@@ -154,12 +157,17 @@ impl Plan {
             tables: self.facts || self.definitions || self.members || self.cross_check || by_policy,
             lean: false,
             index: !self.members,
+            names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
         }
     }
 
     /// What is read of files in places for providers. Libraries there say nothing about archives.
     pub fn provider_wants(&self) -> Wants {
-        if self.members { Wants { tables: false, lean: true, index: false } } else { self.wants() }
+        if self.members {
+            Wants { tables: false, lean: true, index: false, names: false }
+        } else {
+            self.wants()
+        }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

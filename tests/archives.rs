@@ -21,6 +21,8 @@ mod graphs;
 mod kit;
 #[path = "archives/mutants.rs"]
 mod mutants;
+#[path = "archives/names.rs"]
+mod names;
 #[path = "archives/odd.rs"]
 mod odd;
 #[path = "support/random.rs"]

@@ -1,17 +1,19 @@
 //! Which archives are read to their members, and the library of them. A plain audit of a large
 //! system reads none: it costs more than everything else together, and nobody asked.
 
+use crate::bind::{Report, RootBinding};
 use crate::blame::Blame;
 use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{Definition, Names};
-use crate::format::elf::Role;
+use crate::format::elf::{Object, Role};
 use crate::id::{FastSet, FileId, Id as _};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::policy::ArchivePolicy;
+use crate::resolve::roots::Closures;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +21,9 @@ use std::sync::Arc;
 /// Audited archives of so many bytes in all are read without being asked for: that takes a few
 /// milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
+
+/// Link maps, and what binding reported of each.
+pub(super) type Bindings<'a> = (&'a Closures, &'a [RootBinding]);
 
 /// A package has fewer objects, a system more.
 const MOST_OBJECTS: usize = 1000;
@@ -35,11 +40,12 @@ pub(super) fn read(
 }
 
 /// Reads the members of all archives at hand, and of objects that were named, if the run is about
-/// archives.
+/// archives. They will be asked for what is `unbound`, and a proof for all that such objects refer to.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
+    (unbound, bindings): (&Names, Bindings<'_>),
 ) -> Option<Library> {
     let is_wanted = |(file, facts): (FileId, &FileFacts)| {
         let wanted = match &facts.content {
@@ -51,8 +57,30 @@ pub(super) fn read_all(
     };
     plan.members.then(|| {
         let wanted = corpus.files.entries().filter_map(is_wanted).collect();
+        let referred = lacking(corpus, bindings).flat_map(|object| {
+            object.references.iter().map(|reference| object.reference_name(reference))
+        });
+        let asked = plan.symbols.iter().map(|name| &**name).chain(unbound.texts());
+        collector.expect(asked.chain(referred));
         shelve(corpus, collector, wanted)
     })
+}
+
+/// Objects that lack a definition under some root.
+fn lacking<'c>(
+    corpus: &'c Corpus,
+    (closures, bindings): Bindings<'_>,
+) -> impl Iterator<Item = &'c Object> {
+    let mut files: Vec<FileId> = Vec::new();
+    for (closure, binding) in closures.roots.iter().zip(bindings) {
+        let lacking = binding.reports.iter().filter(|(_, reports)| {
+            reports.iter().any(|report| matches!(report, Report::Undefined { .. }))
+        });
+        files.extend(lacking.filter_map(|(module, _)| closure.module(*module).file));
+    }
+    files.sort_unstable();
+    files.dedup();
+    files.into_iter().filter_map(|file| corpus.files[file].object())
 }
 
 /// What members of archives define of `names`.

@@ -7,7 +7,7 @@ use crate::blame::FirstLoader;
 use crate::cover::Root;
 use crate::facts::Content;
 use crate::format::archive::SymbolKind;
-use crate::format::elf::{Object, Tables, hash};
+use crate::format::elf::{Object, hash};
 use crate::id::{FileId, RootId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ impl Audit {
         Some(Root { path: Arc::clone(&facts.path), linked, target, symbols })
     }
 
-    /// What stays undefined in an object, by name, and what it exports.
+    /// What stays undefined in an object, by name.
     fn linked_symbols(&self, file: FileId, object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
         let mut undefined: BTreeSet<&[u8]> = BTreeSet::new();
         for (closure, binding) in self.closures.roots.iter().zip(&self.bindings) {
@@ -59,10 +59,7 @@ impl Audit {
                 }));
             }
         }
-        let undefined = undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined));
-        let symbols = object.tables.iter().flat_map(Tables::symbols);
-        let exports = symbols.filter(|symbol| symbol.is_export() && !symbol.name.is_empty());
-        undefined.chain(exports.map(|symbol| (symbol.name.into(), SymbolKind::Strong))).collect()
+        undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined)).collect()
     }
 
     /// The libraries that are loaded with `file` under the first root that loads it, itself left out.

@@ -21,7 +21,7 @@ use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::read::{Read, read, read_candidate};
 use crate::facts::{Corpus, CrossCheck, Edits, View};
-use crate::id::RootId;
+use crate::id::{FastSet, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::candidate::{BadInterps, Start};
@@ -29,6 +29,7 @@ use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{Closures, Resolving};
+use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
@@ -37,6 +38,9 @@ use named::Wanted;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
+
+/// So many given paths are looked at before they are read.
+const MOST_GIVEN: usize = 64;
 
 /// Everything a run found out, before rules word it.
 pub struct Audit {
@@ -110,8 +114,15 @@ pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
     let wanted = Wanted::new(&plan.policy);
     let visit = Visit { consume: &reading(wants), is_named: &|path| wanted.may_be(path) };
     let audited = || walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
+    let given = given(plan, tree);
+    let read_provider = reading(plan.provider_wants());
+    let provider = |candidate: walk::Candidate<'_>| {
+        let stat = candidate.handle.stat();
+        let known = given.contains(&(stat.dev, stat.ino));
+        if known { Read::elsewhere() } else { read_provider(candidate) }
+    };
     let providers = || {
-        let visit = Visit { consume: &reading(plan.provider_wants()), is_named: &|_| false };
+        let visit = Visit { consume: &provider, is_named: &|_| false };
         walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
     if plan.lib_paths.is_empty() {
@@ -127,6 +138,20 @@ pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
         let providers = providers.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Input { audited, providers }
     })
+}
+
+/// Given objects, which may lie in places for providers too: such a library can be larger than all else
+/// there, and is read once.
+fn given(plan: &Plan, tree: &DiskTree) -> FastSet<(u64, u64)> {
+    let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
+    let inode = |path: &PathBuf| {
+        let Ok(Opened::File(handle)) = tree.open(path) else { return None };
+        let mut magic = [0; SNIFF_LEN];
+        let n = handle.read_at(&mut magic, 0).ok()?;
+        let is_object = sniff(&magic[..n]) == Sniffed::Elf;
+        is_object.then(|| (handle.stat().dev, handle.stat().ino))
+    };
+    named.filter_map(inode).collect()
 }
 
 /// Reads the given files through `tree`, without a walk: for trees that cannot be listed.
@@ -197,7 +222,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
 
     let found = (&resolver, &closures, &bindings[..]);
     let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
-    let early = archives::read_all(plan, &mut corpus, &mut collector);
+    let early =
+        archives::read_all(plan, &mut corpus, &mut collector, (&unbound, (&closures, &bindings)));
     let archives = match &early {
         Some(library) => archives::definitions(library, &unbound),
         None => collector.archive_definitions(&mut corpus, &unbound),

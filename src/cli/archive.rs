@@ -73,19 +73,22 @@ fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
     let (order, places) = prepared.plan.lib_paths.split_at(order);
     let archives = scripts::expand(&prepared.tree, archives, places)?;
     let order = scripts::expand(&prepared.tree, order, places)?;
+    let symbols: Vec<Box<[u8]>> =
+        options.root_symbol.iter().map(|name| name.as_bytes().into()).collect();
     let plan = Plan {
         paths: archives.iter().chain(objects).cloned().collect(),
         lib_paths: order.iter().chain(places).cloned().collect(),
         facts: false,
         definitions: true,
         members: true,
+        symbols: symbols.clone(),
         ..prepared.plan.clone()
     };
     let asked = Asked {
         archives,
         order: options.order.is_some().then_some(order),
         objects: objects.to_vec(),
-        symbols: options.root_symbol.iter().map(|name| name.as_bytes().into()).collect(),
+        symbols,
         all_members: options.all_members,
     };
     Ok((asked, plan))

@@ -109,6 +109,7 @@ pub(super) fn prepare_with(
         hosts,
         today: today(),
         members: !lists.is_empty(),
+        symbols: Vec::new(),
         lists: Arc::new(lists),
         fix: None,
         threads: threads(shared),

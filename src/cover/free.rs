@@ -76,7 +76,7 @@ impl<'q> Run<'q> {
             used: vec![false; archives],
             taken: vec![false; library.members()],
             asked: vec![false; library.names()],
-            own: defined(question, false),
+            own: defined(question),
             exported: OnceCell::new(),
             queue: VecDeque::new(),
             best: Vec::new(),
@@ -129,7 +129,12 @@ impl<'q> Run<'q> {
 
     /// True if a linked root defines `name`.
     fn exports(&self, name: &[u8]) -> bool {
-        self.exported.get_or_init(|| defined(self.question, true)).contains(name)
+        self.exported
+            .get_or_init(|| {
+                let linked = self.question.roots.iter().enumerate().filter(|(_, root)| root.linked);
+                linked.flat_map(|(at, _)| self.question.exports(at)).collect()
+            })
+            .contains(name)
     }
 
     /// True if no archive is searched for `name`.
@@ -245,9 +250,9 @@ impl<'q> Run<'q> {
     }
 }
 
-/// What roots define, those that are linked or the others.
-fn defined<'q>(question: &'q Question<'q>, linked: bool) -> FastSet<&'q [u8]> {
-    let roots = question.roots.iter().filter(|root| root.linked == linked);
+/// What roots define that are not linked.
+fn defined<'q>(question: &'q Question<'q>) -> FastSet<&'q [u8]> {
+    let roots = question.roots.iter().filter(|root| !root.linked);
     let symbols = roots.flat_map(|root| &root.symbols);
     symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
 }

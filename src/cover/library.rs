@@ -1,12 +1,12 @@
 //! All archives that a question may be about, with one table of the names that their members
 //! define or refer to. It chooses nothing.
 
-use crate::format::archive::{Member, Members, Symbol, SymbolKind};
-use crate::id::{ArchiveId, FileId, Id as _, IdVec, MemberId, NameId};
+use crate::format::archive::{Member, Members, NAMELESS, Symbol, SymbolKind};
+use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
 use crate::symbol_names::SymbolNames;
 use rayon::prelude::*;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The end of a chain of definitions.
 const NONE: u32 = u32::MAX;
@@ -42,6 +42,10 @@ pub struct Library {
     owners: IdVec<MemberId, ArchiveId>,
     names: Arc<SymbolNames>,
     parts: Vec<Part>,
+    /// Members that define anything, by the least of the hashes of their names.
+    alike: Vec<(u64, MemberId)>,
+    /// How often the names are defined that members without strong definitions define.
+    weak: OnceLock<FastMap<u64, usize>>,
 }
 
 /// Definitions of every [`PARTS`]-th name.
@@ -50,6 +54,26 @@ struct Part {
     heads: Vec<u32>,
     definitions: Vec<Definition>,
 }
+
+/// Members by the least of their hashes, and definitions that have a name.
+type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, Definition)>);
+
+impl Part {
+    fn new(part: usize, found: &[Gathered], bound: usize) -> Self {
+        let mut out = Self { heads: vec![NONE; bound.div_ceil(PARTS)], definitions: Vec::new() };
+        let definitions = found.iter().flat_map(|(_, definitions)| definitions);
+        for (name, definition) in definitions.filter(|(name, _)| name.index() % PARTS == part) {
+            let head = &mut out.heads[name.index() / PARTS];
+            let next = *head;
+            *head = u32::try_from(out.definitions.len()).unwrap_or(NONE);
+            out.definitions.push(Definition { next, ..*definition });
+        }
+        out
+    }
+}
+
+/// Lowest bits of hashes that are told apart at a look.
+const SEEN: u64 = (1 << 16) - 1;
 
 /// Names are spread over so many parts, which are filled at the same time.
 const PARTS: usize = 2;
@@ -66,32 +90,35 @@ impl Library {
             }
             out.shelves.push(Shelf { file, path, members, first });
         }
-        out.parts = (0..PARTS).into_par_iter().map(|part| out.part(part)).collect();
+        let archives: Vec<ArchiveId> = out.shelves.ids().collect();
+        let gather = |archive: &ArchiveId| out.gather(*archive);
+        let found: Vec<Gathered> = archives.par_iter().with_max_len(1).map(gather).collect();
+        out.alike = found.iter().flat_map(|(alike, _)| alike).copied().collect();
+        out.alike.sort_unstable();
+        let part = |part| Part::new(part, &found, out.names.bound());
+        out.parts = (0..PARTS).into_par_iter().map(part).collect();
         out
     }
 
-    fn part(&self, part: usize) -> Part {
-        let definitions: usize = self.shelves.iter().map(|shelf| shelf.members.definitions).sum();
-        let mut out = Part {
-            heads: vec![NONE; self.names.bound().div_ceil(PARTS)],
-            // A little more than its share: a list that grows is moved to fresh pages.
-            definitions: Vec::with_capacity(definitions / PARTS + definitions / 16),
-        };
-        for member in self.owners.ids() {
-            for (name, symbol) in self.symbols(member) {
-                if name.index() % PARTS == part && symbol.kind.is_definition() {
-                    let head = &mut out.heads[name.index() / PARTS];
-                    let next = *head;
-                    *head = u32::try_from(out.definitions.len()).unwrap_or(NONE);
+    /// What the members of an archive define.
+    fn gather(&self, archive: ArchiveId) -> Gathered {
+        let (mut alike, mut definitions) = (Vec::new(), Vec::new());
+        for member in self.members_of(archive) {
+            alike.extend(self.hashes(member).iter().min().map(|least| (*least, member)));
+            let symbols = self.shelves[archive].members.symbols(self.member(member));
+            for symbol in symbols.iter().filter(|symbol| symbol.kind.is_definition()) {
+                if symbol.name != NAMELESS {
                     let (kind, function) = (symbol.kind, symbol.function);
-                    out.definitions.push(Definition { member, kind, function, next });
+                    let definition = Definition { member, kind, function, next: NONE };
+                    definitions.push((symbol.name, definition));
                 }
             }
         }
-        out
+        (alike, definitions)
     }
 
-    /// The id of a name, if an archive has it.
+    /// The id of a name, if a member refers to it; or defines it, and the run asked for it before
+    /// members were read.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
         self.names.find(name)
     }
@@ -160,10 +187,56 @@ impl Library {
         self.shelf(self.owners[member]).members.name(self.member(member))
     }
 
-    /// The symbols of a member with the ids of their names.
+    /// The symbols of a member with the ids of their names: all that it refers to, and of what it
+    /// defines what somebody refers to or asked for.
     pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
         let shelf = self.shelf(self.owners[member]);
         let symbols = shelf.members.symbols(self.member(member)).iter();
-        symbols.map(|symbol| (symbol.name, symbol))
+        symbols.filter(|symbol| symbol.name != NAMELESS).map(|symbol| (symbol.name, symbol))
+    }
+
+    /// True if a member has a strong definition.
+    pub fn is_strong(&self, member: MemberId) -> bool {
+        let shelf = self.shelf(self.owners[member]);
+        let mut symbols = shelf.members.symbols(self.member(member)).iter();
+        symbols.any(|symbol| symbol.kind == SymbolKind::Strong)
+    }
+
+    /// Hashes of all names that a member defines, in the order of its table.
+    pub fn hashes(&self, member: MemberId) -> &[u64] {
+        self.shelf(self.owners[member]).members.hashes(self.member(member))
+    }
+
+    /// How many definitions there are of the name that fewest others define, of all that a member
+    /// without strong definitions does.
+    pub fn fewest(&self, member: MemberId) -> usize {
+        let count = || {
+            let weak = self.owners.ids().filter(|member| !self.is_strong(*member));
+            let names = weak.flat_map(|member| self.hashes(member).iter().copied());
+            let mut out: FastMap<u64, usize> = names.map(|hash| (hash, 0)).collect();
+            // They are few: most others are passed over by a look at some bits.
+            let mut seen = vec![false; 1 << 16];
+            out.keys().for_each(|hash| seen[(*hash & SEEN) as usize] = true);
+            for member in self.owners.ids() {
+                for hash in self.hashes(member) {
+                    if seen[(*hash & SEEN) as usize] {
+                        out.entry(*hash).and_modify(|count| *count += 1);
+                    }
+                }
+            }
+            out
+        };
+        let weak = self.weak.get_or_init(count);
+        let counts = self.hashes(member).iter().filter_map(|hash| weak.get(hash));
+        counts.copied().min().unwrap_or(usize::MAX)
+    }
+
+    /// Members that may define the same names as this one, itself among them: the least of their
+    /// hashes is the same. None for a member that defines nothing.
+    pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
+        let least = self.hashes(member).iter().min().copied();
+        let start = self.alike.partition_point(|(other, _)| Some(*other) < least);
+        let same = self.alike[start..].iter().take_while(move |(other, _)| Some(*other) == least);
+        same.map(|(_, member)| *member)
     }
 }

@@ -21,7 +21,8 @@ pub use origin::origin;
 pub use trace::Referrers;
 
 use crate::format::archive::SymbolKind;
-use crate::format::elf::Target;
+use crate::format::elf::tables::Symbol;
+use crate::format::elf::{Object, Tables, Target};
 use crate::id::{ArchiveId, MemberId};
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub struct Root {
     pub linked: bool,
     /// What it is built for.
     pub target: Option<Target>,
-    /// Its global symbols.
+    /// Its global symbols; what it exports left out if it is linked.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
 }
 
@@ -54,11 +55,22 @@ pub struct Question<'a> {
     pub archives: &'a [ArchiveId],
     /// The archives that may be added, in order.
     pub candidates: &'a [ArchiveId],
+    /// What the linked roots export, each in its place among `roots`: it may be a hundred thousand
+    /// names, and nobody may ask for one. None where it answers for nothing.
+    pub objects: &'a [Option<&'a Object>],
     /// True for what the roots' own libraries define.
     pub provided: &'a dyn Fn(&[u8]) -> bool,
 }
 
-impl Question<'_> {
+impl<'a> Question<'a> {
+    /// What a linked root exports, by its place in `roots`.
+    fn exports(&self, root: usize) -> impl Iterator<Item = &'a [u8]> {
+        let object = self.objects.get(root).copied().flatten();
+        let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
+        let exports = symbols.into_iter().flatten().filter(Symbol::is_export);
+        exports.map(|symbol| symbol.name).filter(|name| !name.is_empty())
+    }
+
     /// What members must be built for: what the first root that says so is, else what the first
     /// object of an archive is.
     pub fn target(&self) -> Option<Target> {

@@ -83,7 +83,7 @@ impl<'q> Run<'q> {
                         by: By::Root(at),
                     });
                 }
-                for (name, _) in definitions {
+                for name in question.exports(at) {
                     let state =
                         self.table.entry(name).or_insert(State::Defined { weak: false, by: None });
                     if let State::Undefined { .. } = state {

@@ -2,8 +2,7 @@
 //! symbols. Names of members repeat and say little.
 
 use super::Library;
-use crate::format::archive::SymbolKind;
-use crate::id::{ArchiveId, MemberId, NameId};
+use crate::id::{ArchiveId, MemberId};
 
 /// The member that defines what `member` defines, of an archive that is `among` those in question; of
 /// several one of the same name, then the first. Nothing for a member that defines nothing.
@@ -15,8 +14,7 @@ pub fn origin(
     let defined = definitions(library, member);
     let home = library.archive_of(member);
     let mut found: Vec<MemberId> = library
-        .definitions(rarest(library, member)?)
-        .map(|definition| definition.member)
+        .alike(member)
         .filter(|other| {
             let archive = library.archive_of(*other);
             archive != home && among(archive)
@@ -28,32 +26,10 @@ pub fn origin(
     found.first().copied()
 }
 
-/// Any name that the member defines will do to find another; one that few define is quickest. Most may
-/// be inline functions of everybody's, which are weak and are not counted to the end.
-fn rarest(library: &Library, member: MemberId) -> Option<NameId> {
-    let of = |strong: bool| {
-        let symbols = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
-        let symbols = symbols.filter(move |(_, s)| (s.kind == SymbolKind::Strong) == strong);
-        symbols.map(|(name, _)| name)
-    };
-    let mut best = (usize::MAX, None);
-    for name in of(true).chain(of(false)) {
-        let count = library.definitions(name).take(best.0).count();
-        if count < best.0 {
-            best = (count, Some(name));
-        }
-        // Its own and that of its origin.
-        if count <= 2 {
-            break;
-        }
-    }
-    best.1
-}
-
-fn definitions(library: &Library, member: MemberId) -> Vec<NameId> {
-    let symbols = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
-    let mut names: Vec<NameId> = symbols.map(|(name, _)| name).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+/// What a member defines, as hashes of names.
+fn definitions(library: &Library, member: MemberId) -> Vec<u64> {
+    let mut hashes = library.hashes(member).to_vec();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
 }

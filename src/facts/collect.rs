@@ -25,6 +25,8 @@ pub struct Collector<'t> {
     given: Vec<&'t [Given]>,
     /// Those directories.
     allowed: Vec<PathBuf>,
+    /// Names that members of archives are asked for.
+    asked: Vec<Box<[u8]>>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
     /// The directory that was asked for last, with what it really is: names come in their order.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
@@ -38,6 +40,7 @@ impl<'t> Collector<'t> {
             wants,
             given: Vec::new(),
             allowed: Vec::new(),
+            asked: Vec::new(),
             real_dirs: FastMap::default(),
             last_dir: None,
         }
@@ -122,6 +125,11 @@ impl<'t> Collector<'t> {
         found.into_iter().collect()
     }
 
+    /// Says which names members of archives will be asked for.
+    pub fn expect<'n>(&mut self, names: impl Iterator<Item = &'n [u8]>) {
+        self.asked.extend(names.map(Box::from));
+    }
+
     /// Lets members of thin archives be opened below what was given, and beside given files.
     fn allow(&mut self) {
         for given in std::mem::take(&mut self.given).into_iter().flatten() {
@@ -153,8 +161,9 @@ impl<'t> Collector<'t> {
         needs.dedup();
         if needs.iter().any(|need| matches!(need, Need::Members(_))) {
             self.allow();
-            let (tree, index) = (self.tree, self.wants.index);
-            members::answer(Source { tree, allowed: &self.allowed, index }, corpus, &needs);
+            let (tree, Wants { index, names, .. }) = (self.tree, self.wants);
+            let (allowed, asked) = (&*self.allowed, &*self.asked);
+            members::answer(Source { tree, allowed, index, names, asked }, corpus, &needs);
         }
         let (tree, wants) = (self.tree, self.wants);
         let known = &*corpus;

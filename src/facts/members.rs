@@ -5,8 +5,8 @@ use super::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{self, External, Members, Options, Scratch};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
-use crate::symbol_names::Growing;
-use crate::tree::{Opened, Tree};
+use crate::symbol_names::{Growing, SymbolNames};
+use crate::tree::{Handle, Opened, Tree};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -17,6 +17,7 @@ use std::sync::Arc;
 /// Bytes of archives for which room is made for one name, as in LLVM's; and for how many at most: a
 /// table that grows is there twice for a while.
 const BYTES_A_NAME: u64 = 2048;
+const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
 const MOST_EXPECTED: usize = 1 << 19;
 
 thread_local! {
@@ -31,6 +32,10 @@ pub(super) struct Source<'a> {
     /// Directories below which files of thin archives are opened.
     pub(super) allowed: &'a [PathBuf],
     pub(super) index: bool,
+    /// All names are kept.
+    pub(super) names: bool,
+    /// Names that somebody will ask for, besides those that members refer to.
+    pub(super) asked: &'a [Box<[u8]>],
 }
 
 /// Answers all needs for members. The largest archive is begun first: nothing else is as long.
@@ -47,11 +52,21 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     let size: u64 = wanted.iter().map(|file| corpus.files[*file].stat.len).sum();
     let expected = usize::try_from(size / BYTES_A_NAME).unwrap_or(MOST_EXPECTED);
     let names = std::mem::take(&mut corpus.symbol_names);
-    let names = Arc::unwrap_or_clone(names).open(expected.min(MOST_EXPECTED));
+    let expected = if source.names { expected } else { expected / NAMES_FOR_ONE_REFERRED_TO };
+    let names = Arc::unwrap_or_clone(names).open(expected.min(MOST_EXPECTED), source.names);
+    for name in source.asked {
+        names.add_one(name);
+    }
     let files = &corpus.files;
     let one = |file: &FileId| (*file, read(source, &names, &files[*file]));
-    let done: Vec<(FileId, Option<Members>)> = wanted.par_iter().with_max_len(1).map(one).collect();
-    corpus.symbol_names = Arc::new(names.close());
+    let mut done: Vec<(FileId, Option<Members>)> =
+        wanted.par_iter().with_max_len(1).map(one).collect();
+    let names = names.close();
+    done.par_iter_mut().with_max_len(1).for_each(|(file, members)| {
+        let named = |members: &mut Members| name_all(source.tree, &files[*file], members, &names);
+        *members = members.take().and_then(|mut members| named(&mut members).then_some(members));
+    });
+    corpus.symbol_names = Arc::new(names);
     for (file, members) in done {
         if members.is_none() {
             let what = "changed while it was audited";
@@ -61,14 +76,32 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     }
 }
 
+/// Names what is defined in members and was nobody's while they were read: false if that cannot be
+/// done.
+fn name_all(
+    tree: &dyn Tree,
+    facts: &FileFacts,
+    members: &mut Members,
+    names: &SymbolNames,
+) -> bool {
+    let nameless = members.nameless(names);
+    let named = || members.name_all(&open(tree, facts)?, &nameless, names).ok();
+    nameless.is_empty() || { named }().is_some()
+}
+
+/// Opens a file that was read before; nothing if it is not the same.
+fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
+    match tree.open(&facts.path) {
+        Ok(Opened::File(handle)) if handle.stat() == facts.stat => Some(handle),
+        _ => None,
+    }
+}
+
 /// Reads the members of `facts`; nothing if it cannot be read again or is neither an archive nor a
 /// relocatable object.
 fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
-    let Source { tree, allowed, index } = source;
-    let handle = match tree.open(&facts.path) {
-        Ok(Opened::File(handle)) if handle.stat() == facts.stat => handle,
-        _ => return None,
-    };
+    let Source { tree, allowed, index, .. } = source;
+    let handle = open(tree, facts)?;
     let open = |name: &[u8]| external(tree, allowed, &facts.path, name);
     // Only what was given to audit is judged by its index.
     let options = Options { index: index && facts.audited, open: &open, names };

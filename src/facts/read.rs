@@ -16,6 +16,12 @@ pub struct Read {
 }
 
 impl Read {
+    /// What stands for a file that is read under another name.
+    pub fn elsewhere() -> Self {
+        let unreadable = Some("changed while it was read".to_owned());
+        Self { content: Content::Other(elf::Ident::new(&[])), defects: Vec::new(), unreadable }
+    }
+
     /// The ELF object, if the file is one.
     pub fn object(&self) -> Option<&elf::Object> {
         match &self.content {

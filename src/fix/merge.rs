@@ -3,9 +3,8 @@
 
 use crate::audit::Audit;
 use crate::cover::Library;
-use crate::format::archive::SymbolKind;
 use crate::format::deps_list::{DepsList, Set, bare_name};
-use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
+use crate::id::{ArchiveId, FastSet, Id as _, MemberId};
 use crate::plan::{MergedFrom, Which};
 use crate::text::show_path;
 use std::collections::BTreeSet;
@@ -90,7 +89,7 @@ fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) 
     let mut found: FastSet<ArchiveId> = FastSet::default();
     for member in library.members_of(archive) {
         // A weak definition may be anybody's.
-        if !library.symbols(member).any(|(_, symbol)| symbol.kind == SymbolKind::Strong) {
+        if !library.is_strong(member) {
             continue;
         }
         found.extend(source(library, member, counts));
@@ -101,26 +100,20 @@ fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) 
     false
 }
 
-/// Definitions of one name that are looked at; what more members define tells nothing.
+/// A weak name that more members define tells nothing.
 const MOST_DEFINITIONS: usize = 16;
 
 /// The archive, among those that count, that a member of a merged archive came from: one of its
-/// members defines the same names in the same order. Quicker than [`crate::cover::origin`], and for
-/// whole archives.
+/// members defines the same names in the same order. Stricter than [`crate::cover::origin`], and for
+/// whole archives; of several it is the first.
 pub fn source(library: &Library, member: MemberId, counts: &[bool]) -> Option<ArchiveId> {
     let home = library.archive_of(member);
-    let defined = |member| {
-        let symbols = library.symbols(member);
-        symbols.filter(|(_, symbol)| symbol.kind.is_definition()).map(|(name, _)| name)
-    };
-    let strong = library.symbols(member).find(|(_, symbol)| symbol.kind == SymbolKind::Strong);
-    let rare = |name: &NameId| library.definitions(*name).nth(MOST_DEFINITIONS).is_none();
-    let name = strong.map(|(name, _)| name).or_else(|| defined(member).find(rare))?;
-    let others = library.definitions(name).map(|found| found.member).filter(|other| {
+    let others = library.alike(member).filter(|other| {
         let owner = library.archive_of(*other);
         owner != home && counts[owner.index()]
     });
-    // Definitions are listed from the last; the first archive of several is the answer.
-    let same = others.filter(|other| defined(*other).eq(defined(member)));
-    same.map(|other| library.archive_of(other)).min()
+    let same = others.filter(|other| library.hashes(*other) == library.hashes(member));
+    let found = same.map(|other| library.archive_of(other)).min()?;
+    let telling = library.is_strong(member) || library.fewest(member) <= MOST_DEFINITIONS;
+    telling.then_some(found)
 }

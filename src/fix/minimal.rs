@@ -33,6 +33,7 @@ pub(super) fn needless(
         all_members: false,
         archives: &[fat],
         candidates: &[],
+        objects: &[],
         provided: &|name| libraries.define(name),
     });
     let later = solutions.iter().flat_map(|solution| &solution.coverage.needed);

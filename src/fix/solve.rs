@@ -92,6 +92,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         all_members: false,
         archives: linked,
         candidates: &candidates,
+        objects: &[],
         provided: &|name| libraries.define(name),
     });
     // What the library itself defines answers last.

@@ -21,6 +21,9 @@ pub struct Wants {
     pub lean: bool,
     /// The indexes of archives are read with their members.
     pub index: bool,
+    /// The names that members define are kept though nobody refers to them: an index is compared with
+    /// them, and what lies in a library.
+    pub names: bool,
 }
 
 /// The part of a file in which something is wrong.

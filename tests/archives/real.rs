@@ -12,17 +12,17 @@ use std::path::{Path, PathBuf};
 const LLVM: &str = "/usr/lib/llvm-19/lib";
 /// Archives of the C and C++ libraries, which have what LLVM's lack: common and unique symbols,
 /// members without symbols, assembler.
-const OTHERS: [&str; 3] = [
+pub(crate) const OTHERS: [&str; 3] = [
     "/usr/lib/x86_64-linux-gnu/libc.a",
     "/usr/lib/x86_64-linux-gnu/libm-2.36.a",
     "/usr/lib/gcc/x86_64-linux-gnu/12/libstdc++.a",
 ];
 /// Every so many archives are asked of `nm`, which takes a second for all.
-const STEP: usize = 8;
+pub(crate) const STEP: usize = 8;
 const ROOTS: [&str; 3] =
     ["LLVMInitializeX86Target", "LLVMInitializeAMDGPUAsmParser", "mlirContextCreate"];
 
-fn archives() -> Vec<PathBuf> {
+pub(crate) fn archives() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(LLVM) else { return Vec::new() };
     let mut all: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry").path())

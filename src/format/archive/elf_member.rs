@@ -14,6 +14,9 @@ const LAST: u64 = 4;
 /// Further apart than this, symbols and names are read one after the other.
 const GAP: u64 = 4096;
 
+/// Room that a buffer has from the start, of which only what is used is ever touched.
+const ROOM: usize = 8 << 20;
+
 /// Where an object lies: a member's data, or a file that a thin archive names.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'f> {
@@ -47,12 +50,16 @@ pub(super) struct Buffers {
 pub(super) struct Raw<'b> {
     pub(super) symbols: &'b [u8],
     pub(super) strings: &'b [u8],
+    /// Where the names begin in the file.
+    pub(super) strings_at: u64,
 }
 
 /// A symbol as it stands in the table.
 pub(super) struct RawSymbol<'b> {
     /// Its name, without a version.
     pub(super) name: &'b [u8],
+    /// Where the name begins among the names.
+    pub(super) start: u32,
     pub(super) bind: elf::SymbolBind,
     pub(super) function: bool,
     pub(super) section: elf::SymbolSection,
@@ -105,6 +112,8 @@ impl Place<'_> {
         let present = size.min(self.file.stat().len.saturating_sub(at));
         let size = usize::try_from(present).unwrap_or(usize::MAX);
         if buffer.bytes.len() < size {
+            // What grows step by step is moved to fresh pages at every step.
+            buffer.bytes.reserve(ROOM.max(size) - buffer.bytes.len());
             buffer.bytes.resize(size, 0);
         }
         buffer.len = self.file.read_at(&mut buffer.bytes[..size], at)?;
@@ -143,6 +152,7 @@ impl Buffers {
         }
         let (start, size) = (table.offset + first, table.size - first);
         let end = start + size;
+        let strings_at = place.base.saturating_add(strings.offset);
         if strings.offset >= end && strings.offset - end <= GAP {
             place.fill(&mut self.tables, start, strings.offset + strings.size - start)?;
             let at = usize::try_from(strings.offset - start).unwrap_or(usize::MAX);
@@ -154,12 +164,13 @@ impl Buffers {
             let what = "could not be read whole";
             let cut = || place.defect(Table::MemberSymbols, start, what);
             return Ok(read
-                .map(|(symbols, strings)| Some(Raw { symbols, strings }))
+                .map(|(symbols, strings)| Some(Raw { symbols, strings, strings_at }))
                 .ok_or_else(cut));
         }
         place.fill(&mut self.tables, start, size)?;
         place.fill(&mut self.names, strings.offset, strings.size)?;
-        Ok(Ok(Some(Raw { symbols: self.tables.get(), strings: self.names.get() })))
+        let (symbols, strings) = (self.tables.get(), self.names.get());
+        Ok(Ok(Some(Raw { symbols, strings, strings_at })))
     }
 
     /// Where the section headers stand; nothing if there are none.
@@ -292,20 +303,21 @@ pub(super) fn each_symbol<'b, H: FileHeader<Endian = Endianness>>(
         if bind == elf::STB_LOCAL || symbol.st_name(e) == 0 {
             continue;
         }
-        let Some(name) = raw.strings.get(symbol.st_name(e) as usize..).and_then(stem) else {
+        let start = symbol.st_name(e);
+        let Some(name) = raw.strings.get(start as usize..).and_then(stem) else {
             whole = false;
             continue;
         };
         let function = matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_GNU_IFUNC);
         let (section, other) = (symbol.st_shndx(e), symbol.st_other());
-        take(RawSymbol { name, bind, function, section, other: other.0 });
+        take(RawSymbol { name, start, bind, function, section, other: other.0 });
     }
     whole
 }
 
 /// The name that `text` begins with, up to its NUL. A symbol with a default version, `NAME@@VERSION`,
 /// answers to its name alone, as in lld (`SymbolTable::insert`).
-fn stem(text: &[u8]) -> Option<&[u8]> {
+pub(super) fn stem(text: &[u8]) -> Option<&[u8]> {
     let end = memchr::memchr2(0, b'@', text)?;
     if text[end] == 0 {
         return Some(&text[..end]);

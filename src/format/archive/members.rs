@@ -6,6 +6,7 @@ use super::index::Index;
 use crate::format::Defect;
 use crate::format::elf::Target;
 use crate::id::NameId;
+use std::num::NonZeroU64;
 
 /// The members of one archive.
 #[derive(Debug, Default)]
@@ -18,9 +19,11 @@ pub struct Members {
     pub index: Option<Index>,
     /// What is wrong, with the header offset of the member it was met in.
     pub damage: Vec<Damage>,
-    /// How many definitions the members have, all in all.
-    pub definitions: usize,
     pub(super) symbols: Vec<Symbol>,
+    /// Of each definition among `symbols` the hash of its name, and where that begins among its
+    /// member's.
+    pub(super) hashes: Vec<u64>,
+    pub(super) starts: Vec<u32>,
     /// The members' names.
     pub(super) text: Vec<u8>,
 }
@@ -45,6 +48,9 @@ pub struct Member {
     pub target: Option<Target>,
     pub(super) name: (u32, u32),
     pub(super) symbols: (u32, u32),
+    pub(super) hashes: (u32, u32),
+    /// Where the names of its symbols begin in the archive, if they do there.
+    pub(super) strings: Option<NonZeroU64>,
 }
 
 /// What a member is.
@@ -93,10 +99,13 @@ impl SymbolKind {
     }
 }
 
+/// The id of no name.
+pub const NAMELESS: NameId = NameId::LAST;
+
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol {
-    /// Its name.
+    /// Its name; [`NAMELESS`] if nobody refers to what is defined here and nobody asked for it.
     pub name: NameId,
     /// What the member says of it.
     pub kind: SymbolKind,
@@ -117,6 +126,13 @@ impl Members {
     pub fn symbols(&self, member: &Member) -> &[Symbol] {
         let (start, end) = member.symbols;
         self.symbols.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// Hashes of the names that a member defines, in the order of its table: a name has the same in
+    /// all archives of a run.
+    pub fn hashes(&self, member: &Member) -> &[u64] {
+        let (start, end) = member.hashes;
+        self.hashes.get(start as usize..end as usize).unwrap_or_default()
     }
 
     /// Members of which it is not known what they refer to.

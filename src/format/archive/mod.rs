@@ -10,12 +10,13 @@ mod find;
 mod header;
 mod index;
 mod members;
+mod nameless;
 mod read;
 mod symbols;
 
 pub use find::{Definition, Names, definitions, names};
 pub use index::Index;
-pub use members::{Damage, Member, MemberKind, Members, Symbol, SymbolKind};
+pub use members::{Damage, Member, MemberKind, Members, NAMELESS, Symbol, SymbolKind};
 pub use read::{External, Options, Scratch, members, object};
 
 use super::{Defect, Table};

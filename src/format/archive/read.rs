@@ -14,6 +14,7 @@ use crate::symbol_names::Growing;
 use crate::tree::Handle;
 use object::read::elf::FileHeader;
 use object::{Endianness, archive, elf};
+use std::num::NonZeroU64;
 
 /// Bytes of a member that tell what it is: an ELF header's.
 const HEAD: u64 = 64;
@@ -94,7 +95,7 @@ impl<'r> Reader<'r> {
         thin: bool,
     ) -> Self {
         let Scratch { buffers, builder } = scratch;
-        builder.begin();
+        builder.begin(file.stat().len);
         Self {
             file,
             options,
@@ -287,9 +288,15 @@ impl<'r> Reader<'r> {
         let target = Header::parse(head).map(|header| header.target());
         let big = target.is_some_and(|target| target.big);
         let e = if big { Endianness::Big } else { Endianness::Little };
-        let start = self.builder.symbols.len();
+        let (start, first) = (self.builder.symbols.len(), self.builder.hashes.len());
+        let mut strings = None;
         let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
-            Ok(Some(raw)) => self.builder.add::<H>(&raw, e, place.base, self.options.names),
+            Ok(Some(raw)) => {
+                // A name is looked at again only in the archive itself.
+                strings = NonZeroU64::new(raw.strings_at).filter(|_| beyond > 0);
+                let add = strings.is_none();
+                self.builder.add::<H>(&raw, e, (place.base, add), self.options.names)
+            }
             Ok(None) => (MemberKind::Object, None),
             Err(defect) => (MemberKind::Damaged, Some(defect)),
         };
@@ -298,6 +305,10 @@ impl<'r> Reader<'r> {
         }
         let symbols = (number(start), number(self.builder.symbols.len()));
         self.push(at, name, kind, target, symbols);
+        if let Some(member) = self.out.list.last_mut() {
+            member.hashes = (number(first), number(self.builder.hashes.len()));
+            member.strings = strings;
+        }
         Ok(())
     }
 
@@ -311,7 +322,9 @@ impl<'r> Reader<'r> {
     ) {
         let name_at = (number(self.out.text.len()), number(name.len()));
         self.out.text.extend_from_slice(name);
-        self.out.list.push(Member { offset, kind, target, name: name_at, symbols });
+        let (hashes, strings) = ((0, 0), None);
+        let member = Member { offset, kind, target, name: name_at, symbols, hashes, strings };
+        self.out.list.push(member);
     }
 
     /// Reads the index where it is wanted, and lets it say what opaque members define.
@@ -329,10 +342,7 @@ impl<'r> Reader<'r> {
             }
             self.out.index = Some(index);
         }
-        // As long as they are: they stay until the end of the run, the builder's memory does not.
-        self.out.symbols = self.builder.symbols.as_slice().into();
-        let definitions = self.out.symbols.iter().filter(|symbol| symbol.kind.is_definition());
-        self.out.definitions = definitions.count();
+        (self.out.symbols, self.out.hashes, self.out.starts) = self.builder.take();
         self.out.text.shrink_to_fit();
         self.out.list.shrink_to_fit();
         Ok(self.out)

@@ -2,10 +2,10 @@
 
 use super::elf_member::{Raw, RawSymbol, each_symbol};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, Symbol, SymbolKind};
+use super::members::{Damage, Member, MemberKind, NAMELESS, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
-use crate::id::{FastMap, Id as _, NameId};
-use crate::symbol_names::{Batch, Growing};
+use crate::id::FastMap;
+use crate::symbol_names::{Added, Batch, Growing};
 use object::read::elf::FileHeader;
 use object::{Endianness, elf};
 
@@ -18,10 +18,19 @@ const SHARED: usize = 16;
 /// Names that are put into the run's table at a time: each of its locks is taken for some thirty.
 const BATCH: usize = 1024;
 
+/// Bytes of an archive for which room is made for one symbol, as in LLVM's, and for how many at most.
+const BYTES_A_SYMBOL: u64 = 768;
+const MOST_EXPECTED: usize = 1 << 20;
+/// So many are handed over with the room they stand in; fewer are copied, and the room is used again.
+const MANY: usize = 1 << 17;
+
 /// Symbols of one archive, whose memory is used again for the next.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) symbols: Vec<Symbol>,
+    /// Of each definition the hash of its name, and where that begins among its member's.
+    pub(super) hashes: Vec<u64>,
+    pub(super) starts: Vec<u32>,
     /// Names of the last symbols, which have no ids yet.
     batch: Batch,
     /// Symbols whose names there was no more room for.
@@ -29,30 +38,48 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// Forgets the archive before.
-    pub(super) fn begin(&mut self) {
+    /// Forgets the archive before, and makes room for the symbols of one of `size` bytes: pages that
+    /// are not needed are not touched, and nothing has to be moved.
+    pub(super) fn begin(&mut self, size: u64) {
+        let expected = usize::try_from(size / BYTES_A_SYMBOL).unwrap_or(MOST_EXPECTED);
+        let expected = expected.min(MOST_EXPECTED);
         self.symbols.clear();
+        self.hashes.clear();
+        self.starts.clear();
+        self.symbols.reserve(expected);
+        self.hashes.reserve(expected);
+        self.starts.reserve(expected);
         self.batch.clear();
         self.lost.clear();
     }
 
-    /// Adds the symbols of a member, which begins at `base`, and their names to `names`.
+    /// Adds the symbols of a member, which begins at `base`, and to `names` what they refer to; what
+    /// they define too, if that is to `add`.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
         &mut self,
         raw: &Raw<'_>,
         e: Endianness,
-        base: u64,
+        (base, add): (u64, bool),
         names: &Growing,
     ) -> (MemberKind, Option<Defect>) {
-        let Self { symbols, batch, lost } = self;
+        let Self { symbols, hashes, starts, batch, lost } = self;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
         let mut full = false;
         let whole = each_symbol::<H>(raw, e, |symbol| {
-            let name = symbol.name;
-            if full || room < name.len() || !batch.push(name) {
+            let (name, is) = (symbol.name, kind_of(&symbol));
+            if full || room < name.len() {
                 full = true;
                 return;
+            }
+            let at = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
+            let Some(hash) = batch.push(names, name, add || !is.is_definition(), at) else {
+                full = true;
+                return;
+            };
+            if is.is_definition() {
+                hashes.push(hash);
+                starts.push(symbol.start);
             }
             room -= name.len();
             if name == SLIM {
@@ -60,8 +87,8 @@ impl Builder {
             }
             symbols.push(Symbol {
                 // Until the batch is full.
-                name: NameId::from_index(0),
-                kind: kind_of(&symbol),
+                name: NAMELESS,
+                kind: is,
                 other: symbol.other,
                 function: symbol.function,
             });
@@ -92,10 +119,19 @@ impl Builder {
                 let defect = Defect::new(Table::MemberSymbols, member.offset, what);
                 damage.push(Damage { member: Some(member.offset), defect });
                 member.kind = MemberKind::Damaged;
-                member.symbols = (0, 0);
+                (member.symbols, member.hashes) = ((0, 0), (0, 0));
             }
         }
         damage
+    }
+
+    /// Symbols, hashes and where names begin, as long as they are: they stay until the end of the run.
+    pub(super) fn take(&mut self) -> (Vec<Symbol>, Vec<u64>, Vec<u32>) {
+        if self.symbols.len() < MANY {
+            return (self.symbols.clone(), self.hashes.clone(), self.starts.clone());
+        }
+        let Self { symbols, hashes, starts, .. } = self;
+        (std::mem::take(symbols), std::mem::take(hashes), std::mem::take(starts))
     }
 
     /// Lets the index say what opaque members define.
@@ -105,25 +141,29 @@ impl Builder {
             by_member.entry(member).or_default().push(name);
         }
         for member in list.iter_mut().filter(|member| member.is_opaque()) {
-            let start = self.symbols.len();
+            let (start, first) = (self.symbols.len(), self.hashes.len());
             for name in by_member.get(&member.offset).into_iter().flatten() {
+                let hash = names.hash(name);
                 if let Some(name) = names.add_one(name) {
+                    self.hashes.push(hash);
+                    self.starts.push(0);
                     let kind = SymbolKind::Strong;
                     self.symbols.push(Symbol { name, kind, other: 0, function: false });
                 }
             }
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             member.symbols = (number(start), number(self.symbols.len()));
+            member.hashes = (number(first), number(self.hashes.len()));
         }
     }
 }
 
-/// Gives the last symbols the ids of their names, which are those of the batch.
+/// Gives symbols the ids of their names, which are in the batch.
 fn name_all(symbols: &mut [Symbol], batch: &mut Batch, lost: &mut Vec<usize>, names: &Growing) {
-    let first = symbols.len().saturating_sub(batch.len());
-    names.add(batch, |at, name| match (symbols.get_mut(first + at), name) {
-        (Some(symbol), Some(name)) => symbol.name = name,
-        _ => lost.push(first + at),
+    names.add(batch, |at, added| match (symbols.get_mut(at), added) {
+        (Some(symbol), Added::Known(name)) => symbol.name = name,
+        (Some(_), Added::Unknown) => {}
+        _ => lost.push(at),
     });
 }
 

@@ -10,6 +10,7 @@ use super::Output;
 use crate::audit::Audit;
 use crate::cover::{self, By, Coverage, Library, Question, Root};
 use crate::facts::Content;
+use crate::format::elf::Object;
 use crate::id::{ArchiveId, FileId, MemberId};
 use crate::judge::Verdict;
 use crate::text::{show, show_path};
@@ -76,6 +77,8 @@ impl Archive {
         let roots: Vec<Root> =
             files.iter().zip(&asked.objects).map(root).collect::<Result<_, _>>()?;
         let libraries = audit.libraries_of(&files);
+        let objects: Vec<Option<&Object>> =
+            files.iter().map(|file| audit.corpus.files[*file].object()).collect();
         let ids = |list: &[(ArchiveId, PathBuf)]| -> Vec<ArchiveId> {
             list.iter().map(|(archive, _)| *archive).collect()
         };
@@ -87,6 +90,7 @@ impl Archive {
             all_members: asked.all_members,
             archives: &linked,
             candidates: &added,
+            objects: &objects,
             provided: &|name| libraries.define(name),
         };
         let ordered = asked.order.is_some();

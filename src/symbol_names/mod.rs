@@ -1,13 +1,24 @@
-//! The names of symbols of all archives of a run, each stored once. While archives are read it is
+//! The names of symbols of archives in a run, each stored once. While archives are read it is
 //! [`Growing`], which threads fill together; then [`SymbolNames`], which is only read. Which id a name
 //! gets depends on who came first: nothing may be ordered by ids.
 //!
+//! Of ten names that archives hold nine are defined somewhere and referred to nowhere, and they make
+//! up nearly all of the text: unless the run wants them ([`Growing::is_whole`]) they are looked for
+//! ([`Batch::push`]), found to be nobody's, and never stored. Whether two members define the same ones
+//! their hashes tell, with a key that is drawn for the run; every other question is one of texts.
+//!
 //! `facts::members` owns it, `format::archive` fills it, `cover::Library` and rules read it.
 
+mod batch;
+
+pub use batch::Batch;
+
 use crate::id::{Id as _, NameId};
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::BuildHasher as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Parts of the table, each under a lock of its own. A member's names are put into one after the
@@ -23,33 +34,36 @@ const PIECE_BITS: u32 = 16;
 /// What stands before a name in its piece: its number in the shard and its length.
 const HEADER: usize = 8;
 
+/// Words of the filter: few enough to stay in a cache, and twenty times as many bits as a run has names.
+const WORDS: usize = 1 << 14;
+
 /// Names by id.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolNames {
     shards: Vec<Shard>,
+    /// A bit for the lowest bits of each hash.
+    filter: Vec<u64>,
+    key: RandomState,
 }
 
 /// Names that threads add to.
 #[derive(Debug)]
 pub struct Growing {
     shards: Vec<Mutex<Shard>>,
+    filter: Vec<AtomicU64>,
+    key: RandomState,
+    whole: bool,
 }
 
-/// Names that one thread is about to add. Its memory is used again.
-#[derive(Debug, Default)]
-pub struct Batch {
-    text: Vec<u8>,
-    wanted: Vec<Wanted>,
-    /// The places of `wanted` by shard.
-    order: Vec<u32>,
-}
-
-/// A name to add, by its place in the text of a batch.
-#[derive(Clone, Copy, Debug)]
-struct Wanted {
-    hash: u64,
-    start: u32,
-    len: u32,
+/// What became of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It has an id.
+    Known(NameId),
+    /// It was not to be added, and is not there yet.
+    Unknown,
+    /// There is no more room.
+    Lost,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -74,8 +88,9 @@ impl Slot {
     }
 }
 
-fn hash(name: &[u8]) -> u64 {
-    foldhash::fast::FixedState::default().hash_one(name)
+/// Word and bit of a hash in the filter.
+fn place(hash: u64) -> (usize, u64) {
+    ((hash >> 6) as usize % WORDS, 1 << (hash % 64))
 }
 
 /// The shard of a name, and what tells it from others there.
@@ -100,8 +115,19 @@ impl SymbolNames {
 
     /// The id of a name, if an archive has it.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
-        let (at, tag) = split(hash(name));
+        let (at, tag) = split(self.key.hash_one(name));
         Some(id(at, self.shards.get(at)?.find(tag, name)?))
+    }
+
+    /// False if no name has this hash.
+    pub fn may_hold(&self, hash: u64) -> bool {
+        let (word, bit) = place(hash);
+        if self.filter.get(word).is_none_or(|word| word & bit == 0) {
+            return false;
+        }
+        let (at, tag) = split(hash);
+        let same = |slot: &Slot| slot.tag == tag;
+        self.shards.get(at).is_some_and(|shard| shard.table.find(Slot::hash(tag), same).is_some())
     }
 
     /// All ids lie below this.
@@ -109,32 +135,55 @@ impl SymbolNames {
         self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
     }
 
-    /// Lets threads add names, of which about as many are `expected`.
-    pub fn open(mut self, expected: usize) -> Growing {
+    /// Lets threads add names, of which about as many are `expected`: the `whole` of them, or only what
+    /// somebody refers to or asks for.
+    pub fn open(mut self, expected: usize, whole: bool) -> Growing {
         self.shards.resize_with(SHARDS, Shard::default);
         for shard in &mut self.shards {
             let more = (expected / SHARDS).saturating_sub(shard.places.len());
             shard.places.reserve(more);
             shard.table.reserve(more, |slot| Slot::hash(slot.tag));
         }
-        Growing { shards: self.shards.into_iter().map(Mutex::new).collect() }
+        self.filter.resize(WORDS, 0);
+        let filter = self.filter.into_iter().map(AtomicU64::new).collect();
+        let shards = self.shards.into_iter().map(Mutex::new).collect();
+        Growing { shards, filter, key: self.key, whole }
     }
 }
 
 impl Default for Growing {
+    /// Takes the whole of the names.
     fn default() -> Self {
-        SymbolNames::default().open(0)
+        SymbolNames::default().open(0, true)
     }
 }
 
 impl Growing {
-    /// Adds all names of `batch`, and tells each one's id by its place in the batch; nothing for names
-    /// there is no more room for. The batch is empty afterwards.
-    pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Option<NameId>)) {
+    /// True if every name is stored.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// False if no name has this hash so far. One that is just being added may be missed.
+    fn may_hold(&self, hash: u64) -> bool {
+        let (word, bit) = place(hash);
+        self.filter[word].load(Ordering::Relaxed) & bit != 0
+    }
+
+    fn note(&self, hash: u64) {
+        if !self.may_hold(hash) {
+            let (word, bit) = place(hash);
+            self.filter[word].fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds the names of `batch`, and tells what became of each by whose it is. The batch is empty
+    /// afterwards.
+    pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Added)) {
         let starts = batch.sort();
         let mut held = Vec::new();
         // Threads begin anywhere, lest they all want the same one at the same time.
-        let first = batch.wanted.first().map_or(0, |name| split(name.hash).0);
+        let first = batch.first();
         let shards = (first..SHARDS).chain(0..first);
         for at in shards.filter(|at| starts[*at] < starts[at + 1]) {
             match self.shards[at].try_lock() {
@@ -150,9 +199,16 @@ impl Growing {
         batch.clear();
     }
 
+    /// The hash of a name.
+    pub fn hash(&self, name: &[u8]) -> u64 {
+        self.key.hash_one(name)
+    }
+
     /// Adds one name.
     pub fn add_one(&self, name: &[u8]) -> Option<NameId> {
-        let (at, tag) = split(hash(name));
+        let hash = self.hash(name);
+        self.note(hash);
+        let (at, tag) = split(hash);
         let mut shard = self.shards[at].lock().unwrap_or_else(PoisonError::into_inner);
         Some(id(at, shard.add(tag, name)?))
     }
@@ -161,73 +217,8 @@ impl Growing {
     pub fn close(self) -> SymbolNames {
         let shard =
             |shard: Mutex<Shard>| shard.into_inner().unwrap_or_else(PoisonError::into_inner);
-        SymbolNames { shards: self.shards.into_iter().map(shard).collect() }
-    }
-}
-
-impl Batch {
-    /// Adds a name; false where there is no more room.
-    pub fn push(&mut self, name: &[u8]) -> bool {
-        let place = (u32::try_from(self.text.len()), u32::try_from(name.len()));
-        let (Ok(start), Ok(len)) = place else { return false };
-        self.text.extend_from_slice(name);
-        self.wanted.push(Wanted { hash: hash(name), start, len });
-        true
-    }
-
-    /// How many names there are.
-    pub fn len(&self) -> usize {
-        self.wanted.len()
-    }
-
-    /// True if there is none.
-    pub fn is_empty(&self) -> bool {
-        self.wanted.is_empty()
-    }
-
-    /// Forgets all names.
-    pub fn clear(&mut self) {
-        self.wanted.clear();
-        self.text.clear();
-    }
-
-    /// Sorts the names by shard: those of each begin where the answer says.
-    fn sort(&mut self) -> [usize; SHARDS + 1] {
-        let Self { wanted, order, .. } = self;
-        let mut starts = [0; SHARDS + 1];
-        for name in wanted.iter() {
-            starts[split(name.hash).0] += 1;
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        order.resize(wanted.len(), 0);
-        for (at, name) in (0..).zip(wanted.iter()) {
-            let start = &mut starts[split(name.hash).0];
-            *start -= 1;
-            order[*start] = at;
-        }
-        starts
-    }
-
-    /// Adds the names that belong to the shard `at`.
-    fn fill(
-        &mut self,
-        at: usize,
-        shard: &mut Shard,
-        starts: &[usize; SHARDS + 1],
-        take: &mut impl FnMut(usize, Option<NameId>),
-    ) {
-        let Self { text, wanted, order } = self;
-        for place in &order[starts[at]..starts[at + 1]] {
-            let Wanted { hash, start, len } = wanted[*place as usize];
-            let start = start as usize;
-            let name = text.get(start..start + len as usize).unwrap_or_default();
-            let number = shard.add(split(hash).1, name);
-            take(*place as usize, number.map(|number| id(at, number)));
-        }
+        let filter = self.filter.into_iter().map(AtomicU64::into_inner).collect();
+        SymbolNames { shards: self.shards.into_iter().map(shard).collect(), filter, key: self.key }
     }
 }
 
@@ -295,7 +286,7 @@ fn put(pieces: &mut Vec<Vec<u8>>, number: u32, name: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Batch, Growing, PIECE};
+    use super::{Added, Batch, Growing, PIECE};
     use crate::id::Id as _;
 
     /// What two threads add gets one id each, and every text is found again.
@@ -310,9 +301,14 @@ mod tests {
         let growing = Growing::default();
         let add = |part: &[Vec<u8>]| {
             let mut batch = Batch::default();
-            assert!(part.iter().all(|name| batch.push(name)));
+            assert!(
+                (0..).zip(part).all(|(at, name)| batch.push(&growing, name, false, at).is_some())
+            );
             let mut ids = vec![None; part.len()];
-            growing.add(&mut batch, |at, id| ids[at] = id);
+            growing.add(&mut batch, |at, added| match added {
+                Added::Known(id) => ids[at] = Some(id),
+                Added::Unknown | Added::Lost => {}
+            });
             assert!(batch.is_empty());
             ids
         };
@@ -330,6 +326,6 @@ mod tests {
             assert!(id.index() < known.bound());
         }
         assert_eq!(known.find(b"name5001"), None);
-        assert_eq!(known.clone().open(0).add_one(b"name2"), first[2]);
+        assert_eq!(known.clone().open(0, true).add_one(b"name2"), first[2]);
     }
 }

@@ -1,0 +1,106 @@
+//! Names that one thread takes from members and hands over a thousand at a time: sorted by the parts of
+//! the table, so that the lock of each is taken once for some thirty. `format::archive` fills it.
+
+use super::{Added, Growing, SHARDS, Shard, id, split};
+
+/// Names that one thread is about to add. Its memory is used again.
+#[derive(Debug, Default)]
+pub struct Batch {
+    text: Vec<u8>,
+    wanted: Vec<Wanted>,
+    /// The places of `wanted` by shard.
+    order: Vec<u32>,
+}
+
+/// A name to add, by its place in the text of a batch.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    hash: u64,
+    start: u32,
+    len: u32,
+    /// Whose name it is.
+    of: u32,
+    add: bool,
+}
+
+impl Batch {
+    /// Takes a name that `names` are to `add`, or only to look for unless they are whole; `of` says whose
+    /// it is. Answers its hash; nothing where there is no more room. What is not there is not taken.
+    pub fn push(&mut self, names: &Growing, name: &[u8], add: bool, of: u32) -> Option<u64> {
+        let (hash, add) = (names.hash(name), add || names.whole);
+        if add {
+            names.note(hash);
+        } else if !names.may_hold(hash) {
+            return Some(hash);
+        }
+        let (start, len) = (u32::try_from(self.text.len()).ok()?, u32::try_from(name.len()).ok()?);
+        self.text.extend_from_slice(name);
+        self.wanted.push(Wanted { hash, start, len, of, add });
+        Some(hash)
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Forgets all names.
+    pub fn clear(&mut self) {
+        self.wanted.clear();
+        self.text.clear();
+    }
+
+    /// The shard of the first name.
+    pub(super) fn first(&self) -> usize {
+        self.wanted.first().map_or(0, |name| split(name.hash).0)
+    }
+
+    /// Sorts the names by shard: those of each begin where the answer says.
+    pub(super) fn sort(&mut self) -> [usize; SHARDS + 1] {
+        let Self { wanted, order, .. } = self;
+        let mut starts = [0; SHARDS + 1];
+        for name in wanted.iter() {
+            starts[split(name.hash).0] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        order.resize(wanted.len(), 0);
+        for (at, name) in (0..).zip(wanted.iter()) {
+            let start = &mut starts[split(name.hash).0];
+            *start -= 1;
+            order[*start] = at;
+        }
+        starts
+    }
+
+    /// Adds the names that belong to the shard `at`.
+    pub(super) fn fill(
+        &mut self,
+        at: usize,
+        shard: &mut Shard,
+        starts: &[usize; SHARDS + 1],
+        take: &mut impl FnMut(usize, Added),
+    ) {
+        let Self { text, wanted, order } = self;
+        for place in &order[starts[at]..starts[at + 1]] {
+            let Wanted { hash, start, len, of, add } = wanted[*place as usize];
+            let start = start as usize;
+            let name = text.get(start..start + len as usize).unwrap_or_default();
+            let tag = split(hash).1;
+            let (number, none) = if add {
+                (shard.add(tag, name), Added::Lost)
+            } else {
+                (shard.find(tag, name), Added::Unknown)
+            };
+            take(of as usize, number.map_or(none, |number| Added::Known(id(at, number))));
+        }
+    }
+}
