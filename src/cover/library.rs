@@ -207,6 +207,20 @@ impl Library {
         self.shelf(self.owners[member]).members.hashes(self.member(member))
     }
 
+    /// The hash of a name, as [`Self::hashes`] has it.
+    pub fn hash(&self, name: &[u8]) -> u64 {
+        self.names.hash(name)
+    }
+
+    /// Hashes of the names of a member's strong definitions.
+    pub fn strong_hashes(&self, member: MemberId) -> impl Iterator<Item = u64> {
+        let shelf = self.shelf(self.owners[member]);
+        let symbols = shelf.members.symbols(self.member(member)).iter();
+        let defined = symbols.filter(|symbol| symbol.kind.is_definition());
+        let both = defined.zip(self.hashes(member));
+        both.filter(|(symbol, _)| symbol.kind == SymbolKind::Strong).map(|(_, hash)| *hash)
+    }
+
     /// How many definitions there are of the name that fewest others define, of all that a member
     /// without strong definitions does.
     pub fn fewest(&self, member: MemberId) -> usize {

@@ -7,7 +7,7 @@ use super::place::{Listed, Place, find_merged, none_at_hand, place};
 use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
 use super::remedy::{ListChange, Remedy};
-use super::solve::{Part, Solution, Solved};
+use super::solve::{Clash, Part, Solution, Solved};
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, Intent, Proof};
@@ -193,6 +193,20 @@ impl Context<'_> {
             let name = show(name);
             let why = format!("{name}{more}, referenced by what it adds, would be undefined");
             return Proof::Unknown(why.into());
+        }
+        if let Some(clash) = &part.clash {
+            let member = |member| {
+                let archive = &library.shelf(library.archive_of(member)).path;
+                format!("{}({})", show_path(archive), show(library.member_name(member)))
+            };
+            let first = member(part.first);
+            let why = match clash {
+                Clash::Library(name) => format!("{first} defines {} again", show(name)),
+                Clash::Member(other) => {
+                    format!("{first} defines again what {} does", member(*other))
+                }
+            };
+            return Proof::Unknown(format!("{why}: no linker takes both").into());
         }
         if let Some(doubt) = self.proofs.doubt(file, symbol, part) {
             return Proof::Unknown(doubt.into());

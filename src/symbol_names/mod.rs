@@ -115,8 +115,13 @@ impl SymbolNames {
 
     /// The id of a name, if an archive has it.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
-        let (at, tag) = split(self.key.hash_one(name));
+        let (at, tag) = split(self.hash(name));
         Some(id(at, self.shards.get(at)?.find(tag, name)?))
+    }
+
+    /// The hash of a name, as it is this run.
+    pub fn hash(&self, name: &[u8]) -> u64 {
+        self.key.hash_one(name)
     }
 
     /// False if no name has this hash.

@@ -124,3 +124,38 @@ fn a_fix_that_opens_something_under_one_program_is_doubtful_alone() {
         assert_eq!((lab.undefined("bin/a"), lab.undefined("bin/b")), (set(a), set(b)), "{fix}");
     }
 }
+
+/// A member that defines what the library wants, and something that is defined already.
+#[test]
+fn what_no_linker_takes_is_not_proven() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int g(void), k(void); int user(void) { return g() + k(); }");
+    object(&lab, "again.o", "int h(void) { return 1; }");
+    object(&lab, "weak.o", "__attribute__((weak)) int h(void) { return 1; }");
+    object(&lab, "g.o", "int g(void) { return 2; } int h(void) { return 3; }");
+    object(&lab, "k.o", "int k(void) { return 4; }");
+    object(&lab, "both.o", "int k(void) { return 4; } int h(void) { return 5; }");
+    let mut cases = 0;
+    for (own, k, open) in
+        [("again", "k", 1), ("weak", "k", 0), ("", "both", 2), ("again", "both", 2), ("", "k", 0)]
+    {
+        tool(&lab, "rm -rf parts");
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        archive(&lab, OsStr::new("parts/libk.a"), &[&format!("{k}.o")]);
+        let own = if own.is_empty() { String::new() } else { format!("{own}.o") };
+        tool(&lab, &format!("cc -shared -o libuser.so user.o {own}"));
+        let (status, found) = proofs(&lab, &["libuser.so", "--lib-path", "parts"]);
+        let doubts: Vec<&String> =
+            found.values().filter_map(|proof| proof.as_ref().err()).collect();
+        assert_eq!(
+            (doubts.len(), status),
+            (open, Some(i32::from(open > 0))),
+            "{own} {k}: {found:?}"
+        );
+        assert!(doubts.iter().all(|doubt| doubt.contains("no linker takes both")), "{doubts:?}");
+        let link = lab.sh(&format!("cc -shared -o new.so user.o {own} parts/libg.a parts/libk.a"));
+        assert_eq!(link.status.success(), open == 0, "{own} {k}: {}", text(&link.stderr));
+        cases += 1;
+    }
+    println!("fixes that do not link: {cases} cases, 0 differences from ld");
+}
