@@ -1,12 +1,11 @@
 //! The commands `tree` and `why`: an audit as for `check`, of which one question is answered. What the
 //! answers hold and how they look is in `crate::views`.
 
-use super::baseline;
 use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{Shared, out};
+use super::{Shared, apart, baseline, out};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::tree::DiskTree;
@@ -50,6 +49,7 @@ fn show<T: 'static>(
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let sinks = sinks()?;
+    apart::check(&prepared.plan, &prepared.tree, shared, &[])?;
     prepared.say_what_is_assumed(shared);
     let plan = plan(Plan { facts: false, ..prepared.plan });
     start_threads(&plan);
