@@ -138,8 +138,8 @@ pub fn read_files(plan: &Plan, tree: &dyn Tree) -> Input {
         if let Ok(Opened::File(handle)) = tree.open(path) {
             let (stat, given_link) = (handle.stat(), is_link);
             let item = Some(read(&handle, plan.wants()));
-            let path = path.clone();
-            audited.entries.push(Entry { path, is_link: false, given_link, stat, item });
+            let (path, is_link, listed) = (path.clone(), false, false);
+            audited.entries.push(Entry { path, is_link, given_link, listed, stat, item });
         }
     }
     audited.totals.elf = audited.entries.len();

@@ -71,7 +71,7 @@ impl<'t> Collector<'t> {
         self.given.push(given);
         corpus.expect(names.len());
         let roots = self.roots(given);
-        for Entry { is_link, given_link, path, stat, item } in names {
+        for Entry { is_link, given_link, path, stat, item, .. } in names {
             let key = (stat.dev, stat.ino);
             let place = match below(&roots, &path) {
                 Some(place) => place,
