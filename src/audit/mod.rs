@@ -174,6 +174,9 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
+    // Two names may lead to one file.
+    problems.sort_unstable();
+    problems.dedup();
     let named_files = collector.placed(&given, &named);
     // Every link costs a look at where it leads.
     let linked = if named::names_files(&plan.policy) { linked } else { Vec::new() };
