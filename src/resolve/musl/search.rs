@@ -2,7 +2,7 @@
 //! `fixup_rpath`): LD_LIBRARY_PATH, the search paths of all objects that led to the need, the
 //! system's directories. Only `Load` calls it.
 
-use super::super::search::{Outcome, Tried};
+use super::super::trace::Outcome;
 use super::super::{How, ROOT};
 use super::{Load, Loaded};
 use crate::facts::{Need, Place};
@@ -76,7 +76,11 @@ impl Load<'_, '_> {
                 None => {
                     // In one go, as far as the loader would go.
                     self.needs.pop();
-                    self.needs.push(Need::First { paths: paths[at..].to_vec(), target: None });
+                    self.needs.push(Need::First {
+                        paths: paths[at..].to_vec(),
+                        target: None,
+                        portion: None,
+                    });
                     return Opened::Unknown;
                 }
             }
@@ -87,7 +91,7 @@ impl Load<'_, '_> {
     fn look(&mut self, path: StrId, how: How) -> Option<Place> {
         let text = self.resolver.strings.text(path);
         let Some(place) = self.view.place(text) else {
-            self.needs.push(Need::First { paths: vec![text.to_vec()], target: None });
+            self.needs.push(Need::path(text.to_vec(), None));
             return None;
         };
         if let Some(trace) = &mut self.trace {
@@ -97,7 +101,7 @@ impl Load<'_, '_> {
                 Place::Directory => Outcome::Fatal("Is a directory"),
                 Place::Special(special) => Outcome::Fatal(special.describe()),
             };
-            trace.push(Tried { path: text.to_vec(), how, outcome, subdir: false });
+            trace.push(how, outcome, false, || text.to_vec());
         }
         Some(place)
     }

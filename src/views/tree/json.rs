@@ -5,7 +5,7 @@ use super::{Edge, Tree};
 use crate::audit::Audit;
 use crate::id::{FileId, RootId};
 use crate::report::{Report, Style};
-use crate::resolve::search::Tried;
+use crate::resolve::trace::Tried;
 use crate::rules::outcome;
 use crate::text::Text;
 use serde::Serialize;
