@@ -92,7 +92,7 @@ pub(super) fn render(
         nodes: tree.nodes.iter().map(|node| node_out(audit, *node)).collect(),
         edges: edges.into_iter().map(|edge| edge_out(audit, edge)).collect(),
     };
-    serde_json::to_writer(&mut *out, &whole)?;
+    crate::text::json(out, &whole)?;
     out.write_all(b"\n")
 }
 
