@@ -25,6 +25,14 @@ use support::{Lab, Tally, clean, linkaudit, normalise, skip};
 
 #[test]
 fn search() {
+/// Makes the name of a need empty.
+fn without_name(lab: &Lab, file: &str, name: &[u8]) {
+    let mut bytes = std::fs::read(lab.path(file)).expect("a file");
+    let at = bytes.windows(name.len()).position(|part| part == name).expect("the name");
+    bytes[at] = 0;
+    std::fs::write(lab.path(file), bytes).expect("a file");
+}
+
     let build = |lab: &Lab| {
         for dir in ["a", "b", "c", "sub/a", "aX", "here"] {
             lib(lab, &format!("{dir}/libfig.so"), &[]);
@@ -43,6 +51,8 @@ fn search() {
         exe(lab, "relative", MAIN, &path("-Wl,-rpath,c/:d"));
         // Search paths of all that led to a library count, also behind one of its own.
         lib(lab, "deep/libpear.so", &["-La", "-l:libfig.so"]);
+        exe(lab, "nameless", MAIN, &fig);
+        without_name(lab, "nameless", b"libfig.so");
         lib(lab, "deep/libplum.so", &["-La", "-l:libfig.so", "-Wl,-rpath,/none"]);
         let run = "-Wl,--enable-new-dtags,-rpath,$PWD/deep:$PWD/b";
         exe(lab, "inherit", MAIN, &["-Ldeep", "-lpear", run]);
@@ -73,6 +83,7 @@ fn search() {
             ("./empty", "", "", "Error loading"),
             ("./relative", "", "", "libfig.so => c//libfig.so"),
             ("./inherit", "", "", "libfig.so => $PWD/b/libfig.so"),
+            ("./nameless", "", "", "Error loading shared library : Invalid argument"),
             ("./behind", "", "", "libfig.so => $PWD/b/libfig.so"),
             ("./own", "", "", "libfig.so => $PWD/here/libfig.so"),
         ],

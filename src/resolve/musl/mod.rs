@@ -222,6 +222,9 @@ impl<'a, 'v> Load<'a, 'v> {
     /// `load_library`
     fn load(&mut self, name: StrId, requester: Option<u32>) -> Loaded {
         let text = self.resolver.strings.text(name);
+        if text.is_empty() {
+            return Loaded::Failed(None, "Invalid argument");
+        }
         if builtin(text).is_some() || name == self.modules[LOADER as usize].path {
             if !self.chain.contains(&LOADER) {
                 self.chain.push(LOADER);
