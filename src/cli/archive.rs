@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{ArchiveOptions, Shared, apart, baseline, out, scripts};
+use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts};
 use crate::plan::Plan;
 use crate::text::show_path;
 use crate::views::archive::{Archive, Asked, OUTPUTS, lld};
@@ -61,7 +61,8 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     }
     out::stdout(|w| (sinks.stdout.render)(&run.report(), &view, prepared.style, w))
         .context("the answer cannot be written")?;
-    let status = match (view.fails(), run.verdict.complete) {
+    let fails = view.fails() && shared.fail_on != FailOn::Never;
+    let status = match (fails, run.verdict.complete) {
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Clean,

@@ -189,3 +189,17 @@ fn wrong_usage_says_what_to_type() {
     assert!(text(&["x.a", "--root-object", "x.a"]).contains("relocatable object"));
     assert!(text(&["x.a", "--root-symbol", "x", "--why-extract", "t"]).contains("--order"));
 }
+
+#[test]
+fn never_failing_is_what_it_says() {
+    let lab = lab();
+    ar(&lab, "rc", "x.a", &["use.o"]);
+    let status = |args: &[&str]| lab.linkaudit(args).status.code();
+    let archive = ["archive", "x.a", "--root-symbol", "nobody"];
+    let why = ["why", "nobody", "."];
+    for args in [&archive[..], &why] {
+        assert_eq!(status(args), Some(1), "{args:?}");
+        assert_eq!(status(&[args, &["--fail-on", "warning"]].concat()), Some(1), "{args:?}");
+        assert_eq!(status(&[args, &["--fail-on", "never"]].concat()), Some(0), "{args:?}");
+    }
+}
