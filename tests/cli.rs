@@ -8,6 +8,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::doc_markdown,
+    clippy::cast_possible_truncation,
     clippy::format_collect,
     unreachable_pub,
     reason = "tests build, run and report; what they read is what they made"
@@ -69,6 +70,8 @@ mod streams;
 mod symbols;
 #[path = "cli/table.rs"]
 mod table;
+#[path = "support/tiny.rs"]
+mod tiny;
 #[path = "cli/tree.rs"]
 mod tree;
 #[path = "cli/waivers.rs"]

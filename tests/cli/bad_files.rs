@@ -1,8 +1,9 @@
 //! `bad-library-file`: the loader stops, and nothing more is said of that root; and a file that was
 //! cut off, of which only that is said.
 
-use crate::kit::{CALLS_FOO, FOO, at, each, only, report, summary};
+use crate::kit::{CALLS_FOO, FOO, at, each, of_rule, only, report, summary};
 use crate::support::Lab;
+use crate::tiny::Tiny;
 
 /// `bin/app` is led to `lib/libfoo.so`; what that is the test decides.
 fn led_to(flags: &[&str]) -> Lab {
@@ -89,4 +90,32 @@ fn a_cut_file_is_not_blamed_for_what_the_missing_part_names() {
     let cut = |m: &&str| m.starts_with("dynamic section") && m.ends_with("the end of the file");
     assert_eq!(messages.iter().copied().filter(|m| cut(m)).count(), 1, "{messages:?}");
     assert!(!messages.iter().any(|m| m.contains("is not named")), "{messages:?}");
+}
+
+/// Relocation types at which the real loader stops are found where relocations are read.
+#[test]
+fn types_of_relocations_that_no_loader_knows() {
+    /// R_X86_64_IRELATIVE: the loader would call what it points to.
+    const CALLS: u32 = 37;
+    let lab = Lab::new();
+    let plain = Tiny::library("libx.so", [] as [&str; 0]).refers("gone").bytes();
+    let jump = (1_u64 << 32 | 7).to_le_bytes();
+    let at = plain.windows(8).position(|part| part == jump).expect("a jump slot");
+    let (mut cases, mut differences) = (0, Vec::new());
+    for kind in (0..70).chain([255, 256, 0x10_0007]).filter(|kind| *kind != CALLS) {
+        let mut bytes = plain.clone();
+        bytes[at..at + 4].copy_from_slice(&kind.to_le_bytes());
+        lab.write("libx.so", bytes);
+        let stops = lab.ldd_r("./libx.so").contains("unexpected reloc type");
+        let report = report(&lab, &["./libx.so"]);
+        let found = of_rule(&report, "malformed").len();
+        // Without a symbol that is open nobody reads relocations.
+        let is_read = !of_rule(&report, "undefined-symbol").is_empty() || found > 0;
+        cases += 1;
+        if found != usize::from(stops && is_read) || (stops && !is_read) {
+            differences.push((kind, stops, found));
+        }
+    }
+    println!("types of relocations: {cases} cases, {} differences", differences.len());
+    assert!(differences.is_empty(), "{differences:?}");
 }
