@@ -18,13 +18,13 @@ mod debian;
 
 #[path = "musl_cases/kit.rs"]
 mod kit;
+#[path = "musl_cases/long.rs"]
+mod long;
 
 use debian::Debian;
 use kit::{LOADER, MAIN, compare, distinct, exe, lib, so};
 use support::{Lab, Tally, clean, linkaudit, normalise, skip};
 
-#[test]
-fn search() {
 /// Makes the name of a need empty.
 fn without_name(lab: &Lab, file: &str, name: &[u8]) {
     let mut bytes = std::fs::read(lab.path(file)).expect("a file");
@@ -33,6 +33,8 @@ fn without_name(lab: &Lab, file: &str, name: &[u8]) {
     std::fs::write(lab.path(file), bytes).expect("a file");
 }
 
+#[test]
+fn search() {
     let build = |lab: &Lab| {
         for dir in ["a", "b", "c", "sub/a", "aX", "here"] {
             lib(lab, &format!("{dir}/libfig.so"), &[]);
@@ -49,10 +51,10 @@ fn without_name(lab: &Lab, file: &str, name: &[u8]) {
         exe(lab, "other", MAIN, &path("-Wl,-rpath,$ORIGIN/a:$LIB"));
         exe(lab, "empty", MAIN, &path("-Wl,-rpath,::/none:"));
         exe(lab, "relative", MAIN, &path("-Wl,-rpath,c/:d"));
-        // Search paths of all that led to a library count, also behind one of its own.
-        lib(lab, "deep/libpear.so", &["-La", "-l:libfig.so"]);
         exe(lab, "nameless", MAIN, &fig);
         without_name(lab, "nameless", b"libfig.so");
+        // Search paths of all that led to a library count, also behind one of its own.
+        lib(lab, "deep/libpear.so", &["-La", "-l:libfig.so"]);
         lib(lab, "deep/libplum.so", &["-La", "-l:libfig.so", "-Wl,-rpath,/none"]);
         let run = "-Wl,--enable-new-dtags,-rpath,$PWD/deep:$PWD/b";
         exe(lab, "inherit", MAIN, &["-Ldeep", "-lpear", run]);
@@ -81,9 +83,9 @@ fn without_name(lab: &Lab, file: &str, name: &[u8]) {
             ("./prefix", "", "", "libfig.so => ./aX/libfig.so"),
             ("./other", "", "", "Error loading"),
             ("./empty", "", "", "Error loading"),
+            ("./nameless", "", "", "Error loading shared library : Invalid argument"),
             ("./relative", "", "", "libfig.so => c//libfig.so"),
             ("./inherit", "", "", "libfig.so => $PWD/b/libfig.so"),
-            ("./nameless", "", "", "Error loading shared library : Invalid argument"),
             ("./behind", "", "", "libfig.so => $PWD/b/libfig.so"),
             ("./own", "", "", "libfig.so => $PWD/here/libfig.so"),
         ],

@@ -38,11 +38,15 @@ pub(super) struct Probe {
     pub(super) relative: bool,
 }
 
+/// A number that no other list of the process has.
+pub(super) fn new_list() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Relaxed)
+}
+
 impl DirList {
     fn new(dirs: Vec<StrId>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let id = NEXT.fetch_add(1, Relaxed);
-        Self { id, dirs, ready: OnceLock::new(), asked: AtomicU32::new(0) }
+        Self { id: new_list(), dirs, ready: OnceLock::new(), asked: AtomicU32::new(0) }
     }
 }
 
@@ -53,6 +57,8 @@ pub struct Memo {
     pub(super) places: FastMap<(StrId, StrId), Place>,
     /// How far searches in long lists have come, by (list, name).
     pub(super) passed: FastMap<(u64, StrId), Passed>,
+    /// Numbers of musl's long lists by their texts.
+    pub(super) long: FastMap<StrId, u64>,
     /// Directory lists by (text, origin, loader path).
     pub(super) lists: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
     /// Default directories by loader path.

@@ -1,6 +1,6 @@
 //! Long lists of directories. What lies in them is asked for in portions, and of what is not there only
 //! the first portion is remembered path by path: thousands of needs times thousands of directories are
-//! millions of paths, all of which may fail. `search` walks by it.
+//! millions of paths, all of which may fail. `search` and musl's search walk by it.
 
 use super::paths::Probe;
 use super::search::Search;
@@ -29,7 +29,7 @@ pub(super) fn end_of(at: usize) -> usize {
 }
 
 /// The portion of the probe at `at`; nothing if that is remembered path by path.
-fn portion(list: u64, name: StrId, at: usize) -> Option<Portion> {
+pub(super) fn portion(list: u64, name: StrId, at: usize) -> Option<Portion> {
     (at >= FIRST).then(|| Portion { list, name, end: end_of(at) })
 }
 
@@ -45,17 +45,13 @@ impl Search<'_, '_> {
         if let Some(known) = self.memo.places.get(&(probe.path, name)) {
             return Some(*known);
         }
-        match self.view.place(&self.path(probe.path, name)) {
-            Some(place) => {
-                self.memo.places.insert((probe.path, name), place);
-                Some(place)
-            }
-            // What else was there is known by its path.
-            None => {
-                let portion = portion(list, name, at)?;
-                self.view.is_looked_through(&portion).then_some(Place::Failed(Errno::NOENT))
-            }
+        if let Some(place) = self.view.place(&self.path(probe.path, name)) {
+            self.memo.places.insert((probe.path, name), place);
+            return Some(place);
         }
+        // What else was there is known by its path.
+        let portion = portion(list, name, at)?;
+        self.view.is_looked_through(&portion).then_some(Place::Failed(Errno::NOENT))
     }
 
     /// Asks for what lies at `paths`, the last of which belongs to the probe before `end`.

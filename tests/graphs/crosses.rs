@@ -32,7 +32,9 @@ fn a_small_file_takes_little() {
     for (name, file) in &cases {
         let lab = Lab::new();
         lab.write("libx.so", file.bytes());
-        for args in [&["libx.so"][..], &["libx.so", "--format", "json"], &["tree", "libx.so", "-v"]]
+        let musl = ["libx.so", "--loader", "musl", "-q"];
+        for args in
+            [&musl[..], &["libx.so"], &["libx.so", "--format", "json"], &["tree", "libx.so", "-v"]]
         {
             let mut child = support::linkaudit()
                 .current_dir(lab.root())
