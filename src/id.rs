@@ -2,6 +2,7 @@
 //!
 //! Ids live inside one run; what is written anywhere carries names and paths instead.
 
+use std::hash::BuildHasher as _;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
@@ -176,24 +177,30 @@ impl<I: Id> Extend<I> for IdSet<I> {
 /// becomes a comparison of numbers.
 #[derive(Default)]
 pub struct Strings {
-    by_text: FastMap<Box<[u8]>, StrId>,
+    /// Ids by the hashes of their texts, each of which is stored once.
+    by_text: hashbrown::HashTable<StrId>,
     texts: IdVec<StrId, Box<[u8]>>,
+    state: foldhash::fast::FixedState,
 }
 
 impl Strings {
     /// The id of `text`, which is remembered if it is new.
     pub fn id(&mut self, text: &[u8]) -> StrId {
-        if let Some(id) = self.by_text.get(text) {
+        let Self { by_text, texts, state } = self;
+        let hash = state.hash_one(text);
+        let is_same = |id: &StrId| &*texts[*id] == text;
+        if let Some(id) = by_text.find(hash, is_same) {
             return *id;
         }
-        let id = self.texts.push(text.into());
-        self.by_text.insert(text.into(), id);
+        let id = texts.push(text.into());
+        by_text.insert_unique(hash, id, |id| state.hash_one(&*texts[*id]));
         id
     }
 
     /// The id of `text` if it is known.
     pub fn find(&self, text: &[u8]) -> Option<StrId> {
-        self.by_text.get(text).copied()
+        let is_same = |id: &StrId| &*self.texts[*id] == text;
+        self.by_text.find(self.state.hash_one(text), is_same).copied()
     }
 
     /// The text of `id`.

@@ -26,7 +26,8 @@ impl<'g> Names<'g> {
         for Given { path, kind, .. } in given {
             if *kind == Ok(Kind::Directory) {
                 // Entries are sorted by bytes; those below a directory need not stand together.
-                let below = |entry: &&Entry<Read>| !entry.is_link && entry.path.starts_with(path);
+                let is_below = |entry: &Entry<Read>| entry.listed && entry.path.starts_with(path);
+                let below = |entry: &&Entry<Read>| !entry.is_link && is_below(entry);
                 let below = entries.iter().filter(below);
                 names.extend(below.map(|entry| (Cow::Owned(entry.path.clone()), true)));
             } else {

@@ -2,7 +2,9 @@
 //! bidirectional characters. Machine formats carry raw bytes instead ([`Text`]).
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::ser::Formatter;
 use std::fmt::Write as _;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -66,6 +68,39 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Writes `value` as JSON in which nothing acts on a terminal either: what [`show`] escapes is written
+/// as `\u…`, which changes no value. JSON itself asks that only of C0 (RFC 8259, section 7).
+pub(crate) fn json(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(out, Plain))
+}
+
+/// Compact JSON with escapes for all that is not plain to see.
+struct Plain;
+
+impl Formatter for Plain {
+    fn write_string_fragment<W: io::Write + ?Sized>(
+        &mut self,
+        out: &mut W,
+        fragment: &str,
+    ) -> io::Result<()> {
+        // Nearly every name is plain.
+        if fragment.bytes().all(|b| b < 0x7f) {
+            return out.write_all(fragment.as_bytes());
+        }
+        let mut units = [0; 2];
+        for c in fragment.chars() {
+            if c.is_control() || is_deceptive(c) {
+                for unit in c.encode_utf16(&mut units) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            } else {
+                out.write_all(c.encode_utf8(&mut [0; 4]).as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// `text` for a POSIX shell, quoted where it must be.
 pub fn shell(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(&b);
@@ -77,13 +112,24 @@ pub fn shell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{shell, show};
+    use super::{json, shell, show};
 
     #[test]
     fn nothing_acts_on_the_terminal() {
         assert_eq!(show(b"a\x1b[31mb\nc"), "a\\u{1b}[31mb\\u{a}c");
         assert_eq!(show("x\u{202e}y".as_bytes()), "x\\u{202e}y");
         assert_eq!(show(b"\xff\xfe"), "\\xff\\xfe");
+    }
+
+    #[test]
+    fn json_keeps_every_value_and_no_control() {
+        let all: String = (0..=0x10_ffff).filter_map(char::from_u32).collect();
+        let mut out = Vec::new();
+        json(&mut out, &all).expect("a string is JSON");
+        let text = String::from_utf8(out).expect("JSON is UTF-8");
+        let acts = |c: char| c.is_control() || super::is_deceptive(c);
+        assert_eq!(text.chars().filter(|c| acts(*c)).count(), 0);
+        assert_eq!(serde_json::from_str::<String>(&text).expect("JSON"), all);
     }
 
     #[test]

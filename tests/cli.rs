@@ -22,6 +22,8 @@ mod support;
 #[path = "cli/kit.rs"]
 mod kit;
 
+#[path = "cli/apart.rs"]
+mod apart;
 #[path = "cli/archives.rs"]
 mod archives;
 #[path = "cli/assumed.rs"]

@@ -14,6 +14,8 @@
 
 mod support;
 
+#[path = "graphs/crosses.rs"]
+mod crosses;
 #[path = "support/peak.rs"]
 mod peak;
 #[path = "graphs/shapes.rs"]

@@ -18,12 +18,22 @@ mod debian;
 
 #[path = "musl_cases/kit.rs"]
 mod kit;
+#[path = "musl_cases/long.rs"]
+mod long;
 #[path = "support/musl.rs"]
 mod musl;
 
 use debian::Debian;
 use kit::{LOADER, MAIN, compare, distinct, exe, lib, so};
 use support::{Lab, Tally, clean, linkaudit, normalise, skip};
+
+/// Makes the name of a need empty.
+fn without_name(lab: &Lab, file: &str, name: &[u8]) {
+    let mut bytes = std::fs::read(lab.path(file)).expect("a file");
+    let at = bytes.windows(name.len()).position(|part| part == name).expect("the name");
+    bytes[at] = 0;
+    std::fs::write(lab.path(file), bytes).expect("a file");
+}
 
 #[test]
 fn search() {
@@ -43,6 +53,8 @@ fn search() {
         exe(lab, "other", MAIN, &path("-Wl,-rpath,$ORIGIN/a:$LIB"));
         exe(lab, "empty", MAIN, &path("-Wl,-rpath,::/none:"));
         exe(lab, "relative", MAIN, &path("-Wl,-rpath,c/:d"));
+        exe(lab, "nameless", MAIN, &fig);
+        without_name(lab, "nameless", b"libfig.so");
         // Search paths of all that led to a library count, also behind one of its own.
         lib(lab, "deep/libpear.so", &["-La", "-l:libfig.so"]);
         lib(lab, "deep/libplum.so", &["-La", "-l:libfig.so", "-Wl,-rpath,/none"]);
@@ -73,6 +85,7 @@ fn search() {
             ("./prefix", "", "", "libfig.so => ./aX/libfig.so"),
             ("./other", "", "", "Error loading"),
             ("./empty", "", "", "Error loading"),
+            ("./nameless", "", "", "Error loading shared library : Invalid argument"),
             ("./relative", "", "", "libfig.so => c//libfig.so"),
             ("./inherit", "", "", "libfig.so => $PWD/b/libfig.so"),
             ("./behind", "", "", "libfig.so => $PWD/b/libfig.so"),

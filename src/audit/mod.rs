@@ -163,8 +163,8 @@ pub fn read_files(plan: &Plan, tree: &dyn Tree) -> Input {
         if let Ok(Opened::File(handle)) = tree.open(path) {
             let (stat, given_link) = (handle.stat(), is_link);
             let item = Some(read(&handle, plan.wants()));
-            let path = path.clone();
-            audited.entries.push(Entry { path, is_link: false, given_link, stat, item });
+            let (path, is_link, listed) = (path.clone(), false, false);
+            audited.entries.push(Entry { path, is_link, given_link, listed, stat, item });
         }
     }
     audited.totals.elf = audited.entries.len();
@@ -199,6 +199,9 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
+    // Two names may lead to one file.
+    problems.sort_unstable();
+    problems.dedup();
     let named_files = collector.placed(&given, &named);
     // Every link costs a look at where it leads.
     let linked = if named::names_files(&plan.policy) { linked } else { Vec::new() };

@@ -5,14 +5,14 @@ use super::exit::Exit;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{ArchiveOptions, Shared, baseline, out, scripts};
+use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts};
 use crate::plan::Plan;
 use crate::text::show_path;
 use crate::views::archive::{Archive, Asked, OUTPUTS, lld};
 use anyhow::{Context as _, Result, bail};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// `linkaudit archive`
@@ -37,7 +37,12 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let prepared = prepare_with(shared, &typed, &places)?;
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
+    let tables = options.why_extract.iter().chain(&options.archive_stats);
+    let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
+    apart::check(&prepared.plan, &prepared.tree, shared, &tables)?;
     let (asked, plan) = ask(options, &prepared)?;
+    // What linker scripts name is read too.
+    apart::check(&plan, &prepared.tree, shared, &tables)?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
     let run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
@@ -56,7 +61,8 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     }
     out::stdout(|w| (sinks.stdout.render)(&run.report(), &view, prepared.style, w))
         .context("the answer cannot be written")?;
-    let status = match (view.fails(), view.is_complete(&run.verdict)) {
+    let fails = view.fails() && shared.fail_on != FailOn::Never;
+    let status = match (fails, view.is_complete(&run.verdict)) {
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Clean,
@@ -94,9 +100,6 @@ fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
     Ok((asked, plan))
 }
 
-fn write(
-    file: &std::path::Path,
-    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<()> {
+fn write(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     out::file(file, render).with_context(|| format!("{} cannot be written", show_path(file)))
 }

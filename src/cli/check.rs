@@ -4,7 +4,7 @@ use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{Shared, baseline, out};
+use super::{Shared, apart, baseline, out};
 use crate::plan::{FixRequest, Plan};
 use crate::report::{OUTPUTS, Output};
 use anyhow::{Context as _, Result};
@@ -18,6 +18,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let prepared = prepare(shared, paths)?;
     let Sinks { stdout, files } = sinks(shared, "check", OUTPUTS)?;
     let Prepared { plan, tree, levels, baselines, style, .. } = &prepared;
+    apart::check(plan, tree, shared, &[])?;
     prepared.say_what_is_assumed(shared);
     start_threads(plan);
     let progress = Progress::new(prepared.progress);

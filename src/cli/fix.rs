@@ -5,16 +5,15 @@ use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{FixOptions, Shared, baseline, lists, out};
+use super::{FixOptions, Shared, apart, baseline, lists, out};
 use crate::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::propose::Proposal;
 use crate::plan::{FixRequest, MergedFrom, Plan, Which};
 use crate::report::{OUTPUTS, Output, remedy};
 use crate::text::{show, show_path};
-use crate::tree::{DiskTree, Tree as _};
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -63,7 +62,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         fix: Some(Arc::new(request)),
         ..prepared.plan.clone()
     };
-    outside_of_what_is_audited(&plan, &sinks)?;
+    apart::check(&plan, &prepared.tree, shared, &[])?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
     let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
@@ -109,30 +108,6 @@ fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
         bail!("--format {format} and --emit {name} both write to stdout; use -o {name}=FILE");
     }
     Ok(Sinks { emitted, report: reports.stdout, emitters, reports: reports.files })
-}
-
-/// Nothing that is audited is ever changed, and nothing is put beside it: a fix is written elsewhere.
-fn outside_of_what_is_audited(plan: &Plan, sinks: &Sinks) -> Result<()> {
-    let tree = DiskTree::new();
-    let audited: Vec<PathBuf> =
-        plan.all_paths().iter().filter_map(|path| tree.real_path(path).ok()).collect();
-    let read: Vec<PathBuf> =
-        plan.lib_paths.iter().filter_map(|path| tree.real_path(path).ok()).collect();
-    for (_, file) in &sinks.emitters {
-        let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let dir = tree.real_path(dir.unwrap_or(Path::new("."))).ok();
-        let Some(real) = dir.zip(file.file_name()).map(|(dir, name)| dir.join(name)) else {
-            continue;
-        };
-        let shown = show_path(file);
-        if audited.iter().any(|path| real.starts_with(path)) {
-            bail!("{shown} lies in what is audited, which is never changed; name another place");
-        }
-        if read.iter().any(|path| real.starts_with(path)) {
-            bail!("{shown} lies in a place that is searched for archives; name another place");
-        }
-    }
-    Ok(())
 }
 
 /// Writes everything; false if a format could not carry a name.

@@ -1,6 +1,7 @@
 //! The one place that writes: standard output, and the files that `-o` names.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for everything written")]
 
+use rustix::fs::FileType;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -16,6 +17,12 @@ pub(super) fn stdout(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
         }
         result => result,
     }
+}
+
+/// Device and inode of the regular file that standard output goes to, if it goes to one.
+pub(super) fn stdout_file() -> Option<(u64, u64)> {
+    let stat = rustix::fs::fstat(io::stdout()).ok()?;
+    FileType::from_raw_mode(stat.st_mode).is_file().then_some((stat.st_dev, stat.st_ino))
 }
 
 /// Lets `render` write to a file, which is there whole or as it was: it is written under another name

@@ -4,14 +4,18 @@
 use crate::format::script::{Input, MOST, inputs};
 use crate::sniff::{Sniffed, sniff};
 use crate::text::{show, show_path};
+use crate::tree::walk::describe;
 use crate::tree::{Handle, Opened, Tree};
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// Scripts that name scripts: more are a circle.
 const DEEPEST: usize = 8;
+
+/// Bytes that show what a file is.
+const SHOWN: usize = 24;
 
 /// The archives that `paths` name; `-lNAME` is looked for beside a script, then in `dirs`.
 pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
@@ -22,11 +26,31 @@ pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Re
     Ok(out)
 }
 
-fn open(tree: &dyn Tree, path: &Path) -> Option<(Handle, Vec<u8>)> {
-    let Ok(Opened::File(handle)) = tree.open(path) else { return None };
-    let len = handle.stat().len.min(MOST);
-    let text = handle.read_new(usize::try_from(len).unwrap_or(0), 0).ok()?;
-    Some((handle, text))
+/// What lies at a path and the begin of it, or why that is no archive.
+fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
+    let shown = show_path(path);
+    let handle = match tree.open(path) {
+        Ok(Opened::File(handle)) => handle,
+        Ok(Opened::Directory) => {
+            bail!("{shown} is no static archive but a directory; --from looks for archives in one")
+        }
+        Ok(Opened::Special(special)) => {
+            bail!("{shown} is {}, which is not read", special.describe())
+        }
+        Err(errno) => bail!("{shown}: {}", describe(errno)),
+    };
+    let len = usize::try_from(handle.stat().len.min(MOST)).unwrap_or(0);
+    let text = handle.read_new(len, 0).with_context(|| format!("{shown} cannot be read"))?;
+    Ok((handle, text))
+}
+
+/// Refuses what neither is an archive nor names any.
+fn refuse(path: &Path, text: &[u8]) -> Result<()> {
+    let (shown, begin) = (show_path(path), show(&text[..text.len().min(SHOWN)]));
+    match text {
+        [] => bail!("{shown} is no static archive: it is empty"),
+        _ => bail!("{shown} is no static archive: it begins with `{begin}`"),
+    }
 }
 
 fn one(
@@ -36,16 +60,13 @@ fn one(
     depth: usize,
     out: &mut Vec<PathBuf>,
 ) -> Result<()> {
-    let script = match open(tree, path) {
-        Some((handle, text)) if handle.stat().len <= MOST && sniff(&text) == Sniffed::Other => {
-            inputs(&text)
-        }
-        _ => None,
-    };
-    let Some(script) = script else {
+    let (handle, text) = open(tree, path)?;
+    if sniff(&text) != Sniffed::Other {
         out.push(path.to_path_buf());
         return Ok(());
-    };
+    }
+    let script = if handle.stat().len <= MOST { inputs(&text) } else { None };
+    let Some(script) = script else { return refuse(path, &text) };
     if depth == DEEPEST {
         bail!("{}: linker scripts name each other in a circle", show_path(path));
     }
@@ -59,7 +80,7 @@ fn one(
                 show(&name)
             );
         };
-        let is_library = open(tree, &found).is_some_and(|(_, text)| sniff(&text) == Sniffed::Elf);
+        let is_library = open(tree, &found).is_ok_and(|(_, text)| sniff(&text) == Sniffed::Elf);
         if !is_library {
             one(tree, &found, dirs, depth + 1, out)?;
         }

@@ -1,12 +1,11 @@
 //! The commands `tree` and `why`: an audit as for `check`, of which one question is answered. What the
 //! answers hold and how they look is in `crate::views`.
 
-use super::baseline;
 use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads};
-use super::{Shared, out};
+use super::{FailOn, Shared, apart, baseline, out};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::tree::DiskTree;
@@ -34,7 +33,8 @@ pub(super) fn why(shared: &Shared, name: &OsStr, paths: &[PathBuf]) -> Result<Ex
     let plan = |plan| Plan { definitions: true, ..plan };
     let name = name.as_bytes();
     let make = |run: &mut Run, tree: &DiskTree| Why::new(name, &mut run.audit, &run.plan, tree);
-    let status = |_: &Run, why: &Why| if why.is_known() { Exit::Clean } else { Exit::Findings };
+    let fails = |why: &Why| !why.is_known() && shared.fail_on != FailOn::Never;
+    let status = |_: &Run, why: &Why| if fails(why) { Exit::Findings } else { Exit::Clean };
     show(shared, paths, sinks, plan, make, status)
 }
 
@@ -50,6 +50,7 @@ fn show<T: 'static>(
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let sinks = sinks()?;
+    apart::check(&prepared.plan, &prepared.tree, shared, &[])?;
     prepared.say_what_is_assumed(shared);
     let plan = plan(Plan { facts: false, ..prepared.plan });
     start_threads(&plan);

@@ -106,7 +106,9 @@ fn passed(content: &Content, target: Option<Target>) -> bool {
 /// Answers a need; those for members are answered by [`super::members`].
 pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer {
     match need {
-        Need::First { paths, target } => Answer::Places(first(tree, wants, corpus, paths, *target)),
+        Need::First { paths, target, .. } => {
+            Answer::Places(first(tree, wants, corpus, paths, *target))
+        }
         Need::Directory(path) => {
             let is_dir = || tree.kind(&as_path(path)) == Ok(Kind::Directory);
             Answer::Directory(path.len() < PATH_MAX && is_dir())

@@ -11,7 +11,7 @@ use crate::format::second::Second;
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::tree::walk::{Entry, Given};
-use crate::tree::{Kind, Stat, Tree};
+use crate::tree::{Errno, Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -74,7 +74,7 @@ impl<'t> Collector<'t> {
         self.given.push(given);
         corpus.expect(names.len());
         let roots = self.roots(given);
-        for Entry { is_link, given_link, path, stat, item } in names {
+        for Entry { is_link, given_link, path, stat, item, .. } in names {
             let key = (stat.dev, stat.ino);
             let place = match below(&roots, &path) {
                 Some(place) => place,
@@ -230,13 +230,18 @@ impl<'t> Collector<'t> {
 
     fn put(&mut self, corpus: &mut Corpus, need: Need, answer: Answer) {
         match (need, answer) {
-            (Need::First { paths, .. }, Answer::Places(found)) => {
+            (Need::First { paths, portion, .. }, Answer::Places(found)) => {
+                // What ends a search early leaves paths behind it that nobody has looked at.
+                let portion = portion.filter(|_| found.len() == paths.len());
+                corpus.portions.extend(portion);
                 for (path, found) in paths.into_iter().zip(found) {
                     let place = match found {
                         Found::Place(place) => place,
                         Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
                     };
-                    corpus.places.insert(path.into(), place);
+                    if portion.is_none() || place != Place::Failed(Errno::NOENT) {
+                        corpus.places.insert(path.into(), place);
+                    }
                 }
             }
             (Need::Directory(path), Answer::Directory(is)) => {

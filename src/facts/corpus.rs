@@ -1,11 +1,11 @@
 //! The facts of a run: files by id and by inode, what lies at each path that was asked for, and
 //! what was read of files on demand.
 
-use super::{FileFacts, Need};
+use super::{FileFacts, Need, Portion};
 use crate::format::archive::Members;
 use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
-use crate::id::{FastMap, FileId, IdVec};
+use crate::id::{FastMap, FastSet, FileId, IdVec};
 use crate::symbol_names::SymbolNames;
 use crate::tree::{Errno, Special};
 use std::path::Path;
@@ -34,6 +34,8 @@ pub struct Corpus {
     pub files: IdVec<FileId, FileFacts>,
     pub(super) by_inode: FastMap<(u64, u64), FileId>,
     pub(super) places: FastMap<Box<[u8]>, Place>,
+    /// Portions of long lists all of whose paths were looked at.
+    pub(super) portions: FastSet<Portion>,
     pub(super) directories: FastMap<Box<[u8]>, bool>,
     pub(super) bytes: FastMap<Box<[u8]>, FileBytes>,
     pub(super) interpreters: FastMap<FileId, Interpreter>,
@@ -55,6 +57,11 @@ impl Corpus {
     /// What lies at `path`, if it was looked at.
     pub fn place(&self, path: &[u8]) -> Option<Place> {
         self.places.get(path).copied()
+    }
+
+    /// True if what lies at the paths of a portion is known: there is nothing at those that are not.
+    pub fn is_looked_through(&self, portion: &Portion) -> bool {
+        self.portions.contains(portion)
     }
 
     /// Whether `path` is a directory.

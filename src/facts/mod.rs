@@ -19,7 +19,7 @@ use crate::format::Defect;
 use crate::format::archive::Archive;
 use crate::format::elf::{Ident, Object, Target, Verdict};
 use crate::format::second::Difference;
-use crate::id::FileId;
+use crate::id::{FileId, StrId};
 use crate::tree::Stat;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -117,6 +117,9 @@ pub enum Need {
         paths: Vec<Vec<u8>>,
         /// Whose files are not passed over; nothing to take any file.
         target: Option<Target>,
+        /// The portion that ends with these paths: of those that are not there none is remembered by
+        /// itself.
+        portion: Option<Portion>,
     },
     /// Whether a path is a directory.
     Directory(Vec<u8>),
@@ -130,6 +133,24 @@ pub enum Need {
     Relocations(FileId),
     /// The members of an archive, or the symbols of a relocatable object as its only member.
     Members(FileId),
+}
+
+/// A part of the search for one name in one long list of directories, by numbers of the resolver's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Portion {
+    /// The list.
+    pub list: u64,
+    /// The name.
+    pub name: StrId,
+    /// Where in the list it ends.
+    pub end: usize,
+}
+
+impl Need {
+    /// What lies at one path.
+    pub fn path(path: Vec<u8>, target: Option<Target>) -> Self {
+        Self::First { paths: vec![path], target, portion: None }
+    }
 }
 
 impl Content {

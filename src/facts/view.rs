@@ -1,7 +1,7 @@
 //! The model that resolving and binding run on: the corpus seen through one value, so that a
 //! proof of a fix can run the same code on a changed model. It answers, or names the fact it misses.
 
-use super::{Corpus, FileFacts, Need, Place};
+use super::{Corpus, FileFacts, Need, Place, Portion};
 use crate::format::archive::Members;
 use crate::format::elf::Object;
 use crate::format::elf::edit::Edited;
@@ -52,6 +52,11 @@ impl<'c> View<'c> {
     /// What lies at `path`.
     pub fn place(&self, path: &[u8]) -> Option<Place> {
         self.corpus.place(path)
+    }
+
+    /// True if all paths of a portion were looked at: there is nothing at those that are not known.
+    pub fn is_looked_through(&self, portion: &Portion) -> bool {
+        self.corpus.is_looked_through(portion)
     }
 
     /// Whether `path` is a directory.

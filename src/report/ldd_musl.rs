@@ -49,7 +49,7 @@ impl Page<'_> {
                 writeln!(
                     out,
                     "Error loading shared library {}: {text} (needed by {})",
-                    self.name(name),
+                    show(self.report.audit.text(name)),
                     self.object(from)
                 )
             }

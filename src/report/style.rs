@@ -61,14 +61,39 @@ impl Style {
         self.paint(code, &format!("{word}[{}]", judged.rule.id))
     }
 
-    /// Text cut to the terminal, if there is one and not everything is wanted.
+    /// Text cut to the terminal, if there is one and not everything is wanted. What is left out is in the
+    /// middle: lines end with the answer.
     pub(crate) fn fit(self, text: &str, indent: usize) -> String {
         let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
         let room = width.saturating_sub(indent).max(20);
         if text.chars().count() <= room {
             return text.to_owned();
         }
-        let kept: String = text.chars().take(room - 1).collect();
-        format!("{kept}…")
+        let (begin, end) = ((room - 1) / 3, (room - 1) - (room - 1) / 3);
+        let left_out = text.chars().count() - end;
+        let begin = text.chars().take(begin);
+        begin.chain(['…']).chain(text.chars().skip(left_out)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Style;
+
+    #[test]
+    fn a_line_that_is_cut_keeps_its_end() {
+        let style = Style { color: false, verbose: false, quiet: false, width: Some(80) };
+        let way = "a/very/long/way/".repeat(10);
+        for line in [
+            format!("/{way}libgone.so (runpath): another machine"),
+            format!("{way}app > {way}libmiddle.so > lib/libend.so"),
+        ] {
+            let fit = style.fit(&line, 13);
+            assert_eq!(fit.chars().count(), 80 - 13, "{fit}");
+            let (begin, end) = fit.split_once('…').expect("something is left out");
+            assert!(line.starts_with(begin) && line.ends_with(end), "{fit}");
+            assert!(end.ends_with("another machine") || end.ends_with("lib/libend.so"), "{fit}");
+        }
+        assert_eq!(style.fit("short", 13), "short");
     }
 }

@@ -116,7 +116,7 @@ impl Hosts {
         let bytes = host.path.as_os_str().as_bytes();
         let path = if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() };
         let Some(place) = view.place(&path) else {
-            return needs.push(Need::First { paths: vec![path], target: None });
+            return needs.push(Need::path(path, None));
         };
         let Some(file) = program_at(view, place) else {
             return self.unhosted.unusable.push(number);
@@ -164,7 +164,7 @@ impl Hosts {
                 let path = prefix.join(executable).into_os_string();
                 let path = path.as_bytes().to_vec();
                 let Some(place) = view.place(&path) else {
-                    needs.push(Need::First { paths: vec![path], target: None });
+                    needs.push(Need::path(path, None));
                     continue;
                 };
                 let Some(file) = program_at(view, place) else { continue };

@@ -5,7 +5,8 @@ use super::cache::Cache;
 use super::closure::{Builder, Mapped};
 use super::paths::DirList;
 use super::resolver::Resolver;
-use super::search::{Found, Requester, Search, Tried, fatal};
+use super::search::{Found, Requester, Search, fatal};
+use super::trace::Trace;
 use super::{Fatal, How, LOADER, Module, ROOT, tokens};
 use crate::format::elf::Object;
 use crate::id::{FileId, Id as _, StrId};
@@ -132,7 +133,7 @@ impl Builder<'_, '_> {
         &mut self,
         name: StrId,
         requester: u32,
-        trace: Option<&mut Vec<Tried>>,
+        trace: Option<&mut Trace>,
     ) -> Option<Found> {
         self.origins.resize(self.modules.len(), None);
         self.rpaths.resize(self.modules.len(), None);
@@ -158,7 +159,7 @@ impl Builder<'_, '_> {
         found
     }
 
-    fn searcher<'s>(&'s mut self, trace: Option<&'s mut Vec<Tried>>) -> Search<'s, 's> {
+    fn searcher<'s>(&'s mut self, trace: Option<&'s mut Trace>) -> Search<'s, 's> {
         let Resolver { strings, loaders, memo, .. } = &mut *self.resolver;
         Search {
             view: self.view,

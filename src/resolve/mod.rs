@@ -16,12 +16,14 @@ pub mod musl;
 pub mod order;
 mod paths;
 mod plugin;
+mod portions;
 mod preload;
 pub mod resolver;
 pub mod roots;
 pub mod search;
 mod suspend;
 pub mod tokens;
+pub mod trace;
 pub mod versions;
 
 use crate::format::elf::{NeedKind, machine};

@@ -2,15 +2,21 @@
 //! directories of them that exist, and what is remembered of searches for all roots of a run.
 
 use super::cache::Cache;
+use super::portions::Passed;
 use super::search::{Found, Search};
 use super::tokens;
 use crate::facts::Place;
 use crate::id::{FastMap, FastSet, StrId};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
+
+/// Lists of more directories than this are asked for those first, and for what is below them later.
+const LONG: usize = 128;
 
 /// A list of search directories and, once it is known which of them exist, the places to try.
 pub struct DirList {
+    /// No other list of the process has it.
+    pub(super) id: u64,
     pub(super) dirs: Vec<StrId>,
     pub(super) ready: OnceLock<Box<[Probe]>>,
     /// The round in which somebody has asked for what is missing; 0 for none.
@@ -32,9 +38,15 @@ pub(super) struct Probe {
     pub(super) relative: bool,
 }
 
+/// A number that no other list of the process has.
+pub(super) fn new_list() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Relaxed)
+}
+
 impl DirList {
     fn new(dirs: Vec<StrId>) -> Self {
-        Self { dirs, ready: OnceLock::new(), asked: AtomicU32::new(0) }
+        Self { id: new_list(), dirs, ready: OnceLock::new(), asked: AtomicU32::new(0) }
     }
 }
 
@@ -42,7 +54,11 @@ impl DirList {
 #[derive(Default)]
 pub struct Memo {
     /// What lies at (directory, name).
-    pub(super) places: FastMap<(StrId, StrId), (Place, StrId)>,
+    pub(super) places: FastMap<(StrId, StrId), Place>,
+    /// How far searches in long lists have come, by (list, name).
+    pub(super) passed: FastMap<(u64, StrId), Passed>,
+    /// Numbers of musl's long lists by their texts.
+    pub(super) long: FastMap<StrId, u64>,
     /// Directory lists by (text, origin, loader path).
     pub(super) lists: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
     /// Default directories by loader path.
@@ -120,12 +136,24 @@ impl Search<'_, '_> {
         if list.asked.swap(self.memo.round, Relaxed) == self.memo.round && self.memo.round > 0 {
             return false;
         }
-        let mut probes = Vec::new();
-        let mut known = true;
+        let (mut probes, mut known) = (Vec::new(), true);
+        let is_long = list.dirs.len() > LONG;
         for (number, dir) in list.dirs.iter().enumerate() {
-            let relative = !self.strings.text(*dir).starts_with(b"/");
+            let base = self.strings.text(*dir).to_vec();
+            let relative = !base.starts_with(b"/");
+            // Of thousands that may not be there only those that are lead to more.
+            if is_long && !relative {
+                match self.exists(&base) {
+                    Some(true) => {}
+                    Some(false) => continue,
+                    None => {
+                        known = false;
+                        continue;
+                    }
+                }
+            }
             for subdir in &self.loader.subdirs {
-                let text = [self.strings.text(*dir), self.strings.text(*subdir)].concat();
+                let text = [&*base, self.strings.text(*subdir)].concat();
                 let exists = relative
                     || self.exists(&text).unwrap_or_else(|| {
                         known = false;

@@ -6,8 +6,8 @@ use super::index::Stamped;
 use super::loader::{Family, Loaders};
 use super::musl::Load;
 use super::paths::Memo;
-use super::search::Tried;
 use super::suspend::Suspended;
+use super::trace::{Trace, Tried};
 use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{Need, View};
 use crate::format::elf::{NeedKind, Object, Str};
@@ -167,17 +167,19 @@ impl Resolver {
         view: View<'_>,
         plan: &Plan,
         closure: &Closure,
-        edges: impl Iterator<Item = Edge>,
+        edges: &[Edge],
     ) -> Vec<Vec<Tried>> {
         let mut needs = Vec::new();
+        let trace = || Trace::of_one_in(edges.len());
         if let Family::Musl(_) = self.loaders.get(closure.root.loader).family {
             let modules = closure.all_modules();
             return edges
+                .iter()
                 .map(|edge| {
-                    let mut trace = Vec::new();
+                    let mut trace = trace();
                     let load = Load::new(self, view, plan, closure.root, &mut needs);
                     load.tried(modules.clone(), edge.name, edge.from, &mut trace);
-                    trace
+                    trace.kept
                 })
                 .collect();
         }
@@ -187,10 +189,11 @@ impl Resolver {
         builder.start = closure.start;
         builder.has_rpath = true;
         edges
+            .iter()
             .map(|edge| {
-                let mut trace = Vec::new();
+                let mut trace = trace();
                 builder.search(edge.name, edge.from, Some(&mut trace));
-                trace
+                trace.kept
             })
             .collect()
     }

@@ -4,7 +4,9 @@
 use super::cache::Cache;
 use super::loader::Loader;
 use super::paths::{DirList, Memo};
+use super::portions::{self, Passed};
 use super::tokens::Tokens;
+use super::trace::{Outcome, Trace};
 use super::{Fatal, How};
 use crate::facts::{Need, Place, View};
 use crate::format::elf::Verdict;
@@ -16,38 +18,6 @@ use std::sync::Arc;
 
 /// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
 const NOTDIR_GOES_ON: (u16, u16) = (2, 39);
-
-/// One path that was tried, and what came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tried {
-    /// The path.
-    pub path: Vec<u8>,
-    /// The step that tried it.
-    pub how: How,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// It lies in one of the loader's subdirectories, not in the search directory itself.
-    pub subdir: bool,
-}
-
-/// What came of one candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was taken.
-    Taken,
-    /// `open` failed.
-    Failed(Errno),
-    /// Another ELFCLASS.
-    WrongClass,
-    /// Another machine.
-    WrongMachine,
-    /// The loader stops.
-    Fatal(&'static str),
-    /// The directory does not exist.
-    NoDirectory,
-    /// A cache entry that DF_1_NODEFLIB forbids.
-    Forbidden,
-}
 
 /// What a search came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +60,7 @@ pub struct Search<'a, 'v> {
     /// Facts that are missing.
     pub needs: &'a mut Vec<Need>,
     /// What was tried, if anybody wants to know.
-    pub trace: Option<&'a mut Vec<Tried>>,
+    pub trace: Option<&'a mut Trace>,
     /// A hwcaps directory decided, or a directory relative to the current one was searched.
     pub by_cpu: bool,
     /// A directory relative to the current one was searched.
@@ -193,18 +163,18 @@ impl Search<'_, '_> {
         let text = self.strings.text(path).to_vec();
         self.by_cwd |= !text.starts_with(b"/");
         let Some(place) = self.view.place(&text) else {
-            let target = Some(self.loader.target);
-            self.needs.push(Need::First { paths: vec![text], target });
+            self.needs.push(Need::path(text, Some(self.loader.target)));
             return None;
         };
-        Some(match self.judge(place, path, How::Path, false) {
-            Outcome::Taken => match place {
-                Place::File(file) => Found::File(file, path, How::Path),
-                Place::Directory | Place::Special(_) | Place::Failed(_) => Found::Nothing,
-            },
-            Outcome::Fatal(text) => Found::Stop(path, file_of(place), text),
-            _ => Found::Nothing,
-        })
+        Some(self.only(place, path, How::Path).unwrap_or(Found::Nothing))
+    }
+
+    /// What the one path of a step makes the loader do; nothing if it goes on.
+    fn only(&mut self, place: Place, path: StrId, how: How) -> Option<Found> {
+        let outcome = self.judge(place);
+        self.tell(how, outcome, false, (path, None));
+        let ends = matches!(outcome, Outcome::Taken | Outcome::Fatal(_));
+        ends.then(|| end(place, outcome, path, how))
     }
 
     /// `open_path` over one list of directories.
@@ -213,29 +183,39 @@ impl Search<'_, '_> {
             return ListEnd::Unknown;
         }
         let probes = list.ready.get().map_or(&[][..], |probes| &**probes);
+        let mut passed = self.passed(list, name, probes.len());
         // Unknown candidates are asked for in one go, as far as the loader would go.
         let mut unknown: Vec<Vec<u8>> = Vec::new();
         let mut told = 0;
-        for (i, probe) in probes.iter().enumerate() {
+        for (i, probe) in probes.iter().enumerate().skip(passed.done) {
+            if unknown.is_empty() {
+                passed.done = i;
+            } else if i == portions::end_of(passed.done) {
+                break;
+            }
             self.trace_absent(list, told..probe.dir as usize, name, how);
             told = probe.dir as usize + 1;
             self.by_cwd |= probe.relative;
             let mut error = Errno::NOENT;
-            match self.candidate(probe.path, name) {
+            match self.met(list.id, i, probe, name) {
                 None => unknown.push(self.path(probe.path, name)),
-                Some((place, path)) => match self.judge(place, path, how, probe.subdir) {
-                    Outcome::Taken | Outcome::Fatal(_) if !unknown.is_empty() => break,
-                    Outcome::Taken => {
-                        self.by_cpu |= probe.by_cpu;
-                        if let Place::File(file) = place {
-                            return ListEnd::Found(Found::File(file, path, how));
+                Some(place) => match self.judge(place) {
+                    outcome @ (Outcome::Taken | Outcome::Fatal(_)) => {
+                        if !unknown.is_empty() {
+                            break;
+                        }
+                        self.by_cpu |= outcome == Outcome::Taken && probe.by_cpu;
+                        self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
+                        let path = self.strings.id(&self.path(probe.path, name));
+                        return ListEnd::Found(end(place, outcome, path, how));
+                    }
+                    outcome => {
+                        passed.other_class |= unknown.is_empty() && outcome == Outcome::WrongClass;
+                        self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
+                        if let Outcome::Failed(errno) = outcome {
+                            error = errno;
                         }
                     }
-                    Outcome::Fatal(text) => {
-                        return ListEnd::Found(Found::Stop(path, file_of(place), text));
-                    }
-                    Outcome::Failed(errno) => error = errno,
-                    _ => {}
                 },
             }
             // The error of the last probe of a directory decides whether the list goes on.
@@ -244,20 +224,34 @@ impl Search<'_, '_> {
                 break;
             }
         }
+        if probes.len() > portions::FIRST {
+            passed.by_cwd = probes[..passed.done].iter().any(|probe| probe.relative);
+            self.memo.passed.insert((list.id, name), passed);
+        }
         if unknown.is_empty() {
             self.trace_absent(list, told..list.dirs.len(), name, how);
             return ListEnd::NextStep;
         }
-        self.needs.push(Need::First { paths: unknown, target: Some(self.loader.target) });
+        self.ask(list.id, name, passed.done, unknown);
         ListEnd::Unknown
+    }
+
+    /// How far earlier searches have come; a trace begins anew.
+    fn passed(&mut self, list: &DirList, name: StrId, probes: usize) -> Passed {
+        if probes <= portions::FIRST || self.trace.is_some() {
+            return Passed::default();
+        }
+        let passed = self.memo.passed.get(&(list.id, name)).copied().unwrap_or_default();
+        self.by_cwd |= passed.by_cwd;
+        self.other_class |= passed.other_class;
+        passed
     }
 
     /// Tells of directories that do not exist, in their place among those that do.
     fn trace_absent(&mut self, list: &DirList, places: Range<usize>, name: StrId, how: How) {
         if self.trace.is_some() {
             for dir in list.dirs.get(places).unwrap_or_default() {
-                let path = self.path(*dir, name);
-                self.push_trace(path, how, Outcome::NoDirectory, false);
+                self.tell(how, Outcome::NoDirectory, false, (*dir, Some(name)));
             }
         }
     }
@@ -269,20 +263,8 @@ impl Search<'_, '_> {
             || (errno == Errno::NOTDIR && self.loader.release >= NOTDIR_GOES_ON)
     }
 
-    fn path(&self, dir: StrId, name: StrId) -> Vec<u8> {
+    pub(super) fn path(&self, dir: StrId, name: StrId) -> Vec<u8> {
         [self.strings.text(dir), self.strings.text(name)].concat()
-    }
-
-    /// What lies at a name in a directory, and the path.
-    fn candidate(&mut self, dir: StrId, name: StrId) -> Option<(Place, StrId)> {
-        if let Some(known) = self.memo.places.get(&(dir, name)) {
-            return Some(*known);
-        }
-        let text = self.path(dir, name);
-        let place = self.view.place(&text)?;
-        let known = (place, self.strings.id(&text));
-        self.memo.places.insert((dir, name), known);
-        Some(known)
     }
 
     /// The step over ld.so.cache: one path, and none but that.
@@ -291,26 +273,20 @@ impl Search<'_, '_> {
         let path = self.strings.text(id);
         let forbidden = requester.nodeflib
             && self.loader.system_dirs.iter().any(|dir| path.starts_with(self.strings.text(*dir)));
-        let path = path.to_vec();
         if forbidden {
-            self.push_trace(path, How::Cache, Outcome::Forbidden, false);
+            self.tell(How::Cache, Outcome::Forbidden, false, (id, None));
             return ListEnd::NextStep;
         }
-        let Some(place) = self.view.place(&path) else {
-            let target = Some(self.loader.target);
-            self.needs.push(Need::First { paths: vec![path], target });
+        let Some(place) = self.view.place(path) else {
+            self.needs.push(Need::path(path.to_vec(), Some(self.loader.target)));
             return ListEnd::Unknown;
         };
-        match self.judge(place, id, How::Cache, false) {
-            Outcome::Taken => match place {
-                Place::File(file) => {
-                    self.by_cpu |= by_cpu;
-                    ListEnd::Found(Found::File(file, id, How::Cache))
-                }
-                Place::Directory | Place::Special(_) | Place::Failed(_) => ListEnd::NextStep,
-            },
-            Outcome::Fatal(text) => ListEnd::Found(Found::Stop(id, file_of(place), text)),
-            _ => ListEnd::NextStep,
+        match self.only(place, id, How::Cache) {
+            Some(found) => {
+                self.by_cpu |= by_cpu && matches!(found, Found::File(..));
+                ListEnd::Found(found)
+            }
+            None => ListEnd::NextStep,
         }
     }
 
@@ -334,8 +310,8 @@ impl Search<'_, '_> {
     }
 
     /// `open_verify`: what the loader does with what lies at a path.
-    fn judge(&mut self, place: Place, path: StrId, how: How, subdir: bool) -> Outcome {
-        let outcome = match place {
+    fn judge(&mut self, place: Place) -> Outcome {
+        match place {
             Place::Failed(errno) => Outcome::Failed(errno),
             Place::Directory => Outcome::Fatal("cannot read file data: Error 21"),
             // open(2) of a socket fails with ENXIO, that of a FIFO waits, a device reads as empty.
@@ -353,18 +329,25 @@ impl Search<'_, '_> {
                 Verdict::WrongMachine => Outcome::WrongMachine,
                 Verdict::Fatal(text) => Outcome::Fatal(text),
             },
-        };
-        if self.trace.is_some() {
-            let text = self.strings.text(path).to_vec();
-            self.push_trace(text, how, outcome, subdir);
         }
-        outcome
     }
 
-    fn push_trace(&mut self, path: Vec<u8>, how: How, outcome: Outcome, subdir: bool) {
+    /// Writes down what came of a path, or a directory and a name, if anybody wants to know.
+    fn tell(&mut self, how: How, outcome: Outcome, subdir: bool, path: (StrId, Option<StrId>)) {
         if let Some(trace) = &mut self.trace {
-            trace.push(Tried { path, how, outcome, subdir });
+            let text = |id| self.strings.text(id);
+            let path = || [text(path.0), path.1.map_or(&b""[..], text)].concat();
+            trace.push(how, outcome, subdir, path);
         }
+    }
+}
+
+/// How a search ends at what was taken or makes the loader stop.
+fn end(place: Place, outcome: Outcome, path: StrId, how: How) -> Found {
+    match (place, outcome) {
+        (Place::File(file), Outcome::Taken) => Found::File(file, path, how),
+        (_, Outcome::Fatal(text)) => Found::Stop(path, file_of(place), text),
+        _ => Found::Nothing,
     }
 }
 

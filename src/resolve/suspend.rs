@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// How many needs that lead to something known one look ahead goes through.
 const MOST_AHEAD: usize = 500;
 
+/// How many needs one look ahead asks for: each may be hundreds of paths.
+const MOST_ASKED: usize = 512;
+
 /// A link map with fewer modules is sooner built again than kept.
 const FEW: usize = 16;
 
@@ -142,7 +145,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         let file = self.modules[module as usize].file;
         let Some(names) = file.and_then(|file| self.names(file)) else { return };
         for (_, raw, has_token) in names.needs.iter().skip(next) {
-            if ahead.known >= MOST_AHEAD {
+            if ahead.known >= MOST_AHEAD || ahead.asked >= MOST_ASKED {
                 return;
             }
             ahead.known += 1;
@@ -158,7 +161,10 @@ impl<'a, 'v> Builder<'a, 'v> {
                 }
                 Some(Found::Nothing | Found::Stop(..)) => {}
                 // It is asked for, and will be known in the next round.
-                None => ahead.known -= 1,
+                None => {
+                    ahead.known -= 1;
+                    ahead.asked += 1;
+                }
             }
         }
     }
@@ -170,4 +176,5 @@ struct Ahead {
     names: FastSet<StrId>,
     files: FastSet<FileId>,
     known: usize,
+    asked: usize,
 }

@@ -7,7 +7,7 @@ use crate::catalogue::LIBRARY;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::RootId;
 use crate::resolve::loader::InterpFault;
-use crate::resolve::search::Tried;
+use crate::resolve::trace::Tried;
 use crate::text::show;
 use rayon::prelude::*;
 use std::collections::BTreeMap;

@@ -40,7 +40,7 @@ use crate::fix::solve::Solved;
 use crate::id::{FastMap, FileId, RootId};
 use crate::package::Located;
 use crate::plan::Plan;
-use crate::resolve::search::Tried;
+use crate::resolve::trace::Tried;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -157,8 +157,8 @@ fn tried(audit: &mut Audit, plan: &Plan) -> Vec<Vec<Tried>> {
         }
     }
     for (root, places) in by_root {
-        let edges = places.iter().map(|place| blame.missing[*place].edge);
-        let found = resolver.tried(view, plan, &closures.roots[root], edges);
+        let edges: Vec<_> = places.iter().map(|place| blame.missing[*place].edge).collect();
+        let found = resolver.tried(view, plan, &closures.roots[root], &edges);
         for (place, trace) in places.into_iter().zip(found) {
             tried[place] = trace;
         }

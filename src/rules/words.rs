@@ -10,7 +10,7 @@ use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FileId, Id as _, MemberId, RootId};
 use crate::package::Located;
 use crate::policy::Waiver;
-use crate::resolve::search::{Outcome, Tried};
+use crate::resolve::trace::{Outcome, Tried};
 use crate::text::{shell, show, show_path};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -225,6 +225,10 @@ pub(crate) fn outcome(outcome: Outcome) -> String {
         Outcome::WrongMachine => "another machine".to_owned(),
         Outcome::Fatal(text) => text.to_owned(),
         Outcome::NoDirectory => "no such directory".to_owned(),
+        Outcome::LeftOut(0) => crate::tree::walk::describe(crate::tree::Errno::NOENT),
+        Outcome::LeftOut(more) => {
+            format!("it and {more} more paths are not there, and are not listed")
+        }
         Outcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),
     }
 }

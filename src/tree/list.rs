@@ -4,6 +4,7 @@
 use super::disk::{self, DiskTree};
 use super::walk::{Given, Walked};
 use super::{Errno, Kind, Special, Tree as _};
+use crate::id::FastSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub(super) struct Lister<'t> {
     tree: &'t DiskTree,
     /// Directories that are walked, with links resolved.
     walked: Vec<PathBuf>,
+    /// What is listed are directories to which links lead.
+    is_linked: bool,
 }
 
 impl<'t> Lister<'t> {
@@ -31,11 +34,12 @@ impl<'t> Lister<'t> {
             .filter(|given| given.kind == Ok(Kind::Directory))
             .filter_map(|given| tree.real_path(&given.path).ok())
             .collect();
-        Self { tree, walked }
+        Self { tree, walked, is_linked: false }
     }
 
     /// Of `linked` directories, those that lie outside everything walked so far, each once.
     pub(super) fn outside(&mut self, mut linked: Vec<PathBuf>) -> Vec<PathBuf> {
+        self.is_linked = true;
         linked.sort_unstable();
         linked.retain(|link| {
             let Ok(real) = self.tree.real_path(link) else { return false };
@@ -75,7 +79,13 @@ impl<'t> Lister<'t> {
             Ok(rest) if place != top => top.join(rest),
             _ => path,
         };
-        for entry in walkdir::WalkDir::new(&place).follow_root_links(true) {
+        let walked = self.walked_below(top);
+        let is_new = |entry: &walkdir::DirEntry| {
+            walked.is_empty()
+                || entry.path().strip_prefix(&place).is_ok_and(|rest| !walked.contains(rest))
+        };
+        let entries = walkdir::WalkDir::new(&place).follow_root_links(true).into_iter();
+        for entry in entries.filter_entry(is_new) {
             match entry {
                 Ok(entry) => {
                     let kind = entry.file_type();
@@ -99,6 +109,16 @@ impl<'t> Lister<'t> {
                 }
             }
         }
+    }
+
+    /// What of a linked directory is walked under other names, relative to it: a link upwards leads
+    /// to where the walk came from.
+    fn walked_below(&self, top: &Path) -> FastSet<&Path> {
+        let Some(real) = self.is_linked.then(|| self.tree.real_path(top).ok()).flatten() else {
+            return FastSet::default();
+        };
+        let below = self.walked.iter().filter_map(|dir| dir.strip_prefix(&real).ok());
+        below.filter(|rest| !rest.as_os_str().is_empty()).collect()
     }
 }
 

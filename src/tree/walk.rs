@@ -38,10 +38,20 @@ pub struct Entry<T> {
     pub is_link: bool,
     /// The name was given and is a symbolic link.
     pub given_link: bool,
+    /// The name was met below a directory.
+    pub listed: bool,
     /// Identity of the file.
     pub stat: Stat,
     /// What `consume` made of it; nothing where another name of the same inode came first.
     pub item: Option<T>,
+}
+
+impl<T> Entry<T> {
+    /// A given name, before anything is known.
+    fn new(path: &Path) -> Self {
+        let (path, stat) = (path.to_path_buf(), Stat::default());
+        Self { path, is_link: false, given_link: false, listed: false, stat, item: None }
+    }
 }
 
 /// Something below the given paths that could not be looked at.
@@ -201,10 +211,12 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     out.entries
         .sort_unstable_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     out.entries.dedup_by(|b, a| {
-        let same = a.path == b.path;
+        // To `Path` two spellings of one name are equal, and each is started by itself.
+        let same = a.path.as_os_str() == b.path.as_os_str();
         if same && a.item.is_none() {
             a.item = b.item.take();
         }
+        a.listed |= same && b.listed;
         same
     });
     out.problems.sort_unstable();
@@ -223,7 +235,7 @@ fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
 ) -> (Vec<Given>, Vec<Walked<T>>) {
     let mut met = FastSet::default();
-    let first: Vec<bool> = paths.iter().map(|path| met.insert(path)).collect();
+    let first: Vec<bool> = paths.iter().map(|path| met.insert(path.as_os_str())).collect();
     let look = |(paths, first): (&[PathBuf], &[bool])| {
         let mut worker = worker();
         worker.seen.fetch_add(paths.len(), Ordering::Relaxed);
@@ -310,8 +322,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         let sniffed = sniff(&self.head[..n]);
         self.out.totals.count(sniffed);
         if sniffed != Sniffed::Other {
-            let place = Place { path: path.to_path_buf(), is_link: false, given_link };
-            self.take(place, &handle, Some(n));
+            self.take(Entry { given_link, ..Entry::new(path) }, &handle, Some(n));
         }
     }
 
@@ -343,32 +354,23 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         }
         if sniffed != Sniffed::Other {
             match disk::handle(file) {
-                Ok(handle) => self.take(Place { path, is_link, given_link: false }, &handle, None),
+                Ok(handle) => {
+                    self.take(Entry { is_link, listed: true, ..Entry::new(&path) }, &handle, None);
+                }
                 Err(errno) => self.out.problem(&path, describe(errno)),
             }
         }
     }
 
     /// Hands on a file that matters, with as much of its head as was read.
-    fn take(
-        &mut self,
-        Place { path, is_link, given_link }: Place,
-        handle: &Handle,
-        n: Option<usize>,
-    ) {
-        let stat = handle.stat();
-        let first = self.claimed.lock().is_ok_and(|mut set| set.insert((stat.dev, stat.ino)));
+    fn take(&mut self, mut entry: Entry<T>, handle: &Handle, n: Option<usize>) {
+        entry.stat = handle.stat();
+        let inode = (entry.stat.dev, entry.stat.ino);
+        let first = self.claimed.lock().is_ok_and(|mut set| set.insert(inode));
         let head = n.map(|n| &self.head[..n]);
-        let item = first.then(|| (self.visit.consume)(Candidate { handle, head }));
-        self.out.entries.push(Entry { path, is_link, given_link, stat, item });
+        entry.item = first.then(|| (self.visit.consume)(Candidate { handle, head }));
+        self.out.entries.push(entry);
     }
-}
-
-/// The name of a file that matters.
-struct Place {
-    path: PathBuf,
-    is_link: bool,
-    given_link: bool,
 }
 
 impl<T> Walked<T> {

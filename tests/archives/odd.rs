@@ -187,6 +187,35 @@ fn wrong_usage_says_what_to_type() {
     assert!(text(&[]).contains("name an archive"));
     assert!(text(&["x.a"]).contains("--root-object"));
     assert!(text(&["use.o", "--root-symbol", "x"]).contains("is no static archive"));
+    lab.write("text.a", "plain words\n");
+    lab.write("script.a", "SECTIONS { .text : { *(.text) } }\n");
+    lab.write("none.a", "");
+    for (name, what) in [
+        ("text.a", "text.a is no static archive: it begins with `plain words"),
+        ("script.a", "script.a is no static archive: it begins with `SECTIONS"),
+        ("none.a", "none.a is no static archive: it is empty"),
+        (".", ". is no static archive but a directory"),
+    ] {
+        let said = text(&[name, "--root-symbol", "x"]);
+        assert!(said.contains(what), "{said}");
+        let said = text(&["x.a", "--root-symbol", "x", "--order", name]);
+        assert!(said.contains(what), "{said}");
+    }
+    assert!(text(&["x.a", "--root-object", "."]).contains(". is no ELF file and no archive"));
     assert!(text(&["x.a", "--root-object", "x.a"]).contains("relocatable object"));
     assert!(text(&["x.a", "--root-symbol", "x", "--why-extract", "t"]).contains("--order"));
+}
+
+#[test]
+fn never_failing_is_what_it_says() {
+    let lab = lab();
+    ar(&lab, "rc", "x.a", &["use.o"]);
+    let status = |args: &[&str]| lab.linkaudit(args).status.code();
+    let archive = ["archive", "x.a", "--root-symbol", "nobody"];
+    let why = ["why", "nobody", "."];
+    for args in [&archive[..], &why] {
+        assert_eq!(status(args), Some(1), "{args:?}");
+        assert_eq!(status(&[args, &["--fail-on", "warning"]].concat()), Some(1), "{args:?}");
+        assert_eq!(status(&[args, &["--fail-on", "never"]].concat()), Some(0), "{args:?}");
+    }
 }

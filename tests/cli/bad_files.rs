@@ -165,3 +165,31 @@ fn what_follows_from_a_lost_table_is_not_said() {
     }
     assert_eq!(found.len(), sizes.len());
 }
+
+/// Relocation types at which the real loader stops are found where relocations are read.
+#[test]
+fn types_of_relocations_that_no_loader_knows() {
+    /// R_X86_64_IRELATIVE: the loader would call what it points to.
+    const CALLS: u32 = 37;
+    let lab = Lab::new();
+    let plain = Tiny::library("libx.so", [] as [&str; 0]).refers("gone").bytes();
+    let jump = (1_u64 << 32 | 7).to_le_bytes();
+    let at = plain.windows(8).position(|part| part == jump).expect("a jump slot");
+    let (mut cases, mut differences) = (0, Vec::new());
+    for kind in (0..70).chain([255, 256, 0x10_0007]).filter(|kind| *kind != CALLS) {
+        let mut bytes = plain.clone();
+        bytes[at..at + 4].copy_from_slice(&kind.to_le_bytes());
+        lab.write("libx.so", bytes);
+        let stops = lab.ldd_r("./libx.so").contains("unexpected reloc type");
+        let report = report(&lab, &["./libx.so"]);
+        let found = of_rule(&report, "malformed").len();
+        // Without a symbol that is open nobody reads relocations.
+        let is_read = !of_rule(&report, "undefined-symbol").is_empty() || found > 0;
+        cases += 1;
+        if found != usize::from(stops && is_read) || (stops && !is_read) {
+            differences.push((kind, stops, found));
+        }
+    }
+    println!("types of relocations: {cases} cases, {} differences", differences.len());
+    assert!(differences.is_empty(), "{differences:?}");
+}

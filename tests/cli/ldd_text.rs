@@ -2,7 +2,7 @@
 //! `ldd` elsewhere.
 
 use crate::kit::{BROKEN, FOO, run};
-use crate::support::Lab;
+use crate::support::{Lab, Tally};
 
 /// `d` with three libraries whose byte order is not that of their directories, and two files that
 /// are no libraries.
@@ -118,4 +118,32 @@ fn all_of_it_goes_to_stdout() {
         "d/app: error while loading shared libraries: {here}/d/liba.so: invalid ELF header\n"
     );
     assert_eq!(text, line);
+}
+
+/// Spellings that name one file are started each by its own, as `ldd` starts them.
+#[test]
+fn one_file_in_several_spellings() {
+    let lab = tree();
+    lab.so("d/libdep.so", FOO, &[]);
+    let flags = ["-Wl,--no-as-needed", "-Ld", "-ldep", "-Wl,-rpath,$ORIGIN"];
+    lab.exe("d/app", "int gone(void); int main(void) { return gone(); }", &flags);
+    let absolute = |rest: &str| format!("{}{rest}", lab.root().display());
+    let (plain, dotted) = (absolute("/d/app"), absolute("/d/./app"));
+    let typed = ["d/a-x.so", "d//a-x.so", "d/./a-x.so", "d/app", "d///app", &plain, &dotted];
+    let mut tally = Tally::default();
+    let text = ldd(&lab, &typed);
+    assert_eq!(headings(&text).len(), typed.len(), "{text}");
+    for path in typed {
+        let section = text.split_once(&format!("{path}:\n")).expect("a heading").1;
+        let ours: String = section
+            .split_inclusive('\n')
+            .take_while(|line| !typed.iter().any(|path| line.trim_end() == format!("{path}:")))
+            .collect();
+        tally.compare(path, &ours, &lab.ldd_r(path));
+    }
+    tally.finish("one file in several spellings");
+    // A directory lists a file once, whatever else names it.
+    let text = ldd(&lab, &["d/a", "d//a/liba.so", "d/a/liba.so"]);
+    assert_eq!(headings(&text), ["d/a/liba.so:", "d//a/liba.so:", "d/a/liba.so:"]);
+    assert!(!text.contains("not a dynamic"), "{text}");
 }

@@ -87,7 +87,7 @@ fn an_output_without_file() {
 #[test]
 fn a_place_that_cannot_be_written() {
     let lab = three_trees();
-    for place in ["nosuch/report", "fine", "broken/libbroken.so/report"] {
+    for place in ["nosuch/report", "fine", "fine/libfine.so/report"] {
         let run = run(&lab, &["broken", "-o", &format!("json={place}")]);
         run.refused(&[place, "cannot be written"]).in_one_line();
     }

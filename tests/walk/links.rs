@@ -143,3 +143,47 @@ fn hard_links_in_two_prefixes() {
     assert_eq!(report.findings().map(whole_path).collect::<Vec<_>>(), [first]);
     assert_eq!(text(&report.findings().next().expect("one")["rule"]), "missing-library");
 }
+
+/// A link that leads above the tree makes what is outside part of it, and the tree not a second one.
+#[test]
+fn a_link_upwards_does_not_lead_back_in() {
+    let lab = Lab::new();
+    let file = broken(&lab, "work/tree/lib/libbroken.so");
+    let damaged = lab.write("work/tree/damaged.so", &b"\x7fELF\x02\x01\x01"[..]);
+    let fifo = lab.path("work/tree/fifo");
+    assert!(support::clean("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    let beside = lab.write("work/beside/damaged.so", &b"\x7fELF\x02\x01\x01 other"[..]);
+    lab.link("../..", "work/tree/lib/up");
+    let report = audit(&lab, "work/tree");
+    assert_eq!(found_broken(&report), [file]);
+    let unreadable: Vec<PathBuf> = report
+        .findings()
+        .filter(|found| found["rule"] != "missing-library")
+        .map(whole_path)
+        .collect();
+    let up =
+        lab.path("work/tree/lib/up").join(beside.strip_prefix(lab.path("work")).expect("below"));
+    let mut expected = vec![damaged, fifo, up];
+    expected.sort();
+    let mut found = unreadable.clone();
+    found.sort();
+    assert_eq!(found, expected, "{}", report.outline());
+    assert_eq!((report.total("special"), report.total("partial")), (1, 2));
+    let first = lab.linkaudit(&["work/tree", "--write-baseline", "known"]);
+    assert_eq!(first.status.code(), Some(1));
+    let again = lab.linkaudit(&["work/tree", "--baseline", "known"]);
+    assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));
+}
+
+/// A special file of two names on the command line is one.
+#[test]
+fn a_special_file_under_two_names() {
+    let lab = Lab::new();
+    lab.mkdir("tree/a");
+    let fifo = lab.path("tree/a/fifo");
+    assert!(support::clean("mkfifo").arg(&fifo).status().expect("mkfifo runs").success());
+    lab.link("tree/a", "alias");
+    let mut command = support::linkaudit();
+    let report = Report::of(command.current_dir(lab.root()).args(["check", "tree", "alias"]));
+    assert_eq!(report.findings().map(whole_path).collect::<Vec<_>>(), [fifo]);
+}

@@ -103,15 +103,13 @@ pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
         while at < size {
             let want = CHUNK.min(size - at);
             let bytes = read_range(file, place.offset + at, want)?;
-            let skip = place.relative.saturating_sub(at / entry);
+            let relative = place.relative.saturating_sub(at / entry);
+            let skip = usize::try_from(relative).unwrap_or(usize::MAX);
+            let part = Part { bytes: &bytes, offset: place.offset + at, addends, skip };
             if object.header.is_64 {
-                decode::<elf::FileHeader64<Endianness>>(
-                    e, machine, &bytes, addends, skip, &mut out,
-                );
+                decode::<elf::FileHeader64<Endianness>>(e, machine, &part, &mut out);
             } else {
-                decode::<elf::FileHeader32<Endianness>>(
-                    e, machine, &bytes, addends, skip, &mut out,
-                );
+                decode::<elf::FileHeader32<Endianness>>(e, machine, &part, &mut out);
             }
             if (bytes.len() as u64) < want {
                 let end = place.offset.saturating_add(size);
@@ -135,16 +133,24 @@ fn entry_size(object: &Object, addends: bool) -> u64 {
     }
 }
 
+/// A part of a table.
+struct Part<'b> {
+    bytes: &'b [u8],
+    /// Where in the file it lies.
+    offset: u64,
+    addends: bool,
+    /// Entries at its begin that look nothing up.
+    skip: usize,
+}
+
 fn decode<H: FileHeader<Endian = Endianness>>(
     e: Endianness,
     machine: &Machine,
-    bytes: &[u8],
-    addends: bool,
-    relative: u64,
+    &Part { bytes, offset, addends, skip }: &Part<'_>,
     out: &mut Relocations,
 ) {
-    let skip = usize::try_from(relative).unwrap_or(usize::MAX);
-    let mut take = |info: u64| {
+    let mut unknown = None;
+    let mut take = |(at, info): (usize, u64)| {
         let (symbol, kind) = machine.split(info);
         if let Effect::Lookup(class) = machine.effect(kind)
             && symbol != 0
@@ -152,16 +158,25 @@ fn decode<H: FileHeader<Endian = Endianness>>(
         {
             out.list.push(relocation);
         }
+        if unknown.is_none() && !machine.knows(kind) {
+            unknown = Some(at);
+        }
     };
+    let entry = if addends { size_of::<H::Rela>() } else { size_of::<H::Rel>() };
+    let count = bytes.len() / entry;
     if addends {
-        let count = bytes.len() / size_of::<H::Rela>();
         if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rela>(bytes, count) {
-            list.iter().skip(skip).for_each(|r| take(r.r_info(e, false).into()));
+            let infos = list.iter().map(|r| r.r_info(e, false).into());
+            infos.enumerate().skip(skip).for_each(&mut take);
         }
-    } else {
-        let count = bytes.len() / size_of::<H::Rel>();
-        if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rel>(bytes, count) {
-            list.iter().skip(skip).for_each(|r| take(r.r_info(e).into()));
-        }
+    } else if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rel>(bytes, count) {
+        let infos = list.iter().map(|r| r.r_info(e).into());
+        infos.enumerate().skip(skip).for_each(&mut take);
+    }
+    let what = "have a type that the loader does not know, and stops at";
+    let is_said = out.defects.iter().any(|defect| defect.what == what);
+    if let Some(at) = unknown.filter(|_| !is_said) {
+        let offset = offset + (at * entry) as u64;
+        out.defects.push(Defect::new(Table::Relocations, offset, what));
     }
 }

@@ -10,7 +10,7 @@ use crate::facts;
 use crate::finding::{Evidence, EvidenceKind, When};
 use crate::finding::{Fix, Intent, Proof};
 use crate::judge::{Entry, Judged, Waived};
-use crate::text::Text;
+use crate::text::{Text, json};
 use bindings::Bindings;
 use files::Files;
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
         complete: report.verdict.complete,
         totals: Totals::new(report),
     };
-    let head = serde_json::to_vec(&head)?;
+    let head = to_vec(&head)?;
     out.write_all(head.strip_suffix(b"}").unwrap_or(&head))?;
     out.write_all(b",\"findings\":[")?;
     list(&report.verdict.findings, Finding::new, out)?;
@@ -59,7 +59,7 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
         cross_check: report.audit.cross_check.as_ref().map(CrossCheck::new),
         bindings: report.plan.facts.then_some(Bindings { report }),
     };
-    let tail = serde_json::to_vec(&tail)?;
+    let tail = to_vec(&tail)?;
     out.write_all(tail.strip_prefix(b"{").unwrap_or(&tail))?;
     out.write_all(b"\n")
 }
@@ -88,7 +88,7 @@ fn list<'a, T: Sync, U: Serialize>(
 /// Renders into a buffer that need not grow for most shares.
 fn to_vec(items: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(ROOM);
-    serde_json::to_writer(&mut out, items)?;
+    json(&mut out, items)?;
     Ok(out)
 }
 

@@ -289,7 +289,7 @@ impl Loader {
 /// The file at `path` if a loader for `target` would take it; all other places count as absent.
 fn file_for(view: View<'_>, path: &[u8], target: Target) -> Result<Option<FileId>, Need> {
     match view.place(path) {
-        None => Err(Need::First { paths: vec![path.to_vec()], target: None }),
+        None => Err(Need::path(path.to_vec(), None)),
         Some(Place::File(file)) => {
             let taken = view.file(file).content.verdict(target) == Verdict::Accepted;
             Ok(taken.then_some(file))

@@ -8,7 +8,7 @@ mod plugin;
 mod search;
 
 use super::resolver::Resolver;
-use super::search::Tried;
+use super::trace::Trace;
 use super::{Edge, How, LOADER, Links, LoadFailure, Module, ROOT, Root};
 use crate::facts::{Content, Need, Place, View};
 use crate::format::elf::{NeedKind, Object, Role};
@@ -73,7 +73,7 @@ pub(super) struct Load<'a, 'v> {
     by_cwd: bool,
     /// The words of the last error number.
     errno: &'static str,
-    trace: Option<&'a mut Vec<Tried>>,
+    trace: Option<&'a mut Trace>,
 }
 
 /// What one name led to.
@@ -169,7 +169,7 @@ impl<'a, 'v> Load<'a, 'v> {
         modules: Vec<Module>,
         name: StrId,
         from: u32,
-        trace: &'a mut Vec<Tried>,
+        trace: &'a mut Trace,
     ) {
         self.modules = modules;
         self.trace = Some(trace);
@@ -222,6 +222,9 @@ impl<'a, 'v> Load<'a, 'v> {
     /// `load_library`
     fn load(&mut self, name: StrId, requester: Option<u32>) -> Loaded {
         let text = self.resolver.strings.text(name);
+        if text.is_empty() {
+            return Loaded::Failed(None, "Invalid argument");
+        }
         if builtin(text).is_some() || name == self.modules[LOADER as usize].path {
             if !self.chain.contains(&LOADER) {
                 self.chain.push(LOADER);

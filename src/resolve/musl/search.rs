@@ -2,13 +2,18 @@
 //! `fixup_rpath`): LD_LIBRARY_PATH, the search paths of all objects that led to the need, the
 //! system's directories. Only `Load` calls it.
 
-use super::super::search::{Outcome, Tried};
+use super::super::paths::new_list;
+use super::super::portions::{self, portion};
+use super::super::trace::Outcome;
 use super::super::{How, ROOT};
 use super::{Load, Loaded};
-use crate::facts::{Need, Place};
+use crate::facts::{Need, Place, Portion};
 use crate::id::StrId;
 use crate::tree::Errno;
 use std::os::unix::ffi::OsStrExt as _;
+
+/// How many needs are asked for in one round: each may be hundreds of paths.
+const MOST_ASKED: usize = 512;
 
 /// How the search through one list of directories ended.
 enum Opened {
@@ -57,39 +62,77 @@ impl Load<'_, '_> {
 
     /// `path_open`
     fn open_in(&mut self, list: &[u8], name: StrId, how: How) -> Opened {
-        let dirs = list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty());
-        let join = |dir: &[u8], name: &[u8]| [dir, b"/", name].concat();
-        let name = self.resolver.strings.text(name).to_vec();
-        let paths: Vec<Vec<u8>> = dirs.map(|dir| join(dir, &name)).collect();
-        for (at, path) in paths.iter().enumerate() {
-            self.by_cwd |= !path.starts_with(b"/");
-            let id = self.resolver.strings.id(path);
-            match self.look(id, how) {
+        let dirs: Vec<&[u8]> =
+            list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty()).collect();
+        let number = (dirs.len() > portions::FIRST).then(|| self.number(list));
+        let key = number.map(|number| (number, name));
+        // A trace begins anew.
+        let known = key.filter(|_| self.trace.is_none());
+        let known = known.and_then(|key| self.resolver.memo.passed.get(&key).copied());
+        let mut passed = known.unwrap_or_default();
+        self.by_cwd |= dirs[..passed.done].iter().any(|dir| !dir.starts_with(b"/"));
+        let name_text = self.resolver.strings.text(name).to_vec();
+        let path = |dir: &[u8]| [dir, b"/", &name_text].concat();
+        for (at, dir) in dirs.iter().enumerate().skip(passed.done) {
+            self.by_cwd |= !dir.starts_with(b"/");
+            let path_here = path(dir);
+            passed.done = at;
+            match self.place(&path_here, key.and_then(|(list, name)| portion(list, name, at))) {
                 Some(Place::Failed(errno)) => {
+                    self.tell(&path_here, Place::Failed(errno), how);
                     self.errno = words(errno);
                     let goes_on = [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::NAMETOOLONG];
                     if !goes_on.contains(&errno) {
                         return Opened::Stop(errno);
                     }
                 }
-                Some(place) => return Opened::At(id, place),
+                Some(place) => {
+                    self.tell(&path_here, place, how);
+                    return Opened::At(self.resolver.strings.id(&path_here), place);
+                }
                 None => {
+                    self.resolver.memo.passed.extend(key.map(|key| (key, passed)));
                     // In one go, as far as the loader would go.
-                    self.needs.pop();
-                    self.needs.push(Need::First { paths: paths[at..].to_vec(), target: None });
+                    let end = portions::end_of(at).min(dirs.len());
+                    let portion = key.and_then(|(list, name)| portion(list, name, at));
+                    if self.needs.len() < MOST_ASKED {
+                        let paths = dirs[at..end].iter().map(|dir| path(dir)).collect();
+                        self.needs.push(Need::First { paths, target: None, portion });
+                    }
                     return Opened::Unknown;
                 }
             }
         }
+        self.resolver.memo.passed.extend(key.map(|key| (key, passed)));
         Opened::Not
     }
 
+    /// The number of a long list.
+    fn number(&mut self, list: &[u8]) -> u64 {
+        let text = self.resolver.strings.id(list);
+        *self.resolver.memo.long.entry(text).or_insert_with(new_list)
+    }
+
+    /// What lies at a path. Of a portion that was looked through, what is not known is not there.
+    fn place(&self, path: &[u8], portion: Option<Portion>) -> Option<Place> {
+        self.view.place(path).or_else(|| {
+            let absent = self.view.is_looked_through(&portion?);
+            absent.then_some(Place::Failed(Errno::NOENT))
+        })
+    }
+
     fn look(&mut self, path: StrId, how: How) -> Option<Place> {
-        let text = self.resolver.strings.text(path);
-        let Some(place) = self.view.place(text) else {
-            self.needs.push(Need::First { paths: vec![text.to_vec()], target: None });
+        let text = self.resolver.strings.text(path).to_vec();
+        let Some(place) = self.view.place(&text) else {
+            self.needs.push(Need::path(text, None));
             return None;
         };
+        self.tell(&text, place, how);
+        Some(place)
+    }
+
+    /// Writes down what came of a path, if anybody wants to know.
+    fn tell(&mut self, path: &[u8], place: Place, how: How) {
         if let Some(trace) = &mut self.trace {
             let outcome = match place {
                 Place::Failed(errno) => Outcome::Failed(errno),
@@ -97,9 +140,8 @@ impl Load<'_, '_> {
                 Place::Directory => Outcome::Fatal("Is a directory"),
                 Place::Special(special) => Outcome::Fatal(special.describe()),
             };
-            trace.push(Tried { path: text.to_vec(), how, outcome, subdir: false });
+            trace.push(how, outcome, false, || path.to_vec());
         }
-        Some(place)
     }
 
     /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; with any token but `$ORIGIN` there is none.

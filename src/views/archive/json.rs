@@ -115,7 +115,7 @@ pub(super) fn render(
         opaque: page.opaque(),
         foreign: view.foreign.len(),
     };
-    serde_json::to_writer(&mut *out, &whole)?;
+    crate::text::json(out, &whole)?;
     out.write_all(b"\n")
 }
 

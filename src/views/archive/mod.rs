@@ -172,7 +172,7 @@ fn foreign(question: &Question<'_>) -> Vec<MemberId> {
 /// The file that was typed as `path`.
 fn file(audit: &Audit, path: &Path) -> Result<FileId, String> {
     let known = audit.corpus.file_at(path);
-    known.ok_or_else(|| format!("{} is no file that can be read", show_path(path)))
+    known.ok_or_else(|| format!("{} is no ELF file and no archive", show_path(path)))
 }
 
 /// Archives that were typed, each once.

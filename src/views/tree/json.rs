@@ -5,7 +5,7 @@ use super::{Edge, Tree};
 use crate::audit::Audit;
 use crate::id::{FileId, RootId};
 use crate::report::{Report, Style};
-use crate::resolve::search::Tried;
+use crate::resolve::trace::Tried;
 use crate::rules::outcome;
 use crate::text::Text;
 use serde::Serialize;
@@ -92,7 +92,7 @@ pub(super) fn render(
         nodes: tree.nodes.iter().map(|node| node_out(audit, *node)).collect(),
         edges: edges.into_iter().map(|edge| edge_out(audit, edge)).collect(),
     };
-    serde_json::to_writer(&mut *out, &whole)?;
+    crate::text::json(out, &whole)?;
     out.write_all(b"\n")
 }
 

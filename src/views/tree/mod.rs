@@ -17,7 +17,7 @@ use crate::facts::View;
 use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, IdVec, RootId, StrId};
 use crate::plan::Plan;
-use crate::resolve::search::{Outcome, Tried};
+use crate::resolve::trace::{Outcome, Tried};
 use crate::resolve::{self, Closure, How, ROOT};
 
 /// All formats.
@@ -183,8 +183,8 @@ impl Maker {
     fn trace(&mut self, audit: &mut Audit, plan: &Plan) {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {
-            let needs = searched.iter().map(|(_, edge)| *edge);
-            let tried = resolver.tried(View::new(corpus), plan, &closures.roots[root], needs);
+            let needs: Vec<_> = searched.iter().map(|(_, edge)| *edge).collect();
+            let tried = resolver.tried(View::new(corpus), plan, &closures.roots[root], &needs);
             for ((at, _), mut tried) in searched.iter().zip(tried) {
                 tried.retain(|tried| tried.outcome != Outcome::Taken);
                 self.edges[*at].tried = tried;

@@ -124,7 +124,7 @@ fn write<P: Serialize, R: Serialize>(
 ) -> io::Result<()> {
     let name = Text(&why.name);
     let whole = Out { schema: SCHEMA, name, kind, complete, providers, requesters, near };
-    serde_json::to_writer(&mut *out, &whole)?;
+    crate::text::json(out, &whole)?;
     out.write_all(b"\n")
 }
 

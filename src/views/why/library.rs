@@ -4,7 +4,7 @@
 use crate::audit::Audit;
 use crate::facts::{FileFacts, Place};
 use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
-use crate::resolve::search::Tried;
+use crate::resolve::trace::Tried;
 use crate::resolve::{Closure, How, ROOT};
 use crate::views::tree::{Edge, Tag, Tree};
 use std::os::unix::ffi::OsStrExt as _;

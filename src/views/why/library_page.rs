@@ -4,7 +4,7 @@ use super::human::{Page, column};
 use super::library::{self, Library};
 use crate::id::FileId;
 use crate::resolve::How;
-use crate::resolve::search::Tried;
+use crate::resolve::trace::Tried;
 use crate::rules::outcome;
 use crate::text::show;
 use crate::views::count;

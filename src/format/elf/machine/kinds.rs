@@ -17,12 +17,15 @@ pub(super) struct Kinds {
     /// All others of `ELF_RTYPE_CLASS_PLT`.
     plt: &'static [Span],
     copy: Option<Type>,
+    /// Types of `rest` that the loader knows, where the list is whole: it stops at all others
+    /// (`elf/dl-reloc.c`, `_dl_reloc_bad_type`).
+    known: Option<&'static [Span]>,
     /// All that is not listed.
     rest: LookupClass,
 }
 
 const NONE: Kinds =
-    Kinds { nothing: &[], slots: &[], plt: &[], copy: None, rest: LookupClass::Plain };
+    Kinds { nothing: &[], slots: &[], plt: &[], copy: None, known: None, rest: LookupClass::Plain };
 
 const fn one(kind: Type) -> Span {
     (kind, kind)
@@ -47,6 +50,11 @@ impl Kinds {
             self.rest
         })
     }
+
+    pub(super) fn is_known(&self, kind: u32) -> bool {
+        let plain = self.effect(kind) == Effect::Lookup(self.rest);
+        self.known.is_none_or(|known| !plain || among(known, kind))
+    }
 }
 
 pub(super) static X86_64: Kinds = Kinds {
@@ -59,6 +67,12 @@ pub(super) static X86_64: Kinds = Kinds {
     slots: &[elf::R_X86_64_JUMP_SLOT],
     plt: &[(elf::R_X86_64_DTPMOD64, elf::R_X86_64_TPOFF64), one(elf::R_X86_64_TLSDESC)],
     copy: Some(elf::R_X86_64_COPY),
+    known: Some(&[
+        (elf::R_X86_64_64, elf::R_X86_64_PC32),
+        one(elf::R_X86_64_GLOB_DAT),
+        one(elf::R_X86_64_32),
+        (elf::R_X86_64_SIZE32, elf::R_X86_64_SIZE64),
+    ]),
     ..NONE
 };
 
@@ -71,6 +85,11 @@ pub(super) static I386: Kinds = Kinds {
         one(elf::R_386_TLS_DESC),
     ],
     copy: Some(elf::R_386_COPY),
+    known: Some(&[
+        (elf::R_386_32, elf::R_386_PC32),
+        one(elf::R_386_GLOB_DAT),
+        one(elf::R_386_SIZE32),
+    ]),
     ..NONE
 };
 

@@ -137,6 +137,11 @@ impl Machine {
         self.kinds.effect(kind)
     }
 
+    /// True for relocation types that the loader knows, and where it is not known which those are.
+    pub fn knows(&self, kind: u32) -> bool {
+        self.kinds.is_known(kind)
+    }
+
     /// Symbol and type of a relocation, from its r_info.
     pub(super) fn split(&self, info: u64) -> (u32, u32) {
         if !self.is_64 {

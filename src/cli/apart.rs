@@ -1,0 +1,136 @@
+//! What a run writes lies apart from what it reads: an output that is, or lies below, what is audited or
+//! searched is refused before anything runs, and so are two outputs to one file. Files are told apart by
+//! device and inode, so that another name of one changes nothing. Every command that audits calls it.
+
+use super::{Shared, out, policy};
+use crate::id::FastMap;
+use crate::plan::Plan;
+use crate::text::show_path;
+use crate::tree::{DiskTree, Kind, Stat, Tree};
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+
+/// What a run does with a file or directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Audited,
+    Searched,
+    Named,
+}
+
+/// A file that is to be written.
+struct Target<'a> {
+    typed: &'a Path,
+    /// With links resolved, as far as it is there.
+    real: PathBuf,
+    there: Option<(u64, u64)>,
+}
+
+/// Refuses outputs over what is read. `more` are files that options of one command name for writing.
+pub(super) fn check(plan: &Plan, tree: &DiskTree, shared: &Shared, more: &[&Path]) -> Result<()> {
+    let named = shared.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
+    let baseline = shared.write_baseline.as_deref();
+    let typed = named.chain(baseline).chain(more.iter().copied());
+    let targets: Vec<Target<'_>> = typed.filter_map(Target::new).collect();
+    if targets.is_empty() {
+        return Ok(());
+    }
+    let read = what_is_read(plan, tree, shared);
+    let here = DiskTree::new();
+    for target in &targets {
+        for above in target.real.ancestors() {
+            let Ok((_, stat)) = here.look(above) else { continue };
+            if let Some(used) = read.get(&identity(stat)) {
+                refuse(target.typed, *used, above == target.real)?;
+            }
+        }
+    }
+    no_two_in_one(&targets)
+}
+
+impl<'a> Target<'a> {
+    /// Nothing for what is no regular file: a pipe or device is written to and stays what it is.
+    fn new(typed: &'a Path) -> Option<Self> {
+        let here = DiskTree::new();
+        let there = match here.look(typed) {
+            Ok((Kind::File, stat)) => Some(identity(stat)),
+            Ok(_) => return None,
+            Err(_) => None,
+        };
+        let real = here.real_path(typed).ok().or_else(|| {
+            let dir = typed.parent().filter(|dir| !dir.as_os_str().is_empty());
+            let dir = here.real_path(dir.unwrap_or(Path::new("."))).ok()?;
+            Some(dir.join(typed.file_name()?))
+        })?;
+        Some(Self { typed, real, there })
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.real == other.real || self.there.is_some_and(|there| other.there == Some(there))
+    }
+}
+
+fn identity(stat: Stat) -> (u64, u64) {
+    (stat.dev, stat.ino)
+}
+
+/// Files and directories that the run reads because they were named.
+fn what_is_read(plan: &Plan, tree: &DiskTree, shared: &Shared) -> FastMap<(u64, u64), Use> {
+    let mut read = FastMap::default();
+    let mut add = |tree: &DiskTree, path: &Path, used: Use| {
+        if let Ok((kind, stat)) = tree.look(path)
+            && !matches!(kind, Kind::Special(_))
+        {
+            read.entry(identity(stat)).or_insert(used);
+        }
+    };
+    let hosts = plan.hosts.iter().map(|host| &host.path);
+    plan.all_paths().iter().chain(hosts).for_each(|path| add(tree, path, Use::Audited));
+    plan.lib_paths.iter().for_each(|path| add(tree, path, Use::Searched));
+    // A baseline is made for being written anew.
+    let found = !shared.isolated && shared.policy.is_empty();
+    let found = found.then_some(Path::new(policy::FOUND));
+    let policies = shared.policy.iter().map(Path::new).chain(found);
+    let named = shared.files_from.as_deref().into_iter().chain(policies);
+    named.for_each(|path| add(&DiskTree::new(), path, Use::Named));
+    read
+}
+
+fn refuse(target: &Path, used: Use, itself: bool) -> Result<()> {
+    let shown = show_path(target);
+    match (used, itself) {
+        (Use::Audited, true) => {
+            bail!("{shown} is audited itself, which is never changed; name another place")
+        }
+        (Use::Audited, false) => {
+            bail!("{shown} lies in what is audited, which is never changed; name another place")
+        }
+        (Use::Searched, true) => {
+            bail!("{shown} is searched for archives, and is never changed; name another place")
+        }
+        (Use::Searched, false) => {
+            bail!("{shown} lies in a place that is searched for archives; name another place")
+        }
+        (Use::Named, true) => {
+            bail!("{shown} is read by this run, which would write over it; name another place")
+        }
+        // Nothing lies below a list or a policy.
+        (Use::Named, false) => Ok(()),
+    }
+}
+
+/// The last of two outputs would be the only one.
+fn no_two_in_one(targets: &[Target<'_>]) -> Result<()> {
+    let stdout = out::stdout_file();
+    for (at, target) in targets.iter().enumerate() {
+        let shown = show_path(target.typed);
+        if let Some(other) = targets[..at].iter().find(|other| other.is(target)) {
+            let other = show_path(other.typed);
+            bail!("{other} and {shown} are one file, and two outputs cannot both be in it");
+        }
+        if target.there.is_some() && target.there == stdout {
+            bail!("{shown} is where stdout goes, and two outputs cannot both be in one file");
+        }
+    }
+    Ok(())
+}
