@@ -5,6 +5,7 @@
 //! `propose` strings them together. Nothing here changes a file that is audited, and nothing here
 //! opens or writes one: that is `emit`'s.
 
+mod clash;
 pub mod known;
 pub mod merge;
 mod minimal;

@@ -1,6 +1,7 @@
 //! Which merged archive a run repairs, and where on its list an archive would go. `propose` asks.
 
 use super::merge::{listed_name, merged};
+use super::solve::Solved;
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, can_list};
 use crate::id::ArchiveId;
@@ -32,6 +33,7 @@ pub(super) fn find_merged<'a>(
     audit: &Audit,
     plan: &'a Plan,
     request: &FixRequest,
+    solved: &Solved,
 ) -> Result<(Option<ArchiveId>, Option<Listed<'a>>), String> {
     let library = &audit.library;
     let named = match &request.archive {
@@ -42,9 +44,9 @@ pub(super) fn find_merged<'a>(
         }
     };
     let mut found: Vec<(ArchiveId, Option<&MergedFrom>)> = Vec::new();
-    for entry in &*plan.lists {
-        let archives = entry.archives(audit).into_iter();
-        let fits = archives.filter(|archive| named.is_none_or(|named| named == *archive));
+    for (entry, archives) in solved.merged(audit, plan) {
+        let fits =
+            archives.iter().copied().filter(|archive| named.is_none_or(|named| named == *archive));
         found.extend(fits.map(|archive| (archive, Some(entry))));
     }
     if found.is_empty() {

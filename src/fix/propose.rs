@@ -7,7 +7,7 @@ use super::place::{Listed, Place, find_merged, none_at_hand, place};
 use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
 use super::remedy::{ListChange, Remedy};
-use super::solve::{Clash, Part, Solution, Solved};
+use super::solve::{Part, Solution, Solved};
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, Intent, Proof};
@@ -58,7 +58,7 @@ pub fn propose(
         known::attach(plan, findings);
         return if request.must_find { Err(none_at_hand(plan)) } else { Ok(Proposal::default()) };
     }
-    let (fat, listed) = find_merged(audit, plan, request)?;
+    let (fat, listed) = find_merged(audit, plan, request, solved)?;
     if fat.is_none() && request.merged_only {
         known::attach(plan, findings);
         return Ok(Proposal::default());
@@ -69,7 +69,7 @@ pub fn propose(
         files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
     let wanted = wanted(audit, fat, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
-    let proofs = prove(audit, plan, tree, &solutions);
+    let proofs = prove(audit, plan, tree, (&solutions, fat));
     let add: BTreeSet<ArchiveId> =
         solutions.iter().flat_map(|solution| solution.archives()).collect();
     let places: BTreeMap<ArchiveId, Place> =
@@ -193,20 +193,6 @@ impl Context<'_> {
             let name = show(name);
             let why = format!("{name}{more}, referenced by what it adds, would be undefined");
             return Proof::Unknown(why.into());
-        }
-        if let Some(clash) = &part.clash {
-            let member = |member| {
-                let archive = &library.shelf(library.archive_of(member)).path;
-                format!("{}({})", show_path(archive), show(library.member_name(member)))
-            };
-            let first = member(part.first);
-            let why = match clash {
-                Clash::Library(name) => format!("{first} defines {} again", show(name)),
-                Clash::Member(other) => {
-                    format!("{first} defines again what {} does", member(*other))
-                }
-            };
-            return Proof::Unknown(format!("{why}: no linker takes both").into());
         }
         if let Some(doubt) = self.proofs.doubt(file, symbol, part) {
             return Proof::Unknown(doubt.into());

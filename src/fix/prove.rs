@@ -5,11 +5,12 @@
 //! Fixes are shown together as long as nothing new goes wrong; otherwise by halves, so that a fix
 //! that opens something is doubtful alone. `propose` is the caller.
 
+use super::clash::{Clashes, clashes};
 use super::solve::{Part, Solution};
 use crate::audit::{Audit, Fault};
 use crate::facts::Edits;
 use crate::format::elf::edit::Relink;
-use crate::id::{FastMap, FastSet, FileId, MemberId};
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
 use crate::plan::Plan;
 use crate::text::show;
 use crate::tree::Tree;
@@ -24,6 +25,7 @@ const MOST_LOOKS: usize = 100;
 #[derive(Default)]
 pub struct Proofs {
     shown: FastMap<(FileId, MemberId), Arc<Shown>>,
+    clashes: Clashes,
 }
 
 /// What resolving and binding showed.
@@ -40,6 +42,9 @@ struct Shown {
 impl Proofs {
     /// Why it is not known that `symbol` of `file` is defined with `part` and nothing else goes wrong.
     pub fn doubt(&self, file: FileId, symbol: &[u8], part: &Part) -> Option<String> {
+        if let Some(clash) = self.clashes.get(&(file, part.first)) {
+            return Some(format!("{clash}: no linker takes both"));
+        }
         let shown = self.shown.get(&(file, part.first));
         let Some(shown) = shown.filter(|shown| shown.edited.contains(&file)) else {
             return Some("the library could not be read again".to_owned());
@@ -64,16 +69,21 @@ pub fn prove(
     audit: &mut Audit,
     plan: &Plan,
     tree: &dyn Tree,
-    solutions: &[Arc<Solution>],
+    (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> Proofs {
+    let clashes = clashes(audit, solutions, fat);
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
     let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
-    let steps: Vec<Step<'_>> = all.filter(|(_, part)| part.is_closed()).collect();
+    let fits = |(solution, part): &Step<'_>| {
+        part.is_closed() && !clashes.contains_key(&(solution.file, part.first))
+    };
+    let steps: Vec<Step<'_>> = all.filter(fits).collect();
     let mut files: Vec<FileId> = steps.iter().map(|(solution, _)| solution.file).collect();
     files.dedup();
     audit.read_for_edits(plan, tree, &files);
     let before = Audit::faults(&audit.blame);
-    let mut prover = Prover { audit, plan, tree, before, looks: 0, proofs: Proofs::default() };
+    let proofs = Proofs { clashes, ..Proofs::default() };
+    let mut prover = Prover { audit, plan, tree, before, looks: 0, proofs };
     prover.settle(&steps);
     prover.proofs
 }

@@ -6,12 +6,11 @@ use crate::audit::Audit;
 use crate::cover::{By, Coverage, Library, Question, Root, cover, is_made};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::hash;
-use crate::format::elf::tables::Tables;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
-use object::elf;
+use crate::plan::{MergedFrom, Plan};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The answer for one library.
 pub struct Solution {
@@ -49,23 +48,14 @@ pub struct Part {
     pub undefined: BTreeSet<Vec<u8>>,
     /// A member of which it is not known what it refers to.
     pub opaque: Option<MemberId>,
-    /// Who else defines strongly what its first member does: no linker takes both.
-    pub clash: Option<Clash>,
 }
 
-/// Who defines a name that must not be defined again.
-#[derive(Debug)]
-pub enum Clash {
-    /// The library itself: the name.
-    Library(Vec<u8>),
-    /// A member that is taken for another symbol.
-    Member(MemberId),
-}
-
-/// Libraries that were asked about, with the archive that each was linked from.
+/// What several rules and the search for fixes ask, each once: libraries with the archive that each
+/// was linked from, and lists with the archives that are merged from each.
 #[derive(Default)]
 pub struct Solved {
     known: Mutex<FastMap<(FileId, Option<ArchiveId>), Answer>>,
+    merged: OnceLock<Vec<Vec<ArchiveId>>>,
 }
 
 /// Nothing for a file that is no object.
@@ -77,6 +67,16 @@ impl Solved {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((file, fat));
         answer.or_insert_with(|| solve(audit, file, fat).map(Arc::new)).clone()
+    }
+
+    /// The lists of the plan, each with the archives that are merged from it.
+    pub fn merged<'p>(
+        &self,
+        audit: &Audit,
+        plan: &'p Plan,
+    ) -> impl Iterator<Item = (&'p MergedFrom, &[ArchiveId])> {
+        let find = || plan.lists.iter().map(|list| list.archives(audit)).collect();
+        plan.lists.iter().zip(self.merged.get_or_init(find).iter().map(Vec::as_slice))
     }
 }
 
@@ -153,55 +153,18 @@ impl<'a> Graph<'a> {
         coverage: Coverage,
     ) -> Solution {
         let library = &self.audit.library;
-        let mut definers: Vec<(&[u8], usize)> = Vec::new();
-        // A member that defines many of the symbols is followed once.
-        let mut parts: FastMap<usize, Part> = FastMap::default();
+        let (mut by_symbol, mut parts) = (BTreeMap::new(), FastMap::default());
         for symbol in symbols {
             let definer = library.find(symbol).and_then(|name| self.definers.get(&name));
             if let Some(definer) = definer {
-                definers.push((*symbol, *definer));
-                parts.entry(*definer).or_insert_with(|| self.part(*definer, linked));
+                // A member that defines many of the symbols is followed once.
+                let part = parts.entry(*definer);
+                let part = part.or_insert_with(|| Arc::new(self.part(*definer, linked)));
+                by_symbol.insert(symbol.to_vec(), Arc::clone(part));
             }
         }
-        self.note_clashes(file, linked, &mut parts);
-        let parts: FastMap<usize, Arc<Part>> =
-            parts.into_iter().map(|(at, part)| (at, Arc::new(part))).collect();
-        let of = |(symbol, at): (&[u8], usize)| (symbol.to_vec(), Arc::clone(&parts[&at]));
-        let by_symbol = definers.into_iter().map(of).collect();
         let gain = self.gain(parts.into_keys().collect());
         Solution { file, coverage, by_symbol, gain }
-    }
-
-    /// Finds strong definitions that meet others. Only of members that define what the library asks
-    /// for itself it is certain that a linker takes them.
-    fn note_clashes(&self, file: FileId, linked: &[ArchiveId], parts: &mut FastMap<usize, Part>) {
-        let library = &self.audit.library;
-        let mut places: Vec<usize> = parts.keys().copied().collect();
-        places.retain(|at| !linked.contains(&library.archive_of(self.members[*at])));
-        places.sort_unstable();
-        let mut defined: FastMap<u64, usize> = FastMap::default();
-        let mut clashes: Vec<(usize, Clash)> = Vec::new();
-        for at in &places {
-            for hash in library.strong_hashes(self.members[*at]) {
-                if let Some(other) = defined.insert(hash, *at).filter(|other| other != at) {
-                    clashes.push((*at, Clash::Member(self.members[other])));
-                    clashes.push((other, Clash::Member(self.members[*at])));
-                }
-            }
-        }
-        let tables = self.audit.corpus.files[file].object().and_then(|o| o.tables.as_ref());
-        for symbol in tables.into_iter().flat_map(Tables::exports) {
-            if elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
-                && let Some(at) = defined.get(&library.hash(symbol.name))
-            {
-                clashes.push((*at, Clash::Library(symbol.name.to_vec())));
-            }
-        }
-        for (at, clash) in clashes {
-            if let Some(part) = parts.get_mut(&at) {
-                part.clash.get_or_insert(clash);
-            }
-        }
     }
 
     /// What the members at `firsts` add, with everything that they lead to.
@@ -266,7 +229,6 @@ impl<'a> Graph<'a> {
             members: 0,
             undefined: BTreeSet::new(),
             opaque: None,
-            clash: None,
         };
         let mut undefined: BTreeSet<&[u8]> = BTreeSet::new();
         let taken = |at: usize| {
@@ -291,10 +253,9 @@ impl<'a> Graph<'a> {
 }
 
 impl Part {
-    /// True if it is known what it leads to, everything that it refers to is defined somewhere, and
-    /// nothing is defined twice.
+    /// True if it is known what it leads to, and everything that it refers to is defined somewhere.
     pub fn is_closed(&self) -> bool {
-        self.opaque.is_none() && self.undefined.is_empty() && self.clash.is_none()
+        self.opaque.is_none() && self.undefined.is_empty()
     }
 }
 

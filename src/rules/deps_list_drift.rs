@@ -57,8 +57,8 @@ Members that define no symbol are not traced.
 
 fn check(context: &Context<'_>) -> Findings {
     let mut out = Findings::new();
-    for entry in &*context.plan.lists {
-        for archive in entry.archives(context.audit) {
+    for (entry, archives) in context.solved.merged(context.audit, context.plan) {
+        for &archive in archives {
             match entry.listed(&context.audit.library) {
                 Ok(list) => out.extend(Drift::new(context, entry, &list, archive).findings()),
                 Err(reason) => {

@@ -144,9 +144,9 @@ impl Context<'_> {
     /// Says of candidates that they are not on the list that the object's archive is merged from.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
         let Some(traced) = self.traces.get(&(file, symbol.to_vec())) else { return };
-        for merged in self.plan.lists.iter() {
+        for (merged, archives) in self.solved.merged(self.audit, self.plan) {
             let Ok(list) = &merged.list else { continue };
-            if !merged.archives(self.audit).contains(&traced.archive) {
+            if !archives.contains(&traced.archive) {
                 continue;
             }
             let name = merged.path.file_name().map_or(&*merged.path, Path::new);

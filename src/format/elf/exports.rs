@@ -7,6 +7,7 @@ use super::header::endian;
 use super::tables::{Query, Symbol, Tables, binds_local};
 use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
+use std::ops::Range;
 
 impl Object {
     /// True if a reference to `name` without version, whose GNU hash is `hash`, finds a definition
@@ -26,16 +27,24 @@ impl Object {
 impl Tables {
     /// What the loader can bind other objects to.
     pub fn exports(&self) -> impl Iterator<Item = Symbol<'_>> {
+        self.indices().filter_map(|index| self.export(index))
+    }
+
+    /// The places of all symbols.
+    pub fn indices(&self) -> Range<u32> {
+        1..self.count
+    }
+
+    /// The symbol at `index`, if the loader can bind other objects to it.
+    pub fn export(&self, index: u32) -> Option<Symbol<'_>> {
         // Most symbols of a plugin are undefined, and a name takes longer than a look at that.
-        let defined = |index: &u32| {
-            if self.is_64 {
-                self.is_defined::<elf::FileHeader64<Endianness>>(*index)
-            } else {
-                self.is_defined::<elf::FileHeader32<Endianness>>(*index)
-            }
+        let defined = if self.is_64 {
+            self.is_defined::<elf::FileHeader64<Endianness>>(index)
+        } else {
+            self.is_defined::<elf::FileHeader32<Endianness>>(index)
         };
-        let symbols = (1..self.count).filter(defined).filter_map(|index| self.symbol(index));
-        symbols.filter(Symbol::is_export)
+        let symbol = if defined { self.symbol(index) } else { None };
+        symbol.filter(Symbol::is_export)
     }
 
     fn is_defined<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> bool {
