@@ -163,7 +163,7 @@ fn unread_archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     let unread = report.audit.unread_archives();
     if unread > 0 {
         let text = plural(unread, "archive was", "archives were");
-        writeln!(out, "{text} not read to the members: one that is named by itself is")?;
+        writeln!(out, "{text} not read to the members: name one to have it looked into")?;
     }
     Ok(())
 }
