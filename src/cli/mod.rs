@@ -1,5 +1,5 @@
 //! The command line: what may be typed. Nothing is opened or decided here; `plan` turns it into a
-//! [`crate::plan::Plan`], `run` carries a command out, `out` is the one place that writes.
+//! [`crate::plan::Plan`], `commands` carries a command out, `out` is the one place that writes.
 
 mod apart;
 mod archive;

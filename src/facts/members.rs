@@ -85,8 +85,8 @@ fn name_all(
     names: &SymbolNames,
 ) -> bool {
     let nameless = members.nameless(names);
-    let named = || members.name_all(&open(tree, facts)?, &nameless, names).ok();
-    nameless.is_empty() || { named }().is_some()
+    nameless.is_empty()
+        || open(tree, facts).is_some_and(|file| members.name_all(&file, &nameless, names).is_ok())
 }
 
 /// Opens a file that was read before; nothing if it is not the same.
