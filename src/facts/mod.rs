@@ -17,7 +17,7 @@ pub use view::{Edits, View};
 
 use crate::format::Defect;
 use crate::format::archive::Archive;
-use crate::format::elf::{Ident, Object, Target, Verdict};
+use crate::format::elf::{Ident, Object, Tables, Target, Verdict};
 use crate::format::second::Difference;
 use crate::id::{FileId, StrId};
 use crate::tree::Stat;
@@ -87,7 +87,9 @@ impl FileFacts {
             Content::Archive(archive) => &archive.defects,
             Content::Other(_) => &[],
         };
-        self.defects.iter().chain(format)
+        let tables = self.object().and_then(|object| object.tables.as_ref());
+        let late = tables.and_then(Tables::late_defect);
+        self.defects.iter().chain(format).chain(late)
     }
 
     /// The name without directories.

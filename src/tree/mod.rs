@@ -16,9 +16,11 @@ pub use disk::DiskTree;
 pub use mem::MemTree;
 
 use std::fs::File;
+use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The kernel's error number of a failed call, as the loader would see it.
 pub use rustix::io::Errno;
@@ -97,12 +99,38 @@ pub trait Tree: Sync {
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno>;
 }
 
+/// So many files are held open at most: a process may have no more than some hundred.
+const MOST_HELD: usize = 32;
+
+/// How many are.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that stays open until this is dropped.
+#[derive(Debug)]
+pub struct Held(Handle);
+
+impl Deref for Held {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        HELD.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// An open regular file with what `fstat` said when it was opened.
+#[derive(Debug)]
 pub struct Handle {
     source: Source,
     stat: Stat,
 }
 
+#[derive(Debug)]
 enum Source {
     Disk(File),
     Memory(Arc<[u8]>),
@@ -115,6 +143,23 @@ impl Handle {
 
     fn memory(bytes: Arc<[u8]>, stat: Stat) -> Self {
         Self { source: Source::Memory(bytes), stat }
+    }
+
+    /// The same file for longer than the walk holds it; nothing if as many are held as may be.
+    pub fn hold(&self) -> Option<Held> {
+        let next = |held: usize| (held < MOST_HELD).then_some(held + 1);
+        HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+        let source = match &self.source {
+            Source::Disk(file) => file.try_clone().map(Source::Disk),
+            Source::Memory(bytes) => Ok(Source::Memory(Arc::clone(bytes))),
+        };
+        match source {
+            Ok(source) => Some(Held(Self { source, stat: self.stat })),
+            Err(_) => {
+                HELD.fetch_sub(1, Ordering::Relaxed);
+                None
+            }
+        }
     }
 
     /// Identity, size and times at the moment of opening.

@@ -19,6 +19,7 @@ mod read;
 mod references;
 pub mod relocs;
 mod segments;
+mod strings;
 pub mod symtab;
 pub mod tables;
 mod versions;

@@ -7,8 +7,9 @@ use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
 use super::pieces::{self, Piece, pieces, read_pieces};
-use super::relocs::{Place, Places};
+use super::relocs::{self, Place, Places};
 use super::segments::Segments;
+use super::strings::{self, Apart, Strings};
 use super::tables::Tables;
 use super::{Ident, Need, Object, Reference, Role, Str, TextBuilder, Versions, machine, versions};
 use crate::format::Wants;
@@ -17,7 +18,6 @@ use crate::tree::Handle;
 use object::elf;
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Room for names besides what the string table accounts for, in bytes.
@@ -25,6 +25,9 @@ const ROOM: usize = 64 << 10;
 
 /// Room for names that a thread begins with, in bytes: a buffer that grows is moved to fresh pages.
 const ROOM_AT_ONCE: usize = 1 << 20;
+
+/// Names that a program shows others before its relocations are looked at for what it copies.
+const FEW_EXPORTS: u32 = 100;
 
 /// Reads the object in `file`, whose first bytes are `head`.
 pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadError> {
@@ -156,9 +159,10 @@ impl Reader<'_> {
         object.bind_now = dynamic.bind_now();
         object.symbolic = dynamic.symbolic();
         object.relr = dynamic.relr;
-        let known = object.defects.len();
+        let (known, mut lost) = (object.defects.len(), Vec::new());
+        object.relocations = self.relocation_places(&dynamic, &mut lost);
         self.read_tables(object, &dynamic)?;
-        object.relocations = self.relocation_places(&dynamic, &mut object.defects);
+        object.defects.append(&mut lost);
         object.relocations.got =
             got::place(&self.segments, &object.header, &dynamic, &mut object.defects);
         drop_consequences(&mut object.defects, known);
@@ -213,15 +217,20 @@ impl Reader<'_> {
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let keep = self.wants.tables || shared && !self.wants.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
+        let apart = Apart::take(&mut pieces, self.file, &mut object.defects);
         let room = if self.wants.lean { pieces::ROOM_LEAN } else { pieces::ROOM };
         let scratch = (!keep).then_some((&mut self.scratch.tables, room));
         let source = (self.file, self.head);
         let bytes = read_pieces(source, scratch, &mut pieces, &mut object.defects)?;
         let place = |table| pieces.iter().find(|p| p.table == table).map(|p| p.at.clone());
-        let strings = place(Table::Strings).unwrap_or(0..0);
-        self.text.most = self.text.text.len() + ROOM + 4 * strings.len();
-        self.take_strings(object, dynamic, &bytes[strings.clone()]);
-        self.take_versions(object, dynamic, &bytes, &strings, &pieces);
+        let strings = match apart {
+            Some(apart) => Strings::Apart(Arc::new(apart)),
+            None => Strings::Inside(place(Table::Strings).unwrap_or(0..0)),
+        };
+        let source = strings.source(&bytes);
+        self.text.most = self.text.text.len() + ROOM + 4 * source.len();
+        self.take_strings(object, dynamic, source);
+        self.take_versions(object, dynamic, &bytes, source, &pieces);
         let mut tables = Tables {
             is_64: object.header.is_64,
             big: object.header.big,
@@ -245,22 +254,33 @@ impl Reader<'_> {
             && (object.header.kind == elf::ET_EXEC.0
                 || dynamic.has_flag_1(elf::DF_1_PIE)
                 || object.soname.is_none());
-        object.references = self.take_references(object, &tables);
+        // A program that others see much of: little of its data was copied from libraries.
+        let much = object.may_copy && tables.count - tables.unhashed_end() > FEW_EXPORTS;
+        let copied = if much { relocs::copied(self.file, object)? } else { None };
+        object.references = self.take_references(object, &tables, copied.as_ref());
         if self.text.overrun {
             let what = "is shared by so many names that not all are read";
             object.defects.push(Defect::new(Table::Strings, 0, what));
         }
         if keep {
             object.tables = Some(tables);
-        } else if tables.bytes.capacity() <= room {
+            return Ok(());
+        }
+        object.defects.extend(tables.late_defect().cloned());
+        if tables.bytes.capacity() <= room {
             self.scratch.tables = Arc::unwrap_or_clone(tables.bytes);
         }
         Ok(())
     }
 
-    fn take_strings(&mut self, object: &mut Object, dynamic: &Dynamic, strings: &[u8]) {
+    fn take_strings(
+        &mut self,
+        object: &mut Object,
+        dynamic: &Dynamic,
+        strings: strings::Source<'_>,
+    ) {
         let mut string = |offset: u64, defects: &mut Vec<Defect>| -> Option<Str> {
-            let found = usize::try_from(offset).ok().and_then(|at| c_string(strings, at));
+            let found = usize::try_from(offset).ok().and_then(|at| strings.at(at));
             if found.is_none() && dynamic.strtab.is_some() {
                 let what = "holds a name that lies outside the string table";
                 defects.push(Defect::new(Table::Dynamic, offset, what));
@@ -284,14 +304,14 @@ impl Reader<'_> {
         object: &mut Object,
         dynamic: &Dynamic,
         bytes: &[u8],
-        strings: &Range<usize>,
+        strings: strings::Source<'_>,
         pieces: &[Piece],
     ) {
         let source = |table| {
             pieces.iter().find(|p| p.table == table).map(|p| versions::Source {
                 bytes: &bytes[p.at.clone()],
                 offset: p.offset,
-                strings: &bytes[strings.clone()],
+                strings,
             })
         };
         let mut out = Versions {

@@ -5,17 +5,24 @@ use super::hash_table::HashTable;
 use super::read::Reader;
 use super::tables::{Symbol, Tables, is_plain_definition};
 use super::{Object, RefKind, Reference, hash};
+use crate::id::FastSet;
 use object::{Endianness, elf};
 
 /// References that a thread has room for from the beginning.
 const AT_ONCE: usize = 1 << 15;
 
 impl Reader<'_> {
-    pub(super) fn take_references(&mut self, object: &Object, tables: &Tables) -> Box<[Reference]> {
+    /// `copied` are the symbols that copy relocations name, where that is known.
+    pub(super) fn take_references(
+        &mut self,
+        object: &Object,
+        tables: &Tables,
+        copied: Option<&FastSet<u32>>,
+    ) -> Box<[Reference]> {
         if object.header.is_64 {
-            self.take_references_as::<elf::FileHeader64<Endianness>>(object, tables)
+            self.take_references_as::<elf::FileHeader64<Endianness>>(object, tables, copied)
         } else {
-            self.take_references_as::<elf::FileHeader32<Endianness>>(object, tables)
+            self.take_references_as::<elf::FileHeader32<Endianness>>(object, tables, copied)
         }
     }
 
@@ -23,18 +30,22 @@ impl Reader<'_> {
         &mut self,
         object: &Object,
         tables: &Tables,
+        copied: Option<&FastSet<u32>>,
     ) -> Box<[Reference]> {
+        let may_copy = |index: u32| {
+            object.may_copy && copied.is_none_or(|copied| copied.contains(&index))
+        };
         let unhashed_end = tables.unhashed_end();
         let mut list = std::mem::take(&mut self.scratch.references);
         list.reserve(AT_ONCE);
         for (index, raw) in (0_u32..).zip(tables.entries::<H>()).skip(1) {
             // Nearly all symbols behind a GNU table's base are plain definitions.
-            if index >= unhashed_end && is_plain_definition::<H>(raw, object.may_copy) {
+            if index >= unhashed_end && is_plain_definition::<H>(raw, || may_copy(index)) {
                 continue;
             }
             let symbol = tables.describe::<H>(index, raw);
             let unhashed = index < unhashed_end || !symbol.is_findable();
-            let Some(kind) = ref_kind(object, &symbol, unhashed, tables) else { continue };
+            let Some(kind) = ref_kind(&symbol, unhashed, may_copy(index), tables) else { continue };
             let name = self.text.add(symbol.name);
             list.push(Reference {
                 name: name.start,
@@ -54,9 +65,9 @@ impl Reader<'_> {
 
 /// What kind of reference a symbol is, if it is one.
 fn ref_kind(
-    object: &Object,
     symbol: &Symbol<'_>,
     unhashed: bool,
+    may_copy: bool,
     tables: &Tables,
 ) -> Option<RefKind> {
     if super::tables::binds_local(symbol.visibility) {
@@ -75,7 +86,7 @@ fn ref_kind(
             (_, false) => RefKind::Strong,
         });
     }
-    if object.may_copy && symbol.kind == elf::STT_OBJECT.0 {
+    if may_copy && symbol.kind == elf::STT_OBJECT.0 {
         let size = u32::try_from(symbol.size).unwrap_or(u32::MAX);
         return Some(RefKind::Copy { size, weak });
     }

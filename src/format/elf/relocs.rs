@@ -6,6 +6,7 @@ use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
 use super::{Object, header::endian};
 use crate::format::{Defect, ReadError, Table, read_range};
+use crate::id::FastSet;
 use crate::tree::Handle;
 use object::read::elf::{FileHeader, Rel, Rela};
 use object::{Endianness, elf};
@@ -77,10 +78,40 @@ pub struct Relocations {
     pub defects: Vec<Defect>,
 }
 
+/// The most that is read to know which data of a program are copied, in bytes.
+const MOST_FOR_COPIES: u64 = 64 << 10;
+
+/// The symbols that copy relocations of `object` name; nothing where that takes much reading, or
+/// something is wrong with the tables.
+pub(super) fn copied(file: &Handle, object: &Object) -> Result<Option<FastSet<u32>>, ReadError> {
+    let mut places = Places { got: None, ..object.relocations };
+    let plt_is_rela = places.plt_is_rela;
+    let tables = [(&mut places.rel, false), (&mut places.rela, true), (&mut places.plt, plt_is_rela)];
+    let mut size = 0_u64;
+    for (place, addends) in tables {
+        if let Some(place) = place {
+            let relative = place.relative.saturating_mul(entry_size(object, addends));
+            place.offset += relative.min(place.size);
+            place.size -= relative.min(place.size);
+            place.relative = 0;
+            size = size.saturating_add(place.size);
+        }
+    }
+    if size > MOST_FOR_COPIES {
+        return Ok(None);
+    }
+    let Relocations { list, defects } = read_at(file, object, &places)?;
+    let copies = list.iter().filter(|relocation| relocation.class() == LookupClass::Copy);
+    Ok(defects.is_empty().then(|| copies.map(|relocation| relocation.symbol()).collect()))
+}
+
 /// Reads the relocations of `object` from its file.
 pub fn read(file: &Handle, object: &Object) -> Result<Relocations, ReadError> {
+    read_at(file, object, &object.relocations)
+}
+
+fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocations, ReadError> {
     let mut out = Relocations::default();
-    let places = &object.relocations;
     let Some(machine) = machine::of(object.header.target()) else { return Ok(out) };
     if let Some(place) = places.got {
         let Relocations { list, defects } = &mut out;

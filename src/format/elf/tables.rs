@@ -1,5 +1,5 @@
 //! The dynamic tables of an object that can be asked for definitions: symbols, strings, version
-//! indices and a hash table, in one buffer, probed in place.
+//! indices and a hash table, in one buffer, probed in place. Large string tables are not in it.
 //!
 //! Every extent is validated once, when the tables are made; every access is checked again by the
 //! slice. It is not a list of exports: names are compared only behind an equal hash, as
@@ -11,7 +11,8 @@ use super::hash;
 pub use super::hash_table::Bloom;
 use super::hash_table::HashTable;
 use super::header::endian;
-use crate::format::c_string;
+use super::strings::Strings;
+use crate::format::Defect;
 use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, elf};
 use std::cell::Cell;
@@ -26,7 +27,7 @@ pub struct Tables {
     pub(super) is_64: bool,
     pub(super) big: bool,
     pub(super) symbols: Range<usize>,
-    pub(super) strings: Range<usize>,
+    pub(super) strings: Strings,
     pub(super) versym: Option<Range<usize>>,
     pub(super) hash: HashTable,
     /// DT_HASH has words of 64 bits.
@@ -175,14 +176,14 @@ fn has_place(value: u64, section: u16, kind: u8) -> bool {
 /// look at one entry. What is not zero is so in either byte order.
 pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
     symbol: &H::Sym,
-    may_copy: bool,
+    may_copy: impl FnOnce() -> bool,
 ) -> bool {
     let value: u64 = symbol.st_value(Endianness::Little).into();
     let kind = symbol.st_type();
     value != 0
         && symbol.st_shndx(Endianness::Little) != elf::SHN_UNDEF
         && allowed(kind.0)
-        && !(may_copy && kind == elf::STT_OBJECT)
+        && !(kind == elf::STT_OBJECT && may_copy())
 }
 
 /// How the chain of one object goes on after one of its symbols was looked at.
@@ -254,7 +255,7 @@ impl Object {
         if !has_place(symbol.st_value(e).into(), section, kind)
             || (undefined && (query.plt || tables.is_stub(symbol.st_other().0)))
             || !allowed(kind)
-            || !tables.name_is(symbol.st_name(e), query.name)
+            || !tables.strings.source(&tables.bytes).is(symbol.st_name(e) as usize, query.name)
         {
             return Step::Next;
         }
@@ -306,7 +307,7 @@ impl Tables {
             is_64: true,
             big: false,
             symbols: 0..0,
-            strings: 0..0,
+            strings: Strings::Inside(0..0),
             versym: None,
             hash: HashTable::None,
             wide_hash: false,
@@ -314,6 +315,11 @@ impl Tables {
             count: 0,
             added: Vec::new(),
         }
+    }
+
+    /// What went wrong when names were read that were left in the file.
+    pub fn late_defect(&self) -> Option<&Defect> {
+        self.strings.defect()
     }
 
     /// True if the value of an undefined entry is that of a lazy stub, which defines nothing.
@@ -353,10 +359,10 @@ impl Tables {
         raw: &H::Sym,
     ) -> Symbol<'_> {
         let e = endian(self.big);
-        let strings = &self.bytes[self.strings.clone()];
+        let strings = self.strings.source(&self.bytes);
         Symbol {
             index,
-            name: c_string(strings, raw.st_name(e) as usize).unwrap_or_default(),
+            name: strings.at(raw.st_name(e) as usize).unwrap_or_default(),
             versym: self.versym(index).unwrap_or(1),
             bind: raw.st_bind().0,
             kind: raw.st_type().0,
@@ -376,13 +382,6 @@ impl Tables {
             return None;
         }
         object::pod::from_bytes::<H::Sym>(self.bytes.get(start..end)?).ok().map(|(sym, _)| sym)
-    }
-
-    fn name_is(&self, offset: u32, name: &[u8]) -> bool {
-        let strings = &self.bytes[self.strings.clone()];
-        strings.get(offset as usize..).is_some_and(|rest| {
-            rest.len() > name.len() && rest.starts_with(name) && rest[name.len()] == 0
-        })
     }
 
     pub(super) fn versym(&self, index: u32) -> Option<u16> {

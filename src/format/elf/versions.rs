@@ -3,8 +3,8 @@
 
 use super::header::Header;
 use super::header::endian;
-use super::{Str, TextBuilder};
-use crate::format::{Defect, Table, c_string};
+use super::{Str, TextBuilder, strings};
+use crate::format::{Defect, Table};
 use object::{Endianness, elf};
 
 /// One file that versions are needed of: a `Verneed` record.
@@ -125,7 +125,7 @@ impl Versions {
 pub(super) struct Source<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) offset: u64,
-    pub(super) strings: &'a [u8],
+    pub(super) strings: strings::Source<'a>,
 }
 
 impl Source<'_> {
@@ -138,7 +138,7 @@ impl Source<'_> {
     }
 
     fn name(&self, name: u32, table: Table, text: &mut TextBuilder) -> Result<Str, Defect> {
-        c_string(self.strings, name as usize).map(|bytes| text.add(bytes)).ok_or(Defect::new(
+        self.strings.at(name as usize).map(|bytes| text.add(bytes)).ok_or(Defect::new(
             table,
             self.offset,
             "a name lies outside the string table",

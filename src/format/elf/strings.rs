@@ -1,0 +1,170 @@
+//! The dynamic string table of an object: in one buffer with the other tables, or, where it is large,
+//! left in the file and read page by page as names are asked for. Of a large program only the names of
+//! undefined symbols are ever asked for, of a large library those that somebody refers to.
+//!
+//! It knows no symbols. `read` makes it, `tables` asks it for names; it reads through the file that
+//! `read` was given, and opens none.
+
+use super::pieces::Piece;
+use crate::format::{Defect, Table, c_string};
+use crate::tree::{Handle, Held};
+use memchr::memchr;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// String tables from this size on are left in the file, in bytes. Smaller ones hold hardly a page
+/// without a name that is asked for.
+const LARGE: u64 = 1 << 20;
+/// What is read at a time, in bytes.
+const PAGE: usize = 4 << 10;
+/// What is read of the next page at first, for the name that begins on this one.
+const MARGIN: usize = 256;
+/// Where a longer name crosses a page, the whole table is read.
+const LONGEST: usize = 64 << 10;
+/// The largest table of which pages are kept, in bytes: offsets of names have 32 bits.
+const MOST: u64 = 1 << 32;
+
+/// Where the strings of an object are.
+#[derive(Clone, Debug)]
+pub(super) enum Strings {
+    /// In the buffer of the tables.
+    Inside(Range<usize>),
+    /// In the file.
+    Apart(Arc<Apart>),
+}
+
+/// A string table that stays in its file.
+#[derive(Debug)]
+pub(super) struct Apart {
+    file: Held,
+    offset: u64,
+    len: usize,
+    /// Each from its first byte to the end of the last string that begins on it; empty if that is too
+    /// far away.
+    pages: Box<[OnceLock<Box<[u8]>>]>,
+    whole: OnceLock<Vec<u8>>,
+    /// What went wrong when a page was read.
+    defect: OnceLock<Defect>,
+}
+
+/// The strings of an object, to be asked for.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'t> {
+    Inside(&'t [u8]),
+    Apart(&'t Apart),
+}
+
+impl Strings {
+    /// The strings, where `bytes` are the tables.
+    #[inline]
+    pub(super) fn source<'t>(&'t self, bytes: &'t [u8]) -> Source<'t> {
+        match self {
+            Self::Inside(range) => Source::Inside(&bytes[range.clone()]),
+            Self::Apart(apart) => Source::Apart(apart),
+        }
+    }
+
+    /// What went wrong since the object was read.
+    pub(super) fn defect(&self) -> Option<&Defect> {
+        match self {
+            Self::Inside(_) => None,
+            Self::Apart(apart) => apart.defect.get(),
+        }
+    }
+}
+
+impl<'t> Source<'t> {
+    /// The size of the table in bytes.
+    pub(super) fn len(self) -> usize {
+        match self {
+            Self::Inside(strings) => strings.len(),
+            Self::Apart(apart) => apart.len,
+        }
+    }
+
+    /// The string at `offset`, without its NUL.
+    pub(super) fn at(self, offset: usize) -> Option<&'t [u8]> {
+        match self {
+            Self::Inside(strings) => c_string(strings, offset),
+            Self::Apart(apart) => c_string(apart.from(offset)?, 0),
+        }
+    }
+
+    /// True if the string at `offset` is `name`, which holds no NUL.
+    #[inline]
+    pub(super) fn is(self, offset: usize, name: &[u8]) -> bool {
+        let from = match self {
+            Self::Inside(strings) => strings.get(offset..),
+            Self::Apart(apart) => apart.from(offset),
+        };
+        from.is_some_and(|rest| {
+            rest.len() > name.len() && rest.starts_with(name) && rest[name.len()] == 0
+        })
+    }
+}
+
+impl Apart {
+    /// Takes the string table out of `pieces` if it is large and `file` may be held open.
+    pub(super) fn take(
+        pieces: &mut Vec<Piece>,
+        file: &Handle,
+        defects: &mut Vec<Defect>,
+    ) -> Option<Self> {
+        let at = pieces.iter().position(|piece| piece.table == Table::Strings)?;
+        let Piece { offset, len, .. } = pieces[at];
+        let present = len.min(file.stat().len.saturating_sub(offset));
+        if !(LARGE..=MOST).contains(&present) {
+            return None;
+        }
+        let file = file.hold()?;
+        pieces.remove(at);
+        if present < len {
+            let end = offset.saturating_add(len);
+            let what = "ends beyond the end of the file";
+            defects.push(Defect::cut(Table::Strings, offset, end, what));
+        }
+        let len = usize::try_from(present).ok()?;
+        let pages = (0..len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
+        Some(Self { file, offset, len, pages, whole: OnceLock::new(), defect: OnceLock::new() })
+    }
+
+    /// The table from `offset` on, at least to the end of the string there.
+    fn from(&self, offset: usize) -> Option<&[u8]> {
+        let number = offset / PAGE;
+        let page = self.pages.get(number)?.get_or_init(|| self.page(number));
+        if page.is_empty() {
+            let whole = self.whole.get_or_init(|| self.read(0, self.len).unwrap_or_default());
+            return whole.get(offset..);
+        }
+        page.get(offset % PAGE..)
+    }
+
+    fn page(&self, number: usize) -> Box<[u8]> {
+        let start = number * PAGE;
+        let mut len = PAGE + MARGIN;
+        while len < LONGEST {
+            let Some(mut bytes) = self.read(start, len) else { break };
+            let last = bytes.get(PAGE - 1..).and_then(|rest| memchr(0, rest));
+            if let Some(nul) = last {
+                bytes.truncate(PAGE + nul);
+            } else if start + bytes.len() < self.len {
+                len *= 4;
+                continue;
+            }
+            return bytes.into();
+        }
+        Box::default()
+    }
+
+    /// Reads as much of the table as there is; nothing if the file is not what it was.
+    fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
+        let len = len.min(self.len - start);
+        let what = match self.file.read_new(len, self.offset + start as u64) {
+            Ok(bytes) if bytes.len() == len && !self.file.changed() => return Some(bytes),
+            Ok(_) => "changed while it was read",
+            Err(_) => "could not be read to its end",
+        };
+        let _ = self.defect.set(Defect::new(Table::File, 0, what));
+        None
+    }
+}
