@@ -65,8 +65,10 @@ impl Audit {
         let corpus = &mut self.corpus;
         let found = hosts(&plan, corpus, &mut collector, &self.prefixes);
         let starts = (starts, found);
-        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
-        let bindings = binding::bind(&plan, corpus, edits, &mut collector, &resolver, &closures);
+        let (closures, ahead) =
+            resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
+        let found = (&resolver, &closures, ahead);
+        let bindings = binding::bind(&plan, corpus, edits, &mut collector, found);
         let view = View::edited(corpus, edits);
         let found = (&resolver, &closures, &bindings[..]);
         let source = source(&plan, &self.prefixes, view, found);

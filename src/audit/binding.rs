@@ -2,6 +2,7 @@
 //! that a view asks about. A stage that lacks a fact answers with needs; the collector reads them.
 
 use super::Audit;
+use super::ahead::{Ahead, is_reused};
 use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
@@ -23,12 +24,10 @@ pub(super) fn bind(
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    resolver: &Resolver,
-    closures: &Closures,
+    (resolver, closures, ahead): (&Resolver, &Closures, Ahead),
 ) -> Vec<RootBinding> {
-    let lone = lone_closures(closures);
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
-    let own = bind_own(plan, corpus, edits, collector, (closures, &lone), resolver);
+    let own = bind_own(plan, corpus, edits, collector, (resolver, closures, ahead));
     let view = View::edited(corpus, edits);
     let needed = NeededFiles::new(view, &resolver.strings, corpus.files.ids());
     let quiet = quiet_links(plan, view, closures, (&own, &needed), resolver);
@@ -210,20 +209,25 @@ fn bind_own(
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    (closures, lone): (&Closures, &FastMap<FileId, &Closure>),
-    resolver: &Resolver,
+    (resolver, closures, mut ahead): (&Resolver, &Closures, Ahead),
 ) -> OwnBindings {
     let mut own = OwnBindings::default();
     if !plan.reuse {
         return own;
     }
+    let lone = lone_closures(closures);
     let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
-    let is_reused =
-        |closure: &Closure| closure.fatal.is_none() && loader(closure).family == Family::Glibc;
     let mut seen = IdSet::default();
     let found = closures.roots.iter().flat_map(|closure| closure.found().map(|(_, file)| file));
     let mut todo: Vec<FileId> = found.filter(|file| seen.insert(*file)).collect();
-    todo.retain(|file| lone.get(file).is_some_and(|closure| is_reused(closure)));
+    todo.retain(|file| lone.get(file).is_some_and(|closure| is_reused(closure, loader(closure))));
+    todo.retain(|file| match ahead.take(lone[file]) {
+        Some(answer) => {
+            own.insert(*file, answer);
+            false
+        }
+        None => true,
+    });
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
         let answers: Vec<Result<Own, Vec<Need>>> = todo
@@ -237,9 +241,7 @@ fn bind_own(
         let mut again = Vec::new();
         for (file, answer) in todo.into_iter().zip(answers) {
             match answer {
-                Ok(answer) => {
-                    own.insert(file, answer);
-                }
+                Ok(answer) => own.insert(file, answer),
                 Err(missing) => {
                     needs.extend(missing);
                     again.push(file);

@@ -2,6 +2,7 @@
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
 mod again;
+mod ahead;
 pub(crate) mod archives;
 mod binding;
 mod coverage;
@@ -24,7 +25,7 @@ use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::id::{FastSet, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
-use crate::resolve::candidate::{BadInterps, Start};
+use crate::resolve::candidate::{Round, Start};
 use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
@@ -33,6 +34,7 @@ use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
+use ahead::Ahead;
 use binding::bind;
 use named::Wanted;
 use std::path::{Path, PathBuf};
@@ -216,11 +218,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let none = Edits::default();
     let starts = names.starts(plan, &corpus);
     let found = hosts(plan, &mut corpus, &mut collector, &prefixes);
-    let closures =
+    let (closures, ahead) =
         resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, (starts, found));
     clock.lap("resolve");
 
-    let bindings = bind(plan, &mut corpus, &none, &mut collector, &resolver, &closures);
+    let found = (&resolver, &closures, ahead);
+    let bindings = bind(plan, &mut corpus, &none, &mut collector, found);
     clock.lap("bind");
 
     let found = (&resolver, &closures, &bindings[..]);
@@ -338,15 +341,22 @@ fn resolve(
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
     ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
-) -> Closures {
+) -> (Closures, Ahead) {
     let mut resolving = Resolving::new(View::edited(corpus, edits), plan, hosts, given, walked);
-    let mut bad_interps = BadInterps::default();
+    let mut ahead = Ahead::default();
     loop {
         let view = View::edited(corpus, edits);
-        let needs = resolving.step(resolver, view, plan, &mut bad_interps);
-        if needs.is_empty() {
-            return resolving.finish(resolver, view, plan, &bad_interps);
+        let step = ahead.during(view, plan, |made| {
+            let mut round = Round { resolver, view, plan, made };
+            let needs = resolving.step(&mut round);
+            if needs.is_empty() { Ok(resolving.finish(&mut round)) } else { Err((resolving, needs)) }
+        });
+        match step {
+            Ok(closures) => return (closures, ahead),
+            Err((unfinished, needs)) => {
+                resolving = unfinished;
+                collector.answer(corpus, needs);
+            }
         }
-        collector.answer(corpus, needs);
     }
 }

@@ -2,7 +2,7 @@
 //! what resolving it came to. `roots` holds them and decides which become roots.
 
 use super::hosts::Host;
-use super::loader::{Choice, InterpFault, NoLoader};
+use super::loader::{Choice, InterpFault, Loader, NoLoader};
 use super::resolver::Resolver;
 use super::suspend::Suspended;
 use super::{Closure, Root};
@@ -12,8 +12,34 @@ use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// Programs whose PT_INTERP leads to no loader, between rounds.
-pub type BadInterps = FastMap<FileId, InterpFault>;
+/// Programs whose PT_INTERP leads to no loader.
+pub(super) type BadInterps = FastMap<FileId, InterpFault>;
+
+/// What roots are resolved with, as long as no fact is added.
+pub struct Round<'r> {
+    /// What holds for all roots.
+    pub resolver: &'r mut Resolver,
+    /// The facts.
+    pub view: View<'r>,
+    /// What was asked for.
+    pub plan: &'r Plan,
+    /// Is told of each closure of something that is started itself, with its loader, as soon as it is
+    /// made; some do not stay.
+    pub made: &'r mut dyn FnMut(&Closure, &Loader),
+}
+
+impl Round<'_> {
+    /// The closure of a root without host.
+    pub(super) fn closure(
+        &mut self,
+        root: Root,
+        before: &mut Option<Box<Suspended>>,
+    ) -> Result<Closure, Vec<Need>> {
+        let closure = self.resolver.closure(self.view, self.plan, root, None, before)?;
+        (self.made)(&closure, self.resolver.loaders.get(root.loader));
+        Ok(closure)
+    }
+}
 
 /// One file with the name it is started by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,9 +132,7 @@ impl Candidate {
 
 /// Resolves a candidate that is started itself.
 pub(super) fn resolve(
-    resolver: &mut Resolver,
-    view: View<'_>,
-    plan: &Plan,
+    round: &mut Round<'_>,
     candidate: &mut Candidate,
     bad_interps: &mut BadInterps,
     needs: &mut Vec<Need>,
@@ -116,7 +140,7 @@ pub(super) fn resolve(
     let Start { file, path } = &candidate.start;
     let (loader, path) = match candidate.chosen {
         Some(chosen) => chosen,
-        None => match choose(resolver, view, plan, *file, path) {
+        None => match choose(round.resolver, round.view, round.plan, *file, path) {
             Err(missing) => return needs.extend(missing),
             Ok(Choice { loader: Err(why), .. }) => {
                 candidate.outcome = Some(Outcome::NoLoader(why));
@@ -126,12 +150,12 @@ pub(super) fn resolve(
                 if let Some(fault) = interp {
                     bad_interps.insert(*file, fault);
                 }
-                *candidate.chosen.insert((loader, resolver.strings.id(path)))
+                *candidate.chosen.insert((loader, round.resolver.strings.id(path)))
             }
         },
     };
     let root = Root { file: *file, path, loader, host: None };
-    match resolver.closure(view, plan, root, None, &mut candidate.before) {
+    match round.closure(root, &mut candidate.before) {
         Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
         Err(missing) => needs.extend(missing),
     }

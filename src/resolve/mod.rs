@@ -361,6 +361,11 @@ impl Closure {
         Arc::as_ptr(&self.links).addr()
     }
 
+    /// True if `other` starts from the same object and loads the same in the same way.
+    pub fn loads_as(&self, other: &Self) -> bool {
+        self.root.file == other.root.file && Arc::ptr_eq(&self.links, &other.links)
+    }
+
     /// The closure of the program that loads the root with dlopen.
     pub fn host(&self) -> Option<&Arc<Self>> {
         self.links.base.as_ref()

@@ -3,10 +3,9 @@
 //! A root is a program, a file that was given by name, a shared object that no other root of what is
 //! audited loads, or a plugin with one of its hosts. `audit` calls [`Resolving::step`] until no fact is missing.
 
-use super::candidate::{BadInterps, Candidate, Outcome, Start, resolve};
+use super::candidate::{BadInterps, Candidate, Outcome, Round, Start, resolve};
 use super::hosts::{Hosts, Unhosted};
 use super::loader::{InterpFault, NoLoader};
-use super::resolver::Resolver;
 use super::{Closure, Root};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, Role};
@@ -61,6 +60,7 @@ pub struct Resolving {
     plugins: Vec<Candidate>,
     /// Which of them are plugins because nothing else needs them.
     given_away: FastSet<FileId>,
+    bad_interps: BadInterps,
     pass: Pass,
 }
 
@@ -122,7 +122,7 @@ impl Resolving {
         first.extend(rest);
         let (roots, loaded) = (FastMap::default(), IdSet::default());
         let (perhaps, host_closures) = (first, Vec::new());
-        let (given_away, pass) = (FastSet::default(), Pass::Sure);
+        let (given_away, bad_interps) = (FastSet::default(), BadInterps::default());
         Self {
             sure,
             perhaps,
@@ -133,24 +133,19 @@ impl Resolving {
             host_closures,
             plugins,
             given_away,
-            pass,
+            bad_interps,
+            pass: Pass::Sure,
         }
     }
 
     /// Resolves what can be resolved; answers the facts that are missing, none when all is done.
-    pub fn step(
-        &mut self,
-        resolver: &mut Resolver,
-        view: View<'_>,
-        plan: &Plan,
-        bad_interps: &mut BadInterps,
-    ) -> Vec<Need> {
+    pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         let mut needs = Vec::new();
-        resolver.new_round();
+        round.resolver.new_round();
         // What the first waits for, the loader and its directories, nearly all wait for.
         let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
-            resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
+            resolve(round, candidate, &mut self.bad_interps, &mut needs);
             if first && !needs.is_empty() {
                 return needs;
             }
@@ -158,7 +153,7 @@ impl Resolving {
         if !needs.is_empty() {
             return needs;
         }
-        self.open_plugins(resolver, view, plan, &mut needs);
+        self.open_plugins(round, &mut needs);
         if !needs.is_empty() {
             return needs;
         }
@@ -167,7 +162,7 @@ impl Resolving {
             let loaded = &self.loaded;
             let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(c.start.file);
             for candidate in self.perhaps.iter_mut().take(self.unnamed).filter(open) {
-                resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
+                resolve(round, candidate, &mut self.bad_interps, &mut needs);
             }
             if !needs.is_empty() {
                 return needs;
@@ -178,7 +173,7 @@ impl Resolving {
             let at = match self.pass {
                 Pass::Choice(at) | Pass::Rest(at) | Pass::Last(at) => at,
                 Pass::Sure | Pass::Plugins => {
-                    self.open_plugins(resolver, view, plan, &mut needs);
+                    self.open_plugins(round, &mut needs);
                     if !needs.is_empty() {
                         break;
                     }
@@ -194,7 +189,7 @@ impl Resolving {
                         self.pass = Pass::Rest(0);
                     }
                     Pass::Rest(_) if self.hosts.take_rest() => {
-                        self.give_rest_to_hosts(view);
+                        self.give_rest_to_hosts(round.view);
                         self.pass = Pass::Plugins;
                     }
                     Pass::Sure | Pass::Rest(_) | Pass::Plugins | Pass::Last(_) => break,
@@ -205,7 +200,7 @@ impl Resolving {
             if !known && !self.given_away.contains(&file) {
                 let candidate = &mut self.perhaps[at];
                 if candidate.outcome.is_none() {
-                    resolve(resolver, view, plan, candidate, bad_interps, &mut needs);
+                    resolve(round, candidate, &mut self.bad_interps, &mut needs);
                 }
                 if !needs.is_empty() {
                     break;
@@ -222,13 +217,7 @@ impl Resolving {
     }
 
     /// Resolves plugins whose host is known. All hosts are.
-    fn open_plugins(
-        &mut self,
-        resolver: &mut Resolver,
-        view: View<'_>,
-        plan: &Plan,
-        needs: &mut Vec<Need>,
-    ) {
+    fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         if self.host_closures.is_empty() {
             let starts = |closure: &&Closure| closure.fatal.is_none();
             let closure = |file: FileId| {
@@ -239,7 +228,7 @@ impl Resolving {
         }
         for plugin in self.plugins.iter_mut().filter(|plugin| plugin.outcome.is_none()) {
             let host = plugin.host.and_then(|host| self.host_closures[host].as_ref());
-            plugin.open(resolver, view, plan, host, needs);
+            plugin.open(round.resolver, round.view, round.plan, host, needs);
         }
     }
 
@@ -285,13 +274,8 @@ impl Resolving {
     }
 
     /// Chooses the roots when nothing is missing any more.
-    pub fn finish(
-        mut self,
-        resolver: &mut Resolver,
-        view: View<'_>,
-        plan: &Plan,
-        bad_interps: &BadInterps,
-    ) -> Closures {
+    pub fn finish(mut self, round: &mut Round<'_>) -> Closures {
+        let (view, bad_interps) = (round.view, &self.bad_interps);
         let mut out = Closures::default();
         let mut roots = std::mem::take(&mut self.sure);
         let chosen = |at: usize, file: &FileId| self.roots.get(file) == Some(&at);
@@ -321,8 +305,8 @@ impl Resolving {
         }
         out.unhosted = self.hosts.unhosted;
         out.unhosted.stopped.extend(stopped);
-        if plan.reuse {
-            add_lone(&mut out, resolver, view, plan);
+        if round.plan.reuse {
+            add_lone(&mut out, round);
         }
         out
     }
@@ -354,7 +338,7 @@ fn named(view: View<'_>, candidates: &[Candidate]) -> FastSet<FileId> {
 const MOST_LONE: usize = 500_000;
 
 /// Closures of libraries that are no roots, as far as no new file must be looked at for them.
-fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &Plan) {
+fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
     let mut todo: Vec<Root> = Vec::new();
     let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());
     let mut seen: IdSet<FileId> = IdSet::default();
@@ -372,7 +356,7 @@ fn add_lone(out: &mut Closures, resolver: &mut Resolver, view: View<'_>, plan: &
         if room == 0 {
             break;
         }
-        if let Ok(closure) = resolver.closure(view, plan, root, None, &mut None) {
+        if let Ok(closure) = round.closure(root, &mut None) {
             room = room.saturating_sub(closure.module_count() + closure.edges.len());
             out.lone.insert(root.file, closure);
         }
