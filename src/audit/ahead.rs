@@ -17,6 +17,8 @@ const BATCH: usize = 8;
 #[derive(Default)]
 pub(super) struct Ahead {
     begun: IdSet<FileId>,
+    /// Closures that nobody has begun with.
+    batch: Vec<(Closure, Rules)>,
     answers: FastMap<FileId, (Closure, Own)>,
 }
 
@@ -36,7 +38,7 @@ impl Ahead {
         if !plan.reuse {
             return resolve(&mut |_, _| {});
         }
-        let begun = &mut self.begun;
+        let Self { begun, batch, answers: known } = self;
         let (answer, answers) = mpsc::channel();
         let out = rayon::scope(|scope| {
             let bind = |batch: Vec<(Closure, Rules)>| {
@@ -50,21 +52,18 @@ impl Ahead {
                     }
                 });
             };
-            let mut batch = Vec::with_capacity(BATCH);
-            let out = resolve(&mut |closure, loader| {
+            resolve(&mut |closure, loader| {
                 if is_reused(closure, loader) && begun.insert(closure.root.file) {
                     batch.push((closure.clone(), Rules { release: loader.release }));
                     if batch.len() == BATCH {
-                        bind(std::mem::replace(&mut batch, Vec::with_capacity(BATCH)));
+                        bind(std::mem::take(batch));
                     }
                 }
-            });
-            bind(batch);
-            out
+            })
         });
         drop(answer);
         let by_file = |(closure, own): (Closure, Own)| (closure.root.file, (closure, own));
-        self.answers.extend(answers.into_iter().map(by_file));
+        known.extend(answers.into_iter().map(by_file));
         out
     }
 
