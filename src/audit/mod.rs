@@ -346,17 +346,14 @@ fn resolve(
     let mut ahead = Ahead::default();
     loop {
         let view = View::edited(corpus, edits);
-        let step = ahead.during(view, plan, |made| {
-            let mut round = Round { resolver, view, plan, made };
-            let needs = resolving.step(&mut round);
-            if needs.is_empty() { Ok(resolving.finish(&mut round)) } else { Err((resolving, needs)) }
-        });
-        match step {
-            Ok(closures) => return (closures, ahead),
-            Err((unfinished, needs)) => {
-                resolving = unfinished;
-                collector.answer(corpus, needs);
-            }
+        let needs = ahead
+            .during(view, plan, |made| resolving.step(&mut Round { resolver, view, plan, made }));
+        if needs.is_empty() {
+            let closures = ahead.during(view, plan, |made| {
+                resolving.finish(&mut Round { resolver, view, plan, made })
+            });
+            return (closures, ahead);
         }
+        collector.answer(corpus, needs);
     }
 }

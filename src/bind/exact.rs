@@ -5,9 +5,10 @@
 
 use super::lookup::{Route, Scope, Winner, wanted};
 use super::{Abort, Binding, Report, Unique};
+use crate::format::elf::find::{Query, Wanted};
 use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::tables::{Query, Wanted, binds_local};
+use crate::format::elf::tables::binds_local;
 use crate::format::elf::{Object, RefKind, hash};
 use crate::id::{FastMap, FastSet, Strings};
 use crate::resolve::{Closure, ROOT};

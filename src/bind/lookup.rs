@@ -3,7 +3,8 @@
 
 use crate::facts::{Need, View};
 use crate::format::elf::Object;
-use crate::format::elf::tables::{Bloom, Candidate, Query, Tables, Wanted, binds_local};
+use crate::format::elf::find::{Candidate, Query, Wanted};
+use crate::format::elf::tables::{Bloom, Tables, binds_local};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
 
@@ -55,11 +56,12 @@ pub struct Route {
 }
 
 impl Entry<'_> {
-    fn ask(&self, query: &Query<'_>, route: Route) -> Option<Winner> {
+    /// `first` may be the first symbol with the hash.
+    fn ask(&self, query: &Query<'_>, route: Route, first: Option<u32>) -> Option<Winner> {
         if route.skip_root && self.module == ROOT {
             return None;
         }
-        let candidate = self.object.find(query, self.limit)?;
+        let candidate = self.object.find_from(query, self.limit, first)?;
         // A hidden definition hides nothing: the search goes on behind this object.
         (!binds_local(candidate.visibility) && is_global(candidate.bind))
             .then_some(Winner { module: self.module, candidate })
@@ -87,11 +89,11 @@ impl<'v> Scope<'v> {
     /// The definition that `query` gets.
     pub fn lookup(&self, query: &Query<'_>, route: Route) -> Option<Winner> {
         let first = route.first.and_then(|module| self.entry(module));
-        if let Some(winner) = first.and_then(|entry| entry.ask(query, route)) {
+        if let Some(winner) = first.and_then(|entry| entry.ask(query, route, None)) {
             return Some(winner);
         }
         let mut let_through = self.entries.iter().filter(|entry| entry.bloom.may_hold(query.hash));
-        let_through.find_map(|entry| entry.ask(query, route))
+        let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
     /// What [`Self::lookup`] finds for each of `left`, which keeps those that get nothing. One object
@@ -104,14 +106,23 @@ impl<'v> Scope<'v> {
         mut found: impl FnMut(Pending, Winner),
     ) {
         let mut let_through = Vec::with_capacity(left.len());
+        let mut firsts = Vec::with_capacity(left.len());
         for entry in &self.entries {
             if left.is_empty() {
                 break;
             }
             entry.bloom.sift(left, |pending| pending.hash, &mut let_through);
-            for pending in let_through.drain(..) {
+            let tables = entry.object.tables.as_ref();
+            let hashes = let_through.iter().map(|pending: &Pending| pending.hash);
+            let firsts = tables.and_then(|tables| tables.first_of_each(hashes, &mut firsts));
+            for (at, pending) in let_through.drain(..).enumerate() {
+                let first = firsts.map(|firsts| firsts[at]);
+                if first == Some(0) {
+                    left.push(pending);
+                    continue;
+                }
                 let (query, route) = question(&pending);
-                match entry.ask(&query, route) {
+                match entry.ask(&query, route, first) {
                     Some(winner) => found(pending, winner),
                     None => left.push(pending),
                 }

@@ -7,7 +7,7 @@ use super::root::starts;
 use super::{Binding, Unique, exact};
 use crate::facts::{Need, View};
 use crate::format::archive::Names;
-use crate::format::elf::tables::Query;
+use crate::format::elf::find::Query;
 use crate::format::elf::{Object, hash};
 use crate::id::{FastMap, FastSet, FileId, Strings};
 use crate::resolve::{Closure, LOADER};

@@ -3,7 +3,7 @@
 
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
-use crate::format::elf::tables::Query;
+use crate::format::elf::find::Query;
 use crate::format::elf::{Object, RefKind};
 use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};

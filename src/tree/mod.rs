@@ -147,19 +147,13 @@ impl Handle {
 
     /// The same file for longer than the walk holds it; nothing if as many are held as may be.
     pub fn hold(&self) -> Option<Held> {
+        let source = match &self.source {
+            Source::Disk(file) => Source::Disk(file.try_clone().ok()?),
+            Source::Memory(bytes) => Source::Memory(Arc::clone(bytes)),
+        };
         let next = |held: usize| (held < MOST_HELD).then_some(held + 1);
         HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
-        let source = match &self.source {
-            Source::Disk(file) => file.try_clone().map(Source::Disk),
-            Source::Memory(bytes) => Ok(Source::Memory(Arc::clone(bytes))),
-        };
-        match source {
-            Ok(source) => Some(Held(Self { source, stat: self.stat })),
-            Err(_) => {
-                HELD.fetch_sub(1, Ordering::Relaxed);
-                None
-            }
-        }
+        Some(Held(Self { source, stat: self.stat }))
     }
 
     /// Identity, size and times at the moment of opening.

@@ -1,6 +1,7 @@
 //! The facts of an object as lines, in the words of `readelf`.
 
-use linkaudit::format::elf::tables::{Query, Symbol, Wanted};
+use linkaudit::format::elf::find::{Query, Wanted};
+use linkaudit::format::elf::tables::Symbol;
 use linkaudit::format::elf::{NeedKind, Object, hash};
 
 fn text(bytes: &[u8]) -> String {

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use linkaudit::format::elf::Object;
+use linkaudit::format::elf::find::Query;
 use linkaudit::format::elf::hash;
 use linkaudit::format::elf::machine::LookupClass::{Copy, Plain, Plt};
 use linkaudit::format::elf::relocs;
-use linkaudit::format::elf::tables::Query;
 
 use crate::forge::{Forge, Hash, Shape, Symbol, function};
 use crate::read;

@@ -3,8 +3,9 @@
 //! (`audit::linked`, `fix::solve`). The lookups of `bind` know more and use neither.
 
 use super::Object;
+use super::find::Query;
 use super::header::endian;
-use super::tables::{Query, Symbol, Tables, binds_local};
+use super::tables::{Symbol, Tables, binds_local};
 use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
 use std::ops::Range;

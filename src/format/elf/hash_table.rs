@@ -2,7 +2,7 @@
 //! one of its chains. What a symbol on a chain is worth is decided in `tables`.
 
 use super::pieces::Piece;
-use super::tables::{Candidate, Step, Tables};
+use super::tables::Tables;
 use crate::format::{Defect, Table};
 use std::ops::Range;
 
@@ -335,30 +335,32 @@ impl Tables {
         }
     }
 
-    pub(super) fn walk_gnu(
+    /// Goes through the chain of `hash`, from the symbol `from` on or whole; nothing in another table.
+    pub(super) fn walk_gnu<T>(
         &self,
-        buckets: &Range<usize>,
-        chains: &Range<usize>,
-        base: u32,
-        translation: Option<&Range<usize>>,
         hash: u32,
-        visit: &mut impl FnMut(u32) -> Step,
-    ) -> Option<Candidate> {
-        let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
-        let buckets = self.bytes.get(buckets.clone())?.as_chunks::<4>().0;
-        let first = order(*buckets.get(hash as usize % buckets.len().max(1))?);
-        if first == 0 {
+        from: Option<u32>,
+        visit: &mut impl FnMut(u32) -> Option<T>,
+    ) -> Option<T> {
+        let HashTable::Gnu { buckets, chains, base, translation, .. } = &self.hash else {
             return None;
-        }
+        };
+        let (base, translation) = (*base, translation.as_ref());
+        let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
+        let bucket = || {
+            let buckets = self.bytes.get(buckets.clone())?.as_chunks::<4>().0;
+            buckets.get(hash as usize % buckets.len().max(1)).map(|word| order(*word))
+        };
+        let first = from.or_else(bucket).filter(|first| *first != 0)?;
         let chains = self.bytes.get(chains.clone())?.as_chunks::<4>().0;
         let chain = chains.get(first.checked_sub(base)? as usize..)?;
         for (symbol, word) in (first..=u32::MAX).zip(chain) {
             let word = order(*word);
             if (word ^ hash) >> 1 == 0
                 && let Some(translated) = self.translate(translation, base, symbol)
-                && let Step::Take(candidate) = visit(translated)
+                && let Some(found) = visit(translated)
             {
-                return Some(candidate);
+                return Some(found);
             }
             if word & 1 != 0 {
                 return None;
@@ -367,14 +369,14 @@ impl Tables {
         None
     }
 
-    pub(super) fn walk_sysv(
+    pub(super) fn walk_sysv<T>(
         &self,
         buckets: &Range<usize>,
         chains: &Range<usize>,
         width: Width,
         hash: u32,
-        visit: &mut impl FnMut(u32) -> Step,
-    ) -> Option<Candidate> {
+        visit: &mut impl FnMut(u32) -> Option<T>,
+    ) -> Option<T> {
         let count = buckets.len() / width.bytes();
         let mut symbol = self.index_at(buckets, hash as usize % count.max(1), width)?;
         // A chain that is longer than the table runs in a circle.
@@ -382,8 +384,8 @@ impl Tables {
             if symbol == 0 {
                 return None;
             }
-            if let Step::Take(candidate) = visit(symbol) {
-                return Some(candidate);
+            if let Some(found) = visit(symbol) {
+                return Some(found);
             }
             symbol = self.index_at(chains, symbol as usize, width)?;
         }

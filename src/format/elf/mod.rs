@@ -7,12 +7,14 @@
 mod dynamic;
 pub mod edit;
 mod exports;
+pub mod find;
 mod got;
 pub mod hash;
 mod hash_table;
 mod header;
 pub mod interpreter;
 pub mod machine;
+mod many;
 mod musl;
 mod pieces;
 mod read;
@@ -167,6 +169,52 @@ pub enum RefKind {
 }
 
 impl Object {
+    /// An object of which no more than the header is known.
+    fn empty(header: Header) -> Self {
+        Self {
+            header,
+            role: Role::Broken,
+            refused: None,
+            unmappable: None,
+            interp: None,
+            needs: Box::default(),
+            soname: None,
+            rpath: None,
+            runpath: None,
+            nodeflib: false,
+            noopen: false,
+            bind_now: false,
+            symbolic: false,
+            relr: false,
+            may_copy: false,
+            versions: Versions::default(),
+            references: Box::default(),
+            text: Box::default(),
+            tables: None,
+            relocations: relocs::Places::default(),
+            defects: Vec::new(),
+        }
+    }
+
+    /// A file that has no header.
+    fn broken(head: &[u8], defect: Defect) -> Self {
+        let mut object = Self::empty(Header {
+            ident: Ident::new(head),
+            is_64: false,
+            big: false,
+            kind: 0,
+            machine: 0,
+            version: 0,
+            flags: 0,
+            phoff: 0,
+            phentsize: 0,
+            phnum: 0,
+            phdrs_present: false,
+        });
+        object.defects.push(defect);
+        object
+    }
+
     /// The bytes of a string of this object.
     pub fn str(&self, s: Str) -> &[u8] {
         &self.text[s.start as usize..(s.start + s.len) as usize]

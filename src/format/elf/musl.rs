@@ -2,8 +2,9 @@
 //! `gnu_lookup`, `sysv_lookup`): names of versions do not count, hidden versions are passed over, and
 //! only the first match of a chain is looked at.
 
+use super::find::Candidate;
 use super::hash_table::HashTable;
-use super::tables::{Bloom, Candidate, Step, Symbol};
+use super::tables::{Bloom, Symbol};
 use super::{Object, hash};
 use object::elf;
 
@@ -21,16 +22,13 @@ impl Object {
         }
         let mut visit = |index: u32| match tables.symbol(index) {
             Some(symbol) if symbol.name == name && visible(&symbol, self) => {
-                Step::Take(candidate(&symbol))
+                Some(candidate(&symbol))
             }
-            _ => Step::Next,
+            _ => None,
         };
         let found = match &tables.hash {
             HashTable::None => None,
-            HashTable::Gnu { buckets, chains, base, translation, .. } => {
-                let translation = translation.as_ref();
-                tables.walk_gnu(buckets, chains, *base, translation, gnu, &mut visit)
-            }
+            HashTable::Gnu { .. } => tables.walk_gnu(gnu, None, &mut visit),
             HashTable::Sysv { buckets, chains, width } => {
                 tables.walk_sysv(buckets, chains, *width, hash::sysv(name), &mut visit)
             }

@@ -11,7 +11,7 @@ use super::relocs::{self, Place, Places};
 use super::segments::Segments;
 use super::strings::{self, Apart, Strings};
 use super::tables::Tables;
-use super::{Ident, Need, Object, Reference, Role, Str, TextBuilder, Versions, machine, versions};
+use super::{Need, Object, Reference, Role, Str, TextBuilder, Versions, machine, versions};
 use crate::format::Wants;
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
@@ -363,51 +363,5 @@ impl Reader<'_> {
             all.size = all.size.saturating_sub(plt.size);
         }
         places
-    }
-}
-
-impl Object {
-    fn empty(header: Header) -> Self {
-        Self {
-            header,
-            role: Role::Broken,
-            refused: None,
-            unmappable: None,
-            interp: None,
-            needs: Box::default(),
-            soname: None,
-            rpath: None,
-            runpath: None,
-            nodeflib: false,
-            noopen: false,
-            bind_now: false,
-            symbolic: false,
-            relr: false,
-            may_copy: false,
-            versions: Versions::default(),
-            references: Box::default(),
-            text: Box::default(),
-            tables: None,
-            relocations: Places::default(),
-            defects: Vec::new(),
-        }
-    }
-
-    fn broken(head: &[u8], defect: Defect) -> Self {
-        let mut object = Self::empty(Header {
-            ident: Ident::new(head),
-            is_64: false,
-            big: false,
-            kind: 0,
-            machine: 0,
-            version: 0,
-            flags: 0,
-            phoff: 0,
-            phentsize: 0,
-            phnum: 0,
-            phdrs_present: false,
-        });
-        object.defects.push(defect);
-        object
     }
 }

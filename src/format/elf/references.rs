@@ -32,9 +32,8 @@ impl Reader<'_> {
         tables: &Tables,
         copied: Option<&FastSet<u32>>,
     ) -> Box<[Reference]> {
-        let may_copy = |index: u32| {
-            object.may_copy && copied.is_none_or(|copied| copied.contains(&index))
-        };
+        let may_copy =
+            |index: u32| object.may_copy && copied.is_none_or(|copied| copied.contains(&index));
         let unhashed_end = tables.unhashed_end();
         let mut list = std::mem::take(&mut self.scratch.references);
         list.reserve(AT_ONCE);

@@ -86,7 +86,8 @@ const MOST_FOR_COPIES: u64 = 64 << 10;
 pub(super) fn copied(file: &Handle, object: &Object) -> Result<Option<FastSet<u32>>, ReadError> {
     let mut places = Places { got: None, ..object.relocations };
     let plt_is_rela = places.plt_is_rela;
-    let tables = [(&mut places.rel, false), (&mut places.rela, true), (&mut places.plt, plt_is_rela)];
+    let tables =
+        [(&mut places.rel, false), (&mut places.rela, true), (&mut places.plt, plt_is_rela)];
     let mut size = 0_u64;
     for (place, addends) in tables {
         if let Some(place) = place {

@@ -3,11 +3,9 @@
 //!
 //! Every extent is validated once, when the tables are made; every access is checked again by the
 //! slice. It is not a list of exports: names are compared only behind an equal hash, as
-//! `elf/dl-lookup.c` does. `bind::lookup` asks, [`Tables::symbols`] lists for reports.
+//! `elf/dl-lookup.c` does. `find` asks for one name, [`Tables::symbols`] lists for reports.
 
-use super::Object;
 use super::got::is_unmarked;
-use super::hash;
 pub use super::hash_table::Bloom;
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -15,7 +13,6 @@ use super::strings::Strings;
 use crate::format::Defect;
 use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, elf};
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,49 +35,6 @@ pub struct Tables {
     pub(super) count: u32,
     /// Names of undefined symbols behind those, which the file does not have: an edit refers to them.
     pub(super) added: Vec<Box<[u8]>>,
-}
-
-/// A question to one object: is there a definition of this name that this reference may have?
-pub struct Query<'q> {
-    /// The name without NUL.
-    pub name: &'q [u8],
-    /// Its GNU hash.
-    pub hash: u32,
-    /// The version the reference asks for.
-    pub version: Option<Wanted<'q>>,
-    /// Undefined entries that have a value do not count (`ELF_RTYPE_CLASS_PLT`).
-    pub plt: bool,
-    /// glibc 2.42 and later: a default of an unversioned kind counts only if nothing else matches.
-    pub exact_first: bool,
-    sysv: Cell<Option<u32>>,
-}
-
-/// A version as a reference asks for it.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'q> {
-    /// SysV hash of the name.
-    pub hash: u32,
-    /// The name.
-    pub name: &'q [u8],
-    /// vna_other had its top bit set.
-    pub hidden: bool,
-}
-
-/// What an object answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// Index in the dynamic symbol table.
-    pub symbol: u32,
-    /// STB_*
-    pub bind: u8,
-    /// STV_*
-    pub visibility: u8,
-    /// SHN_UNDEF: an entry with a value in a program that is not position independent.
-    pub undefined: bool,
-    /// st_size
-    pub size: u64,
-    /// A version was asked for and the object has no versions at all.
-    pub versionless: bool,
 }
 
 /// A symbol of a table, read on demand.
@@ -134,28 +88,13 @@ impl Symbol<'_> {
     }
 }
 
-impl<'q> Query<'q> {
-    /// A question for `name`, whose GNU hash is `hash`.
-    pub fn new(name: &'q [u8], hash: u32, version: Option<Wanted<'q>>) -> Self {
-        Self { name, hash, version, plt: true, exact_first: false, sysv: Cell::new(None) }
-    }
-
-    fn sysv(&self) -> u32 {
-        self.sysv.get().unwrap_or_else(|| {
-            let h = hash::sysv(self.name);
-            self.sysv.set(Some(h));
-            h
-        })
-    }
-}
-
 /// `dl_symbol_visibility_binds_local_p`: such entries are no targets for others.
 pub fn binds_local(visibility: u8) -> bool {
     matches!(elf::SymbolVisibility(visibility), elf::STV_HIDDEN | elf::STV_INTERNAL)
 }
 
 /// `ALLOWED_STT` of `check_match`.
-fn allowed(kind: u8) -> bool {
+pub(super) fn allowed(kind: u8) -> bool {
     matches!(
         elf::SymbolType(kind),
         elf::STT_NOTYPE
@@ -168,7 +107,7 @@ fn allowed(kind: u8) -> bool {
 }
 
 /// `check_match`: an entry without value defines nothing, unless absolute or thread-local.
-fn has_place(value: u64, section: u16, kind: u8) -> bool {
+pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
 
@@ -184,119 +123,6 @@ pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
         && symbol.st_shndx(Endianness::Little) != elf::SHN_UNDEF
         && allowed(kind.0)
         && !(kind == elf::STT_OBJECT && may_copy())
-}
-
-/// How the chain of one object goes on after one of its symbols was looked at.
-pub(super) enum Step {
-    Take(Candidate),
-    Next,
-}
-
-/// What `check_match` remembers while it walks one object's chain.
-#[derive(Default)]
-struct Walk {
-    /// Visible versions met by an unversioned reference, and the first of them.
-    versions: u32,
-    versioned: Option<Candidate>,
-    /// The unversioned default that 2.42 takes only at the end.
-    fallback: Option<Candidate>,
-}
-
-impl Object {
-    /// Asks this object, whose filter has let the name through, as `do_lookup_x` asks one map. `limit` is the highest version index the
-    /// loader knows of the object: below [`super::Versions::highest_index`] when needed files are
-    /// missing.
-    #[inline]
-    pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
-        let tables = self.tables.as_ref()?;
-        if tables.is_64 {
-            self.find_as::<elf::FileHeader64<Endianness>>(tables, query, limit)
-        } else {
-            self.find_as::<elf::FileHeader32<Endianness>>(tables, query, limit)
-        }
-    }
-
-    fn find_as<H: FileHeader<Endian = Endianness>>(
-        &self,
-        tables: &Tables,
-        query: &Query<'_>,
-        limit: u16,
-    ) -> Option<Candidate> {
-        let mut walk = Walk::default();
-        let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
-        let taken = match &tables.hash {
-            HashTable::None => None,
-            HashTable::Gnu { buckets, chains, base, translation, .. } => {
-                let translation = translation.as_ref();
-                tables.walk_gnu(buckets, chains, *base, translation, query.hash, &mut visit)
-            }
-            HashTable::Sysv { buckets, chains, width } => {
-                tables.walk_sysv(buckets, chains, *width, query.sysv(), &mut visit)
-            }
-        };
-        // dl-lookup.c: one visible version only is unambiguous for an unversioned reference.
-        taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
-    }
-
-    /// `check_match` of `elf/dl-lookup.c`.
-    fn check<H: FileHeader<Endian = Endianness>>(
-        &self,
-        tables: &Tables,
-        query: &Query<'_>,
-        limit: u16,
-        index: u32,
-        walk: &mut Walk,
-    ) -> Step {
-        let e = endian(tables.big);
-        let Some(symbol) = tables.raw::<H>(index) else { return Step::Next };
-        let section = symbol.st_shndx(e).0;
-        let undefined = section == elf::SHN_UNDEF.0;
-        let kind = symbol.st_type().0;
-        if !has_place(symbol.st_value(e).into(), section, kind)
-            || (undefined && (query.plt || tables.is_stub(symbol.st_other().0)))
-            || !allowed(kind)
-            || !tables.strings.source(&tables.bytes).is(symbol.st_name(e) as usize, query.name)
-        {
-            return Step::Next;
-        }
-        let mut candidate = Candidate {
-            symbol: index,
-            bind: symbol.st_bind().0,
-            visibility: symbol.st_visibility().0,
-            undefined,
-            size: symbol.st_size(e).into(),
-            versionless: false,
-        };
-        let known = limit != 0 && self.versions.highest_index() != 0;
-        let Some(versym) = tables.versym(index).filter(|_| known) else {
-            candidate.versionless = query.version.is_some();
-            return Step::Take(candidate);
-        };
-        let version = versym & 0x7fff;
-        let visible = versym & 0x8000 == 0;
-        let Some(wanted) = &query.version else {
-            if version < 3 {
-                return Step::Take(candidate);
-            }
-            if visible {
-                walk.versions += 1;
-                walk.versioned.get_or_insert(candidate);
-            }
-            return Step::Next;
-        };
-        let own = self.versions.entry(version).filter(|_| version <= limit);
-        if own.is_some_and(|own| own.hash == wanted.hash && self.str(own.name) == wanted.name) {
-            return Step::Take(candidate);
-        }
-        if wanted.hidden || own.is_some() || !visible {
-            return Step::Next;
-        }
-        if query.exact_first {
-            walk.fallback.get_or_insert(candidate);
-            return Step::Next;
-        }
-        Step::Take(candidate)
-    }
 }
 
 impl Tables {

@@ -1,0 +1,185 @@
+//! The lookup of one name in one object, as glibc does it (`elf/dl-lookup.c`, `do_lookup_x` and
+//! `check_match`): which symbol of a chain counts for a reference and its version. `bind::lookup` asks,
+//! `exports` for those that know no version; the chains themselves are in `hash_table`.
+
+use super::hash_table::HashTable;
+use super::header::endian;
+use super::tables::{Tables, allowed, has_place};
+use super::{Object, hash};
+use object::read::elf::{FileHeader, Sym as _};
+use object::{Endianness, elf};
+use std::cell::Cell;
+
+/// A question to one object: is there a definition of this name that this reference may have?
+pub struct Query<'q> {
+    /// The name without NUL.
+    pub name: &'q [u8],
+    /// Its GNU hash.
+    pub hash: u32,
+    /// The version the reference asks for.
+    pub version: Option<Wanted<'q>>,
+    /// Undefined entries that have a value do not count (`ELF_RTYPE_CLASS_PLT`).
+    pub plt: bool,
+    /// glibc 2.42 and later: a default of an unversioned kind counts only if nothing else matches.
+    pub exact_first: bool,
+    sysv: Cell<Option<u32>>,
+}
+
+/// A version as a reference asks for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'q> {
+    /// SysV hash of the name.
+    pub hash: u32,
+    /// The name.
+    pub name: &'q [u8],
+    /// vna_other had its top bit set.
+    pub hidden: bool,
+}
+
+/// What an object answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Index in the dynamic symbol table.
+    pub symbol: u32,
+    /// STB_*
+    pub bind: u8,
+    /// STV_*
+    pub visibility: u8,
+    /// SHN_UNDEF: an entry with a value in a program that is not position independent.
+    pub undefined: bool,
+    /// st_size
+    pub size: u64,
+    /// A version was asked for and the object has no versions at all.
+    pub versionless: bool,
+}
+
+impl<'q> Query<'q> {
+    /// A question for `name`, whose GNU hash is `hash`.
+    pub fn new(name: &'q [u8], hash: u32, version: Option<Wanted<'q>>) -> Self {
+        Self { name, hash, version, plt: true, exact_first: false, sysv: Cell::new(None) }
+    }
+
+    fn sysv(&self) -> u32 {
+        self.sysv.get().unwrap_or_else(|| {
+            let h = hash::sysv(self.name);
+            self.sysv.set(Some(h));
+            h
+        })
+    }
+}
+
+/// What `check_match` remembers while it walks one object's chain.
+#[derive(Default)]
+struct Walk {
+    /// Visible versions met by an unversioned reference, and the first of them.
+    versions: u32,
+    versioned: Option<Candidate>,
+    /// The unversioned default that 2.42 takes only at the end.
+    fallback: Option<Candidate>,
+}
+
+impl Object {
+    /// Asks this object, whose filter has let the name through, as `do_lookup_x` asks one map. `limit`
+    /// is the highest version index the loader knows of the object: below
+    /// [`super::Versions::highest_index`] when needed files are missing.
+    #[inline]
+    pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
+        self.find_from(query, limit, None)
+    }
+
+    /// The same; `first` may be what [`Tables::first_of_each`] found for the hash.
+    #[inline]
+    pub fn find_from(
+        &self,
+        query: &Query<'_>,
+        limit: u16,
+        first: Option<u32>,
+    ) -> Option<Candidate> {
+        let tables = self.tables.as_ref()?;
+        if tables.is_64 {
+            self.find_as::<elf::FileHeader64<Endianness>>(tables, query, limit, first)
+        } else {
+            self.find_as::<elf::FileHeader32<Endianness>>(tables, query, limit, first)
+        }
+    }
+
+    fn find_as<H: FileHeader<Endian = Endianness>>(
+        &self,
+        tables: &Tables,
+        query: &Query<'_>,
+        limit: u16,
+        first: Option<u32>,
+    ) -> Option<Candidate> {
+        let mut walk = Walk::default();
+        let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
+        let taken = match &tables.hash {
+            HashTable::None => None,
+            HashTable::Gnu { .. } => tables.walk_gnu(query.hash, first, &mut visit),
+            HashTable::Sysv { buckets, chains, width } => {
+                tables.walk_sysv(buckets, chains, *width, query.sysv(), &mut visit)
+            }
+        };
+        // dl-lookup.c: one visible version only is unambiguous for an unversioned reference.
+        taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
+    }
+
+    /// `check_match` of `elf/dl-lookup.c`: nothing if the chain goes on.
+    fn check<H: FileHeader<Endian = Endianness>>(
+        &self,
+        tables: &Tables,
+        query: &Query<'_>,
+        limit: u16,
+        index: u32,
+        walk: &mut Walk,
+    ) -> Option<Candidate> {
+        let e = endian(tables.big);
+        let symbol = tables.raw::<H>(index)?;
+        let section = symbol.st_shndx(e).0;
+        let undefined = section == elf::SHN_UNDEF.0;
+        let kind = symbol.st_type().0;
+        if !has_place(symbol.st_value(e).into(), section, kind)
+            || (undefined && (query.plt || tables.is_stub(symbol.st_other().0)))
+            || !allowed(kind)
+            || !tables.strings.source(&tables.bytes).is(symbol.st_name(e) as usize, query.name)
+        {
+            return None;
+        }
+        let mut candidate = Candidate {
+            symbol: index,
+            bind: symbol.st_bind().0,
+            visibility: symbol.st_visibility().0,
+            undefined,
+            size: symbol.st_size(e).into(),
+            versionless: false,
+        };
+        let known = limit != 0 && self.versions.highest_index() != 0;
+        let Some(versym) = tables.versym(index).filter(|_| known) else {
+            candidate.versionless = query.version.is_some();
+            return Some(candidate);
+        };
+        let version = versym & 0x7fff;
+        let visible = versym & 0x8000 == 0;
+        let Some(wanted) = &query.version else {
+            if version < 3 {
+                return Some(candidate);
+            }
+            if visible {
+                walk.versions += 1;
+                walk.versioned.get_or_insert(candidate);
+            }
+            return None;
+        };
+        let own = self.versions.entry(version).filter(|_| version <= limit);
+        if own.is_some_and(|own| own.hash == wanted.hash && self.str(own.name) == wanted.name) {
+            return Some(candidate);
+        }
+        if wanted.hidden || own.is_some() || !visible {
+            return None;
+        }
+        if query.exact_first {
+            walk.fallback.get_or_insert(candidate);
+            return None;
+        }
+        Some(candidate)
+    }
+}

@@ -1,0 +1,79 @@
+//! The begin of many lookups in one GNU hash table at once. A lookup waits for memory four or five
+//! times, each time for a place that only the last one tells; here each step is done for all names
+//! before the next, so that the processor waits for many places at a time. It finds no definition:
+//! [`Object::find_from`](super::Object::find_from) goes on where this ends, through the same chain.
+
+use super::hash_table::HashTable;
+use super::strings::Source;
+use super::tables::Tables;
+
+/// Symbols whose names are read ahead together; what they touch fits into a first-level cache.
+const GROUP: usize = 32;
+
+impl Tables {
+    /// For each of these hashes the first symbol of its chain that has it, or 0. Nothing where the
+    /// table is none in which [`Object::find_from`](super::Object::find_from) can begin.
+    ///
+    /// What a look at these symbols needs is in the cache then.
+    pub fn first_of_each<'o>(
+        &self,
+        hashes: impl Iterator<Item = u32> + Clone,
+        out: &'o mut Vec<u32>,
+    ) -> Option<&'o [u32]> {
+        let HashTable::Gnu { buckets, chains, base, translation: None, .. } = &self.hash else {
+            return None;
+        };
+        let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
+        let buckets = self.bytes.get(buckets.clone())?.as_chunks::<4>().0;
+        let chains = self.bytes.get(chains.clone())?.as_chunks::<4>().0;
+        let bucket = |hash: u32| buckets.get(hash as usize % buckets.len().max(1));
+        let chain = |first: u32| chains.get(first.checked_sub(*base)? as usize..);
+        out.clear();
+        out.extend(hashes.clone().map(|hash| bucket(hash).map_or(0, |word| order(*word))));
+        let mut touched = 0;
+        for first in &*out {
+            touched ^= chain(*first).and_then(<[_]>::first).map_or(0, |word| word[0]);
+        }
+        for (first, hash) in out.iter_mut().zip(hashes) {
+            let begin = std::mem::take(first);
+            let words = chain(begin).filter(|_| begin != 0).unwrap_or_default();
+            for (symbol, word) in (begin..=u32::MAX).zip(words) {
+                let word = order(*word);
+                if (word ^ hash) >> 1 == 0 {
+                    *first = symbol;
+                    break;
+                }
+                if word & 1 != 0 {
+                    break;
+                }
+            }
+        }
+        for group in out.chunks(GROUP) {
+            touched ^= self.touch(group);
+        }
+        // Without this nothing of what was only touched would be read.
+        std::hint::black_box(touched);
+        Some(out)
+    }
+
+    /// Reads a byte of all that describes these symbols.
+    fn touch(&self, symbols: &[u32]) -> u8 {
+        // st_name comes first in either class (gABI, "Symbol Table").
+        let size = if self.is_64 { 24 } else { 16 };
+        let mut names = [0; GROUP];
+        for (name, symbol) in names.iter_mut().zip(symbols) {
+            let at = (*symbol as usize).saturating_mul(size).saturating_add(self.symbols.start);
+            *name = self.bytes.get(at..at.saturating_add(4)).map_or(0, |raw| self.to_u32(raw));
+        }
+        let strings = match self.strings.source(&self.bytes) {
+            Source::Inside(strings) => strings,
+            Source::Apart(_) => &[],
+        };
+        let mut touched = 0;
+        for (name, symbol) in names.iter().zip(symbols) {
+            touched ^= strings.get(*name as usize).copied().unwrap_or(0);
+            touched ^= self.versym(*symbol).unwrap_or(0).to_le_bytes()[0];
+        }
+        touched
+    }
+}
