@@ -55,6 +55,8 @@ mod filters;
 mod interpreter;
 #[path = "loader_cases/kinds.rs"]
 mod kinds;
+#[path = "loader_cases/large.rs"]
+mod large;
 #[path = "loader_cases/levels_and_filtees.rs"]
 mod levels_and_filtees;
 #[path = "loader_cases/mixtures.rs"]

@@ -75,6 +75,66 @@ fn claims_are_not_believed() {
     assert_eq!(report.total("entries"), number);
 }
 
+/// A file with holes may claim tables that no memory holds.
+#[test]
+fn holes_are_not_read() {
+    const PLACE: usize = 0x2000;
+    let lab = Lab::new();
+    let good = Tiny::library("lib.so", ["libabsent.so"]).defines("f").bytes();
+    let at = |tag: u64| {
+        let entry = |at: &usize| good[*at..*at + 8] == tag.to_le_bytes();
+        (0..good.len() - 16).step_by(8).find(entry).expect("the tag") + 8
+    };
+    let word = |at: usize| u64::from_le_bytes(good[at..at + 8].try_into().expect("a word"));
+    let far = 1_u64 << 40;
+    // DT_STRSZ, and DT_SYMTAB behind which nothing lies any more.
+    for (name, changes) in [
+        ("strings", vec![(at(10), far)]),
+        ("symbols", vec![(at(6), 8 * PLACE as u64), (at(5), far + word(at(5)))]),
+    ] {
+        let mut bytes = good.clone();
+        for (at, value) in changes {
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        // p_filesz and p_memsz of the first segment.
+        for at in [64 + 32, 64 + 40] {
+            bytes[at..at + 8].copy_from_slice(&(2 * far).to_le_bytes());
+        }
+        let path = format!("{name}.so");
+        lab.write(&path, bytes);
+        let file = std::fs::File::options().write(true).open(lab.path(&path)).expect("the file");
+        file.set_len(2 * far).expect("a file with a hole");
+        let script = "ulimit -v 2097152; exec \"$@\"";
+        let mut command = support::clean("sh");
+        command.current_dir(lab.root()).args(["-c", script, "sh"]);
+        command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["--format", "json", &path]);
+        let report = Report::from(command.output().expect("linkaudit runs"));
+        let malformed = report.findings().filter(|f| f["rule"] == "malformed").count();
+        assert!(malformed > 0, "{name}: {:?}", report.findings().collect::<Vec<_>>());
+    }
+}
+
+/// More libraries with large string tables than files may be open.
+#[test]
+fn large_tables_leave_descriptors_to_others() {
+    const LIBRARIES: u64 = 60;
+    let lab = Lab::new();
+    for n in 0..LIBRARIES {
+        let tiny = Tiny::library(&format!("lib{n}.so"), ["libabsent.so"]);
+        let long = format!("f{n}_{}", "x".repeat(1 << 20));
+        lab.write(&format!("grove/lib{n}.so"), tiny.defines(&long).refers("g").bytes());
+    }
+    let script = "ulimit -n 48; exec \"$@\"";
+    let mut command = support::clean("sh");
+    command.current_dir(lab.root()).args(["-c", script, "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["--format", "json", "-j", "2", "grove"]);
+    let report = Report::from(command.output().expect("linkaudit runs"));
+    assert_eq!(report.total("entries"), LIBRARIES);
+    let rules: std::collections::BTreeSet<&str> =
+        report.findings().filter_map(|finding| finding["rule"].as_str()).collect();
+    assert_eq!(rules.into_iter().collect::<Vec<_>>(), ["missing-library"]);
+}
+
 #[test]
 fn a_hundred_thousand_files() {
     let lab = Lab::new();

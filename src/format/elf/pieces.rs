@@ -12,6 +12,9 @@ const GAP: u64 = 64 << 10;
 /// The most that is read of a table whose end nothing tells.
 const OPEN_END: u64 = 4 << 20;
 
+/// The most that is read of one table, in bytes: a file with holes can be larger than any memory.
+const MOST: u64 = 256 << 20;
+
 /// Room for tables that a thread holds on to, in bytes; hardly any program has more.
 pub(super) const ROOM: usize = 1 << 20;
 /// The same where no tables are kept: the largest libraries come one after the other.
@@ -92,7 +95,15 @@ pub(super) fn read_pieces(
     pieces: &mut [Piece],
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<u8>, ReadError> {
-    let runs = runs(pieces, file.stat().len);
+    let file_len = file.stat().len;
+    for piece in &mut *pieces {
+        if piece.len.min(file_len.saturating_sub(piece.offset)) > MOST {
+            let what = "is longer than 256 MiB, which is the most that is read";
+            defects.push(Defect::new(piece.table, piece.offset, what));
+            piece.len = MOST;
+        }
+    }
+    let runs = runs(pieces, file_len);
     let size: u64 = runs.iter().map(|run| run.len).sum();
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let (mut buffer, reused) = match scratch {

@@ -113,17 +113,20 @@ impl Apart {
         let at = pieces.iter().position(|piece| piece.table == Table::Strings)?;
         let Piece { offset, len, .. } = pieces[at];
         let present = len.min(file.stat().len.saturating_sub(offset));
-        if !(LARGE..=MOST).contains(&present) {
+        if present < LARGE {
             return None;
         }
         let file = file.hold()?;
         pieces.remove(at);
-        if present < len {
+        if present > MOST {
+            let what = "is longer than the 4 GiB that offsets of names reach";
+            defects.push(Defect::new(Table::Strings, offset, what));
+        } else if present < len {
             let end = offset.saturating_add(len);
             let what = "ends beyond the end of the file";
             defects.push(Defect::cut(Table::Strings, offset, end, what));
         }
-        let len = usize::try_from(present).ok()?;
+        let len = usize::try_from(present.min(MOST)).ok()?;
         let pages = (0..len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
         Some(Self { file, offset, len, pages, whole: OnceLock::new(), defect: OnceLock::new() })
     }
@@ -166,5 +169,76 @@ impl Apart {
         };
         let _ = self.defect.set(Defect::new(Table::File, 0, what));
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Apart, LARGE, LONGEST, PAGE, Source};
+    use crate::format::Table;
+    use crate::format::elf::pieces::Piece;
+    use crate::tree::{MemTree, Opened, Tree as _};
+    use std::path::Path;
+
+    /// A table that begins at byte 3 of its file, with names of all lengths, some across pages.
+    fn table() -> Vec<u8> {
+        let mut bytes = vec![0];
+        let lengths = (0..).map(|n: usize| if n % 97 == 0 { PAGE + n } else { n * 31 % 300 });
+        for (n, len) in lengths.enumerate() {
+            bytes.extend((0..len).map(|at| b'a' + u8::try_from((at * n) % 26).unwrap_or(0)));
+            bytes.push(0);
+            if bytes.len() > usize::try_from(LARGE).unwrap_or(0) {
+                return bytes;
+            }
+        }
+        bytes
+    }
+
+    fn apart(table: &[u8], len: u64) -> Apart {
+        let mut tree = MemTree::new();
+        tree.file("/f", [b"###", table].concat());
+        let Ok(Opened::File(file)) = tree.open(Path::new("/f")) else { panic!("no file") };
+        let piece = Piece { table: Table::Strings, offset: 3, len, at: 0..0 };
+        let (mut pieces, mut defects) = (vec![piece], Vec::new());
+        let apart = Apart::take(&mut pieces, &file, &mut defects).expect("a large table");
+        assert!(pieces.is_empty());
+        assert_eq!(defects.is_empty(), len == table.len() as u64);
+        apart
+    }
+
+    fn agree(table: &[u8], apart: &Apart) {
+        let (whole, apart) = (Source::Inside(table), Source::Apart(apart));
+        assert_eq!(whole.len(), apart.len());
+        for at in
+            (0..table.len() + 2).filter(|at| at % 5 == 0 || at % PAGE < 2 || at % PAGE > PAGE - 3)
+        {
+            let name = whole.at(at);
+            assert!(name == apart.at(at), "{at}");
+            for name in [name.unwrap_or(b"none"), b"", b"a"] {
+                assert_eq!(whole.is(at, name), apart.is(at, name), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn pages_hold_what_the_whole_table_holds() {
+        let table = table();
+        agree(&table, &apart(&table, table.len() as u64));
+    }
+
+    #[test]
+    fn a_table_beyond_the_end_of_its_file() {
+        let table = table();
+        agree(&table, &apart(&table, 1 << 40));
+    }
+
+    #[test]
+    fn a_name_without_end_and_one_that_is_too_long_for_pages() {
+        let mut table = table();
+        table.extend(vec![b'x'; 2 * LONGEST]);
+        table.extend(b"\0short\0last");
+        agree(&table, &apart(&table, table.len() as u64));
+        table.truncate(table.len() - 20);
+        agree(&table, &apart(&table, table.len() as u64));
     }
 }
