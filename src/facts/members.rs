@@ -2,7 +2,7 @@
 //! `collect` is the caller.
 
 use super::{Content, Corpus, FileFacts, Need};
-use crate::format::archive::{self, External, Members, Options, Scratch};
+use crate::format::archive::{self, External, Member, Members, Options, Scratch};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
 use crate::symbol_names::{Growing, SymbolNames};
@@ -87,6 +87,16 @@ fn name_all(
     let nameless = members.nameless(names);
     nameless.is_empty()
         || open(tree, facts).is_some_and(|file| members.name_all(&file, &nameless, names).is_ok())
+}
+
+/// The names of the strong definitions of a member of `facts`; nothing if it cannot be read again.
+pub fn strong_names(
+    tree: &dyn Tree,
+    facts: &FileFacts,
+    (members, member): (&Members, &Member),
+    names: &SymbolNames,
+) -> Option<Vec<Vec<u8>>> {
+    members.strong_names(&open(tree, facts)?, member, names).ok()
 }
 
 /// Opens a file that was read before; nothing if it is not the same.

@@ -6,7 +6,7 @@
 mod answer;
 pub mod collect;
 mod corpus;
-mod members;
+pub mod members;
 pub mod plugins;
 pub mod providers;
 pub mod read;

@@ -3,15 +3,11 @@
 
 use super::solve::{Part, Solution};
 use crate::audit::Audit;
-use crate::format::elf::Object;
+use crate::facts::members;
 use crate::id::{ArchiveId, FastMap, FileId, MemberId};
 use crate::text::{show, show_path};
-use object::elf;
-use rayon::prelude::*;
+use crate::tree::Tree;
 use std::sync::Arc;
-
-/// Symbols that one thread looks at before another may.
-const SHARE: usize = 4096;
 
 /// What is wrong with the parts of solutions, by library and first member: a sentence's end.
 pub(super) type Clashes = FastMap<(FileId, MemberId), String>;
@@ -20,6 +16,7 @@ pub(super) type Clashes = FastMap<(FileId, MemberId), String>;
 /// takes them; those of `fat` are in the link already.
 pub(super) fn clashes(
     audit: &Audit,
+    tree: &dyn Tree,
     solutions: &[Arc<Solution>],
     fat: Option<ArchiveId>,
 ) -> Clashes {
@@ -31,44 +28,49 @@ pub(super) fn clashes(
     let mut out = Clashes::default();
     for solution in solutions {
         let firsts = solution.parts().into_iter().map(|Part { first, .. }| *first);
+        let taken: Vec<MemberId> =
+            firsts.filter(|first| Some(library.archive_of(*first)) != fat).collect();
         let mut defined: FastMap<u64, MemberId> = FastMap::default();
-        for first in firsts.filter(|first| Some(library.archive_of(*first)) != fat) {
-            for hash in library.strong_hashes(first) {
-                let Some(other) = defined.insert(hash, first).filter(|other| *other != first)
+        for first in &taken {
+            for hash in library.strong_hashes(*first) {
+                let Some(other) = defined.insert(hash, *first).filter(|other| other != first)
                 else {
                     continue;
                 };
-                for (one, other) in [(first, other), (other, first)] {
-                    let what = format!("{} defines again what {} does", name(one), name(other));
+                for (one, other) in [(*first, other), (other, *first)] {
+                    let what = format!(
+                        "{} defines again what {} does: no linker takes both",
+                        name(one),
+                        name(other)
+                    );
                     out.entry((solution.file, one)).or_insert(what);
                 }
             }
         }
         let object = audit.corpus.files[solution.file].object();
-        let own = object.map_or_else(Vec::new, |object| met(audit, object, &defined));
-        for (first, symbol) in own {
-            let what = format!("{} defines {} again", name(first), show(&symbol));
+        let Some(tables) = object.and_then(|object| object.tables.as_ref()) else { continue };
+        for first in taken {
+            let what = match strong_names(audit, tree, first) {
+                None => format!("{} could not be read again", name(first)),
+                Some(names) => match names.iter().find(|name| tables.exports_strongly(name)) {
+                    None => continue,
+                    Some(symbol) => {
+                        let (name, symbol) = (name(first), show(symbol));
+                        format!("{name} defines {symbol} again: no linker takes both")
+                    }
+                },
+            };
             out.entry((solution.file, first)).or_insert(what);
         }
     }
     out
 }
 
-/// Strong exports of an object that members define, in the order of its table.
-fn met(
-    audit: &Audit,
-    object: &Object,
-    defined: &FastMap<u64, MemberId>,
-) -> Vec<(MemberId, Vec<u8>)> {
-    let Some(tables) = object.tables.as_ref().filter(|_| !defined.is_empty()) else {
-        return Vec::new();
-    };
-    let met = |index: u32| {
-        let symbol = tables.export(index)?;
-        let strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL;
-        let first = defined.get(&audit.library.hash(symbol.name)).filter(|_| strong)?;
-        Some((*first, symbol.name.to_vec()))
-    };
-    let all = tables.indices().into_par_iter().with_min_len(SHARE);
-    all.filter_map(met).collect()
+/// The names of what a member defines strongly; nothing if its archive cannot be read again.
+fn strong_names(audit: &Audit, tree: &dyn Tree, member: MemberId) -> Option<Vec<Vec<u8>>> {
+    let shelf = audit.library.shelf(audit.library.archive_of(member));
+    let facts = &audit.corpus.files[shelf.file];
+    let (of, names) =
+        ((&*shelf.members, audit.library.member(member)), audit.corpus.symbol_names());
+    members::strong_names(tree, facts, of, names)
 }

@@ -43,7 +43,7 @@ impl Proofs {
     /// Why it is not known that `symbol` of `file` is defined with `part` and nothing else goes wrong.
     pub fn doubt(&self, file: FileId, symbol: &[u8], part: &Part) -> Option<String> {
         if let Some(clash) = self.clashes.get(&(file, part.first)) {
-            return Some(format!("{clash}: no linker takes both"));
+            return Some(clash.clone());
         }
         let shown = self.shown.get(&(file, part.first));
         let Some(shown) = shown.filter(|shown| shown.edited.contains(&file)) else {
@@ -71,7 +71,7 @@ pub fn prove(
     tree: &dyn Tree,
     (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> Proofs {
-    let clashes = clashes(audit, solutions, fat);
+    let clashes = clashes(audit, tree, solutions, fat);
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
     let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
     let fits = |(solution, part): &Step<'_>| {

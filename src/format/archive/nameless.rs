@@ -4,7 +4,7 @@
 //! `facts::members` calls it, once all archives are read.
 
 use super::elf_member::stem;
-use super::members::{Members, NAMELESS};
+use super::members::{Member, Members, NAMELESS, SymbolKind};
 use crate::format::ReadError;
 use crate::symbol_names::SymbolNames;
 use crate::tree::Handle;
@@ -40,6 +40,37 @@ impl Members {
             out[begin..].sort_unstable_by_key(|nameless| nameless.at);
         }
         out
+    }
+
+    /// The names of a member's strong definitions, read from `file` again where nobody had asked for
+    /// them; as far as they can be read.
+    pub fn strong_names(
+        &self,
+        file: &Handle,
+        member: &Member,
+        names: &SymbolNames,
+    ) -> Result<Vec<Vec<u8>>, ReadError> {
+        let mut window = Window { file, bytes: Vec::new(), begin: 0, len: 0 };
+        let defined = self.symbols(member).iter().filter(|symbol| symbol.kind.is_definition());
+        let starts = self.starts.get(member.hashes.0 as usize..).unwrap_or_default().iter();
+        // Where names were not left in the archive nobody knows their places.
+        let starts = starts.map(Some).chain(std::iter::repeat(None));
+        let mut out = Vec::new();
+        for (symbol, start) in defined.zip(starts) {
+            if symbol.kind != SymbolKind::Strong {
+                continue;
+            }
+            let at = member
+                .strings
+                .zip(start)
+                .map(|(strings, start)| strings.get().saturating_add(u64::from(*start)));
+            match at {
+                _ if symbol.name != NAMELESS => out.push(names.text(symbol.name).to_vec()),
+                Some(at) => out.extend(window.name(at)?.map(<[u8]>::to_vec)),
+                None => {}
+            }
+        }
+        Ok(out)
     }
 
     /// Reads the names of definitions in `file` again, and gives them their ids.

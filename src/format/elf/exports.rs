@@ -2,10 +2,11 @@
 //! and `facts::plugins`, and by name as dlsym does it, for those and for what archives need not define
 //! (`audit::linked`, `fix::solve`). The lookups of `bind` know more and use neither.
 
-use super::Object;
 use super::find::Query;
+use super::hash_table::HashTable;
 use super::header::endian;
 use super::tables::{Symbol, Tables, binds_local};
+use super::{Object, hash};
 use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
 use std::ops::Range;
@@ -26,6 +27,25 @@ impl Object {
 }
 
 impl Tables {
+    /// True if there is a strong definition of `name` that the loader can bind other objects to,
+    /// whatever its version.
+    pub fn exports_strongly(&self, name: &[u8]) -> bool {
+        let gnu = hash::gnu(name);
+        let mut visit = |index: u32| {
+            let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
+            let strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL;
+            (symbol.is_export() && strong).then_some(())
+        };
+        let found = match &self.hash {
+            HashTable::None => self.indices().find_map(visit),
+            HashTable::Gnu { .. } => self.walk_gnu(gnu, None, &mut visit),
+            HashTable::Sysv { buckets, chains, width } => {
+                self.walk_sysv(buckets, chains, *width, hash::sysv(name), &mut visit)
+            }
+        };
+        found.is_some()
+    }
+
     /// What the loader can bind other objects to.
     pub fn exports(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.indices().filter_map(|index| self.export(index))

@@ -183,7 +183,8 @@ mod tests {
     /// A table that begins at byte 3 of its file, with names of all lengths, some across pages.
     fn table() -> Vec<u8> {
         let mut bytes = vec![0];
-        let lengths = (0..).map(|n: usize| if n % 97 == 0 { PAGE + n } else { n * 31 % 300 });
+        let lengths =
+            (0..).map(|n: usize| if n.is_multiple_of(97) { PAGE + n } else { n * 31 % 300 });
         for (n, len) in lengths.enumerate() {
             bytes.extend((0..len).map(|at| b'a' + u8::try_from((at * n) % 26).unwrap_or(0)));
             bytes.push(0);
