@@ -8,6 +8,9 @@ use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
+/// Members that one thread looks at before another may.
+const SHARE: usize = 64;
+
 /// Members that refer to names, in the order of the library.
 pub struct Referrers<'l> {
     library: &'l Library,
@@ -25,17 +28,19 @@ impl<'l> Referrers<'l> {
             names.filter_map(|name| Some((library.find(name)?, Vec::new()))).collect();
         let mut wanted = vec![false; library.names()];
         members.keys().for_each(|name| wanted[name.index()] = true);
-        let archives: Vec<ArchiveId> = archives.filter(|_| !members.is_empty()).collect();
-        let refers = |member: MemberId| {
-            let symbols = library.symbols(member);
-            let strong = symbols.filter(|(_, symbol)| symbol.kind == SymbolKind::Undefined);
-            let names = strong.map(|(name, _)| name).filter(|name| wanted[name.index()]);
-            names.map(move |name| (name, member)).collect::<Vec<_>>()
+        let archives = archives.filter(|_| !members.is_empty());
+        let all: Vec<MemberId> = archives.flat_map(|a| library.members_of(a)).collect();
+        let of_share = |share: &[MemberId]| {
+            let mut out = Vec::new();
+            for member in share {
+                let symbols = library.symbols(*member);
+                let strong = symbols.filter(|(_, symbol)| symbol.kind == SymbolKind::Undefined);
+                let names = strong.map(|(name, _)| name).filter(|name| wanted[name.index()]);
+                out.extend(names.map(|name| (name, *member)));
+            }
+            out
         };
-        let of = |archive: &ArchiveId| -> Vec<_> {
-            library.members_of(*archive).flat_map(refers).collect()
-        };
-        let found: Vec<Vec<(NameId, MemberId)>> = archives.par_iter().map(of).collect();
+        let found: Vec<Vec<(NameId, MemberId)>> = all.par_chunks(SHARE).map(of_share).collect();
         for (name, member) in found.into_iter().flatten() {
             members.entry(name).or_default().push(member);
         }
