@@ -30,6 +30,14 @@ pub(super) struct Place {
     pub(super) relative: u64,
 }
 
+impl Place {
+    /// How much of the table the relative entries take, of `entry` bytes each; perhaps more than there
+    /// is.
+    fn relative_size(self, entry: u64) -> u64 {
+        self.relative.saturating_mul(entry)
+    }
+}
+
 /// A relocation that looks up a symbol, in one word: the symbol's index and two bits for the class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
@@ -84,21 +92,13 @@ const MOST_FOR_COPIES: u64 = 64 << 10;
 /// The symbols that copy relocations of `object` name; nothing where that takes much reading, or
 /// something is wrong with the tables.
 pub(super) fn copied(file: &Handle, object: &Object) -> Result<Option<FastSet<u32>>, ReadError> {
-    let mut places = Places { got: None, ..object.relocations };
-    let plt_is_rela = places.plt_is_rela;
-    let tables =
-        [(&mut places.rel, false), (&mut places.rela, true), (&mut places.plt, plt_is_rela)];
-    let mut size = 0_u64;
-    for (place, addends) in tables {
-        if let Some(place) = place {
-            let relative = place.relative.saturating_mul(entry_size(object, addends));
-            place.offset += relative.min(place.size);
-            place.size -= relative.min(place.size);
-            place.relative = 0;
-            size = size.saturating_add(place.size);
-        }
-    }
-    if size > MOST_FOR_COPIES {
+    let places = Places { got: None, ..object.relocations };
+    let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
+    let sizes = tables.into_iter().filter_map(|(place, addends)| {
+        let place = place?;
+        Some(place.size.saturating_sub(place.relative_size(entry_size(object, addends))))
+    });
+    if sizes.fold(0, u64::saturating_add) > MOST_FOR_COPIES {
         return Ok(None);
     }
     let Relocations { list, defects } = read_at(file, object, &places)?;
@@ -131,13 +131,12 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
             let what = "have a size that is no multiple of an entry's";
             out.defects.push(Defect::new(Table::Relocations, place.offset, what));
         }
-        let mut at = 0;
+        // Relative entries look nothing up, and a library may have a million.
+        let mut at = place.relative_size(entry).min(size);
         while at < size {
             let want = CHUNK.min(size - at);
             let bytes = read_range(file, place.offset + at, want)?;
-            let relative = place.relative.saturating_sub(at / entry);
-            let skip = usize::try_from(relative).unwrap_or(usize::MAX);
-            let part = Part { bytes: &bytes, offset: place.offset + at, addends, skip };
+            let part = Part { bytes: &bytes, offset: place.offset + at, addends };
             if object.header.is_64 {
                 decode::<elf::FileHeader64<Endianness>>(e, machine, &part, &mut out);
             } else {
@@ -171,14 +170,12 @@ struct Part<'b> {
     /// Where in the file it lies.
     offset: u64,
     addends: bool,
-    /// Entries at its begin that look nothing up.
-    skip: usize,
 }
 
 fn decode<H: FileHeader<Endian = Endianness>>(
     e: Endianness,
     machine: &Machine,
-    &Part { bytes, offset, addends, skip }: &Part<'_>,
+    &Part { bytes, offset, addends }: &Part<'_>,
     out: &mut Relocations,
 ) {
     let mut unknown = None;
@@ -199,11 +196,11 @@ fn decode<H: FileHeader<Endian = Endianness>>(
     if addends {
         if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rela>(bytes, count) {
             let infos = list.iter().map(|r| r.r_info(e, false).into());
-            infos.enumerate().skip(skip).for_each(&mut take);
+            infos.enumerate().for_each(&mut take);
         }
     } else if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rel>(bytes, count) {
         let infos = list.iter().map(|r| r.r_info(e).into());
-        infos.enumerate().skip(skip).for_each(&mut take);
+        infos.enumerate().for_each(&mut take);
     }
     let what = "have a type that the loader does not know, and stops at";
     let is_said = out.defects.iter().any(|defect| defect.what == what);
