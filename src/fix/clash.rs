@@ -4,12 +4,13 @@
 use super::solve::{Part, Solution};
 use crate::audit::Audit;
 use crate::facts::members;
+use crate::format::elf::Tables;
 use crate::id::{ArchiveId, FastMap, FileId, MemberId};
 use crate::text::{show, show_path};
 use crate::tree::Tree;
 use std::sync::Arc;
 
-/// What is wrong with the parts of solutions, by library and first member: a sentence's end.
+/// What is wrong with the parts of solutions, by library and first member.
 pub(super) type Clashes = FastMap<(FileId, MemberId), String>;
 
 /// Finds them. Only of members that define what the library asks for itself it is certain that a linker
@@ -20,57 +21,71 @@ pub(super) fn clashes(
     solutions: &[Arc<Solution>],
     fat: Option<ArchiveId>,
 ) -> Clashes {
-    let library = &audit.library;
-    let name = |member: MemberId| {
-        let archive = &library.shelf(library.archive_of(member)).path;
-        format!("{}({})", show_path(archive), show(library.member_name(member)))
-    };
     let mut out = Clashes::default();
     for solution in solutions {
         let firsts = solution.parts().into_iter().map(|Part { first, .. }| *first);
         let taken: Vec<MemberId> =
-            firsts.filter(|first| Some(library.archive_of(*first)) != fat).collect();
-        let mut defined: FastMap<u64, MemberId> = FastMap::default();
-        for first in &taken {
-            for hash in library.strong_hashes(*first) {
-                let Some(other) = defined.insert(hash, *first).filter(|other| other != first)
-                else {
-                    continue;
-                };
-                for (one, other) in [(*first, other), (other, *first)] {
-                    let what = format!(
-                        "{} defines again what {} does: no linker takes both",
-                        name(one),
-                        name(other)
-                    );
-                    out.entry((solution.file, one)).or_insert(what);
-                }
-            }
-        }
-        let object = audit.corpus.files[solution.file].object();
-        let Some(tables) = object.and_then(|object| object.tables.as_ref()) else { continue };
-        for first in taken {
-            let what = match strong_names(audit, tree, first) {
-                None => format!("{} could not be read again", name(first)),
-                Some(names) => match names.iter().find(|name| tables.exports_strongly(name)) {
-                    None => continue,
-                    Some(symbol) => {
-                        let (name, symbol) = (name(first), show(symbol));
-                        format!("{name} defines {symbol} again: no linker takes both")
-                    }
-                },
-            };
-            out.entry((solution.file, first)).or_insert(what);
+            firsts.filter(|first| Some(audit.library.archive_of(*first)) != fat).collect();
+        let found =
+            twice(audit, &taken).into_iter().chain(again(audit, tree, solution.file, &taken));
+        for (member, what) in found {
+            out.entry((solution.file, member)).or_insert(what);
         }
     }
     out
 }
 
+fn name(audit: &Audit, member: MemberId) -> String {
+    let library = &audit.library;
+    let archive = &library.shelf(library.archive_of(member)).path;
+    format!("{}({})", show_path(archive), show(library.member_name(member)))
+}
+
+/// What two of the members define.
+fn twice(audit: &Audit, taken: &[MemberId]) -> Vec<(MemberId, String)> {
+    let mut defined: FastMap<u64, MemberId> = FastMap::default();
+    let mut out = Vec::new();
+    for first in taken {
+        for hash in audit.library.strong_hashes(*first) {
+            let other = defined.insert(hash, *first).filter(|other| other != first);
+            for (one, other) in
+                other.into_iter().flat_map(|other| [(*first, other), (other, *first)])
+            {
+                let (word, other) = (name(audit, one), name(audit, other));
+                out.push((
+                    one,
+                    format!("{word} defines again what {other} does: no linker takes both"),
+                ));
+            }
+        }
+    }
+    out
+}
+
+/// What the members define and the library too.
+fn again<'a>(
+    audit: &'a Audit,
+    tree: &'a dyn Tree,
+    file: FileId,
+    taken: &'a [MemberId],
+) -> impl Iterator<Item = (MemberId, String)> + 'a {
+    let tables = audit.corpus.files[file].object().and_then(|object| object.tables.as_ref());
+    let of_member = move |(tables, member): (&Tables, MemberId)| {
+        let word = || name(audit, member);
+        let Some(names) = strong_names(audit, tree, member) else {
+            return Some((member, format!("{} could not be read again", word())));
+        };
+        let symbol = show(names.iter().find(|name| tables.exports_strongly(name))?);
+        Some((member, format!("{} defines {symbol} again: no linker takes both", word())))
+    };
+    let each = tables.into_iter().flat_map(|tables| taken.iter().map(move |one| (tables, *one)));
+    each.filter_map(of_member)
+}
+
 /// The names of what a member defines strongly; nothing if its archive cannot be read again.
 fn strong_names(audit: &Audit, tree: &dyn Tree, member: MemberId) -> Option<Vec<Vec<u8>>> {
-    let shelf = audit.library.shelf(audit.library.archive_of(member));
-    let facts = &audit.corpus.files[shelf.file];
-    let (of, names) =
-        ((&*shelf.members, audit.library.member(member)), audit.corpus.symbol_names());
-    members::strong_names(tree, facts, of, names)
+    let library = &audit.library;
+    let shelf = library.shelf(library.archive_of(member));
+    let of = (&*shelf.members, library.member(member));
+    members::strong_names(tree, &audit.corpus.files[shelf.file], of, audit.corpus.symbol_names())
 }
