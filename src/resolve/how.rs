@@ -1,5 +1,6 @@
 //! The ways in which a file comes into a link map, and their words in machine formats. `search` and
-//! `mapping` say which it was; nothing is decided by it but what messages name.
+//! `mapping` say which it was. The root and stubs answer to names in their own way; all else is for
+//! messages.
 
 /// How a file was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
