@@ -131,6 +131,9 @@ fn quiet_links(
 /// The root that is the host of each plugin's.
 fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
     let roots = || closures.roots.entries();
+    if roots().all(|(_, closure)| closure.root.host.is_none()) {
+        return FastMap::default();
+    }
     let alone = roots().filter(|(_, closure)| closure.root.host.is_none());
     let programs: FastMap<FileId, RootId> =
         alone.map(|(root, closure)| (closure.root.file, root)).collect();

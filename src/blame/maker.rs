@@ -73,6 +73,10 @@ impl Maker<'_> {
     }
 
     fn take_missing(&mut self, root: RootId, closure: &Closure) {
+        // Nearly all lack nothing, and have more needs than modules.
+        if !closure.lacks_any() {
+            return;
+        }
         for edge in &closure.edges {
             let missing = closure.module(edge.to).how == How::Missing;
             // An auxiliary object may be missing; what was opened and refused is not.

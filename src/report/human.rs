@@ -22,6 +22,7 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
     let mut page = Page { style, out };
     let findings = &report.verdict.findings;
     let mut prefix: Option<&Path> = None;
+    let mut above: Option<&Finding> = None;
     let mut at = 0;
     while at < findings.len() {
         let group = group(&findings[at..]);
@@ -36,7 +37,10 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
             }
             prefix = here;
         }
-        page.group(group)?;
+        let finding = &group[0].finding;
+        let known = above.filter(|above| !style.verbose && is_searched_alike(above, finding));
+        page.group(group, known)?;
+        above = known.or(Some(finding));
     }
     summary::write(report, style, page.out)
 }
@@ -56,13 +60,26 @@ fn group(findings: &[Judged]) -> &[Judged] {
     &findings[..findings.iter().take_while(alike).count().max(1)]
 }
 
+/// True if the same library was looked for at the same places, with the same files at hand: one program
+/// that sets no path may leave forty libraries without it.
+fn is_searched_alike(above: &Finding, finding: &Finding) -> bool {
+    let same = |kind| above.evidence_of(kind).eq(finding.evidence_of(kind));
+    above.rule == finding.rule
+        && above.file.prefix == finding.file.prefix
+        && finding.symbol.is_none()
+        && finding.evidence_of(EvidenceKind::Tried).next().is_some()
+        && same(EvidenceKind::Tried)
+        && same(EvidenceKind::Candidate)
+}
+
 struct Page<'a> {
     style: Style,
     out: &'a mut dyn Write,
 }
 
 impl Page<'_> {
-    fn group(&mut self, group: &[Judged]) -> io::Result<()> {
+    /// Shows a group; `above` is what was shown before with the same search.
+    fn group(&mut self, group: &[Judged], above: Option<&Finding>) -> io::Result<()> {
         let judged = &group[0];
         let finding = &judged.finding;
         let subject = self.style.bold(&show_path(&finding.file.path));
@@ -81,9 +98,17 @@ impl Page<'_> {
             writeln!(self.out, "{tag} {subject}: {} symbols", group.len())?;
             self.messages(group)?;
         }
-        self.tried(finding)?;
+        match above {
+            Some(above) => {
+                let text = format!("as for {}, above", show_path(&above.file.path));
+                self.line("tried", &text)?;
+            }
+            None => self.tried(finding)?,
+        }
         self.referrers(group)?;
-        self.candidates(group)?;
+        if above.is_none() {
+            self.candidates(group)?;
+        }
         self.fixes(group)?;
         self.explained(finding)?;
         self.chain(finding)?;

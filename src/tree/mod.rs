@@ -19,8 +19,8 @@ use std::fs::File;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The kernel's error number of a failed call, as the loader would see it.
 pub use rustix::io::Errno;
@@ -99,8 +99,19 @@ pub trait Tree: Sync {
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno>;
 }
 
-/// So many files are held open at most: a process may have no more than some hundred.
+/// So many files are held open at most, and no more than this part of what the process may have open.
 const MOST_HELD: usize = 32;
+const SHARE_HELD: u64 = 8;
+
+fn most_held() -> usize {
+    static MOST: OnceLock<usize> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let share = limit
+            .map_or(MOST_HELD, |limit| usize::try_from(limit / SHARE_HELD).unwrap_or(MOST_HELD));
+        share.min(MOST_HELD)
+    })
+}
 
 /// How many are.
 static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -151,7 +162,7 @@ impl Handle {
             Source::Disk(file) => Source::Disk(file.try_clone().ok()?),
             Source::Memory(bytes) => Source::Memory(Arc::clone(bytes)),
         };
-        let next = |held: usize| (held < MOST_HELD).then_some(held + 1);
+        let next = |held: usize| (held < most_held()).then_some(held + 1);
         HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
         Some(Held(Self { source, stat: self.stat }))
     }

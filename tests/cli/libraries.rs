@@ -230,3 +230,29 @@ fn a_missing_version() {
     );
     assert!(of_rule(&report, "undefined-symbol").is_empty());
 }
+
+/// Libraries that lack the same one are told apart, and what was tried is told once.
+#[test]
+fn what_was_tried_is_told_once() {
+    let lab = Lab::new();
+    lab.so("p/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    let needs = ["-Wl,--no-as-needed", "-nostdlib", "-Lp", "-l:libfoo.so.1"];
+    for name in ["liba.so", "libb.so", "libc.so", "libd.so"] {
+        // One looks elsewhere first.
+        let own = if name == "libc.so" { "-Wl,-rpath,$ORIGIN/own" } else { "-Wl,-rpath,$ORIGIN" };
+        lab.so(&format!("p/{name}"), "int x;", &[&needs[..], &[own]].concat());
+    }
+    std::fs::remove_file(lab.path("p/libfoo.so.1")).expect("the library");
+    let human = |options: &[&str]| {
+        let output = lab.linkaudit(&[options, &["p"]].concat());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = human(&[]);
+    let tried: Vec<&str> = text.lines().filter(|line| line.contains("    tried ")).collect();
+    let alike: Vec<usize> = (0..tried.len()).filter(|at| tried[*at].contains("as for")).collect();
+    assert_eq!(text.matches("needs libfoo.so.1").count(), 4, "{text}");
+    // Behind another search the first is told again.
+    assert_eq!(alike.len(), 1, "{text}");
+    assert!(tried[alike[0]].ends_with("as for liba.so, above"), "{text}");
+    assert!(!human(&["-v"]).contains("as for"));
+}

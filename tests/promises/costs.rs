@@ -124,7 +124,7 @@ fn large_tables_leave_descriptors_to_others() {
         let long = format!("f{n}_{}", "x".repeat(1 << 20));
         lab.write(&format!("grove/lib{n}.so"), tiny.defines(&long).refers("g").bytes());
     }
-    let script = "ulimit -n 48; exec \"$@\"";
+    let script = "ulimit -n 20; exec \"$@\"";
     let mut command = support::clean("sh");
     command.current_dir(lab.root()).args(["-c", script, "sh"]);
     command.arg(env!("CARGO_BIN_EXE_linkaudit")).args(["--format", "json", "-j", "2", "grove"]);
