@@ -40,7 +40,9 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
         let finding = &group[0].finding;
         let known = above.filter(|above| !style.verbose && is_searched_alike(above, finding));
         page.group(group, known)?;
-        above = known.or(Some(finding));
+        if known.is_none() && finding.evidence_of(EvidenceKind::Tried).next().is_some() {
+            above = Some(finding);
+        }
     }
     summary::write(report, style, page.out)
 }
@@ -67,7 +69,6 @@ fn is_searched_alike(above: &Finding, finding: &Finding) -> bool {
     above.rule == finding.rule
         && above.file.prefix == finding.file.prefix
         && finding.symbol.is_none()
-        && finding.evidence_of(EvidenceKind::Tried).next().is_some()
         && same(EvidenceKind::Tried)
         && same(EvidenceKind::Candidate)
 }
