@@ -158,12 +158,16 @@ impl Handle {
 
     /// The same file for longer than the walk holds it; nothing if as many are held as may be.
     pub fn hold(&self) -> Option<Held> {
-        let source = match &self.source {
-            Source::Disk(file) => Source::Disk(file.try_clone().ok()?),
-            Source::Memory(bytes) => Source::Memory(Arc::clone(bytes)),
-        };
         let next = |held: usize| (held < most_held()).then_some(held + 1);
         HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+        let source = match &self.source {
+            Source::Disk(file) => file.try_clone().map(Source::Disk),
+            Source::Memory(bytes) => Ok(Source::Memory(Arc::clone(bytes))),
+        };
+        let Ok(source) = source else {
+            HELD.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        };
         Some(Held(Self { source, stat: self.stat }))
     }
 
@@ -225,6 +229,18 @@ impl Handle {
             }
         }
         Ok(())
+    }
+
+    /// True if somebody has written to the file since it was opened. That it got another name, owner or
+    /// mode, or lost its name to another file, changes nothing in it.
+    pub fn rewritten(&self) -> bool {
+        let content = |stat: Stat| (stat.len, stat.mtime);
+        match &self.source {
+            Source::Disk(file) => {
+                disk::stat_of(file).is_none_or(|now| content(now) != content(self.stat))
+            }
+            Source::Memory(_) => false,
+        }
     }
 
     /// True if size or times are no longer those of the moment of opening: what was read may mix

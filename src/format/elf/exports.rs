@@ -27,14 +27,15 @@ impl Object {
 }
 
 impl Tables {
-    /// True if there is a strong definition of `name` that the loader can bind other objects to,
-    /// whatever its version.
+    /// True if there is a strong definition of `name` that the loader can bind other objects to. One that
+    /// has only a version that is not the default stands in no linker's way.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
         let gnu = hash::gnu(name);
         let mut visit = |index: u32| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
             let strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL;
-            (symbol.is_export() && strong).then_some(())
+            let default = symbol.versym & 0x8000 == 0;
+            (symbol.is_export() && strong && default).then_some(())
         };
         let found = match &self.hash {
             HashTable::None => self.indices().find_map(visit),

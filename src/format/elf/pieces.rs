@@ -83,6 +83,17 @@ pub(super) fn pieces(
     pieces
 }
 
+/// Shortens what is longer than anybody's tables.
+pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Defect>) {
+    for piece in pieces {
+        if piece.len.min(file_len.saturating_sub(piece.offset)) > MOST {
+            let what = "is longer than 256 MiB, which is the most that is read";
+            defects.push(Defect::new(piece.table, piece.offset, what));
+            piece.len = MOST;
+        }
+    }
+}
+
 /// Reads the pieces into one buffer and tells each where it lies there. What lies in `head`, the
 /// file's first bytes, is not read again: six of ten libraries and programs have all tables there.
 ///
@@ -95,15 +106,7 @@ pub(super) fn read_pieces(
     pieces: &mut [Piece],
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<u8>, ReadError> {
-    let file_len = file.stat().len;
-    for piece in &mut *pieces {
-        if piece.len.min(file_len.saturating_sub(piece.offset)) > MOST {
-            let what = "is longer than 256 MiB, which is the most that is read";
-            defects.push(Defect::new(piece.table, piece.offset, what));
-            piece.len = MOST;
-        }
-    }
-    let runs = runs(pieces, file_len);
+    let runs = runs(pieces, file.stat().len);
     let size: u64 = runs.iter().map(|run| run.len).sum();
     let size = usize::try_from(size).unwrap_or(usize::MAX);
     let (mut buffer, reused) = match scratch {

@@ -217,6 +217,7 @@ impl Reader<'_> {
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let keep = self.wants.tables || shared && !self.wants.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
+        pieces::shorten(&mut pieces, self.file.stat().len, &mut object.defects);
         let apart = Apart::take(&mut pieces, self.file, &mut object.defects);
         let room = if self.wants.lean { pieces::ROOM_LEAN } else { pieces::ROOM };
         let scratch = (!keep).then_some((&mut self.scratch.tables, room));

@@ -17,12 +17,9 @@ use std::sync::{Arc, OnceLock};
 const LARGE: u64 = 1 << 20;
 /// What is read at a time, in bytes.
 const PAGE: usize = 4 << 10;
-/// What is read of the next page at first, for the name that begins on this one.
-const MARGIN: usize = 256;
-/// Where a longer name crosses a page, the whole table is read.
-const LONGEST: usize = 64 << 10;
-/// The largest table of which pages are kept, in bytes: offsets of names have 32 bits.
-const MOST: u64 = 1 << 32;
+/// What is read of the next pages, one after the other until the name ends that begins on this one.
+/// Where a longer one crosses a page the whole table is read.
+const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
 /// Where the strings of an object are.
 #[derive(Clone, Debug)]
@@ -118,15 +115,12 @@ impl Apart {
         }
         let file = file.hold()?;
         pieces.remove(at);
-        if present > MOST {
-            let what = "is longer than the 4 GiB that offsets of names reach";
-            defects.push(Defect::new(Table::Strings, offset, what));
-        } else if present < len {
+        if present < len {
             let end = offset.saturating_add(len);
             let what = "ends beyond the end of the file";
             defects.push(Defect::cut(Table::Strings, offset, end, what));
         }
-        let len = usize::try_from(present.min(MOST)).ok()?;
+        let len = usize::try_from(present).ok()?;
         let pages = (0..len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
         Some(Self { file, offset, len, pages, whole: OnceLock::new(), defect: OnceLock::new() })
     }
@@ -144,14 +138,12 @@ impl Apart {
 
     fn page(&self, number: usize) -> Box<[u8]> {
         let start = number * PAGE;
-        let mut len = PAGE + MARGIN;
-        while len < LONGEST {
-            let Some(mut bytes) = self.read(start, len) else { break };
+        for margin in MARGINS {
+            let Some(mut bytes) = self.read(start, PAGE + margin) else { break };
             let last = bytes.get(PAGE - 1..).and_then(|rest| memchr(0, rest));
             if let Some(nul) = last {
                 bytes.truncate(PAGE + nul);
             } else if start + bytes.len() < self.len {
-                len *= 4;
                 continue;
             }
             return bytes.into();
@@ -159,22 +151,23 @@ impl Apart {
         Box::default()
     }
 
-    /// Reads as much of the table as there is; nothing if the file is not what it was.
+    /// Reads as much of the table as there is. What was written meanwhile is taken as it is, and told:
+    /// mostly it is what was there before.
     fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
         let len = len.min(self.len - start);
-        let what = match self.file.read_new(len, self.offset + start as u64) {
-            Ok(bytes) if bytes.len() == len && !self.file.changed() => return Some(bytes),
-            Ok(_) => "changed while it was read",
-            Err(_) => "could not be read to its end",
-        };
-        let _ = self.defect.set(Defect::new(Table::File, 0, what));
-        None
+        let read = self.file.read_new(len, self.offset + start as u64);
+        let read = read.ok().filter(|bytes| bytes.len() == len);
+        if read.is_none() || self.file.rewritten() {
+            let what = "changed while it was read";
+            let _ = self.defect.set(Defect::new(Table::File, 0, what));
+        }
+        read
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Apart, LARGE, LONGEST, PAGE, Source};
+    use super::{Apart, LARGE, MARGINS, PAGE, Source};
     use crate::format::Table;
     use crate::format::elf::pieces::Piece;
     use crate::tree::{MemTree, Opened, Tree as _};
@@ -236,7 +229,7 @@ mod tests {
     #[test]
     fn a_name_without_end_and_one_that_is_too_long_for_pages() {
         let mut table = table();
-        table.extend(vec![b'x'; 2 * LONGEST]);
+        table.extend(vec![b'x'; 2 * MARGINS[2]]);
         table.extend(b"\0short\0last");
         agree(&table, &apart(&table, table.len() as u64));
         table.truncate(table.len() - 20);
