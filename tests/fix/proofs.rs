@@ -132,17 +132,29 @@ fn what_no_linker_takes_is_not_proven() {
     object(&lab, "user.o", "int g(void), k(void); int user(void) { return g() + k(); }");
     object(&lab, "again.o", "int h(void) { return 1; }");
     object(&lab, "weak.o", "__attribute__((weak)) int h(void) { return 1; }");
+    // Who links anew gets no such version.
+    object(&lab, "old.o", "__asm__(\".symver old, h@V1\"); int old(void) { return 1; }");
+    lab.write("map", b"V1 { nothing; };");
     object(&lab, "g.o", "int g(void) { return 2; } int h(void) { return 3; }");
     object(&lab, "k.o", "int k(void) { return 4; }");
     object(&lab, "both.o", "int k(void) { return 4; } int h(void) { return 5; }");
     let mut cases = 0;
-    for (own, k, open) in
-        [("again", "k", 1), ("weak", "k", 0), ("", "both", 2), ("again", "both", 2), ("", "k", 0)]
-    {
+    for (own, k, open) in [
+        ("again", "k", 1),
+        ("weak", "k", 0),
+        ("old", "k", 0),
+        ("", "both", 2),
+        ("again", "both", 2),
+        ("", "k", 0),
+    ] {
         tool(&lab, "rm -rf parts");
         archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
         archive(&lab, OsStr::new("parts/libk.a"), &[&format!("{k}.o")]);
-        let own = if own.is_empty() { String::new() } else { format!("{own}.o") };
+        let own = match own {
+            "" => String::new(),
+            "old" => "old.o -Wl,--version-script=map".to_owned(),
+            own => format!("{own}.o"),
+        };
         tool(&lab, &format!("cc -shared -o libuser.so user.o {own}"));
         let (status, found) = proofs(&lab, &["libuser.so", "--lib-path", "parts"]);
         let doubts: Vec<&String> =

@@ -98,3 +98,50 @@ fn races() {
     println!("races: {SCANS} scans, {whole} files whole, {reported} reported");
     assert!(whole > SCANS && reported > 0);
 }
+
+/// Names in large string tables are read as they are asked for. That the file is touched meanwhile, gets
+/// another name or mode, or that a copy takes its name, makes nothing undefined.
+#[test]
+fn a_large_library_that_is_touched() {
+    let lab = Lab::new();
+    let long = format!("long_{}", "x".repeat(1 << 20));
+    let mut large = Tiny::library("liblarge.so", [""; 0]).defines(&long);
+    let mut user = Tiny::library("libuser.so", ["liblarge.so"]).runpath("$ORIGIN");
+    for name in (0..50).map(|n| format!("f{n}")) {
+        (large, user) = (large.defines(&name), user.refers(&name));
+    }
+    lab.write("grove/liblarge.so", large.bytes());
+    lab.write("grove/libuser.so", user.bytes());
+    lab.write("copy", large.bytes());
+    let script = "touch -d @$1 grove/liblarge.so; chmod $2 grove/liblarge.so; \
+        ln -f grove/liblarge.so other; rm other; cp copy new; mv new grove/liblarge.so";
+    let done = AtomicBool::new(false);
+    let mut changed = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for time in 1..u64::MAX {
+                if done.load(Ordering::Relaxed) {
+                    break;
+                }
+                let mut command = crate::support::clean("sh");
+                let words = [time.to_string(), ["644", "755"][time as usize % 2].to_owned()];
+                command.current_dir(lab.root()).args(["-c", script, "sh"]).args(words);
+                command.status().expect("sh runs");
+            }
+        });
+        let end = End(&done);
+        for _ in 0..SCANS / 5 {
+            let output = lab.linkaudit(&["--format", "json", "grove"]);
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let findings = report["findings"].as_array().expect("findings");
+            changed += findings.iter().filter(|finding| finding["rule"] == "malformed").count();
+            let wrong = |finding: &&serde_json::Value| {
+                finding["rule"] != "malformed" && finding["rule"] != "unreadable"
+            };
+            let wrong: Vec<_> = findings.iter().filter(wrong).collect();
+            assert!(wrong.is_empty(), "{wrong:#?}");
+        }
+        drop(end);
+    });
+    println!("races: {} scans of a large library, {changed} found it changed", SCANS / 5);
+}
