@@ -9,11 +9,13 @@
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release
 # LAB=DIR          a directory with libMIOpen.so, librockCompiler.a and the list beside them, instead of
-#                  the one that is built here; RESULTS=DIR (for trials)
+#                  the one that is built here (the result is DATE-fix-lab.txt then); ENTRY=SYMBOL is
+#                  what the library takes of the archive; RESULTS=DIR (for trials)
 set -euo pipefail
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 rounds=${1:-5}
+kind=fix${LAB:+-lab}
 results=${RESULTS:-$here/results}
 llvm=/usr/lib/llvm-19
 system="-lz -lzstd -lxml2 -ltinfo -lz3 -lffi -lm"
@@ -57,8 +59,8 @@ if [[ -z ${LAB:-} ]]; then
   c++ -shared -fuse-ld=lld -Wl,-u,kernel -o "$LAB/libMIOpen.so" "$LAB/librockCompiler.a" $system
   entry=kernel
 fi
-entry=${entry:-miopenCompileKernel}
-report=$results/$(date +%F)-fix.txt
+entry=${entry:-${ENTRY:-miopenCompileKernel}}
+report=$results/$(date +%F)-$kind.txt
 : >"$report"
 say() { printf '%s\n' "$*" | tee -a "$report"; }
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
@@ -71,7 +73,7 @@ size=$(stat -c %s "$LAB/librockCompiler.a")
 say "input: a merged archive of $((size / 1000000)) MB, $(find "$llvm/lib" -name '*.a' | wc -l) candidates"
 say ""
 status=0
-python3 "$here/ratio.py" --rounds "$rounds" --show "$program=linkaudit" --show "$LAB/=" --show "$tmp/=" \
+python3 "$here/ratio.py" --rounds "$rounds" --show "$program=linkaudit" --show "$LAB/=" --show "$LAB=lab" --show "$tmp/=" \
   --name "The birth case whole: against the link by lld that says what is undefined" \
   --at-least 6 --memory 150 \
   --theirs "c++ -shared -fuse-ld=lld -Wl,-z,defs -Wl,-u,$entry -o $tmp/out.so $LAB/librockCompiler.a $system" \
