@@ -58,6 +58,8 @@ if [[ -z ${LAB:-} ]]; then
   # shellcheck disable=SC2086
   c++ -shared -fuse-ld=lld -Wl,-u,kernel -o "$LAB/libMIOpen.so" "$LAB/librockCompiler.a" $system
   entry=kernel
+  # What was just written is on the disk before anything is measured.
+  sync
 fi
 entry=${entry:-${ENTRY:-miopenCompileKernel}}
 report=$results/$(date +%F)-$kind.txt
