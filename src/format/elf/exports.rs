@@ -30,7 +30,6 @@ impl Tables {
     /// True if there is a strong definition of `name` that the loader can bind other objects to. One that
     /// has only a version that is not the default stands in no linker's way.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
-        let gnu = hash::gnu(name);
         let mut visit = |index: u32| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
             let strong = elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL;
@@ -39,10 +38,7 @@ impl Tables {
         };
         let found = match &self.hash {
             HashTable::None => self.indices().find_map(visit),
-            HashTable::Gnu { .. } => self.walk_gnu(gnu, None, &mut visit),
-            HashTable::Sysv { buckets, chains, width } => {
-                self.walk_sysv(buckets, chains, *width, hash::sysv(name), &mut visit)
-            }
+            _ => self.walk(hash::gnu(name), || hash::sysv(name), None, &mut visit),
         };
         found.is_some()
     }

@@ -112,13 +112,7 @@ impl Object {
     ) -> Option<Candidate> {
         let mut walk = Walk::default();
         let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
-        let taken = match &tables.hash {
-            HashTable::None => None,
-            HashTable::Gnu { .. } => tables.walk_gnu(query.hash, first, &mut visit),
-            HashTable::Sysv { buckets, chains, width } => {
-                tables.walk_sysv(buckets, chains, *width, query.sysv(), &mut visit)
-            }
-        };
+        let taken = tables.walk(query.hash, || query.sysv(), first, &mut visit);
         // dl-lookup.c: one visible version only is unambiguous for an unversioned reference.
         taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
     }
@@ -181,5 +175,25 @@ impl Object {
             return None;
         }
         Some(candidate)
+    }
+}
+
+impl Tables {
+    /// Goes through the chain of a name in whichever hash table there is, from its begin or, in a GNU
+    /// table, from the symbol `first` on: what `visit` first finds.
+    pub(super) fn walk<T>(
+        &self,
+        gnu: u32,
+        sysv: impl FnOnce() -> u32,
+        first: Option<u32>,
+        visit: &mut impl FnMut(u32) -> Option<T>,
+    ) -> Option<T> {
+        match &self.hash {
+            HashTable::None => None,
+            HashTable::Gnu { .. } => self.walk_gnu(gnu, first, visit),
+            HashTable::Sysv { buckets, chains, width } => {
+                self.walk_sysv(buckets, chains, *width, sysv(), visit)
+            }
+        }
     }
 }

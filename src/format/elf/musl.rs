@@ -3,7 +3,6 @@
 //! only the first match of a chain is looked at.
 
 use super::find::Candidate;
-use super::hash_table::HashTable;
 use super::tables::{Bloom, Symbol};
 use super::{Object, hash};
 use object::elf;
@@ -26,13 +25,7 @@ impl Object {
             }
             _ => None,
         };
-        let found = match &tables.hash {
-            HashTable::None => None,
-            HashTable::Gnu { .. } => tables.walk_gnu(gnu, None, &mut visit),
-            HashTable::Sysv { buckets, chains, width } => {
-                tables.walk_sysv(buckets, chains, *width, hash::sysv(name), &mut visit)
-            }
-        }?;
+        let found = tables.walk(gnu, || hash::sysv(name), None, &mut visit)?;
         let symbol = tables.symbol(found.symbol)?;
         let tls = symbol.kind == elf::STT_TLS.0;
         let usable = (symbol.value != 0 || tls)
