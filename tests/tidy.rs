@@ -17,8 +17,11 @@ use source::{Source, sources};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Longest file under `src` and `tests`, in lines: what one can still read at one sitting.
-const MOST_LINES: usize = 400;
+/// Longest file under `src` and `tests`, in lines. About 400 is the guide: one idea, one file.
+const MOST_LINES: usize = 600;
+
+/// Files that may be longer, each with its reason.
+const LONGER: &[(&str, &str)] = &[];
 
 /// The modules of the crate from the ground up: each uses only those on lower floors.
 const FLOORS: &[&[&str]] = &[
@@ -52,9 +55,10 @@ fn files_are_short() {
         .iter()
         .flat_map(|folder| sources(folder))
         .filter(|source| lines(source) > MOST_LINES)
+        .filter(|source| !LONGER.iter().any(|(path, _)| *path == source.path))
         .map(|source| format!("{}: {} lines", source.path, lines(&source)))
         .collect();
-    none("files of more than 400 lines", &long);
+    none("files of more than 600 lines that are not in LONGER", &long);
 }
 
 #[test]
