@@ -1,7 +1,7 @@
-//! Every rule id and group there is, built or not, with the levels they can have. Ids are for good:
-//! policies and command lines may name a rule before it is built, and learn from [`Known::is_built`]
-//! that nothing checks it yet. No rule is implemented here; policies, levels, rules and the command
-//! line ask.
+//! Groups of rules, levels, and the names that policies and command lines may use. The rules that are
+//! built declare themselves (`rules::catalogue`); here are the groups, the rules that are still to
+//! come, and ids that were renamed. Ids are for good: a policy may name a rule before it is built, and
+//! learns from [`Known::is_built`] that nothing checks it yet.
 
 /// How much a finding matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,30 +36,44 @@ pub struct Group {
     pub is_input: bool,
 }
 
+impl Group {
+    const fn new(name: &'static str, level: Level) -> Self {
+        Self { name, level, is_input: false }
+    }
+}
+
 /// Libraries that are missing or that the loader refuses.
-pub const LIBRARY: Group = Group { name: "library", level: Level::Error, is_input: false };
+pub const LIBRARY: Group = Group::new("library", Level::Error);
 /// Symbols that do not bind, or bind to the wrong definition.
-pub const SYMBOL: Group = Group { name: "symbol", level: Level::Error, is_input: false };
+pub const SYMBOL: Group = Group::new("symbol", Level::Error);
 /// Two runtimes in one process.
-pub const RUNTIME: Group = Group { name: "runtime", level: Level::Error, is_input: false };
+pub const RUNTIME: Group = Group::new("runtime", Level::Error);
 /// What is untidy between a file and what it links with.
-pub const LINK_HYGIENE: Group =
-    Group { name: "link-hygiene", level: Level::Warning, is_input: false };
+pub const LINK_HYGIENE: Group = Group::new("link-hygiene", Level::Warning);
+/// Files that are not whole.
+pub const INTEGRITY: Group = Group::new("integrity", Level::Warning);
+/// Protections that a linker can give and a file lacks.
+pub const HARDENING: Group = Group::new("hardening", Level::Allow);
+/// What a new version of a package takes from its users.
+pub const COMPATIBILITY: Group = Group::new("compatibility", Level::Error);
 /// Entries of search paths.
-pub const SEARCH_PATH: Group =
-    Group { name: "search-path", level: Level::Warning, is_input: false };
+pub const SEARCH_PATH: Group = Group::new("search-path", Level::Warning);
+/// Libraries from outside of a store, a prefix or a platform's list.
+pub const CLOSURE: Group = Group::new("closure", Level::Warning);
 /// Static archives.
-pub const ARCHIVE: Group = Group { name: "archive", level: Level::Error, is_input: false };
-/// Files of a package that name other files.
-pub const PACKAGE: Group = Group { name: "package", level: Level::Error, is_input: false };
+pub const ARCHIVE: Group = Group::new("archive", Level::Error);
+/// Files that a package must have.
+pub const PACKAGE: Group = Group::new("package", Level::Error);
+/// Text files of a package that name other files.
+pub const PACKAGE_TEXT: Group = Group::new("package-text", Level::Allow);
 /// Device code.
-pub const GPU: Group = Group { name: "gpu", level: Level::Error, is_input: false };
+pub const GPU: Group = Group::new("gpu", Level::Error);
 /// How much is mapped.
-pub const SIZE: Group = Group { name: "size", level: Level::Warning, is_input: false };
+pub const SIZE: Group = Group::new("size", Level::Warning);
 /// What a policy requires or forbids.
-pub const POLICY: Group = Group { name: "policy", level: Level::Error, is_input: false };
+pub const POLICY: Group = Group::new("policy", Level::Error);
 /// Waivers that waive nothing.
-pub const WAIVERS: Group = Group { name: "waivers", level: Level::Warning, is_input: false };
+pub const WAIVERS: Group = Group::new("waivers", Level::Warning);
 /// What could not be read or decided.
 pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
 
@@ -69,9 +83,14 @@ pub const GROUPS: &[Group] = &[
     SYMBOL,
     RUNTIME,
     LINK_HYGIENE,
+    INTEGRITY,
+    HARDENING,
+    COMPATIBILITY,
     SEARCH_PATH,
+    CLOSURE,
     ARCHIVE,
     PACKAGE,
+    PACKAGE_TEXT,
     GPU,
     SIZE,
     POLICY,
@@ -86,80 +105,76 @@ pub struct Known {
     pub id: &'static str,
     /// Its group.
     pub group: Group,
+    /// Its level unless something else is said.
+    pub level: Level,
     /// The keys besides the path that its findings can have, by the names that waivers use; nothing
     /// if that is not settled. A waiver that selects by another key can never match.
     pub keys: Option<&'static [&'static str]>,
-    /// Something checks it.
+    /// A rule of this version checks it.
     pub is_built: bool,
 }
 
-/// A rule whose findings have exactly these keys.
-const fn settled(id: &'static str, group: Group, keys: &'static [&'static str]) -> Known {
-    Known { id, group, keys: Some(keys), is_built: true }
-}
-
-/// A rule of which this is not settled.
-const fn open(id: &'static str, group: Group) -> Known {
-    Known { id, group, keys: None, is_built: true }
-}
-
-/// A rule that is not built.
 const fn planned(id: &'static str, group: Group) -> Known {
-    Known { id, group, keys: None, is_built: false }
+    Known { id, group, level: group.level, keys: None, is_built: false }
 }
 
-/// All rules, group by group.
-pub const CATALOGUE: &[Known] = &[
-    settled("missing-library", LIBRARY, &["library", "detail"]),
-    settled("wrong-architecture", LIBRARY, &["library", "detail"]),
-    settled("bad-library-file", LIBRARY, &["library", "detail"]),
-    settled("missing-version", LIBRARY, &["version", "library"]),
-    settled("undefined-symbol", SYMBOL, &["symbol", "version", "library"]),
-    planned("hijacked-symbol", SYMBOL),
+const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
+    Known { id, group, level, keys: None, is_built: false }
+}
+
+/// Rules that are not built yet. A rule that is built leaves this list.
+const PLANNED: &[Known] = &[
+    planned("interposed-symbol", SYMBOL),
     planned("library-twice", SYMBOL),
+    planned_at("copy-size-mismatch", SYMBOL, Level::Warning),
     planned("mixed-runtime", RUNTIME),
-    planned("unused-library", LINK_HYGIENE),
-    planned("indirect-library", LINK_HYGIENE),
+    planned_at("unused-library", LINK_HYGIENE, Level::Allow),
+    planned_at("indirect-library", LINK_HYGIENE, Level::Allow),
     planned("soname-mismatch", LINK_HYGIENE),
-    planned("missing-dev-link", LINK_HYGIENE),
+    planned_at("missing-dev-link", LINK_HYGIENE, Level::Allow),
     planned("dangling-link", LINK_HYGIENE),
     planned("missing-dlopen", LINK_HYGIENE),
+    planned("truncated-file", INTEGRITY),
+    planned("executable-stack", HARDENING),
+    planned("text-relocations", HARDENING),
+    planned("missing-relro", HARDENING),
+    planned("writable-code", HARDENING),
+    planned("removed-library", COMPATIBILITY),
+    planned("removed-symbol", COMPATIBILITY),
+    planned("changed-soname", COMPATIBILITY),
+    planned("changed-symbol", COMPATIBILITY),
+    planned("added-need", COMPATIBILITY),
+    planned("lost-search-path", COMPATIBILITY),
+    planned("lost-target", COMPATIBILITY),
     planned("dead-search-entry", SEARCH_PATH),
     planned("unsafe-search-entry", SEARCH_PATH),
-    planned("outside-closure", SEARCH_PATH),
-    settled("uncovered-symbol", ARCHIVE, &["symbol"]),
-    open("deps-list-drift", ARCHIVE),
-    settled("thin-member-missing", ARCHIVE, &["member"]),
-    settled("stale-archive-index", ARCHIVE, &["member", "detail"]),
-    planned("cmake-missing-file", PACKAGE),
-    planned("cmake-unbuilt-component", PACKAGE),
-    planned("pkgconfig-missing-file", PACKAGE),
-    planned("missing-header", PACKAGE),
-    planned("text-missing-path", PACKAGE),
-    planned("wrapper-injects-library", PACKAGE),
-    settled("required-file", PACKAGE, &[]),
+    planned("outside-closure", CLOSURE),
+    planned("cmake-missing-file", PACKAGE_TEXT),
+    planned("cmake-missing-target", PACKAGE_TEXT),
+    planned("cmake-unbuilt-component", PACKAGE_TEXT),
+    planned("cmake-missing-dependency", PACKAGE_TEXT),
+    planned("cmake-wrong-version", PACKAGE_TEXT),
+    planned("pkgconfig-missing-file", PACKAGE_TEXT),
+    planned("pkgconfig-missing-requirement", PACKAGE_TEXT),
+    planned("wrong-resource-dir", PACKAGE_TEXT),
+    planned("missing-device-bitcode", PACKAGE_TEXT),
+    planned("missing-header", PACKAGE_TEXT),
+    planned("text-missing-path", PACKAGE_TEXT),
+    planned("wrapper-injects-library", PACKAGE_TEXT),
     planned("gpu-target-missing", GPU),
     planned("gpu-target-incoherent", GPU),
     planned("gpu-data-missing", GPU),
     planned("gpu-bundle-unloadable", GPU),
     planned("gpu-object-mismatch", GPU),
     planned("image-span", SIZE),
-    settled("forbidden-library", POLICY, &["library"]),
-    settled("forbidden-symbol", POLICY, &["symbol"]),
-    settled("required-symbol", POLICY, &["symbol"]),
-    settled("symbol-version-too-new", POLICY, &["version", "library"]),
-    settled("search-path-policy", POLICY, &["detail"]),
-    settled("stale-waiver", WAIVERS, &["detail"]),
-    settled("expired-waiver", WAIVERS, &["detail"]),
-    settled("unreadable", INPUT, &[]),
-    settled("malformed", INPUT, &["detail"]),
-    settled("undecided", INPUT, &["symbol", "version", "library", "detail"]),
-    settled("readers-disagree", INPUT, &["detail"]),
 ];
 
-/// The rule of this name.
-pub fn known(id: &str) -> Option<&'static Known> {
-    CATALOGUE.iter().find(|known| known.id == id)
+/// Old ids and what they are called now.
+const RENAMED: &[(&str, &str)] = &[("hijacked-symbol", "interposed-symbol")];
+
+/// What `name` is called now, if it is the old id of a rule.
+pub fn renamed(name: &str) -> Option<&'static str> {
+    RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
 /// The group of this name.
@@ -167,18 +182,60 @@ pub fn group(name: &str) -> Option<&'static Group> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
+/// Every rule there is, built or not. Whoever reads policies is given one.
+#[derive(Debug)]
+pub struct Catalogue {
+    rules: Vec<Known>,
+}
+
+impl Catalogue {
+    /// The rules that are `built`, and those that are still to come.
+    pub fn new(built: impl IntoIterator<Item = Known>) -> Self {
+        let mut rules: Vec<Known> = built.into_iter().chain(PLANNED.iter().copied()).collect();
+        let place = |known: &Known| GROUPS.iter().position(|group| *group == known.group);
+        rules.sort_by_key(place);
+        Self { rules }
+    }
+
+    /// All rules, group by group.
+    pub fn rules(&self) -> &[Known] {
+        &self.rules
+    }
+
+    /// The rule of this name, or of this old name.
+    pub fn known(&self, id: &str) -> Option<&Known> {
+        let id = renamed(id).unwrap_or(id);
+        self.rules.iter().find(|known| known.id == id)
+    }
+
+    /// True if a rule or a group has this name.
+    pub fn names(&self, name: &str) -> bool {
+        self.known(name).is_some() || group(name).is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CATALOGUE, GROUPS, group};
+    use super::{Catalogue, GROUPS, PLANNED, RENAMED, group};
 
     #[test]
     fn no_name_means_two_things() {
-        let ids = CATALOGUE.iter().map(|known| known.id);
-        let mut names: Vec<&str> = ids.chain(GROUPS.iter().map(|group| group.name)).collect();
-        assert_eq!(names.len(), CATALOGUE.len() + GROUPS.len());
+        let ids = PLANNED.iter().map(|known| known.id);
+        let old = RENAMED.iter().map(|(old, _)| *old);
+        let mut names: Vec<&str> =
+            ids.chain(GROUPS.iter().map(|group| group.name)).chain(old).collect();
+        let all = names.len();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), CATALOGUE.len() + GROUPS.len());
-        assert!(CATALOGUE.iter().all(|known| group(known.group.name).is_some()));
+        assert_eq!(names.len(), all);
+        assert!(PLANNED.iter().all(|known| group(known.group.name).is_some()));
+    }
+
+    #[test]
+    fn an_old_id_names_the_rule() {
+        let catalogue = Catalogue::new([]);
+        let found = catalogue.known("hijacked-symbol").map(|known| known.id);
+        assert_eq!(found, Some("interposed-symbol"));
+        assert!(!catalogue.names("no-such-rule"));
     }
 }

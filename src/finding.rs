@@ -2,11 +2,15 @@
 //! `report` writes them. A finding holds names, never ids.
 
 use crate::package::Located;
+use crate::policy::Origin;
+use crate::text::raw_option;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// When a finding strikes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
     /// The program does not start, or the library cannot be loaded.
@@ -16,7 +20,7 @@ pub enum When {
 }
 
 /// What a piece of evidence is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvidenceKind {
     /// A root under which the fact holds.
@@ -35,35 +39,68 @@ pub enum EvidenceKind {
     Explained,
 }
 
+impl EvidenceKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] = [
+        Self::Root,
+        Self::Chain,
+        Self::Tried,
+        Self::Candidate,
+        Self::Reference,
+        Self::Provider,
+        Self::Explained,
+    ];
+}
+
 /// One piece of evidence; fields that do not apply are empty.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Evidence {
     /// What it is.
-    pub kind: Option<EvidenceKind>,
+    pub kind: EvidenceKind,
     /// A file, by path.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub path: Option<Arc<Path>>,
     /// A name as it was asked for.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub name: Option<Vec<u8>>,
     /// A symbol.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub symbol: Option<Vec<u8>>,
     /// Its version.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub version: Option<Vec<u8>>,
-    /// A member of the archive at `path`.
-    pub member: Option<Vec<u8>>,
     /// The archive that the member was merged from.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub archive: Option<Arc<Path>>,
+    /// A member of the archive at `path`.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
+    pub member: Option<Vec<u8>>,
     /// How a file was found.
-    pub how: Option<&'static str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub how: Option<Cow<'static, str>>,
     /// Why it was not taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// A detail that is shown to people only when they want everything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minor: bool,
 }
 
 impl Evidence {
     /// Evidence of one kind with nothing else set.
     pub fn new(kind: EvidenceKind) -> Self {
-        Self { kind: Some(kind), ..Self::default() }
+        Self {
+            kind,
+            path: None,
+            name: None,
+            symbol: None,
+            version: None,
+            archive: None,
+            member: None,
+            how: None,
+            reason: None,
+            minor: false,
+        }
     }
 
     /// With a path.
@@ -73,7 +110,7 @@ impl Evidence {
 }
 
 /// What is to be done.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intent {
     /// An archive joins a list of archives that are merged.
@@ -92,7 +129,8 @@ pub enum Proof {
 }
 
 /// One thing to do about a finding. Fields that do not apply are empty.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(from = "FixData", into = "FixData")]
 pub struct Fix {
     /// What.
     pub intent: Intent,
@@ -118,6 +156,55 @@ impl Fix {
     }
 }
 
+/// A fix as reports have it. What a proof showed is evidence of the finding.
+#[derive(Serialize, Deserialize)]
+struct FixData {
+    intent: Intent,
+    #[serde(with = "raw_option")]
+    list: Option<Arc<Path>>,
+    #[serde(with = "raw_option")]
+    set: Option<Vec<u8>>,
+    #[serde(with = "raw_option")]
+    entry: Option<Vec<u8>>,
+    level: Cow<'static, str>,
+    proven: bool,
+    unknown: Option<Arc<str>>,
+}
+
+impl From<Fix> for FixData {
+    fn from(fix: Fix) -> Self {
+        let (level, proven) = (fix.level().into(), fix.is_proven());
+        let Fix { intent, list, set, entry, proof } = fix;
+        let unknown = match proof {
+            Proof::Proven(_) => None,
+            Proof::Unknown(what) => Some(what),
+        };
+        Self { intent, list, set, entry, level, proven, unknown }
+    }
+}
+
+impl From<FixData> for Fix {
+    fn from(data: FixData) -> Self {
+        let FixData { intent, list, set, entry, proven, unknown, .. } = data;
+        let said = unknown.unwrap_or_default();
+        let proof = if proven { Proof::Proven(said) } else { Proof::Unknown(said) };
+        Self { intent, list, set, entry, proof }
+    }
+}
+
+/// What a rule knows of the repair that would remove a finding; the report names the cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CauseHint {
+    /// This soname, or interpreter, is not found.
+    LibraryNotFound(Vec<u8>),
+    /// The file is damaged or cannot be read.
+    DamagedFile,
+    /// An entry of a policy does not hold.
+    PolicyEntry(Origin),
+    /// The object lacks definitions; who would provide them is not known.
+    UndefinedIn,
+}
+
 /// Findings on their way from rules to reports: each is large, and they are sorted.
 pub type Findings = Vec<Box<Finding>>;
 
@@ -136,6 +223,8 @@ pub struct Finding {
     pub version: Option<Vec<u8>>,
     /// A library by the name it was asked for.
     pub library: Option<Vec<u8>>,
+    /// A GPU target.
+    pub target: Option<Vec<u8>>,
     /// A member of the file, which is an archive.
     pub member: Option<Vec<u8>>,
     /// What it is about where no other key fits.
@@ -150,6 +239,8 @@ pub struct Finding {
     pub witness: Option<String>,
     /// What would make it go away.
     pub fix: Vec<Fix>,
+    /// What its rule knows of the cause.
+    pub cause: Option<CauseHint>,
 }
 
 impl Finding {
@@ -162,6 +253,7 @@ impl Finding {
             symbol: None,
             version: None,
             library: None,
+            target: None,
             member: None,
             detail: None,
             when: None,
@@ -169,33 +261,27 @@ impl Finding {
             evidence: Vec::new(),
             witness: None,
             fix: Vec::new(),
+            cause: None,
         })
     }
 
     /// Evidence of one kind.
     pub fn evidence_of(&self, kind: EvidenceKind) -> impl Iterator<Item = &Evidence> {
-        self.evidence.iter().filter(move |evidence| evidence.kind == Some(kind))
-    }
-
-    /// True if it has fixes and all are proven.
-    pub fn has_proven_fix(&self) -> bool {
-        !self.fix.is_empty() && self.fix.iter().all(Fix::is_proven)
+        self.evidence.iter().filter(move |evidence| evidence.kind == kind)
     }
 
     /// The file's whole path.
     pub fn full_path(&self) -> PathBuf {
-        match &self.file.prefix {
-            Some(prefix) => prefix.join(&self.file.path),
-            None => self.file.path.clone(),
-        }
+        self.file.full_path()
     }
 
     /// What the fact is about, by the names that JSON, fingerprints and waivers have for it.
-    pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 5] {
+    pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 6] {
         [
             ("symbol", self.symbol.as_deref()),
             ("version", self.version.as_deref()),
             ("library", self.library.as_deref()),
+            ("target", self.target.as_deref()),
             ("member", self.member.as_deref()),
             ("detail", self.detail.as_deref()),
         ]
@@ -208,7 +294,7 @@ impl Finding {
             self.file.prefix.as_deref().map(Path::as_os_str),
             self.file.path.as_os_str(),
             self.rule,
-            (&self.library, &self.symbol, &self.version, &self.member, &self.detail),
+            (&self.library, &self.symbol, &self.version, &self.target, &self.member, &self.detail),
         )
     }
 }

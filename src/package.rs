@@ -15,6 +15,16 @@ pub struct Located {
     pub path: PathBuf,
 }
 
+impl Located {
+    /// The whole path.
+    pub fn full_path(&self) -> PathBuf {
+        match &self.prefix {
+            Some(prefix) => prefix.join(&self.path),
+            None => self.path.clone(),
+        }
+    }
+}
+
 /// What a prefix is known as in one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageId {

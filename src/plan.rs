@@ -4,6 +4,7 @@
 use crate::format::Wants;
 use crate::format::deps_list::DepsList;
 use crate::policy::{Day, Pattern, Policy};
+use crate::wants;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -108,6 +109,8 @@ pub struct Plan {
     pub cpu_stated: bool,
     /// What policies say.
     pub policy: Arc<Policy>,
+    /// What the enabled rules want to be read.
+    pub rule_wants: wants::Wants,
     /// The day on which waivers must not have expired.
     pub today: Day,
     /// Archives that are merged from others, with their lists.
@@ -142,6 +145,7 @@ impl Plan {
             cpu: Cpu::BASELINE,
             cpu_stated: false,
             policy: Arc::default(),
+            rule_wants: wants::Wants::NONE,
             today: Day { year: 1970, month: 1, day: 1 },
             lists: Arc::default(),
             fix: None,
@@ -151,10 +155,9 @@ impl Plan {
 
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
-        let policy = &self.policy;
-        let by_policy = !policy.required_symbols.is_empty() || !policy.forbidden_symbols.is_empty();
+        let by_rules = self.rule_wants.holds(wants::Wants::TABLES);
         Wants {
-            tables: self.facts || self.definitions || self.members || self.cross_check || by_policy,
+            tables: self.facts || self.definitions || self.members || self.cross_check || by_rules,
             lean: false,
             index: !self.members,
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),

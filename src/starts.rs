@@ -10,18 +10,17 @@ use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::Closures;
 use crate::tree::Kind;
 use crate::tree::walk::{Entry, Given};
-use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The names under which files are started, in the order in which they were given.
-pub(crate) struct Names<'g> {
+pub(crate) struct Names {
     /// Every name, and whether it was found in a given directory.
-    names: Vec<(Cow<'g, Path>, bool)>,
+    names: Vec<(PathBuf, bool)>,
 }
 
-impl<'g> Names<'g> {
-    pub(crate) fn new(given: &'g [Given], entries: &[Entry<Read>]) -> Self {
+impl Names {
+    pub(crate) fn new(given: &[Given], entries: &[Entry<Read>]) -> Self {
         let mut names = Vec::with_capacity(given.len());
         for Given { path, kind, .. } in given {
             if *kind == Ok(Kind::Directory) {
@@ -29,9 +28,9 @@ impl<'g> Names<'g> {
                 let is_below = |entry: &Entry<Read>| entry.listed && entry.path.starts_with(path);
                 let below = |entry: &&Entry<Read>| !entry.is_link && is_below(entry);
                 let below = entries.iter().filter(below);
-                names.extend(below.map(|entry| (Cow::Owned(entry.path.clone()), true)));
+                names.extend(below.map(|entry| (entry.path.clone(), true)));
             } else {
-                names.push((Cow::Borrowed(&**path), false));
+                names.push((path.clone(), false));
             }
         }
         Self { names }
@@ -75,7 +74,7 @@ impl<'g> Names<'g> {
             let file = corpus.file_at(path)?;
             roots.get(&(file, &*typed(path))).copied()
         };
-        self.names.iter().map(|(path, _)| (path.to_path_buf(), root(path))).collect()
+        self.names.iter().map(|(path, _)| (path.clone(), root(path))).collect()
     }
 }
 

@@ -1,12 +1,18 @@
 //! Bytes from audited files as text that is safe to show: valid UTF-8, one line, no control and no
 //! bidirectional characters. Machine formats carry raw bytes instead ([`Text`]).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Deserialize;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::Formatter;
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Characters that change the order or visibility of what is shown (Unicode TR 9 and TR 36).
 pub(crate) fn is_deceptive(c: char) -> bool {
@@ -49,14 +55,109 @@ pub struct Text<'a>(pub &'a [u8]);
 
 impl Serialize for Text<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use base64::Engine as _;
         if let Ok(text) = std::str::from_utf8(self.0) {
             serializer.serialize_str(text)
         } else {
             let mut map = serializer.serialize_map(Some(1))?;
-            let encoded = base64::engine::general_purpose::STANDARD.encode(self.0);
+            let encoded = BASE64.encode(self.0);
             map.serialize_entry("bytes", &encoded)?;
             map.end()
+        }
+    }
+}
+
+/// What holds bytes of the audited system and is a [`Text`] in JSON.
+pub(crate) trait Raw {
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+    /// The value with these bytes.
+    fn of(bytes: Vec<u8>) -> Self;
+}
+
+impl Raw for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+    fn of(bytes: Vec<u8>) -> Self {
+        bytes
+    }
+}
+
+impl Raw for Cow<'_, [u8]> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+    fn of(bytes: Vec<u8>) -> Self {
+        Cow::Owned(bytes)
+    }
+}
+
+impl Raw for PathBuf {
+    fn bytes(&self) -> &[u8] {
+        self.as_os_str().as_bytes()
+    }
+    fn of(bytes: Vec<u8>) -> Self {
+        OsString::from_vec(bytes).into()
+    }
+}
+
+impl Raw for Arc<Path> {
+    fn bytes(&self) -> &[u8] {
+        self.as_os_str().as_bytes()
+    }
+    fn of(bytes: Vec<u8>) -> Self {
+        PathBuf::of(bytes).into()
+    }
+}
+
+/// For `#[serde(with)]`: bytes as [`Text`].
+pub(crate) mod raw {
+    use super::{Raw, RawBytes, Text};
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    pub(crate) fn serialize<T: Raw, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+        Text(value.bytes()).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, T: Raw, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        RawBytes::deserialize(from)?.decoded().map(T::of)
+    }
+}
+
+/// For `#[serde(with)]`: bytes as [`Text`], or null.
+pub(crate) mod raw_option {
+    use super::{Raw, RawBytes, Text};
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    #[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+    pub(crate) fn serialize<T: Raw, S: Serializer>(
+        value: &Option<T>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.as_ref().map(|value| Text(value.bytes())).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, T: Raw, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<T>, D::Error> {
+        let found = Option::<RawBytes>::deserialize(from)?;
+        found.map(|found| found.decoded().map(T::of)).transpose()
+    }
+}
+
+/// What a [`Text`] looks like where it is read.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum RawBytes {
+    Utf8(String),
+    Encoded { bytes: String },
+}
+
+impl RawBytes {
+    fn decoded<E: serde::de::Error>(self) -> Result<Vec<u8>, E> {
+        match self {
+            Self::Utf8(text) => Ok(text.into_bytes()),
+            Self::Encoded { bytes } => BASE64.decode(bytes).map_err(E::custom),
         }
     }
 }

@@ -82,7 +82,7 @@ fn table() -> String {
     let row = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
     let mut out = row(&["rule", "group", "default", "what it reports"]) + "|---|---|---|---|\n";
     for rule in RULES {
-        let default = if rule.group.is_input { "incomplete" } else { rule.group.level.name() };
+        let default = rule.default_name();
         let page = format!("[`{0}`](docs/rules/{0}.md)", rule.id);
         out += &row(&[&page, rule.group.name, default, &rule.summary.replace('|', "\\|")]);
     }
@@ -114,7 +114,7 @@ fn explain_without_rule_has_the_same_rows() {
     let heading: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
     assert_eq!(heading, ["rule", "group", "default", "what", "it", "reports"]);
     for (line, rule) in lines.by_ref().zip(RULES) {
-        let default = if rule.group.is_input { "incomplete" } else { rule.group.level.name() };
+        let default = rule.default_name();
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words[..3], [rule.id, rule.group.name, default]);
         assert!(line.ends_with(rule.summary), "{line}");

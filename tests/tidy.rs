@@ -25,7 +25,7 @@ const LONGER: &[(&str, &str)] = &[];
 
 /// The modules of the crate from the ground up: each uses only those on lower floors.
 const FLOORS: &[&[&str]] = &[
-    &["id", "sniff", "text", "catalogue"],
+    &["id", "sniff", "text", "catalogue", "wants"],
     &["tree", "package", "demangle", "symbol_names", "policy"],
     &["format", "finding"],
     &["plan"],
@@ -34,8 +34,8 @@ const FLOORS: &[&[&str]] = &[
     &["starts", "bind"],
     &["blame"],
     &["audit"],
-    &["fix"],
-    &["rules"],
+    &["merged"],
+    &["fix", "rules"],
     &["judge"],
     &["report"],
     &["views", "emit"],

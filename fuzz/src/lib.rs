@@ -1,16 +1,17 @@
 //! What the fuzz targets feed: one function a format, and one for the whole pipeline on a tree in
 //! memory. `tests/fuzz_seeds.rs` of the main package runs the same functions on seeds.
 
-use linkaudit::audit::{audit, read_files};
+use linkaudit::audit::{audit, collect, read_files};
 use linkaudit::facts::read::read;
-use linkaudit::fix::solve::Solved;
 use linkaudit::format::Wants;
 use linkaudit::format::archive::{self, Names};
 use linkaudit::format::elf::{self, hash};
 use linkaudit::format::second::{compare_archive, compare_elf};
+use linkaudit::merged::solve::Solved;
 use linkaudit::plan::Plan;
 use linkaudit::policy;
 use linkaudit::resolve::cache::Cache;
+use linkaudit::rules::{self, Given};
 use linkaudit::tree::{Handle, MemTree, Opened, Tree as _};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -77,9 +78,11 @@ pub fn pipeline(bytes: &[u8]) {
     }
     let paths = vec![PathBuf::from(NAMES[0]), PathBuf::from(NAMES[2])];
     let plan = Plan { facts: true, ..Plan::new(paths, "/".into()) };
-    let input = read_files(&plan, &tree);
-    let mut found = audit(&plan, &tree, input);
-    let findings = linkaudit::rules::check(&mut found, &plan, &Solved::default());
+    let ground = collect(&plan, &tree, read_files(&plan, &tree));
+    let mut found = audit(&plan, &tree, ground);
+    let (explained, solved) = (found.explain(&plan), Solved::default());
+    let given = Given { explained: &explained, solved: &solved };
+    let findings = rules::check(&found, &plan, given);
     let caught =
         |finding: &linkaudit::finding::Finding| finding.message.contains("a fault of linkaudit");
     assert!(!findings.iter().any(|finding| caught(finding)), "a panic was caught");
@@ -107,11 +110,11 @@ pub fn policies(bytes: &[u8]) {
     let files = names.into_iter().zip(bytes.split(|b| *b == 0)).chain([("w.json", bytes)]);
     let mut files = Policies(files.map(|(name, bytes)| (name, bytes.to_vec())).collect());
     for name in ["p.toml", "w.json", "w.json#small_1_x86_64"] {
-        match policy::load([OsStr::new(name)], &files) {
+        match policy::load([OsStr::new(name)], &files, rules::catalogue()) {
             Ok(policy) => {
                 let shown = policy.show();
                 files.0.insert("shown.toml", shown.clone().into_bytes());
-                let again = policy::load([OsStr::new("shown.toml")], &files);
+                let again = policy::load([OsStr::new("shown.toml")], &files, rules::catalogue());
                 let again = again.map_err(|mistakes| mistakes.render(false));
                 assert_eq!(
                     again.map(|policy| policy.show().lines().count()),

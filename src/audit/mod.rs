@@ -6,6 +6,7 @@ mod ahead;
 pub(crate) mod archives;
 mod binding;
 mod coverage;
+mod explained;
 mod linked;
 mod named;
 pub mod trace;
@@ -13,6 +14,7 @@ pub mod trace;
 pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
 pub use coverage::Line;
+pub use explained::Explained;
 pub use linked::Libraries;
 
 use crate::bind::RootBinding;
@@ -75,11 +77,20 @@ pub struct Audit {
     pub listing: Vec<(PathBuf, Option<RootId>)>,
     /// What second readers found, if they were asked.
     pub cross_check: Option<CrossCheck>,
+    /// The names under which files are started.
+    names: Names,
     /// How long each stage took.
     pub timings: Vec<(&'static str, Duration)>,
 }
 
 impl Audit {
+    /// What it stands on, for an audit of the same files with other entry points.
+    pub fn into_ground(self) -> Ground {
+        let Self { corpus, prefixes, problems, totals, named, linked, names, .. } = self;
+        let timings = Vec::new();
+        Ground { corpus, prefixes, problems, totals, named, linked, names, timings }
+    }
+
     /// The facts as resolving and binding see them.
     pub fn view(&self) -> View<'_> {
         View::new(&self.corpus)
@@ -186,8 +197,21 @@ impl Clock {
     }
 }
 
-/// Runs all stages after the walk. `tree` answers what the stages still need.
-pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
+/// What the stages stand on: the facts of the files that were walked, and where those belong. An audit
+/// gives it back, so that another one with other entry points need not read the files again.
+pub struct Ground {
+    corpus: Corpus,
+    prefixes: Prefixes,
+    problems: Vec<Problem>,
+    totals: Totals,
+    named: Vec<PathBuf>,
+    linked: Vec<(PathBuf, PathBuf)>,
+    names: Names,
+    timings: Vec<(&'static str, Duration)>,
+}
+
+/// Collects what was walked into a corpus.
+pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.wants());
@@ -213,7 +237,15 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
     let prefixes = prefixes(&given, tree, &corpus, &problems);
     count_partial(&corpus, &mut totals);
     clock.lap("collect");
+    let timings = clock.laps;
+    Ground { corpus, prefixes, problems, totals, named: named_files, linked, names, timings }
+}
 
+/// Runs all stages after the walk. `tree` answers what the stages still need.
+pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
+    let Ground { mut corpus, prefixes, problems, totals, named, linked, names, timings } = ground;
+    let mut clock = Clock { last: Instant::now(), laps: timings };
+    let mut collector = Collector::new(tree, plan.wants());
     let mut resolver = Resolver::default();
     let none = Edits::default();
     let starts = names.starts(plan, &corpus);
@@ -264,10 +296,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, input: Input) -> Audit {
         prefixes,
         problems,
         totals,
-        named: named_files,
+        named,
         linked,
         listing,
         cross_check,
+        names,
         timings: clock.laps,
     }
 }

@@ -4,9 +4,10 @@
 use super::exit::Exit;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
-use super::run::{Run, start_threads};
+use super::run::{Run, start_threads, walk};
 use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts};
 use crate::plan::Plan;
+use crate::report::model::Parts;
 use crate::text::show_path;
 use crate::views::archive::{Archive, Asked, OUTPUTS, lld};
 use anyhow::{Context as _, Result, bail};
@@ -45,12 +46,13 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     apart::check(&plan, &prepared.tree, shared, &tables)?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
+    let walked = walk(&plan, &prepared.tree, &progress);
+    let run = Run::new(plan, &prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
     let view = Archive::new(&run.audit, &asked).map_err(anyhow::Error::msg)?;
     drop(progress);
     for (output, file) in &sinks.files {
-        write(file, |w| (output.render)(&run.report(), &view, prepared.style.plain(), w))?;
+        write(file, |w| (output.render)(&run.subject(), &view, prepared.style.plain(), w))?;
     }
     let library = &run.audit.library;
     if let Some(file) = &options.why_extract {
@@ -59,10 +61,10 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     if let Some(file) = &options.archive_stats {
         write(file, |w| lld::archive_stats(&view, library, w))?;
     }
-    out::stdout(|w| (sinks.stdout.render)(&run.report(), &view, prepared.style, w))
+    out::stdout(|w| (sinks.stdout.render)(&run.subject(), &view, prepared.style, w))
         .context("the answer cannot be written")?;
     let fails = view.fails() && shared.fail_on != FailOn::Never;
-    let status = match (fails, view.is_complete(&run.verdict)) {
+    let status = match (fails, view.is_complete(run.report.complete)) {
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Clean,

@@ -3,7 +3,8 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::{Shared, out};
-use crate::judge::{Baseline, Entry, Known, Rewrite, Sonames, Verdict, rewrite};
+use crate::judge::{Baseline, Known, Rewrite, Sonames, Verdict, rewrite};
+use crate::report::model::{Report, StaleLine};
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
 use std::fmt::Write as _;
@@ -16,6 +17,8 @@ pub(super) struct Baselines {
     known: Option<Baseline>,
     /// They are waived; else the file is only to be written anew.
     waives: bool,
+    /// The file is to be written.
+    is_written: bool,
 }
 
 impl Baselines {
@@ -27,29 +30,29 @@ impl Baselines {
             Some(file) => Some(read(file)?),
             None => old,
         };
-        Ok(Self { known, waives: shared.baseline.is_some() })
+        Ok(Self { known, waives: shared.baseline.is_some(), is_written: target.is_some() })
     }
 
     pub(super) fn known(&self) -> Option<Known<'_>> {
         self.known.as_ref().map(|baseline| Known { baseline, waives: self.waives })
     }
 
-    /// Writes the baseline that was asked for. With `--baseline` nothing is added to it.
-    pub(super) fn write(
-        &self,
-        shared: &Shared,
-        verdict: &Verdict,
-        sonames: &Sonames,
-    ) -> Result<()> {
-        let Some(file) = &shared.write_baseline else { return Ok(()) };
-        let shown = show_path(file);
-        let written = rewrite(self.known.as_ref(), verdict, sonames, !self.waives);
-        out::file(file, |to| to.write_all(&written.text))
-            .with_context(|| format!("{shown} cannot be written"))?;
-        // Without stderr nobody reads what was written.
-        let _ = std::io::stderr().write_all(said(&shown, &written).as_bytes());
-        Ok(())
+    /// What the baseline that was asked for becomes. With `--baseline` nothing is added to it.
+    pub(super) fn rewrite(&self, verdict: &Verdict, sonames: &Sonames) -> Option<Rewrite> {
+        let new = || rewrite(self.known.as_ref(), verdict, sonames, !self.waives);
+        self.is_written.then(new)
     }
+}
+
+/// Writes the baseline that was asked for.
+pub(super) fn write(shared: &Shared, written: Option<&Rewrite>) -> Result<()> {
+    let (Some(file), Some(written)) = (&shared.write_baseline, written) else { return Ok(()) };
+    let shown = show_path(file);
+    out::file(file, |to| to.write_all(&written.text))
+        .with_context(|| format!("{shown} cannot be written"))?;
+    // Without stderr nobody reads what was written.
+    let _ = std::io::stderr().write_all(said(&shown, written).as_bytes());
+    Ok(())
 }
 
 fn is_there(file: &Path) -> bool {
@@ -97,11 +100,12 @@ pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
 }
 
 /// Stale lines on stderr, for outputs that do not show them.
-pub(super) fn say_stale(verdict: &Verdict, known: &Known<'_>) {
-    let line = |entry: &Entry| {
-        format!("linkaudit: stale: {}:{} {}\n", known.baseline.name, entry.line, entry.words())
+pub(super) fn say_stale(report: &Report, known: &Known<'_>) {
+    let line = |stale: &StaleLine| {
+        let (name, line) = (&known.baseline.name, stale.line);
+        format!("linkaudit: stale: {name}:{line} {}\n", stale.words())
     };
-    let text: Vec<String> = verdict.stale.iter().map(line).collect();
+    let text: Vec<String> = report.stale.iter().map(line).collect();
     // Without stderr nobody reads them.
     let _ = std::io::stderr().write_all(text.concat().as_bytes());
 }

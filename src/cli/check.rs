@@ -3,11 +3,13 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::run::{Run, start_threads};
+use super::run::{Run, start_threads, walk};
 use super::{Shared, apart, baseline, out};
 use crate::plan::{FixRequest, Plan};
-use crate::report::{OUTPUTS, Output};
+use crate::report::model::Parts;
+use crate::report::{MadeOf, OUTPUTS, Output, Style};
 use anyhow::{Context as _, Result};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,44 +18,101 @@ use std::time::Instant;
 pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
-    let Sinks { stdout, files } = sinks(shared, "check", OUTPUTS)?;
-    let Prepared { plan, tree, levels, baselines, style, .. } = &prepared;
+    let sinks = sinks(shared, "check", OUTPUTS)?;
+    let Prepared { plan, tree, baselines, .. } = &prepared;
     apart::check(plan, tree, shared, &[])?;
     prepared.say_what_is_assumed(shared);
     start_threads(plan);
-    let progress = Progress::new(prepared.progress);
-    // An output for which every file is a root must not change what the others say.
-    let every = |output: &Output| plan.as_ldd || output.every_file_is_root;
-    let request = Some(Arc::new(FixRequest { merged_only: true, ..FixRequest::default() }));
-    let run = |every_file_is_root| {
-        let fix = request.clone();
-        let plan = Plan { every_file_is_root, fix, ..plan.clone() };
-        Run::new(plan, tree, levels, baselines, &progress)
-    };
-    let main = run(every(stdout));
-    let other = files.iter().any(|(output, _)| every(output) != every(stdout));
-    let other = other.then(|| run(!every(stdout)));
-    drop(progress);
-    main.require_elf(shared)?;
-    let rendering = Instant::now();
-    for (output, file) in &files {
-        let shown = crate::text::show_path(file);
-        let same = every(output) == every(stdout);
-        let run = if same { &main } else { other.as_ref().unwrap_or(&main) };
-        out::file(file, |w| (output.render)(&run.report(), style.plain(), w))
-            .with_context(|| format!("{shown} cannot be written"))?;
+    let mut progress = Progress::new(prepared.progress);
+    let mut walked = Some(walk(plan, tree, &progress));
+    let mut status = Exit::Clean;
+    // An output for which every file is an entry point must not change what the others say. It comes
+    // second: what its link maps read besides is no part of the others.
+    for every_file_is_root in [false, true] {
+        let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
+        let Some(ground) = walked.take() else { break };
+        let request = FixRequest { merged_only: true, ..FixRequest::default() };
+        let plan = Plan { every_file_is_root, fix: Some(Arc::new(request)), ..plan.clone() };
+        let run = Run::new(plan, tree, ground, baselines, share.parts(prepared.style));
+        progress.end();
+        run.require_elf(shared)?;
+        let rendering = Instant::now();
+        share.write(&run, prepared.style)?;
+        if share.stdout.is_some() {
+            status = finish(shared, &prepared, &run)?;
+        }
+        if share.is_last {
+            run.finish(shared, rendering, start);
+        } else {
+            walked = Some(run.into_walked());
+        }
     }
-    out::stdout(|w| (stdout.render)(&main.report(), *style, w))
-        .context("the report cannot be written")?;
-    baselines.write(shared, &main.verdict, &main.sonames)?;
-    if let Some(known) = baselines.known().filter(|known| known.waives && !stdout.for_people) {
-        baseline::say_stale(&main.verdict, &known);
-    }
-    let status = match exit::of(&main.verdict, shared.fail_on) {
-        _ if shared.fail_on_stale && !main.verdict.stale.is_empty() => Exit::Findings,
-        status => status,
-    };
-    std::mem::forget(other);
-    main.finish(shared, rendering, start);
     Ok(status)
+}
+
+/// Says what became of the baseline, and the exit status of a run whose report went to stdout.
+fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
+    let baselines = &prepared.baselines;
+    baseline::write(shared, run.rewrite.as_ref())?;
+    let is_for_people = OUTPUTS.iter().any(|o| o.name == shared.format && o.for_people);
+    if let Some(known) = baselines.known().filter(|known| known.waives && !is_for_people) {
+        baseline::say_stale(&run.report, &known);
+    }
+    Ok(match exit::of(&run.report, shared.fail_on) {
+        _ if shared.fail_on_stale && !run.report.stale.is_empty() => Exit::Findings,
+        status => status,
+    })
+}
+
+/// The outputs that one run serves.
+struct Share<'a> {
+    stdout: Option<&'static Output>,
+    files: Vec<&'a (&'static Output, PathBuf)>,
+    /// No other run follows.
+    is_last: bool,
+}
+
+impl<'a> Share<'a> {
+    /// The outputs of a run in which every file is an entry point, or not; nothing if there are none.
+    fn of(sinks: &'a Sinks<Output>, every_file_is_root: bool, plan: &Plan) -> Option<Self> {
+        let every = |output: &Output| plan.as_ldd || output.is_of_link_maps();
+        let is_here = |output: &Output| every(output) == every_file_is_root;
+        let files: Vec<_> = sinks.files.iter().filter(|(output, _)| is_here(output)).collect();
+        let stdout = Some(sinks.stdout).filter(|output| is_here(output));
+        let all = sinks.files.len() + 1;
+        let here = files.len() + usize::from(stdout.is_some());
+        let is_last = every_file_is_root || here == all;
+        (here > 0).then_some(Self { stdout, files, is_last })
+    }
+
+    fn parts(&self, style: Style) -> Parts {
+        let files = self.files.iter().map(|(output, _)| *output);
+        let parts = files.chain(self.stdout).map(|output| output.parts(style));
+        parts.fold(Parts::default(), Parts::and)
+    }
+
+    fn write(&self, run: &Run, style: Style) -> Result<()> {
+        for (output, file) in &self.files {
+            let shown = crate::text::show_path(file);
+            out::file(file, |w| render(output, run, style.plain(), w))
+                .with_context(|| format!("{shown} cannot be written"))?;
+        }
+        let Some(output) = self.stdout else { return Ok(()) };
+        out::stdout(|w| render(output, run, style, w)).context("the report cannot be written")
+    }
+}
+
+/// Writes one output of a run.
+pub(super) fn render(
+    output: &Output,
+    run: &Run,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match output.made_of {
+        MadeOf::Report { render, .. } => {
+            run.with_facts(|facts| render(&run.report, facts, style, out))
+        }
+        MadeOf::LinkMaps(render) => render(&run.audit, out),
+    }
 }

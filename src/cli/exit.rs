@@ -2,7 +2,7 @@
 
 use crate::catalogue::Level;
 use crate::cli::FailOn;
-use crate::judge::{Judged, Verdict};
+use crate::report::model::{Finding, Report};
 use std::process::ExitCode;
 
 /// What a run came to.
@@ -32,38 +32,38 @@ impl From<Exit> for ExitCode {
 /// `EX_SOFTWARE` of sysexits.h: a fault of linkaudit itself.
 pub const INTERNAL: u8 = 70;
 
-/// The status for judged findings.
-pub fn of(verdict: &Verdict, fail_on: FailOn) -> Exit {
-    status(verdict, fail_on, |judged| !judged.rule.group.is_input)
+/// The status for what a report holds.
+pub fn of(report: &Report, fail_on: FailOn) -> Exit {
+    status(report, fail_on, |_| true)
 }
 
 /// Rules that say that a library is missing or makes the loader stop.
 const MISSING: [&str; 3] = ["missing-library", "wrong-architecture", "bad-library-file"];
 
 /// The status of `tree`, for which only libraries count.
-pub fn of_tree(verdict: &Verdict, fail_on: FailOn) -> Exit {
-    status(verdict, fail_on, |judged| MISSING.contains(&judged.rule.id))
+pub fn of_tree(report: &Report, fail_on: FailOn) -> Exit {
+    status(report, fail_on, |finding| MISSING.contains(&&*finding.rule))
 }
 
 /// The status of `fix`: whether every finding that counts has a proven fix, and every file that was
 /// written is whole.
-pub fn of_fix(verdict: &Verdict, fail_on: FailOn, whole: bool) -> Exit {
-    let open = |judged: &Judged| !judged.rule.group.is_input && !judged.finding.has_proven_fix();
-    if whole { status(verdict, fail_on, open) } else { Exit::Findings }
+pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
+    let is_open = |finding: &Finding| !finding.has_proven_fix();
+    if whole { status(report, fail_on, is_open) } else { Exit::Findings }
 }
 
-fn status(verdict: &Verdict, fail_on: FailOn, counts: impl Fn(&Judged) -> bool) -> Exit {
+fn status(report: &Report, fail_on: FailOn, counts: impl Fn(&Finding) -> bool) -> Exit {
     let lowest = match fail_on {
         FailOn::Error => Some(Level::Error),
         FailOn::Warning => Some(Level::Warning),
         FailOn::Never => None,
     };
     let fails = lowest.is_some_and(|lowest| {
-        verdict.findings.iter().any(|judged| counts(judged) && judged.level >= lowest)
+        report.faults().any(|finding| counts(finding) && finding.level >= lowest)
     });
     if fails {
         Exit::Findings
-    } else if verdict.complete {
+    } else if report.complete {
         Exit::Clean
     } else {
         Exit::Incomplete

@@ -2,7 +2,6 @@
 
 use super::exit::Exit;
 use super::out;
-use crate::catalogue;
 use crate::rules::{self, RULES};
 use anyhow::{Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -10,7 +9,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 /// The page of one rule.
 pub(super) fn one(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
-        if catalogue::known(id).is_some() {
+        if rules::catalogue().known(id).is_some() {
             bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
         }
         bail!("`{id}` is no rule; `linkaudit explain` lists them");
@@ -22,7 +21,7 @@ pub(super) fn one(id: &str) -> Result<Exit> {
             rule.id,
             sentence(rule.summary),
             rule.group.name,
-            rule.group.level.name()
+            rule.level.name()
         )?;
         w.write_all(rule.docs.as_bytes())
     })?;
@@ -41,7 +40,7 @@ pub(super) fn all() -> Result<Exit> {
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["rule", "group", "default", "what it reports"]);
     for rule in RULES {
-        let default = if rule.group.is_input { "incomplete" } else { rule.group.level.name() };
+        let default = rule.default_name();
         table.add_row([rule.id, rule.group.name, default, rule.summary]);
     }
     out::stdout(|w| writeln!(w, "{}", table.trim_fmt()))?;

@@ -1,15 +1,17 @@
 //! The command `fix`: an audit whose findings get fixes, and the files that say those to other tools.
 //! Where they are written is decided here; what they hold is `crate::emit`'s.
 
+use super::check::render;
 use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
-use super::run::{Run, start_threads};
+use super::run::{Run, start_threads, walk};
 use super::{FixOptions, Shared, apart, baseline, lists, out};
 use crate::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::propose::Proposal;
 use crate::plan::{FixRequest, MergedFrom, Plan, Which};
-use crate::report::{OUTPUTS, Output, remedy};
+use crate::report::model::Parts;
+use crate::report::{OUTPUTS, Output, Style, remedy};
 use crate::text::{show, show_path};
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
@@ -24,6 +26,16 @@ struct Sinks {
     report: &'static Output,
     emitters: Vec<(&'static Emitter, PathBuf)>,
     reports: Vec<(&'static Output, PathBuf)>,
+}
+
+impl Sinks {
+    /// What the reports render besides findings. For people there is a summary of the fix instead.
+    fn parts(&self, style: Style) -> Parts {
+        let files = self.reports.iter().map(|(output, _)| *output);
+        let stdout = Some(self.report).filter(|report| report.name != "human");
+        let parts = files.chain(stdout).map(|output| output.parts(style));
+        parts.fold(Parts::default(), Parts::and)
+    }
 }
 
 /// `linkaudit fix`
@@ -65,14 +77,16 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     apart::check(&plan, &prepared.tree, shared, &[])?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
+    let walked = walk(&plan, &prepared.tree, &progress);
+    let parts = sinks.parts(prepared.style);
+    let mut run = Run::new(plan, &prepared.tree, walked, &prepared.baselines, parts);
     drop(progress);
     run.require_elf(shared)?;
     let rendering = Instant::now();
     let proposal = run.proposal.take().unwrap_or_else(|| Ok(Proposal::default()));
     let proposal = proposal.map_err(anyhow::Error::msg)?;
     let whole = write(shared, &sinks, &run, &proposal, prepared.style)?;
-    let status = exit::of_fix(&run.verdict, shared.fail_on, whole);
+    let status = exit::of_fix(&run.report, shared.fail_on, whole);
     run.finish(shared, rendering, start);
     Ok(status)
 }
@@ -116,11 +130,11 @@ fn write(
     sinks: &Sinks,
     run: &Run,
     proposal: &Proposal,
-    style: crate::report::Style,
+    style: Style,
 ) -> Result<bool> {
-    let emission = Emission { remedy: &proposal.remedy, findings: &run.verdict.findings };
+    let emission = Emission { remedy: &proposal.remedy, report: &run.report };
     let mut whole = true;
-    let mut render = |emitter: &Emitter| {
+    let mut emit = |emitter: &Emitter| {
         let emitted = (emitter.render)(&emission);
         for refused in &emitted.refused {
             whole = false;
@@ -131,27 +145,27 @@ fn write(
         emitted.bytes
     };
     for (emitter, file) in &sinks.emitters {
-        let bytes = render(emitter);
+        let bytes = emit(emitter);
         out::file(file, |w| w.write_all(&bytes))
             .with_context(|| format!("{} cannot be written", show_path(file)))?;
     }
     for (output, file) in &sinks.reports {
-        out::file(file, |w| (output.render)(&run.report(), style.plain(), w))
+        out::file(file, |w| render(output, run, style.plain(), w))
             .with_context(|| format!("{} cannot be written", show_path(file)))?;
     }
     match sinks.emitted {
         Some(emitter) => {
-            let bytes = render(emitter);
+            let bytes = emit(emitter);
             out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
             if !shared.quiet {
-                let _ = remedy::write(proposal, &run.verdict, style, &mut std::io::stderr());
+                let _ = remedy::write(proposal, &run.report, style, &mut std::io::stderr());
             }
         }
         None => out::stdout(|w| {
             if sinks.report.name == "human" {
-                return remedy::write(proposal, &run.verdict, style, w);
+                return remedy::write(proposal, &run.report, style, w);
             }
-            (sinks.report.render)(&run.report(), style, w)
+            render(sinks.report, run, style, w)
         })
         .context("the report cannot be written")?,
     }

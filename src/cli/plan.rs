@@ -6,11 +6,12 @@ use super::baseline::Baselines;
 use super::place::Place;
 use super::{Loader, Shared, Switch, hosts, lists, policy};
 use crate::format::elf::machine;
-use crate::judge::Levels;
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
+use crate::rules;
 use crate::tree::{DiskTree, Tree as _};
+use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Read as _, Write as _};
@@ -25,7 +26,6 @@ const MOST_THREADS: usize = 64;
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: DiskTree,
-    pub(super) levels: Levels,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
     pub(super) progress: bool,
@@ -106,6 +106,7 @@ pub(super) fn prepare_with(
         cpu: shared.cpu.as_deref().map_or_else(|| Ok(place.cpu()), cpu)?,
         cpu_stated: shared.cpu.is_some(),
         policy,
+        rule_wants: Wants::NONE,
         hosts,
         today: today(),
         members: !lists.is_empty(),
@@ -114,7 +115,7 @@ pub(super) fn prepare_with(
         fix: None,
         threads: threads(shared),
     };
-    let levels = Levels::new(&plan.policy);
+    let plan = Plan { rule_wants: rules::wants(&plan), ..plan };
     let on_terminal = std::io::stdout().is_terminal();
     let style = Style {
         color: colored(shared, on_terminal),
@@ -128,7 +129,7 @@ pub(super) fn prepare_with(
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
     let baselines = Baselines::new(shared)?;
-    Ok(Prepared { plan, tree, levels, baselines, style, progress })
+    Ok(Prepared { plan, tree, baselines, style, progress })
 }
 
 /// True if what goes to a terminal, or elsewhere, is coloured.

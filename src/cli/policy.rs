@@ -4,8 +4,9 @@
 
 use super::exit::Exit;
 use super::{PolicyCommand, Shared, out};
-use crate::catalogue;
-use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Unchecked};
+use crate::catalogue::renamed;
+use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Renamed, Unchecked};
+use crate::rules;
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::{OsStr, OsString};
@@ -54,7 +55,9 @@ pub(super) fn run(shared: &Shared, command: &PolicyCommand, color: bool) -> Resu
             written.with_context(|| format!("{shown} cannot be written"))?;
             out::stdout(|w| writeln!(w, "wrote {shown}; next: linkaudit policy check {shown}"))?;
         }
-        PolicyCommand::Schema => out::stdout(|w| w.write_all(policy::schema().as_bytes()))?,
+        PolicyCommand::Schema => {
+            out::stdout(|w| w.write_all(policy::schema(rules::catalogue()).as_bytes()))?;
+        }
     }
     Ok(Exit::Clean)
 }
@@ -62,7 +65,7 @@ pub(super) fn run(shared: &Shared, command: &PolicyCommand, color: bool) -> Resu
 /// Says what the policies are and which of their rules nothing checks.
 fn check(policy: &Policy, shared: &Shared) -> Result<()> {
     out::stdout(|w| {
-        for inactive in policy.inactive() {
+        for inactive in policy.inactive(rules::catalogue()) {
             let Unchecked { what, rules, origin } = inactive;
             writeln!(w, "not active: {} in {what}  {origin}", rules.join(", "))?;
         }
@@ -83,11 +86,17 @@ pub(super) fn of_run(shared: &Shared, color: bool) -> Result<Arc<Policy>> {
 fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
     let named = || shared.policy.iter().chain(more).map(|name| &**name);
     let found = named().next().is_none() && found(shared)?;
-    let mut policy = match policy::load(named().chain(found.then_some(OsStr::new(FOUND))), &Disk) {
+    let named = named().chain(found.then_some(OsStr::new(FOUND)));
+    let mut policy = match policy::load(named, &Disk, rules::catalogue()) {
         Ok(policy) => policy,
         Err(mistakes) => return Err(refuse(&mistakes, color)),
     };
     policy.set(levels(shared)?);
+    for Renamed { old, new, origin } in &policy.renamed {
+        let text = format!("linkaudit: warning: {origin}: `{old}` is called `{new}` now\n");
+        // Without stderr nobody reads it; the new id counts either way.
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
     Ok(policy)
 }
 
@@ -118,10 +127,11 @@ fn refuse(mistakes: &Mistakes, color: bool) -> anyhow::Error {
 fn levels(shared: &Shared) -> Result<Vec<LevelSetting>> {
     let origin = Origin { source: "command line".into(), line: 0 };
     let setting = |(name, level): &(String, _)| {
-        if catalogue::known(name).is_none() && catalogue::group(name).is_none() {
+        if !rules::catalogue().names(name) {
             bail!("`{name}` is no rule and no group; `linkaudit explain` lists them");
         }
-        Ok(LevelSetting { name: name.clone(), level: *level, origin: origin.clone() })
+        let name = renamed(name).map_or_else(|| name.clone(), str::to_owned);
+        Ok(LevelSetting { name, level: *level, origin: origin.clone() })
     };
     shared.levels.iter().map(setting).collect()
 }

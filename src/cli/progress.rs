@@ -53,6 +53,13 @@ fn show(seen: &AtomicUsize, done: &AtomicBool) {
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Progress {
+    /// Takes the line away: what comes next is written.
+    pub(super) fn end(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();

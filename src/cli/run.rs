@@ -1,48 +1,63 @@
-//! One audit with its judged findings, and what every command does with one. It strings the stages
-//! together and knows no rule of its own; the commands call it.
+//! One audit with its report, and what every command does with one. It strings the stages together and
+//! knows no rule of its own; the commands call it.
 
 use super::Shared;
 use super::baseline::Baselines;
 use super::progress::Progress;
-use crate::audit::{self, Audit};
+use crate::audit::{self, Audit, Ground};
 use crate::facts::FileFacts;
 use crate::fix::propose::{Proposal, propose};
-use crate::fix::solve::Solved;
-use crate::judge::{Judging, Levels, Scope, Sonames, Verdict, judge};
+use crate::judge::{Judging, Rewrite, Scope, Sonames, judge};
+use crate::merged::solve::Solved;
 use crate::plan::Plan;
-use crate::report::Report;
-use crate::rules;
+use crate::report::model::{AuditFacts, Facts, Parts, Report};
+use crate::rules::{self, Given};
 use crate::tree::DiskTree;
+use crate::views::Subject;
 use anyhow::{Result, bail};
 use std::io::Write as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// One audit with its judged findings.
+/// One audit with its report.
 pub(super) struct Run {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
-    pub(super) verdict: Verdict,
-    pub(super) sonames: Sonames,
+    pub(super) report: Report,
+    /// What the baseline becomes, if it is to be written.
+    pub(super) rewrite: Option<Rewrite>,
     /// What would make findings go away, if the plan asks for it.
     pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
+/// The files that a run is about, walked and read.
+pub(super) struct Walked {
+    ground: Ground,
+    took: Duration,
+}
+
+/// Walks and reads the files of a plan.
+pub(super) fn walk(plan: &Plan, tree: &DiskTree, progress: &Progress) -> Walked {
+    let start = Instant::now();
+    let input = audit::read_disk(plan, tree, progress.seen());
+    let took = start.elapsed();
+    Walked { ground: audit::collect(plan, tree, input), took }
+}
+
 impl Run {
+    /// Audits what was walked. `parts` is what the outputs render besides findings.
     pub(super) fn new(
         plan: Plan,
         tree: &DiskTree,
-        levels: &Levels,
+        walked: Walked,
         baselines: &Baselines,
-        progress: &Progress,
+        parts: Parts,
     ) -> Self {
-        let start = Instant::now();
-        let input = audit::read_disk(&plan, tree, progress.seen());
-        let walked = start.elapsed();
-        let mut audit = audit::audit(&plan, tree, input);
-        audit.timings.insert(0, ("walk and read", walked));
+        let mut audit = audit::audit(&plan, tree, walked.ground);
+        audit.timings.insert(0, ("walk and read", walked.took));
         let judging = Instant::now();
-        let solved = Solved::default();
-        let mut findings = rules::check(&mut audit, &plan, &solved);
+        let (explained, solved) = (audit.explain(&plan), Solved::default());
+        let given = Given { explained: &explained, solved: &solved };
+        let mut findings = rules::check(&audit, &plan, given);
         let proposal = plan
             .fix
             .clone()
@@ -56,24 +71,39 @@ impl Run {
         } else {
             Scope::default()
         };
-        let (policy, today) = (&*plan.policy, plan.today);
-        let how = Judging { levels, policy, today, known, scope: &scope, sonames: &sonames };
+        let how = Judging { plan: &plan, known, scope: &scope, sonames: &sonames };
         let verdict = judge(findings, &how);
+        let rewrite = baselines.rewrite(&verdict, &sonames);
+        let report = Report::new(&audit, &plan, verdict, parts);
         audit.timings.push(("rules", judging.elapsed()));
-        Self { plan, audit, verdict, sonames, proposal }
+        Self { plan, audit, report, rewrite, proposal }
     }
 
-    pub(super) fn report(&self) -> Report<'_> {
-        Report { audit: &self.audit, verdict: &self.verdict, plan: &self.plan }
+    /// Exports and bindings for `render`, if the plan asks for them.
+    pub(super) fn with_facts<T>(&self, render: impl FnOnce(Option<&dyn Facts>) -> T) -> T {
+        if self.plan.facts {
+            return render(Some(&AuditFacts::new(&self.audit)));
+        }
+        render(None)
+    }
+
+    /// What views are made of.
+    pub(super) fn subject(&self) -> Subject<'_> {
+        Subject { audit: &self.audit, plan: &self.plan, report: &self.report }
+    }
+
+    /// What it stands on, for another run over the same files.
+    pub(super) fn into_walked(self) -> Walked {
+        Walked { ground: self.audit.into_ground(), took: Duration::ZERO }
     }
 
     /// With `--require-elf`, a run that met nothing to audit is a mistake.
     pub(super) fn require_elf(&self, shared: &Shared) -> Result<()> {
-        let totals = &self.audit.totals;
+        let totals = &self.report.totals;
         if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
             bail!(
                 "there is nothing to audit: 0 ELF files and archives in {} entries",
-                totals.entries()
+                totals.entries
             );
         }
         Ok(())

@@ -2,12 +2,13 @@
 //! answers hold and how they look is in `crate::views`.
 
 use super::exit::{self, Exit};
-use super::plan::{Sinks, prepare, sinks};
+use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::run::{Run, start_threads};
+use super::run::{Run, start_threads, walk};
 use super::{FailOn, Shared, apart, baseline, out};
 use crate::plan::Plan;
 use crate::report::Style;
+use crate::report::model::Parts;
 use crate::tree::DiskTree;
 use crate::views::why::Why;
 use crate::views::{self, Output};
@@ -22,7 +23,7 @@ pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     baseline::refuse(shared, "tree")?;
     let sinks = || sinks(shared, "tree", views::tree::OUTPUTS);
     let make = |run: &mut Run, _: &_| views::tree::Tree::new(&mut run.audit, &run.plan);
-    let status = |run: &Run, _: &_| exit::of_tree(&run.verdict, shared.fail_on);
+    let status = |run: &Run, _: &_| exit::of_tree(&run.report, shared.fail_on);
     show(shared, paths, sinks, |plan| plan, make, status)
 }
 
@@ -52,10 +53,12 @@ fn show<T: 'static>(
     let sinks = sinks()?;
     apart::check(&prepared.plan, &prepared.tree, shared, &[])?;
     prepared.say_what_is_assumed(shared);
-    let plan = plan(Plan { facts: false, ..prepared.plan });
+    let plan = plan(Plan { facts: false, ..prepared.plan.clone() });
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let mut run = Run::new(plan, &prepared.tree, &prepared.levels, &prepared.baselines, &progress);
+    let walked = walk(&plan, &prepared.tree, &progress);
+    let Prepared { tree, baselines, .. } = &prepared;
+    let mut run = Run::new(plan, tree, walked, baselines, Parts::default());
     run.require_elf(shared)?;
     let rendering = Instant::now();
     let view = make(&mut run, &prepared.tree);
@@ -69,9 +72,9 @@ fn show<T: 'static>(
 fn write<T: 'static>(sinks: &Sinks<Output<T>>, run: &Run, view: &T, style: Style) -> Result<()> {
     for (output, file) in &sinks.files {
         let shown = crate::text::show_path(file);
-        out::file(file, |w| (output.render)(&run.report(), view, style.plain(), w))
+        out::file(file, |w| (output.render)(&run.subject(), view, style.plain(), w))
             .with_context(|| format!("{shown} cannot be written"))?;
     }
-    out::stdout(|w| (sinks.stdout.render)(&run.report(), view, style, w))
+    out::stdout(|w| (sinks.stdout.render)(&run.subject(), view, style, w))
         .context("the report cannot be written")
 }

@@ -8,15 +8,15 @@ mod mri;
 mod policy_waivers;
 
 use crate::fix::remedy::Remedy;
-use crate::judge::Judged;
 use crate::report::Named;
+use crate::report::model::Report;
 
 /// What an emitter writes down.
 pub struct Emission<'a> {
     /// What is to be done.
     pub remedy: &'a Remedy,
     /// The findings that it is done about, and those without a remedy.
-    pub findings: &'a [Judged],
+    pub report: &'a Report,
 }
 
 /// A name that a format cannot carry.

@@ -2,7 +2,7 @@
 //! are empty, which no policy accepts: somebody has to say why.
 
 use super::{Emission, Emitted};
-use crate::finding::Finding;
+use crate::report::model::Finding;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,12 +11,9 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut text = String::new();
-    for judged in emission.findings {
-        // What could not be read is not waived by saying so.
-        if judged.rule.group.is_input {
-            continue;
-        }
-        match waiver(&judged.finding) {
+    // What could not be read is not waived by saying so.
+    for finding in emission.report.faults() {
+        match waiver(finding) {
             Ok(waiver) => {
                 if seen.insert(waiver.clone()) {
                     if !text.is_empty() {

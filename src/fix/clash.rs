@@ -1,11 +1,11 @@
 //! Members that no linker takes: one defines strongly what the library, or another new member, defines
 //! strongly too. `prove` asks; a fix with such a member is not proven.
 
-use super::solve::{Part, Solution};
 use crate::audit::Audit;
 use crate::facts::members;
 use crate::format::elf::Tables;
 use crate::id::{ArchiveId, FastMap, FileId, MemberId};
+use crate::merged::solve::{Part, Solution};
 use crate::text::{show, show_path};
 use crate::tree::Tree;
 use std::sync::Arc;

@@ -2,13 +2,13 @@
 //! the symbols that lie in them, what those members refer to is needed, and so is what a fix adds.
 //! A name whose archive is not at hand stays listed.
 
-use super::merge::{listed_name, source};
-use super::solve::Solution;
 use crate::audit::Audit;
 use crate::cover::{Question, cover};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::symtab::each_defined;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _, MemberId};
+use crate::merged::list::{listed_name, source};
+use crate::merged::solve::Solution;
 use crate::text::show_path;
 use crate::tree::{Opened, Tree};
 use std::collections::BTreeSet;

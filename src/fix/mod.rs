@@ -7,11 +7,10 @@
 
 mod clash;
 pub mod known;
-pub mod merge;
+
 mod minimal;
 mod place;
 pub mod propose;
 pub mod prove;
 mod referrers;
 pub mod remedy;
-pub mod solve;

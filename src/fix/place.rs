@@ -1,10 +1,10 @@
 //! Which merged archive a run repairs, and where on its list an archive would go. `propose` asks.
 
-use super::merge::{listed_name, merged};
-use super::solve::Solved;
 use crate::audit::Audit;
 use crate::format::deps_list::{DepsList, can_list};
 use crate::id::ArchiveId;
+use crate::merged::list::{listed_name, merged};
+use crate::merged::solve::Solved;
 use crate::plan::FixRequest;
 use crate::plan::MergedFrom;
 use crate::plan::Plan;

@@ -6,11 +6,11 @@
 //! that opens something is doubtful alone. `propose` is the caller.
 
 use super::clash::{Clashes, clashes};
-use super::solve::{Part, Solution};
 use crate::audit::{Audit, Fault};
 use crate::facts::Edits;
 use crate::format::elf::edit::Relink;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
+use crate::merged::solve::{Part, Solution};
 use crate::plan::Plan;
 use crate::text::show;
 use crate::tree::Tree;

@@ -15,8 +15,8 @@ pub use scope::Scope;
 use crate::catalogue::Level;
 use crate::finding::{EvidenceKind, Finding, Findings};
 use crate::id::FastMap;
-pub use crate::policy::Levels;
-use crate::policy::{Day, Origin, Policy, Waiver};
+use crate::plan::Plan;
+use crate::policy::{Day, Origin, Waiver};
 use crate::rules::{self, Rule};
 use baseline::Lines;
 use rayon::prelude::*;
@@ -88,12 +88,8 @@ pub struct Known<'a> {
 /// What findings are judged by.
 #[derive(Clone, Copy)]
 pub struct Judging<'a> {
-    /// Levels of rules.
-    pub levels: &'a Levels,
-    /// Waivers.
-    pub policy: &'a Policy,
-    /// The day on which waivers must not have expired.
-    pub today: Day,
+    /// Levels and waivers, and the day on which waivers must not have expired.
+    pub plan: &'a Plan,
     /// Findings that are known already.
     pub known: Option<Known<'a>>,
     /// What was looked at.
@@ -104,7 +100,7 @@ pub struct Judging<'a> {
 
 /// Gives every finding its level, drops those that are allowed and sorts out those that are waived.
 pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Verdict {
-    let mut waiving = Waiving::new(how.policy, how.today);
+    let mut waiving = Waiving::new(how.plan);
     let mut waivers = waiving.take(&findings);
     // What is said of waivers can be waived too; what is said of waivers for that cannot.
     let about_waivers = waiving.findings(how.scope, false);
@@ -124,7 +120,7 @@ pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Verdict {
 fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) -> Verdict {
     let ranks: FastMap<&str, (&'static Rule, Level)> = rules::RULES
         .iter()
-        .map(|rule| (rule.id, (*rule, how.levels.of(rule.id, &rule.group))))
+        .map(|rule| (rule.id, (*rule, how.plan.policy.level_of(&rule.known()))))
         .collect();
     let prints = fingerprint::all(&findings, how.sonames);
     let mut lines = how.known.map(|known| Lines::new(known.baseline));

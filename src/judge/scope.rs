@@ -4,13 +4,12 @@
 use super::baseline::Entry;
 use super::fingerprint::{Sonames, package_digits, package_name};
 use crate::audit::Audit;
-use crate::catalogue::{LIBRARY, SYMBOL};
 use crate::facts::{Content, FileFacts};
 use crate::id::FastSet;
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
 use crate::policy::Waiver;
-use crate::rules;
+use crate::rules::{self, Judges};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -30,7 +29,8 @@ pub struct Scope {
     dirs: Vec<(Option<String>, Vec<u8>)>,
     /// What could not be looked at.
     blind: Vec<Below>,
-    cross_check: bool,
+    /// Rules that ran.
+    ran: FastSet<&'static str>,
 }
 
 fn bytes(path: &Path) -> Vec<u8> {
@@ -55,7 +55,8 @@ impl Scope {
     /// What `audit` looked at.
     pub fn of(audit: &Audit, sonames: &Sonames, plan: &Plan) -> Self {
         let prefixes = &audit.prefixes;
-        let mut out = Self { cross_check: plan.cross_check, ..Self::default() };
+        let ran = rules::RULES.iter().filter(|rule| rule.runs(plan)).map(|rule| rule.id).collect();
+        let mut out = Self { ran, ..Self::default() };
         for facts in &audit.corpus.files {
             out.add_file(facts, prefixes, sonames);
         }
@@ -91,14 +92,12 @@ impl Scope {
 
     /// Names of files that a rule judges.
     fn judged(&self, rule: &str) -> impl Iterator<Item = &FastSet<Below>> {
-        let outside = rule == rules::OF_ALL_THAT_IS_LOADED
-            || rules::find(rule).is_some_and(|rule| [LIBRARY, SYMBOL].contains(&rule.group));
+        let outside = rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded);
         [&self.audited, &self.dependencies].into_iter().take(if outside { 2 } else { 1 })
     }
 
     fn is_active(&self, rule: &str) -> bool {
-        let known = rules::find(rule).is_some();
-        known && (rule != rules::CROSS_CHECKED || self.cross_check)
+        rules::find(rule).is_some_and(|rule| self.ran.contains(rule.id))
     }
 
     /// True if `waiver`, which matches nothing, could have matched something: it names a path of

@@ -5,27 +5,27 @@ use super::scope::Scope;
 use crate::catalogue::WAIVERS;
 use crate::finding::{Finding, Findings};
 use crate::id::{FastMap, FastSet};
-use crate::policy::{Day, Pattern, Policy, Waiver};
-use crate::rules::{self, expired_waiver, stale_waiver};
+use crate::plan::Plan;
+use crate::policy::{Pattern, Waiver};
+use crate::rules::{self, WaiverState};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 
 /// Waivers of one run, with what they have matched so far.
 pub(super) struct Waiving<'a> {
-    policy: &'a Policy,
-    today: Day,
+    plan: &'a Plan,
     /// By rule: places in `Policy::waivers`.
     of_rule: FastMap<&'a str, Vec<usize>>,
     hits: FastSet<usize>,
 }
 
 impl<'a> Waiving<'a> {
-    pub(super) fn new(policy: &'a Policy, today: Day) -> Self {
+    pub(super) fn new(plan: &'a Plan) -> Self {
         let mut of_rule: FastMap<&str, Vec<usize>> = FastMap::default();
-        for (at, waiver) in policy.waivers.iter().enumerate() {
+        for (at, waiver) in plan.policy.waivers.iter().enumerate() {
             of_rule.entry(&waiver.rule).or_default().push(at);
         }
-        Self { policy, today, of_rule, hits: FastSet::default() }
+        Self { plan, of_rule, hits: FastSet::default() }
     }
 
     /// For each finding the waiver that waives it. Of several it is the one that stands first by
@@ -34,7 +34,7 @@ impl<'a> Waiving<'a> {
         if self.of_rule.is_empty() {
             return vec![None; findings.len()];
         }
-        let waivers = &self.policy.waivers;
+        let waivers = &self.plan.policy.waivers;
         let matching = |finding: &Finding| -> Vec<usize> {
             let of_rule = self.of_rule.get(finding.rule).into_iter().flatten();
             of_rule.copied().filter(|at| matches(&waivers[*at], finding)).collect()
@@ -49,52 +49,41 @@ impl<'a> Waiving<'a> {
     }
 
     fn is_expired(&self, waiver: &Waiver) -> bool {
-        waiver.expires.is_some_and(|last| last < self.today)
+        waiver.expires.is_some_and(|last| last < self.plan.today)
     }
 
     /// What is to be said of a waiver itself.
-    fn state(&self, at: usize, waiver: &Waiver, scope: &Scope) -> State {
+    fn state(&self, at: usize, waiver: &Waiver, scope: &Scope) -> WaiverState {
         let hit = self.hits.contains(&at);
         // Nobody who audits a package can change what is built in.
         let own = !waiver.origin.source.starts_with("built-in ");
         let judged = hit || (own && scope.concerns(waiver));
         match (judged, hit, self.is_expired(waiver)) {
-            (true, _, true) => State::Expired,
-            (true, false, false) => State::Stale,
-            (true, true, false) => State::Used,
-            (false, ..) if own => State::Elsewhere,
-            (false, ..) => State::Used,
+            (true, _, true) => WaiverState::Expired,
+            (true, false, false) => WaiverState::Stale,
+            (true, true, false) => WaiverState::Used,
+            (false, ..) if own => WaiverState::Elsewhere,
+            (false, ..) => WaiverState::Used,
         }
     }
 
     /// Findings about waivers themselves: those that match nothing and those that have expired.
     /// `of_waivers` says whether about waivers that waive such findings, or about all others.
     pub(super) fn findings(&self, scope: &Scope, of_waivers: bool) -> Findings {
-        let waivers = self.policy.waivers.iter().enumerate();
+        let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
-        let finding = |(at, waiver)| match self.state(at, waiver, scope) {
-            State::Expired => Some(expired_waiver::finding(waiver)),
-            State::Stale => Some(stale_waiver::finding(waiver)),
-            State::Used | State::Elsewhere => None,
-        };
-        asked.filter_map(finding).collect()
+        let findings =
+            |(at, waiver)| rules::about_waiver(waiver, self.state(at, waiver, scope), self.plan);
+        asked.flat_map(findings).collect()
     }
 
     /// How many waivers are about what this run did not look at.
     pub(super) fn elsewhere(&self, scope: &Scope) -> usize {
-        let waivers = self.policy.waivers.iter().enumerate();
-        waivers.filter(|(at, waiver)| self.state(*at, waiver, scope) == State::Elsewhere).count()
+        let waivers = self.plan.policy.waivers.iter().enumerate();
+        waivers
+            .filter(|(at, waiver)| self.state(*at, waiver, scope) == WaiverState::Elsewhere)
+            .count()
     }
-}
-
-/// What is to be said of a waiver.
-#[derive(PartialEq, Eq)]
-enum State {
-    Used,
-    Stale,
-    Expired,
-    /// It matches nothing, and what it is about was not looked at.
-    Elsewhere,
 }
 
 fn is_of_waivers(waiver: &Waiver) -> bool {

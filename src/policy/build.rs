@@ -6,10 +6,10 @@ use super::shape::{self, SELECTORS};
 use super::tree::{Check, Node, Table};
 use super::{
     ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
-    Provider, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults, show,
-    syntax,
+    Provider, Renamed, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults,
+    show, syntax,
 };
-use crate::catalogue::{self, Level};
+use crate::catalogue::{Catalogue, Level, renamed};
 use crate::text::show;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -29,11 +29,16 @@ pub(super) struct Built {
 }
 
 /// Reads one policy. `origin` is how its entries name it, `dir` what its paths are relative to.
-pub(super) fn build(source: &Arc<Source>, origin: &Arc<str>, dir: &Path) -> Built {
+pub(super) fn build(
+    source: &Arc<Source>,
+    origin: &Arc<str>,
+    dir: &Path,
+    catalogue: &Catalogue,
+) -> Built {
     let (document, errors) = DeTable::parse_recoverable(&source.text);
-    let mut check = Check::new(source);
+    let mut check = Check::new(source, catalogue);
     let root = check.table("a policy", shape::FILE, 0..0, document.get_ref());
-    let mut builder = Builder { source, origin, dir, check };
+    let mut builder = Builder { source, origin, dir, check, renamed: Vec::new() };
     let policy = builder.policy(&root);
     let extends = builder.extends(&root);
     let mut problems = builder.check.problems;
@@ -52,6 +57,7 @@ struct Builder<'a> {
     origin: &'a Arc<str>,
     dir: &'a Path,
     check: Check<'a>,
+    renamed: Vec<Renamed>,
 }
 
 impl Builder<'_> {
@@ -60,9 +66,11 @@ impl Builder<'_> {
     }
 
     fn policy(&mut self, root: &Table) -> Policy {
+        let (levels, waivers) = (self.levels(root), self.waivers(root));
         Policy {
-            levels: self.levels(root),
-            waivers: self.waivers(root),
+            renamed: std::mem::take(&mut self.renamed),
+            levels,
+            waivers,
             required_files: self.required_files(root),
             required_symbols: self.symbols(root.table("require")),
             forbidden_libraries: self.forbidden_libraries(root),
@@ -109,17 +117,27 @@ impl Builder<'_> {
         }
     }
 
+    /// The id that counts for a rule or group that is named; an old one is noted.
+    fn current(&mut self, name: &str, span: &Range<usize>) -> String {
+        let Some(new) = renamed(name) else { return name.to_owned() };
+        self.renamed.push(Renamed { old: name.to_owned(), new, origin: self.origin(span) });
+        new.to_owned()
+    }
+
     fn levels(&mut self, root: &Table) -> Vec<LevelSetting> {
         let Some(table) = root.table("levels") else { return Vec::new() };
-        let setting = |(name, span, node): &(String, Range<usize>, Node)| {
-            let level = match node.text()? {
-                "allow" => Level::Allow,
-                "warn" => Level::Warning,
-                _ => Level::Error,
+        let mut out = Vec::new();
+        for (name, span, node) in &table.entries {
+            let level = match node.text() {
+                Some("allow") => Level::Allow,
+                Some("warn") => Level::Warning,
+                Some(_) => Level::Error,
+                None => continue,
             };
-            Some(LevelSetting { name: name.clone(), level, origin: self.origin(span) })
-        };
-        table.entries.iter().filter_map(setting).collect()
+            let name = self.current(name, span);
+            out.push(LevelSetting { name, level, origin: self.origin(span) });
+        }
+        out
     }
 
     fn waivers(&mut self, root: &Table) -> Vec<Waiver> {
@@ -130,6 +148,7 @@ impl Builder<'_> {
                 SELECTORS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
             self.needs_one(table, "waive", "selects nothing");
             let Some(rule) = table.text("rule") else { continue };
+            let rule = &*self.current(rule, &table.span);
             self.unset(rule, &selectors);
             let mut says = rule.to_owned();
             for (key, node) in selectors {
@@ -157,7 +176,9 @@ impl Builder<'_> {
 
     /// A waiver selects by what findings of its rule never have.
     fn unset(&mut self, rule: &str, selectors: &[(&str, &Node)]) {
-        let Some(keys) = catalogue::known(rule).and_then(|known| known.keys) else { return };
+        let Some(keys) = self.check.catalogue.known(rule).and_then(|known| known.keys) else {
+            return;
+        };
         for (key, node) in selectors {
             if *key != "path" && !keys.contains(key) {
                 let wrong = format!("`{key}` can never match: findings of `{rule}` have none");

@@ -2,8 +2,6 @@
 //! kinds themselves are in [`super::words`].
 
 use super::Pattern;
-use super::words::{RULE, Word};
-use crate::catalogue;
 use crate::text::show;
 
 /// What is wrong, and what would be right.
@@ -41,15 +39,12 @@ pub(super) fn suggestion(typed: &str, known: &[&str]) -> String {
     }
 }
 
-pub(super) fn one_of(text: &str, word: &Word) -> Result<(), Fault> {
-    let known = (word.all)();
+/// A text that must be one of `known`, which are each `what`.
+pub(super) fn one_of(text: &str, what: &str, known: &[&str]) -> Result<(), Fault> {
     if known.contains(&text) {
         return Ok(());
     }
-    fault(
-        format!("names no {}: `{}`", bare(word.what), show(text.as_bytes())),
-        suggestion(text, &known),
-    )
+    fault(format!("names no {}: `{}`", bare(what), show(text.as_bytes())), suggestion(text, known))
 }
 
 /// Without its article.
@@ -57,11 +52,9 @@ fn bare(what: &str) -> &str {
     what.split_once(' ').map_or(what, |(_, bare)| bare)
 }
 
-pub(super) fn rule(text: &str) -> Result<(), Fault> {
-    if catalogue::group(text).is_some() && catalogue::known(text).is_none() {
-        return fault(format!("is a group: `{text}`"), "name one rule: a waiver is for one fact");
-    }
-    one_of(text, &RULE)
+/// A group where a rule must be named.
+pub(super) fn group_for_rule(text: &str) -> Result<(), Fault> {
+    fault(format!("is a group: `{text}`"), "name one rule: a waiver is for one fact")
 }
 
 pub(super) fn solid_line(text: &str) -> Result<(), Fault> {

@@ -6,6 +6,7 @@ use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
 use super::problem::{Mistakes, Problem, Source};
 use super::{Policy, faults, wheel};
+use crate::catalogue::Catalogue;
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -33,9 +34,11 @@ type Place = Option<(Arc<Source>, Range<usize>)>;
 pub fn load<'a>(
     named: impl IntoIterator<Item = &'a OsStr>,
     files: &dyn Files,
+    catalogue: &Catalogue,
 ) -> Result<Policy, Mistakes> {
     let mut loader = Loader {
         files,
+        catalogue,
         merged: Policy::default(),
         problems: Vec::new(),
         done: BTreeSet::new(),
@@ -50,6 +53,8 @@ pub fn load<'a>(
 
 struct Loader<'a> {
     files: &'a dyn Files,
+    /// The rules that policies may name.
+    catalogue: &'a Catalogue,
     merged: Policy,
     problems: Vec<Problem>,
     /// What is merged, or is known not to be readable, by identity.
@@ -172,7 +177,7 @@ impl Loader<'_> {
             return self.wrong(place, wrong, "merge some of them");
         }
         let source = Arc::new(source);
-        let Built { mut policy, extends, problems } = build(&source, origin, dir);
+        let Built { mut policy, extends, problems } = build(&source, origin, dir, self.catalogue);
         self.problems.extend(problems);
         self.open.push((identity.clone(), source.name.to_string()));
         for (name, span) in extends {
@@ -218,7 +223,8 @@ mod tests {
 
     fn loaded(files: &[(&str, &'static str)], named: &[&str]) -> Result<Policy, String> {
         let files = Memory(files.iter().map(|(name, text)| (PathBuf::from(name), *text)).collect());
-        load(named.iter().map(OsStr::new), &files).map_err(|mistakes| mistakes.render(false))
+        let loaded = load(named.iter().map(OsStr::new), &files, crate::rules::catalogue());
+        loaded.map_err(|mistakes| mistakes.render(false))
     }
 
     const BASE: &str = "schema = 1\n[levels]\nsymbol = \"warn\"\nmalformed = \"allow\"\n\

@@ -11,6 +11,7 @@ impl Policy {
     /// Merges a policy that comes after this one.
     pub(super) fn append(&mut self, later: Self) {
         self.sources.extend(later.sources);
+        self.renamed.extend(later.renamed);
         self.set(later.levels);
         for limit in later.version_limits {
             self.version_limits.retain(|earlier| earlier.family != limit.family);

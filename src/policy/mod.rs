@@ -25,7 +25,6 @@ mod unchecked;
 mod wheel;
 mod words;
 
-pub use levels::Levels;
 pub use load::{Files, load};
 pub use pattern::Pattern;
 pub use problem::Mistakes;
@@ -74,12 +73,25 @@ impl std::fmt::Display for Day {
     }
 }
 
+/// An entry that names a rule by an old id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renamed {
+    /// The id as it is written.
+    pub old: String,
+    /// The id that counts.
+    pub new: &'static str,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
 /// All policies of a run in one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// The names of what was merged, in order, the default first.
     pub sources: Vec<Arc<str>>,
-    /// Levels of rules and groups, each set once; [`Levels`] says which applies.
+    /// Entries that name a rule by an id that it had before.
+    pub renamed: Vec<Renamed>,
+    /// Levels of rules and groups, each set once; [`Policy::level_of`] says which applies.
     pub levels: Vec<LevelSetting>,
     /// `[[waive]]`
     pub waivers: Vec<Waiver>,
@@ -217,6 +229,13 @@ pub struct SearchPath {
     pub require: Option<(SearchTag, Origin)>,
     /// How entries may begin, part by part; nothing to allow everything.
     pub allow: Option<(Vec<String>, Origin)>,
+}
+
+impl SearchPath {
+    /// True if it asks for anything.
+    pub fn is_set(&self) -> bool {
+        self.require.is_some() || self.allow.is_some()
+    }
 }
 
 /// `[search-path] require`

@@ -3,11 +3,13 @@
 
 use super::shape::{self, Key, Kind};
 use super::words::Word;
+use crate::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
 /// The schema, for people and editors to read.
-pub fn schema() -> String {
-    let mut root = table(shape::FILE, None);
+pub fn schema(catalogue: &Catalogue) -> String {
+    let maker = Maker(catalogue);
+    let mut root = maker.table(shape::FILE, None);
     let head = [
         ("$schema", "https://json-schema.org/draft/2020-12/schema"),
         ("$id", "linkaudit.policy/1"),
@@ -18,77 +20,88 @@ pub fn schema() -> String {
     format!("{:#}\n", Value::Object(root))
 }
 
-/// A table with known keys; `name` is its key, where it is an entry of a list.
-fn table(keys: &[Key], name: Option<&str>) -> Map<String, Value> {
-    let properties = keys.iter().map(|key| {
-        let mut schema = value(&key.kind, key.name);
-        schema.insert("description".to_owned(), json!(key.doc));
-        (key.name.to_owned(), Value::Object(schema))
-    });
-    let mut out = object([
-        ("type", json!("object")),
-        ("additionalProperties", json!(false)),
-        ("properties", properties.collect::<Map<_, _>>().into()),
-    ]);
-    let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
-    if !required.is_empty() {
-        out.insert("required".to_owned(), json!(required));
-    }
-    if let Some(any) = name.and_then(shape::one_of) {
-        let any: Vec<Value> = any.iter().map(|key| json!({ "required": [key] })).collect();
-        out.insert("anyOf".to_owned(), any.into());
-    }
-    out
-}
+/// Makes the parts, with the rules that a policy may name.
+struct Maker<'c>(&'c Catalogue);
 
-fn value(kind: &Kind, name: &str) -> Map<String, Value> {
-    match kind {
-        Kind::Schema => object([("const", json!(1))]),
-        Kind::Text(word) => text(word),
-        // A local date of TOML is text where editors see it as JSON.
-        Kind::Date => object([("type", json!("string")), ("format", json!("date"))]),
-        Kind::List(word) => list(word),
-        Kind::OneOrMore(word) => {
-            let mut several = list(word);
-            several.insert("minItems".to_owned(), json!(1));
-            object([("oneOf", json!([text(word), several]))])
+impl Maker<'_> {
+    /// A table with known keys; `name` is its key, where it is an entry of a list.
+    fn table(&self, keys: &[Key], name: Option<&str>) -> Map<String, Value> {
+        let properties = keys.iter().map(|key| {
+            let mut schema = self.value(&key.kind, key.name);
+            schema.insert("description".to_owned(), json!(key.doc));
+            (key.name.to_owned(), Value::Object(schema))
+        });
+        let mut out = object([
+            ("type", json!("object")),
+            ("additionalProperties", json!(false)),
+            ("properties", properties.collect::<Map<_, _>>().into()),
+        ]);
+        let required: Vec<&str> =
+            keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+        if !required.is_empty() {
+            out.insert("required".to_owned(), json!(required));
         }
-        Kind::Table(keys) => table(keys, None),
-        Kind::Tables(keys) => {
-            object([("type", json!("array")), ("items", table(keys, Some(name)).into())])
+        if let Some(any) = name.and_then(shape::one_of) {
+            let any: Vec<Value> = any.iter().map(|key| json!({ "required": [key] })).collect();
+            out.insert("anyOf".to_owned(), any.into());
         }
-        Kind::Map(names, word) => {
-            let all = (names.all)();
-            let mut out = object([("type", json!("object"))]);
-            if all.is_empty() {
-                out.insert("propertyNames".to_owned(), text(names).into());
-                out.insert("additionalProperties".to_owned(), text(word).into());
-            } else {
-                let properties = all.into_iter().map(|name| (name.to_owned(), text(word).into()));
-                out.insert("properties".to_owned(), properties.collect::<Map<_, _>>().into());
-                out.insert("additionalProperties".to_owned(), json!(false));
+        out
+    }
+
+    fn value(&self, kind: &Kind, name: &str) -> Map<String, Value> {
+        match kind {
+            Kind::Schema => object([("const", json!(1))]),
+            Kind::Text(word) => self.text(word),
+            // A local date of TOML is text where editors see it as JSON.
+            Kind::Date => object([("type", json!("string")), ("format", json!("date"))]),
+            Kind::List(word) => self.list(word),
+            Kind::OneOrMore(word) => {
+                let mut several = self.list(word);
+                several.insert("minItems".to_owned(), json!(1));
+                object([("oneOf", json!([self.text(word), several]))])
             }
-            out
+            Kind::Table(keys) => self.table(keys, None),
+            Kind::Tables(keys) => {
+                object([("type", json!("array")), ("items", self.table(keys, Some(name)).into())])
+            }
+            Kind::Map(names, word) => {
+                let all = names.all(self.0);
+                let mut out = object([("type", json!("object"))]);
+                if all.is_empty() {
+                    out.insert("propertyNames".to_owned(), self.text(names).into());
+                    out.insert("additionalProperties".to_owned(), self.text(word).into());
+                } else {
+                    let properties =
+                        all.into_iter().map(|name| (name.to_owned(), self.text(word).into()));
+                    out.insert("properties".to_owned(), properties.collect::<Map<_, _>>().into());
+                    out.insert("additionalProperties".to_owned(), json!(false));
+                }
+                out
+            }
         }
     }
-}
 
-fn list(word: &Word) -> Map<String, Value> {
-    object([("type", json!("array")), ("items", text(word).into()), ("uniqueItems", json!(true))])
-}
+    fn list(&self, word: &Word) -> Map<String, Value> {
+        object([
+            ("type", json!("array")),
+            ("items", self.text(word).into()),
+            ("uniqueItems", json!(true)),
+        ])
+    }
 
-fn text(word: &Word) -> Map<String, Value> {
-    let all = (word.all)();
-    let mut out = object([("type", json!("string"))]);
-    if all.is_empty() {
-        out.insert("examples".to_owned(), json!([word.example]));
-    } else {
-        out.insert("enum".to_owned(), json!(all));
+    fn text(&self, word: &Word) -> Map<String, Value> {
+        let all = word.all(self.0);
+        let mut out = object([("type", json!("string"))]);
+        if all.is_empty() {
+            out.insert("examples".to_owned(), json!([word.example]));
+        } else {
+            out.insert("enum".to_owned(), json!(all));
+        }
+        if let Some(regex) = word.regex {
+            out.insert("pattern".to_owned(), json!(regex));
+        }
+        out
     }
-    if let Some(regex) = word.regex {
-        out.insert("pattern".to_owned(), json!(regex));
-    }
-    out
 }
 
 fn object<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {

@@ -6,6 +6,7 @@ use super::faults::nearest;
 use super::problem::{Problem, Source};
 use super::shape::{Key, Kind};
 use super::words::Word;
+use crate::catalogue::Catalogue;
 use crate::text::show;
 use std::ops::Range;
 use std::sync::Arc;
@@ -113,13 +114,15 @@ impl Node {
 /// Holds one document against the table of keys.
 pub(super) struct Check<'a> {
     source: &'a Arc<Source>,
+    /// The rules that may be named.
+    pub(super) catalogue: &'a Catalogue,
     /// What did not fit.
     pub(super) problems: Vec<Problem>,
 }
 
 impl<'a> Check<'a> {
-    pub(super) fn new(source: &'a Arc<Source>) -> Self {
-        Self { source, problems: Vec::new() }
+    pub(super) fn new(source: &'a Arc<Source>, catalogue: &'a Catalogue) -> Self {
+        Self { source, catalogue, problems: Vec::new() }
     }
 
     /// Notes what is wrong at a place, and what would be right.
@@ -267,7 +270,7 @@ impl<'a> Check<'a> {
         value: &Spanned<DeValue<'_>>,
     ) -> Option<Node> {
         let text = value.get_ref().as_str()?;
-        if let Err(fault) = (word.check)(text) {
+        if let Err(fault) = word.check(text, self.catalogue) {
             self.wrong(&value.span(), format!("`{key}` {}", fault.wrong), fault.right);
             return None;
         }
@@ -285,7 +288,7 @@ impl<'a> Check<'a> {
         let mut out = Table { span, ..Table::default() };
         for (typed, value) in in_order(table) {
             let text: &str = typed.get_ref();
-            let fine = (name.check)(text).map_err(|fault| {
+            let fine = name.check(text, self.catalogue).map_err(|fault| {
                 self.wrong(&typed.span(), format!("a key of `{key}` {}", fault.wrong), fault.right);
             });
             let node = match value.get_ref() {

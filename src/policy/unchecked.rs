@@ -1,8 +1,8 @@
 //! What a policy demands and no built rule checks. It must never count as passed: the rule
 //! `undecided` reports each. A demand whose rule is allowed is none.
 
-use super::{Levels, Origin, Policy, SymbolAt};
-use crate::catalogue::{self, CATALOGUE, GROUPS, Level};
+use super::{Origin, Policy, SymbolAt};
+use crate::catalogue::{Catalogue, GROUPS, Level};
 use std::collections::BTreeMap;
 
 /// A demand that nothing checks.
@@ -18,20 +18,21 @@ pub struct Unchecked {
 
 impl Policy {
     /// Demands that no built rule checks, each once, in the order of rules.
-    pub fn unchecked(&self) -> Vec<Unchecked> {
-        self.unchecked_by(|id| catalogue::known(id).is_some_and(|known| known.is_built))
+    pub fn unchecked(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
+        let built = |id: &str| catalogue.known(id).is_some_and(|known| known.is_built);
+        self.unchecked_by(catalogue, built)
     }
 
     /// Everything that names a rule that is not built, demand or not.
-    pub fn inactive(&self) -> Vec<Unchecked> {
+    pub fn inactive(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let demands = self.demands().into_iter();
         let levels = self.levels.iter().filter_map(|set| {
-            Some(("[levels]".to_owned(), catalogue::known(&set.name)?.id, &set.origin))
+            Some(("[levels]".to_owned(), catalogue.known(&set.name)?.id, &set.origin))
         });
         let waivers = self.waivers.iter().filter_map(|waiver| {
-            Some(("[[waive]]".to_owned(), catalogue::known(&waiver.rule)?.id, &waiver.origin))
+            Some(("[[waive]]".to_owned(), catalogue.known(&waiver.rule)?.id, &waiver.origin))
         });
-        let inactive = |rule: &str| catalogue::known(rule).is_some_and(|k| !k.is_built);
+        let inactive = |rule: &str| catalogue.known(rule).is_some_and(|k| !k.is_built);
         demands
             .chain(levels)
             .chain(waivers)
@@ -45,11 +46,9 @@ impl Policy {
     }
 
     /// Demands that nothing checks where the rules that `built` names are built.
-    fn unchecked_by(&self, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
-        let levels = Levels::new(self);
+    fn unchecked_by(&self, catalogue: &Catalogue, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
         let asked = |id: &str| {
-            let group = catalogue::known(id).map(|known| known.group);
-            group.is_some_and(|group| levels.of(id, &group) != Level::Allow)
+            catalogue.known(id).is_some_and(|known| self.level_of(known) != Level::Allow)
         };
         let unchecked = |id: &str| !built(id) && asked(id);
         let mut out: Vec<Unchecked> = self
@@ -62,7 +61,7 @@ impl Policy {
                 origin: origin.clone(),
             })
             .collect();
-        out.extend(Self::levels_of_nothing(&levels, built));
+        out.extend(self.levels_of_nothing(catalogue, built));
         out
     }
 
@@ -107,15 +106,20 @@ impl Policy {
     }
 
     /// Settings that ask for findings of a rule, or of a group, of which nothing is built.
-    fn levels_of_nothing(levels: &Levels, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
+    fn levels_of_nothing(
+        &self,
+        catalogue: &Catalogue,
+        built: impl Fn(&str) -> bool,
+    ) -> Vec<Unchecked> {
+        let rules = catalogue.rules();
         let mut out: BTreeMap<&str, Unchecked> = BTreeMap::new();
         let groups = GROUPS.iter().map(|group| {
-            let members = CATALOGUE.iter().filter(|known| known.group.name == group.name);
+            let members = rules.iter().filter(|known| known.group.name == group.name);
             (group.name, members.map(|known| known.id).collect::<Vec<_>>())
         });
-        for (name, rules) in CATALOGUE.iter().map(|known| (known.id, vec![known.id])).chain(groups)
-        {
-            let Some(set) = levels.setting(name).filter(|set| set.level != Level::Allow) else {
+        let single = rules.iter().map(|known| (known.id, vec![known.id]));
+        for (name, rules) in single.chain(groups) {
+            let Some(set) = self.setting(name).filter(|set| set.level != Level::Allow) else {
                 continue;
             };
             if !rules.iter().any(|rule| built(rule)) {
@@ -133,7 +137,7 @@ fn first(symbols: &[SymbolAt]) -> Option<&Origin> {
 
 #[cfg(test)]
 mod tests {
-    use crate::catalogue::Level;
+    use crate::catalogue::{Catalogue, Known, Level, SYMBOL};
     use crate::policy::{LevelSetting, Origin, Policy};
 
     #[test]
@@ -145,7 +149,16 @@ mod tests {
         policy.gpu.targets = Some((vec!["gfx90a".into()], origin.clone()));
         policy.set(vec![set("image-span", Level::Warning), set("symbol", Level::Error)]);
         let named = |policy: &Policy, built: &[&str]| -> Vec<String> {
-            policy.unchecked_by(|id| built.contains(&id)).into_iter().map(|u| u.what).collect()
+            let known = |id: &'static str, group: crate::catalogue::Group| Known {
+                id,
+                group,
+                level: group.level,
+                keys: None,
+                is_built: true,
+            };
+            let catalogue = Catalogue::new([known("undefined-symbol", SYMBOL)]);
+            let unchecked = policy.unchecked_by(&catalogue, |id| built.contains(&id));
+            unchecked.into_iter().map(|u| u.what).collect()
         };
         assert_eq!(named(&policy, &["undefined-symbol"]), ["[gpu] targets", "[levels] image-span"]);
         assert_eq!(

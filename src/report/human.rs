@@ -1,12 +1,11 @@
 //! `human`: grouped by file and rule, with the summary and the next command to type last, because
 //! build logs show only their last lines. Names of symbols are demangled here and nowhere earlier.
 
-use super::{Report, Style, summary};
+use super::model::{Causes, Finding, Report};
+use super::{Style, summary};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
-use crate::finding::{Evidence, EvidenceKind, Finding, When};
-use crate::finding::{Fix, Intent, Proof};
-use crate::judge::Judged;
+use crate::finding::{Evidence, EvidenceKind, Fix, Intent, Proof, When};
 use crate::text::{show, show_path};
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,9 +17,9 @@ const UNDEFINED: &str = "undefined-symbol";
 /// Paths tried that are shown for one library.
 const MOST_TRIED: usize = 6;
 
-pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut page = Page { style, out };
-    let findings = &report.verdict.findings;
+pub(super) fn render(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page { report, causes: Causes::of(report), style, out };
+    let findings = &report.findings;
     let mut prefix: Option<&Path> = None;
     let mut above: Option<&Finding> = None;
     let mut at = 0;
@@ -30,17 +29,17 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
         if style.quiet && group[0].level != Level::Error {
             continue;
         }
-        let here = group[0].finding.file.prefix.as_deref();
+        let here = group[0].file.prefix.as_deref();
         if here != prefix {
             if let Some(here) = here {
                 writeln!(page.out, "{}", page.style.bold(&format!("in {}", show_path(here))))?;
             }
             prefix = here;
         }
-        let finding = &group[0].finding;
-        let known = above.filter(|above| !style.verbose && is_searched_alike(above, finding));
+        let finding = &group[0];
+        let known = above.filter(|above| !style.verbose && page.is_searched_alike(above, finding));
         page.group(group, known)?;
-        if known.is_none() && finding.evidence_of(EvidenceKind::Tried).next().is_some() {
+        if known.is_none() && page.evidence(finding, EvidenceKind::Tried).next().is_some() {
             above = Some(finding);
         }
     }
@@ -49,42 +48,56 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
 
 /// Findings that are shown together: symbols of one file by one rule with the same origin, anything else
 /// alone.
-fn group(findings: &[Judged]) -> &[Judged] {
-    let first = &findings[0].finding;
-    let alike = |judged: &&Judged| {
-        let finding = &judged.finding;
+fn group(findings: &[Finding]) -> &[Finding] {
+    let first = &findings[0];
+    let alike = |finding: &&Finding| {
         finding.rule == first.rule
             && finding.file == first.file
             && first.symbol.is_some()
             && finding.root == first.root
-            && judged.level == findings[0].level
+            && finding.level == first.level
     };
     &findings[..findings.iter().take_while(alike).count().max(1)]
 }
 
-/// True if the same library was looked for at the same places, with the same files at hand: one program
-/// that sets no path may leave forty libraries without it.
-fn is_searched_alike(above: &Finding, finding: &Finding) -> bool {
-    let same = |kind| above.evidence_of(kind).eq(finding.evidence_of(kind));
-    above.rule == finding.rule
-        && above.file.prefix == finding.file.prefix
-        && finding.symbol.is_none()
-        && same(EvidenceKind::Tried)
-        && same(EvidenceKind::Candidate)
-}
-
 struct Page<'a> {
+    report: &'a Report,
+    causes: Causes<'a>,
     style: Style,
     out: &'a mut dyn Write,
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
+    /// All evidence of one kind about a finding.
+    fn evidence(
+        &self,
+        finding: &'a Finding,
+        kind: EvidenceKind,
+    ) -> impl Iterator<Item = &'a Evidence> + use<'a> {
+        self.causes.evidence(finding, kind)
+    }
+
+    /// The evidence of one kind of all findings of a group.
+    fn of_group(&self, group: &'a [Finding], kind: EvidenceKind) -> Vec<&'a Evidence> {
+        group.iter().flat_map(|finding| self.evidence(finding, kind)).collect()
+    }
+
+    /// True if the same library was looked for at the same places, with the same candidates: one
+    /// program that sets no path may leave forty libraries without it.
+    fn is_searched_alike(&self, above: &'a Finding, finding: &'a Finding) -> bool {
+        let same = |kind| self.evidence(above, kind).eq(self.evidence(finding, kind));
+        above.rule == finding.rule
+            && above.file.prefix == finding.file.prefix
+            && finding.symbol.is_none()
+            && same(EvidenceKind::Tried)
+            && same(EvidenceKind::Candidate)
+    }
+
     /// Shows a group; `above` is what was shown before with the same search.
-    fn group(&mut self, group: &[Judged], above: Option<&Finding>) -> io::Result<()> {
-        let judged = &group[0];
-        let finding = &judged.finding;
+    fn group(&mut self, group: &'a [Finding], above: Option<&'a Finding>) -> io::Result<()> {
+        let finding = &group[0];
         let subject = self.style.bold(&show_path(&finding.file.path));
-        let tag = self.style.tag(judged);
+        let tag = self.style.tag(finding, self.report.is_input(finding));
         if finding.rule == UNDEFINED {
             let symbols = if group.len() == 1 {
                 "a symbol that nothing defines".to_owned()
@@ -135,10 +148,9 @@ impl Page<'_> {
         writeln!(self.out, "{}", self.style.dim(&text))
     }
 
-    fn symbols(&mut self, group: &[Judged]) -> io::Result<()> {
+    fn symbols(&mut self, group: &'a [Finding]) -> io::Result<()> {
         let most = if self.style.verbose { usize::MAX } else { MOST };
-        for judged in group.iter().take(most) {
-            let finding = &judged.finding;
+        for finding in group.iter().take(most) {
             let raw = finding.symbol.as_deref().unwrap_or_default();
             let mut name = demangle(raw).unwrap_or_else(|| show(raw));
             if let Some(version) = &finding.version {
@@ -158,27 +170,29 @@ impl Page<'_> {
     }
 
     /// Findings about symbols that bind, each with what is wrong with it.
-    fn messages(&mut self, group: &[Judged]) -> io::Result<()> {
+    fn messages(&mut self, group: &'a [Finding]) -> io::Result<()> {
         let most = if self.style.verbose { usize::MAX } else { MOST };
-        for judged in group.iter().take(most) {
-            self.line("", &judged.finding.message)?;
+        for finding in group.iter().take(most) {
+            self.line("", &finding.message)?;
         }
         self.more(group.len().saturating_sub(most), "symbol")
     }
 
-    fn tried(&mut self, finding: &Finding) -> io::Result<()> {
-        let tried: Vec<&Evidence> = finding.evidence_of(EvidenceKind::Tried).collect();
+    fn tried(&mut self, finding: &'a Finding) -> io::Result<()> {
+        let tried: Vec<&Evidence> = self.evidence(finding, EvidenceKind::Tried).collect();
         // Subdirectories for processors, and directories that are not there, say little.
         let plain = tried.iter().filter(|evidence| !evidence.minor).count();
         let wanted = |evidence: &&&Evidence| self.style.verbose || plain == 0 || !evidence.minor;
         let most = if self.style.verbose { usize::MAX } else { MOST_TRIED };
         let mut shown: Vec<&Evidence> = tried.iter().filter(wanted).copied().collect();
         // Default directories are the same for all; what the objects name themselves comes first.
-        shown.sort_by_key(|evidence| !self.style.verbose && evidence.how == Some("default"));
+        shown.sort_by_key(|evidence| {
+            !self.style.verbose && evidence.how.as_deref() == Some("default")
+        });
         shown.truncate(most);
         for evidence in &shown {
             let path = evidence.path.as_deref().map(show_path).unwrap_or_default();
-            let how = evidence.how.map(|how| format!(" ({how})")).unwrap_or_default();
+            let how = evidence.how.as_deref().map(|how| format!(" ({how})")).unwrap_or_default();
             let reason = evidence.reason.as_deref().map(|text| format!(": {text}"));
             self.line("tried", &format!("{path}{how}{}", reason.unwrap_or_default()))?;
         }
@@ -186,10 +200,10 @@ impl Page<'_> {
     }
 
     /// Members that refer to symbols of the group, each once, with the archive they came from.
-    fn referrers(&mut self, group: &[Judged]) -> io::Result<()> {
+    fn referrers(&mut self, group: &'a [Finding]) -> io::Result<()> {
         let name = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
         let mut shown: Vec<String> = Vec::new();
-        for evidence in group.iter().flat_map(|j| j.finding.evidence_of(EvidenceKind::Reference)) {
+        for evidence in self.of_group(group, EvidenceKind::Reference) {
             let (Some(path), Some(member)) = (&evidence.path, &evidence.member) else { continue };
             let from = evidence.archive.as_deref().map(|path| format!(", from {}", name(path)));
             let text = format!("{}({}{})", name(path), show(member), from.unwrap_or_default());
@@ -205,10 +219,10 @@ impl Page<'_> {
     }
 
     /// Files at hand, each once, with how many of the group's symbols it defines.
-    fn candidates(&mut self, group: &[Judged]) -> io::Result<()> {
+    fn candidates(&mut self, group: &'a [Finding]) -> io::Result<()> {
         type File<'a> = (String, Option<&'a str>);
         let mut files: Vec<(File<'_>, Vec<&[u8]>)> = Vec::new();
-        for evidence in group.iter().flat_map(|j| j.finding.evidence_of(EvidenceKind::Candidate)) {
+        for evidence in self.of_group(group, EvidenceKind::Candidate) {
             let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
             if let Some(member) = &evidence.member {
                 file = format!("{file}({})", show(member));
@@ -239,8 +253,8 @@ impl Page<'_> {
     }
 
     /// What would make the group go away, each thing once, under a line for all that is alike.
-    fn fixes(&mut self, group: &[Judged]) -> io::Result<()> {
-        let mut fixes: Vec<&Fix> = group.iter().flat_map(|judged| &judged.finding.fix).collect();
+    fn fixes(&mut self, group: &'a [Finding]) -> io::Result<()> {
+        let mut fixes: Vec<&Fix> = group.iter().flat_map(|finding| &finding.fix).collect();
         // Of one thing that is proven for some only, the doubt is what is worth saying.
         fixes.sort_by(|a, b| {
             let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
@@ -272,8 +286,8 @@ impl Page<'_> {
         self.more(hidden, "fix")
     }
 
-    fn explained(&mut self, finding: &Finding) -> io::Result<()> {
-        let explained: Vec<&Evidence> = finding.evidence_of(EvidenceKind::Explained).collect();
+    fn explained(&mut self, finding: &'a Finding) -> io::Result<()> {
+        let explained: Vec<&Evidence> = self.evidence(finding, EvidenceKind::Explained).collect();
         if explained.is_empty() {
             return Ok(());
         }
@@ -289,16 +303,16 @@ impl Page<'_> {
         Ok(())
     }
 
-    fn chain(&mut self, finding: &Finding) -> io::Result<()> {
-        let hops: Vec<String> = finding
-            .evidence_of(EvidenceKind::Chain)
+    fn chain(&mut self, finding: &'a Finding) -> io::Result<()> {
+        let hops: Vec<String> = self
+            .evidence(finding, EvidenceKind::Chain)
             .filter_map(|hop| hop.path.as_deref().map(show_path).or_else(|| hop.reason.clone()))
             .collect();
         if hops.len() > 1 {
             self.line("chain", &hops.join(" > "))?;
         }
         // A root that was found somehow is the host of one.
-        let roots = finding.evidence_of(EvidenceKind::Root).filter(|root| root.how.is_none());
+        let roots = self.evidence(finding, EvidenceKind::Root).filter(|root| root.how.is_none());
         let roots = roots.count();
         if roots > 1 {
             self.line("roots", &format!("{roots} roots are affected"))?;

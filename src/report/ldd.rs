@@ -1,7 +1,7 @@
 //! `ldd`: for every file what `ldd -r` prints, less the vdso line and the load addresses, each
 //! distinct message once (`elf/rtld.c`, `elf/dl-version.c`, `elf/dl-reloc.c`).
 
-use super::{Report, Style};
+use crate::audit::Audit;
 use crate::bind::{Abort, Report as Message, RootBinding};
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, Id as _, RootId, StrId};
@@ -11,16 +11,16 @@ use crate::resolve::{Closure, ROOT};
 use crate::text::{show, show_path};
 use std::io::{self, Write};
 
-pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::Result<()> {
-    let listing = &report.audit.listing;
+pub(super) fn render(audit: &Audit, out: &mut dyn Write) -> io::Result<()> {
+    let listing = &audit.listing;
     for (path, root) in listing {
         if listing.len() > 1 {
             writeln!(out, "{}:", show_path(path))?;
         }
         match root {
             Some(root) => {
-                let page = Page::new(report, *root);
-                match report.audit.loader(*root).family {
+                let page = Page::new(audit, *root);
+                match audit.loader(*root).family {
                     Family::Glibc => page.write(out)?,
                     Family::Musl(_) => page.write_musl(out)?,
                 }
@@ -33,7 +33,7 @@ pub(super) fn render(report: &Report<'_>, _: Style, out: &mut dyn Write) -> io::
 
 /// The answer for one root.
 pub(super) struct Page<'a> {
-    pub(super) report: &'a Report<'a>,
+    pub(super) audit: &'a Audit,
     pub(super) closure: &'a Closure,
     pub(super) binding: &'a RootBinding,
     /// The program's name as it was typed.
@@ -41,15 +41,15 @@ pub(super) struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn new(report: &'a Report<'a>, root: RootId) -> Self {
-        let closure = &report.audit.closures.roots[root];
-        let program = show(report.audit.text(closure.root.path));
-        Self { report, closure, binding: &report.audit.bindings[root.index()], program }
+    fn new(audit: &'a Audit, root: RootId) -> Self {
+        let closure = &audit.closures.roots[root];
+        let program = show(audit.text(closure.root.path));
+        Self { audit, closure, binding: &audit.bindings[root.index()], program }
     }
 
     /// A name as messages show it: an empty one stands for the program (`DSO_FILENAME`).
     pub(super) fn name(&self, id: StrId) -> String {
-        match self.report.audit.text(id) {
+        match self.audit.text(id) {
             b"" => self.program.clone(),
             text => show(text),
         }
@@ -64,7 +64,7 @@ impl<'a> Page<'a> {
     }
 
     pub(super) fn facts(&self, file: FileId) -> Option<&'a Object> {
-        self.report.audit.corpus.files[file].object()
+        self.audit.corpus.files[file].object()
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -36,7 +36,7 @@ impl Page<'_> {
     ) -> io::Result<()> {
         let found = self.closure.module(to);
         match how {
-            How::Builtin => match musl::builtin(self.report.audit.text(name)) {
+            How::Builtin => match musl::builtin(self.audit.text(name)) {
                 Some(class) if seen.insert(Err(class)) => {
                     writeln!(out, "\t{} => {}", self.name(name), self.object(LOADER))
                 }
@@ -49,7 +49,7 @@ impl Page<'_> {
                 writeln!(
                     out,
                     "Error loading shared library {}: {text} (needed by {})",
-                    show(self.report.audit.text(name)),
+                    show(self.audit.text(name)),
                     self.object(from)
                 )
             }

@@ -1,33 +1,25 @@
-//! Reports: what a run found, written in one format each. A report is one file and one row in
-//! [`OUTPUTS`]. It formats and decides nothing; it opens no file and writes only where it is told.
+//! Reports: what a run found, written in one format each. [`model`] is what they are made of; an
+//! output is one file and one row in [`OUTPUTS`], renders the model and works nothing out. It opens no
+//! file and writes only where it is told.
 
 mod human;
 pub mod json;
 mod ldd;
 mod ldd_musl;
+pub mod model;
 pub mod remedy;
 mod style;
 mod summary;
 mod table;
 mod waived;
 
+pub use model::Report;
 pub use style::Style;
 pub(crate) use summary::incomplete;
 
 use crate::audit::Audit;
-use crate::judge::Verdict;
-use crate::plan::Plan;
+use model::{Facts, Parts};
 use std::io::{self, Write};
-
-/// What a report is made of.
-pub struct Report<'a> {
-    /// The facts.
-    pub audit: &'a Audit,
-    /// The judged findings.
-    pub verdict: &'a Verdict,
-    /// What was asked for.
-    pub plan: &'a Plan,
-}
 
 /// A format, as options name it.
 pub trait Named {
@@ -45,18 +37,69 @@ impl Named for Output {
 pub struct Output {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Every file is a root of its own in this format.
-    pub every_file_is_root: bool,
     /// It is read by people, and ends with what a baseline and waivers came to.
     pub for_people: bool,
-    /// Writes the report.
-    pub render: fn(&Report<'_>, Style, &mut dyn Write) -> io::Result<()>,
+    /// What it is made of.
+    pub made_of: MadeOf,
+}
+
+/// What an output is made of.
+pub enum MadeOf {
+    /// The model.
+    Report {
+        /// What it renders besides the findings.
+        parts: fn(Style) -> Parts,
+        /// Writes it; the facts are there with `--facts`.
+        render: RenderReport,
+    },
+    /// The link maps of an audit in which every file is an entry point: the answers of loaders, which
+    /// are no findings.
+    LinkMaps(fn(&Audit, &mut dyn Write) -> io::Result<()>),
+}
+
+/// Writes a report.
+pub type RenderReport = fn(&Report, Option<&dyn Facts>, Style, &mut dyn Write) -> io::Result<()>;
+
+impl Output {
+    /// True if every file is an entry point of its own in this format.
+    pub fn is_of_link_maps(&self) -> bool {
+        matches!(self.made_of, MadeOf::LinkMaps(_))
+    }
+
+    /// What it renders besides the findings.
+    pub fn parts(&self, style: Style) -> Parts {
+        match self.made_of {
+            MadeOf::Report { parts, .. } => parts(style),
+            MadeOf::LinkMaps(_) => Parts::default(),
+        }
+    }
 }
 
 /// All formats.
 pub const OUTPUTS: &[Output] = &[
-    Output { name: "human", every_file_is_root: false, for_people: true, render: human::render },
-    Output { name: "table", every_file_is_root: false, for_people: true, render: table::render },
-    Output { name: "json", every_file_is_root: false, for_people: false, render: json::render },
-    Output { name: "ldd", every_file_is_root: true, for_people: false, render: ldd::render },
+    Output {
+        name: "human",
+        for_people: true,
+        made_of: MadeOf::Report {
+            parts: |style| Parts { files: false, archives: style.verbose },
+            render: |report, _, style, out| human::render(report, style, out),
+        },
+    },
+    Output {
+        name: "table",
+        for_people: true,
+        made_of: MadeOf::Report {
+            parts: |style| Parts { files: false, archives: style.verbose },
+            render: |report, _, style, out| table::render(report, style, out),
+        },
+    },
+    Output {
+        name: "json",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: true, archives: true },
+            render: |report, facts, _, out| json::write(report, facts, out),
+        },
+    },
+    Output { name: "ldd", for_people: false, made_of: MadeOf::LinkMaps(ldd::render) },
 ];

@@ -1,11 +1,11 @@
 //! What a run of `fix` came to, in a few lines for people: what joins which set, what is proven,
 //! what no candidate defines. `cli::fix` writes it behind the report.
 
+use super::model::{Finding, Report};
 use super::{Style, incomplete};
-use crate::finding::{Finding, Proof};
+use crate::finding::Proof;
 use crate::fix::propose::{Proposal, Wanted};
 use crate::fix::remedy::Remedy;
-use crate::judge::Verdict;
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ const MOST: usize = 20;
 /// Writes it.
 pub fn write(
     proposal: &Proposal,
-    verdict: &Verdict,
+    report: &Report,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -26,12 +26,7 @@ pub fn write(
         symbols(wanted, verbose, out)?;
     }
     changes(&proposal.remedy, out)?;
-    let found: Vec<&Finding> = verdict
-        .findings
-        .iter()
-        .filter(|judged| !judged.rule.group.is_input)
-        .map(|judged| &*judged.finding)
-        .collect();
+    let found: Vec<&Finding> = report.faults().collect();
     let proofs: BTreeSet<&Proof> =
         found.iter().flat_map(|finding| &finding.fix).map(|fix| &fix.proof).collect();
     for proof in &proofs {
@@ -55,7 +50,7 @@ pub fn write(
         )?;
     }
     writeln!(out, "{proven} of {all} finding{} have a proven fix", plural(all))?;
-    incomplete(verdict, style, out)
+    incomplete(report, style, out)
 }
 
 /// What was undefined in one library.

@@ -1,8 +1,8 @@
 //! How text for people looks: colours, and what fits in a line. Reports and views use it; what is said
 //! is theirs.
 
+use super::model::Finding;
 use crate::catalogue::Level;
-use crate::judge::Judged;
 
 /// Columns of text for people where there is no terminal to ask.
 const PLAIN_WIDTH: usize = 100;
@@ -52,13 +52,13 @@ impl Style {
     }
 
     /// The level and rule at the begin of a group.
-    pub(crate) fn tag(self, judged: &Judged) -> String {
-        let (code, word) = match (judged.rule.group.is_input, judged.level) {
+    pub(super) fn tag(self, finding: &Finding, input: bool) -> String {
+        let (code, word) = match (input, finding.level) {
             (true, _) => ("1;35", "incomplete"),
             (false, Level::Error) => ("1;31", "error"),
             (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
         };
-        self.paint(code, &format!("{word}[{}]", judged.rule.id))
+        self.paint(code, &format!("{word}[{}]", finding.rule))
     }
 
     /// Text cut to the terminal, if there is one and not everything is wanted. What is left out is in the

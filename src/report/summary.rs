@@ -1,11 +1,8 @@
 //! The last lines of a report for people: what it came to, what was read, and the next command to
 //! type. Build logs show only these.
 
-use super::{Report, Style, waived};
-use crate::blame::Assumed;
-use crate::catalogue::Level;
-use crate::facts::FileFacts;
-use crate::judge::{Judged, Verdict};
+use super::model::{AssumedBy, Assumption, Finding, Report};
+use super::{Style, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 
@@ -13,24 +10,16 @@ use std::io::{self, Write};
 const MOST: usize = 20;
 
 /// Writes them.
-pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     waived::list(report, style, out)?;
-    let findings = &report.verdict.findings;
-    let count = |level: Level, input: bool| {
-        findings.iter().filter(|f| f.level == level && f.rule.group.is_input == input).count()
-    };
-    let (errors, warnings) = (count(Level::Error, false), count(Level::Warning, false));
-    let open = count(Level::Error, true) + count(Level::Warning, true);
-    let totals = &report.audit.totals;
-    let roots = report.audit.closures.roots.len();
-    // Files that only links lead to were read too.
-    let is_elf = |facts: &&FileFacts| facts.audited && facts.object().is_some();
-    let elf = report.audit.corpus.files.iter().filter(is_elf).count();
-    let mut read = vec![plural(elf, "ELF file", "ELF files")];
+    let counts = &report.counts;
+    let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
+    let totals = &report.totals;
+    let mut read = vec![plural(totals.audited, "ELF file", "ELF files")];
     if totals.archives > 0 {
         read.push(plural(totals.archives, "archive", "archives"));
     }
-    read.push(plural(roots, "root", "roots"));
+    read.push(plural(totals.roots, "root", "roots"));
     let verdict = match (errors, warnings) {
         (0, 0) if open > 0 => "nothing wrong in what could be decided".to_owned(),
         (0, 0) => "nothing wrong".to_owned(),
@@ -47,24 +36,28 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     };
     writeln!(out, "{}: {}", style.paint(code, &verdict), read.join(", "))?;
     waived::count(report, style, out)?;
-    let assumed = report.verdict.assumed;
-    if assumed > 0 {
-        let text = plural(assumed, "undefined reference is", "undefined references are");
+    let by = |by: AssumedBy| -> Vec<&Assumption> {
+        report.assumptions.iter().filter(|assumption| assumption.by == by).collect()
+    };
+    for accepted in by(AssumedBy::AcceptedMissingLibrary) {
+        let n = accepted.references;
+        let text = plural(n, "undefined reference is", "undefined references are");
         writeln!(
             out,
             "{text} assumed to be defined by missing libraries that are allowed or waived"
         )?;
     }
-    let explained = report.audit.blame.explained - assumed;
-    if explained > 0 {
-        let text = plural(explained, "undefined reference is", "undefined references are");
+    if totals.explained > 0 {
+        let n = totals.explained;
+        let text = plural(n, "undefined reference is", "undefined references are");
         writeln!(out, "{text} explained by missing libraries")?;
     }
-    let blame = &report.audit.blame;
-    assumed_of("the programs that load these plugins", &blame.assumed, style, out)?;
-    assumed_of("libraries that the system provides", &blame.provided, style, out)?;
-    if let Some(found) = &report.audit.cross_check {
-        let not: Vec<String> = found.gave_up.iter().map(|(why, n)| format!("{n} {why}")).collect();
+    let hosts = by(AssumedBy::HostProgram);
+    assumed_of("the programs that load these plugins", &hosts, style, out)?;
+    let provided = by(AssumedBy::ProvidedLibrary);
+    assumed_of("libraries that the system provides", &provided, style, out)?;
+    if let Some(found) = &report.cross_check {
+        let not: Vec<String> = found.not_read.iter().map(|(why, n)| format!("{n} {why}")).collect();
         let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
         let files = plural(found.read, "file", "files");
         writeln!(out, "{files} read by a second reader{not}")?;
@@ -79,25 +72,20 @@ pub(super) fn write(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         unread_archives(report, out)?;
     }
     // What fails the run is explained before what only leaves it incomplete.
-    let worst = findings.iter().filter(|f| !f.rule.group.is_input).max_by_key(|f| f.level);
-    if let Some(first) = worst.or(findings.first()) {
-        writeln!(out, "next: linkaudit explain {}", shell(first.rule.id))?;
+    let worst = report.faults().max_by_key(|finding| finding.level);
+    if let Some(first) = worst.or(report.findings.first()) {
+        writeln!(out, "next: linkaudit explain {}", shell(&first.rule))?;
     }
     Ok(())
 }
 
 /// What could not be read or decided, for views that do not write findings themselves.
-pub(crate) fn incomplete(verdict: &Verdict, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let open: Vec<&Judged> = verdict.findings.iter().filter(|f| f.rule.group.is_input).collect();
+pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let open: Vec<&Finding> = report.inputs().collect();
     let most = if style.verbose { usize::MAX } else { MOST };
-    for judged in open.iter().take(most) {
-        let (rule, finding) = (judged.rule.id, &judged.finding);
-        writeln!(
-            out,
-            "incomplete[{rule}] {}: {}",
-            show_path(&finding.full_path()),
-            finding.message
-        )?;
+    for finding in open.iter().take(most) {
+        let (rule, path) = (&finding.rule, show_path(&finding.full_path()));
+        writeln!(out, "incomplete[{rule}] {path}: {}", finding.message)?;
     }
     if !open.is_empty() {
         let text = plural(open.len(), "thing", "things");
@@ -110,7 +98,7 @@ pub(crate) fn incomplete(verdict: &Verdict, style: Style, out: &mut dyn Write) -
 /// for each.
 fn assumed_of(
     definers: &str,
-    hosts: &[Assumed],
+    hosts: &[&Assumption],
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -121,7 +109,7 @@ fn assumed_of(
     let text = plural(all, "reference is", "references are");
     let text = format!("{text} assumed to be defined by {definers}:");
     if !style.verbose {
-        let name = |host: &Assumed| format!("{} {}", show(host.host.as_bytes()), host.references);
+        let name = |host: &&Assumption| format!("{} {}", name(host), host.references);
         let names: Vec<String> = hosts.iter().map(name).collect();
         let line = format!("{text} {}", names.join(", "));
         if line.chars().count() <= style.columns() {
@@ -131,12 +119,16 @@ fn assumed_of(
         return folded(&names, style.columns(), out);
     }
     writeln!(out, "{text}")?;
-    for Assumed { host, references, files } in hosts {
-        let references = plural(*references, "reference", "references");
-        let files = plural(*files, "file", "files");
-        writeln!(out, "    {:<12} {references} of {files}", show(host.as_bytes()))?;
+    for host in hosts {
+        let references = plural(host.references, "reference", "references");
+        let files = plural(host.files.unwrap_or(0), "file", "files");
+        writeln!(out, "    {:<12} {references} of {files}", name(host))?;
     }
     Ok(())
+}
+
+fn name(assumption: &Assumption) -> String {
+    show(assumption.name.as_deref().unwrap_or_default().as_bytes())
 }
 
 /// A list in as many lines as it takes.
@@ -157,10 +149,9 @@ fn plural(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// One line of coverage for each archive.
 /// Archives that were met and not looked into, in one line.
-fn unread_archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let unread = report.audit.unread_archives();
+fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let unread = report.totals.unread_archives;
     if unread > 0 {
         let text = plural(unread, "archive was", "archives were");
         writeln!(out, "{text} not read to the members: name one to have it looked into")?;
@@ -168,16 +159,17 @@ fn unread_archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn archives(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
-    for line in report.audit.archive_lines() {
-        let path = show_path(&report.audit.corpus.files[line.file].path);
-        match line.counts {
-            Some((members, opaque, references)) => writeln!(
+/// One line of coverage for each archive.
+fn archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    for archive in &report.archives {
+        let path = show_path(&archive.path);
+        match (archive.members, archive.opaque, archive.references) {
+            (Some(members), Some(opaque), Some(references)) => writeln!(
                 out,
                 "archive {path}: {members} members, {opaque} opaque, {references} names \
                  that nothing here defines"
             )?,
-            None => writeln!(out, "archive {path}: not read to its members")?,
+            _ => writeln!(out, "archive {path}: not read to its members")?,
         }
     }
     Ok(())

@@ -1,11 +1,10 @@
 //! `table`: one row for each file and rule, for an overview of many findings. Evidence is left to
 //! `human`; the summary comes last as there. Where there is no terminal the width is always the same.
 
-use super::{Report, Style, summary};
+use super::model::{Finding, Report};
+use super::{Style, summary};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
-use crate::finding::Finding;
-use crate::judge::Judged;
 use crate::text::{show, show_path};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use std::io::{self, Write};
@@ -20,16 +19,19 @@ const NAMES: usize = 32;
 /// Columns between which a table still reads well.
 const WIDTHS: (usize, usize) = (60, 160);
 
-pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let wanted = |judged: &&Judged| !style.quiet || judged.level == Level::Error;
-    let findings: Vec<&Judged> = report.verdict.findings.iter().filter(wanted).collect();
+pub(super) fn render(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let wanted = |finding: &&Finding| !style.quiet || finding.level == Level::Error;
+    let findings: Vec<&Finding> = report.findings.iter().filter(wanted).collect();
     let prefix = only_prefix(&findings);
     if let Some(prefix) = prefix {
         writeln!(out, "{}", style.bold(&format!("in {}", show_path(prefix))))?;
     }
     if !findings.is_empty() {
         let whole = prefix.is_none();
-        let rows = findings.chunk_by(|a, b| alike(a, b)).map(|group| row(group, whole, style));
+        let rows = findings.chunk_by(|a, b| alike(a, b)).map(|group| {
+            let input = group.first().is_some_and(|first| report.is_input(first));
+            row(group, input, whole, style)
+        });
         write(rows, style, out)?;
         writeln!(out)?;
     }
@@ -37,32 +39,32 @@ pub(super) fn render(report: &Report<'_>, style: Style, out: &mut dyn Write) -> 
 }
 
 /// The prefix of all findings, if they have the same.
-fn only_prefix<'a>(findings: &[&'a Judged]) -> Option<&'a Path> {
-    let prefix = |judged: &&'a Judged| judged.finding.file.prefix.as_deref();
+fn only_prefix<'a>(findings: &[&'a Finding]) -> Option<&'a Path> {
+    let prefix = |finding: &&'a Finding| finding.file.prefix.as_deref();
     let first = findings.first().and_then(prefix)?;
-    findings.iter().all(|judged| prefix(judged) == Some(first)).then_some(first)
+    findings.iter().all(|finding| prefix(finding) == Some(first)).then_some(first)
 }
 
-fn alike(a: &Judged, b: &Judged) -> bool {
-    a.finding.rule == b.finding.rule && a.finding.file == b.finding.file && a.level == b.level
+fn alike(a: &Finding, b: &Finding) -> bool {
+    a.rule == b.rule && a.file == b.file && a.level == b.level
 }
 
-fn row(group: &[&Judged], whole: bool, style: Style) -> [String; 4] {
+fn row(group: &[&Finding], input: bool, whole: bool, style: Style) -> [String; 4] {
     let first = group[0];
-    let level = match (first.rule.group.is_input, first.level) {
+    let level = match (input, first.level) {
         (true, _) => "incomplete",
         (false, Level::Error) => "error",
         (false, Level::Warning | Level::Allow) => "warning",
     };
-    let place = &first.finding.file.path;
-    let file = if whole { show_path(&first.finding.full_path()) } else { show_path(place) };
+    let place = &first.file.path;
+    let file = if whole { show_path(&first.full_path()) } else { show_path(place) };
     let most = if style.verbose { usize::MAX } else { MOST };
-    let mut lines: Vec<String> = group.iter().take(most).map(|j| line(&j.finding)).collect();
+    let mut lines: Vec<String> = group.iter().take(most).map(|finding| line(finding)).collect();
     if group.len() > most {
         lines.push(format!("… and {} more (-v shows all)", group.len() - most));
     }
     let file = folded(&file, file_width(style).saturating_sub(PADDING));
-    [level.to_owned(), first.rule.id.to_owned(), file, lines.join("\n")]
+    [level.to_owned(), first.rule.clone().into_owned(), file, lines.join("\n")]
 }
 
 /// One finding in one line.

@@ -1,20 +1,17 @@
 //! `bad-library-file`: a file at which the loader stops.
 
-use super::{Context, Rule, missing_library};
+use super::{Query, Rule, missing_library};
 use crate::catalogue::LIBRARY;
-use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::resolve::loader::{InterpFault, NoLoader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-pub(super) static RULE: Rule = Rule {
-    id: "bad-library-file",
-    group: LIBRARY,
-    summary: "the loader stops at a file it was led to",
-    docs: DOCS,
-    check,
-};
+pub(super) static RULE: Rule =
+    Rule::new("bad-library-file", LIBRARY, "the loader stops at a file it was led to", DOCS, check)
+        .keys(&["library", "detail"])
+        .of_all_loaded();
 
 const DOCS: &str = "\
 ## What it does
@@ -47,37 +44,38 @@ The loader's text is that of an untranslated glibc. What the kernel would refuse
 maps segments, is not foreseen.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let stopped = context.audit.blame.stopped.iter().map(|stop| {
-        let mut finding = context.about(RULE.id, stop.file, stop.text.to_owned());
+fn check(query: &Query<'_>) -> Findings {
+    let stopped = query.stopped().iter().map(|stop| {
+        let mut finding = query.about(RULE.id, stop.file, stop.text.to_owned());
         // Where no file was opened (a directory in its place), the place itself is the fact.
         let path = Path::new(OsStr::from_bytes(&stop.object));
-        let place = (!stop.opened).then(|| context.audit.prefixes.locate(path).path);
+        let place = (!stop.opened).then(|| query.prefixes().locate(path).path);
         finding.detail = Some(match place {
             Some(place) => [place.as_os_str().as_bytes(), b": ", stop.text.as_bytes()].concat(),
             None => stop.text.as_bytes().to_vec(),
         });
-        finding.root = context.first_root(&stop.roots);
+        finding.cause = Some(CauseHint::DamagedFile);
+        finding.root = query.first_root(&stop.roots);
         finding.when = Some(When::Load);
-        finding.evidence.extend(context.roots(&stop.roots, Some(stop.site)));
+        finding.evidence.extend(query.roots(&stop.roots, Some(stop.site)));
         finding.evidence.push(Evidence::at(EvidenceKind::Tried, path.into()));
-        finding.witness = context.quoted(stop.file).map(|file| format!("file {file}"));
+        finding.witness = query.quoted(stop.file).map(|file| format!("file {file}"));
         finding
     });
-    let interpreters = missing_library::interpreters_with(context, RULE.id, |fault| match fault {
+    let interpreters = missing_library::interpreters_with(query, RULE.id, |fault| match fault {
         InterpFault::NoLoader(text) => Some(format!("is no loader: {text}")),
         InterpFault::Absent | InterpFault::WrongArchitecture => None,
     });
-    stopped.chain(refused(context)).chain(interpreters).collect()
+    stopped.chain(refused(query)).chain(interpreters).collect()
 }
 
 /// Roots that a loader would not start from.
-fn refused<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Box<Finding>> + 'a {
-    context.audit.closures.no_loader.iter().filter_map(|(file, why)| {
+fn refused<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + 'a {
+    query.without_loader().iter().filter_map(|(file, why)| {
         let NoLoader::Refused(text) = why else { return None };
-        let mut finding = context.about(RULE.id, *file, (*text).to_owned());
+        let mut finding = query.about(RULE.id, *file, (*text).to_owned());
         finding.when = Some(When::Load);
-        finding.root = Some(context.shared_path(*file));
+        finding.root = Some(query.shared_path(*file));
         Some(finding)
     })
 }

@@ -1,9 +1,9 @@
 //! What rules about policies share: where an entry stands, and which files a path of a policy means.
 //! It finds no fault itself.
 
-use super::Context;
+use super::Query;
 use crate::facts::{Content, FileFacts};
-use crate::finding::{Evidence, EvidenceKind};
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding};
 use crate::id::{FastMap, FileId, RootId};
 use crate::package::Located;
 use crate::policy::{Origin, Pattern, SymbolAt};
@@ -54,10 +54,10 @@ impl Given<'_> {
     }
 }
 
-impl<'a> Context<'a> {
+impl<'a> Query<'a> {
     /// The directories that were given.
     pub(super) fn given(&self) -> Vec<Given<'a>> {
-        let prefixes = &self.audit.prefixes;
+        let prefixes = &self.prefixes();
         let given = |dir: &'a PathBuf| {
             let inside = prefixes.locate(&dir.join("x"));
             let base = inside.path.parent().map(Path::to_path_buf).unwrap_or_default();
@@ -74,7 +74,7 @@ impl<'a> Context<'a> {
 
     /// A path, and what it is called through linked directories.
     pub(super) fn aliases(&self, path: &Path) -> Vec<PathBuf> {
-        let linked = self.audit.linked.iter().filter_map(|(link, real)| {
+        let linked = self.linked_directories().iter().filter_map(|(link, real)| {
             let rest = path.strip_prefix(real).ok()?;
             Some(link.join(rest))
         });
@@ -83,12 +83,12 @@ impl<'a> Context<'a> {
 
     /// True if `path` matches `pattern` below its prefix.
     pub(super) fn lies_at(&self, path: &Path, pattern: &Pattern) -> bool {
-        pattern.matches(self.audit.prefixes.locate(path).path.as_os_str().as_bytes())
+        pattern.matches(self.prefixes().locate(path).path.as_os_str().as_bytes())
     }
 
     /// Audited files that a policy means, with the names it can mean them by.
     pub(super) fn meant(&self, at: &SymbolAt) -> Vec<(FileId, Vec<PathBuf>)> {
-        let files = self.audit.corpus.files.entries().filter(|(_, facts)| facts.audited);
+        let files = self.files().filter(|(_, facts)| facts.audited);
         let named = |(file, facts)| {
             let mut names = self.names(facts);
             if let Some(pattern) = &at.path {
@@ -104,7 +104,7 @@ impl<'a> Context<'a> {
     /// Roots by the files they load.
     pub(super) fn loaders(&self) -> FastMap<FileId, Vec<(RootId, u32)>> {
         let mut out: FastMap<FileId, Vec<(RootId, u32)>> = FastMap::default();
-        for (root, closure) in self.audit.closures.roots.entries() {
+        for (root, closure) in self.entry_points() {
             for (module, file) in closure.found() {
                 out.entry(file).or_default().push((root, module));
             }
@@ -113,10 +113,11 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Evidence that a policy says so.
-pub(super) fn origin(origin: &Origin) -> Evidence {
+/// Says that a finding is about an entry of a policy, which is evidence and cause.
+pub(super) fn by_policy(finding: &mut Finding, origin: &Origin) {
     let reason = Some(format!("by the policy {}", place(origin)));
-    Evidence { reason, ..Evidence::new(EvidenceKind::Reference) }
+    finding.evidence.push(Evidence { reason, ..Evidence::new(EvidenceKind::Reference) });
+    finding.cause = Some(CauseHint::PolicyEntry(origin.clone()));
 }
 
 /// True if the dynamic symbols of a file are known.

@@ -1,26 +1,27 @@
 //! `deps-list-drift`: a list of archives and the archive that is merged from them say different
 //! things.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;
 use crate::cover::Referrers;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::fix::merge::{listed_name, source};
-use crate::fix::solve::Solution;
 use crate::format::deps_list::DepsList;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _};
+use crate::merged::list::{listed_name, source};
+use crate::merged::solve::Solution;
 use crate::plan::MergedFrom;
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub(super) static RULE: Rule = Rule {
-    id: "deps-list-drift",
-    group: ARCHIVE,
-    summary: "a merged archive and the list it is merged from differ",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "deps-list-drift",
+    ARCHIVE,
+    "a merged archive and the list it is merged from differ",
+    DOCS,
     check,
-};
+)
+.asked_if(|plan| !plan.lists.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -55,15 +56,15 @@ A name of the list without an archive there is not compared, and one finding say
 Members that define no symbol are not traced.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
+fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (entry, archives) in context.solved.merged(context.audit, context.plan) {
+    for (entry, archives) in query.merged() {
         for &archive in archives {
-            match entry.listed(&context.audit.library) {
-                Ok(list) => out.extend(Drift::new(context, entry, &list, archive).findings()),
+            match entry.listed(query.library()) {
+                Ok(list) => out.extend(Drift::new(query, entry, &list, archive).findings()),
                 Err(reason) => {
-                    let file = context.audit.library.shelf(archive).file;
-                    let mut finding = context.about(RULE.id, file, reason);
+                    let file = query.library().shelf(archive).file;
+                    let mut finding = query.about(RULE.id, file, reason);
                     finding.detail = Some(b"list".to_vec());
                     out.push(finding);
                 }
@@ -75,7 +76,7 @@ fn check(context: &Context<'_>) -> Findings {
 
 /// One archive and its list.
 struct Drift<'a> {
-    context: &'a Context<'a>,
+    query: &'a Query<'a>,
     list_name: String,
     archive: ArchiveId,
     names: BTreeSet<&'a [u8]>,
@@ -86,28 +87,28 @@ struct Drift<'a> {
 
 impl<'a> Drift<'a> {
     fn new(
-        context: &'a Context<'a>,
+        query: &'a Query<'a>,
         entry: &MergedFrom,
         list: &'a DepsList,
         archive: ArchiveId,
     ) -> Self {
-        let library = &context.audit.library;
+        let library = &query.library();
         let names: BTreeSet<&[u8]> = list.names().collect();
         let others = library.shelves().map(|(other, _)| other).filter(|other| *other != archive);
         let (listed, unlisted): (Vec<_>, Vec<_>) = others
             .partition(|other| listed_name(library, *other).is_some_and(|n| names.contains(n)));
         let list_name = entry.path.file_name().map_or(&*entry.path, std::path::Path::new);
-        Self { context, list_name: show_path(list_name), archive, names, listed, unlisted }
+        Self { query, list_name: show_path(list_name), archive, names, listed, unlisted }
     }
 
     fn name(&self, archive: ArchiveId) -> String {
-        let library = &self.context.audit.library;
+        let library = &self.query.library();
         listed_name(library, archive).map_or_else(|| show_path(&library.shelf(archive).path), show)
     }
 
     fn finding(&self, detail: &str, message: String) -> Box<Finding> {
-        let file = self.context.audit.library.shelf(self.archive).file;
-        let mut finding = self.context.about(RULE.id, file, message);
+        let file = self.query.library().shelf(self.archive).file;
+        let mut finding = self.query.about(RULE.id, file, message);
         finding.detail = Some(detail.as_bytes().to_vec());
         finding
     }
@@ -115,7 +116,7 @@ impl<'a> Drift<'a> {
     fn findings(&self) -> Findings {
         let mut out = Findings::new();
         let (found, solutions) = rayon::join(|| self.origins(), || self.solutions());
-        let library = &self.context.audit.library;
+        let library = &self.query.library();
         let at_hand: BTreeSet<&[u8]> =
             self.listed.iter().filter_map(|archive| listed_name(library, *archive)).collect();
         let inside: BTreeSet<&[u8]> =
@@ -154,7 +155,7 @@ impl<'a> Drift<'a> {
 
     /// How many members came from which archive; a listed one is asked first.
     fn origins(&self) -> BTreeMap<ArchiveId, usize> {
-        let library = &self.context.audit.library;
+        let library = &self.query.library();
         let flags = |archives: &[ArchiveId]| {
             let mut flags = vec![false; library.shelves().count()];
             for archive in archives {
@@ -175,10 +176,9 @@ impl<'a> Drift<'a> {
 
     /// What each library with something undefined lacks.
     fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
-        let audit = self.context.audit;
-        let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
+        let files: BTreeSet<FileId> = self.query.undefined().iter().map(|u| u.file).collect();
         let solve = |file: FileId| {
-            let solution = self.context.solved.solve(audit, file, Some(self.archive))?;
+            let solution = self.query.lacking(file, self.archive)?;
             Some((file, solution))
         };
         files.into_iter().filter_map(solve).collect()
@@ -191,7 +191,7 @@ impl<'a> Drift<'a> {
         inside: &BTreeMap<ArchiveId, usize>,
         solutions: &[(FileId, Arc<Solution>)],
     ) -> Findings {
-        let library = &self.context.audit.library;
+        let library = &self.query.library();
         let mut listed = vec![false; library.shelves().count()];
         for archive in &self.listed {
             listed[archive.index()] = true;
@@ -217,7 +217,7 @@ impl<'a> Drift<'a> {
             .filter(|(archive, _)| !listed[archive.index()] && !inside.contains_key(archive));
         new.map(|(archive, (file, symbol, direct))| {
             let (name, list, text) = (self.name(archive), &self.list_name, show(&symbol));
-            let user = self.context.path(file).file_name().unwrap_or_default();
+            let user = self.query.path(file).file_name().unwrap_or_default();
             let user = show_path(std::path::Path::new(user));
             let how = if direct { "defines" } else { "is needed for" };
             let message = format!(

@@ -1,20 +1,20 @@
 //! `expired-waiver`: a waiver whose day is over.
 
-use super::Rule;
 use super::demand::place;
 use super::words::about_waiver;
+use super::{Rule, WaiverState};
 use crate::catalogue::WAIVERS;
-use crate::finding::{Finding, Findings};
+use crate::finding::Finding;
 use crate::policy::Waiver;
 
-pub(super) static RULE: Rule = Rule {
-    id: "expired-waiver",
-    group: WAIVERS,
-    summary: "a waiver of a policy has expired and waives nothing any more",
-    docs: DOCS,
-    // Only judging knows what waives what; it makes the findings.
-    check: |_| Findings::new(),
-};
+pub(super) static RULE: Rule = Rule::of_waivers(
+    "expired-waiver",
+    WAIVERS,
+    "a waiver of a policy has expired and waives nothing any more",
+    DOCS,
+    check,
+)
+.keys(&["detail"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -43,13 +43,15 @@ An entry waives on the whole of its last day. An expired entry of a built-in pol
 it matches a finding.
 ";
 
-/// The finding about a waiver that has expired.
-pub(crate) fn finding(waiver: &Waiver) -> Box<Finding> {
-    about_waiver(RULE.id, waiver, |text| {
-        let day = waiver.expires.map(|day| format!(" on {day}")).unwrap_or_default();
-        match waiver.origin.line {
-            0 => format!("{} expired{day}: {text}", place(&waiver.origin)),
-            line => format!("line {line} expired{day}: {text}"),
-        }
+fn check(waiver: &Waiver, state: WaiverState) -> Option<Box<Finding>> {
+    let is_expired = state == WaiverState::Expired;
+    is_expired.then(|| {
+        about_waiver(RULE.id, waiver, |text| {
+            let day = waiver.expires.map(|day| format!(" on {day}")).unwrap_or_default();
+            match waiver.origin.line {
+                0 => format!("{} expired{day}: {text}", place(&waiver.origin)),
+                line => format!("line {line} expired{day}: {text}"),
+            }
+        })
     })
 }

@@ -1,7 +1,7 @@
 //! `forbidden-library`: a need that a policy forbids.
 
-use super::demand::{because, origin, place};
-use super::{Context, Rule};
+use super::demand::{because, by_policy, place};
+use super::{Query, Rule};
 use crate::blame::Site;
 use crate::catalogue::POLICY;
 use crate::facts::FileFacts;
@@ -10,13 +10,16 @@ use crate::id::{FileId, RootId};
 use crate::policy::ForbiddenLibrary;
 use crate::text::show;
 
-pub(super) static RULE: Rule = Rule {
-    id: "forbidden-library",
-    group: POLICY,
-    summary: "a program or library needs a library that a policy forbids",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "forbidden-library",
+    POLICY,
+    "a program or library needs a library that a policy forbids",
+    DOCS,
     check,
-};
+)
+.keys(&["library"])
+.of_all_loaded()
+.asked_if(|plan| !plan.policy.forbidden_libraries.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -47,24 +50,21 @@ Libraries that are loaded with dlopen are not seen. A library that is needed by 
 counts by that name, whatever its soname is.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let forbidden = &context.plan.policy.forbidden_libraries;
-    if forbidden.is_empty() {
-        return Findings::new();
-    }
-    let loaders = context.loaders();
-    let files = context.audit.corpus.files.entries();
+fn check(query: &Query<'_>) -> Findings {
+    let forbidden = &query.policy().forbidden_libraries;
+    let loaders = query.loaders();
+    let files = query.files();
     let judged = files.filter(|(file, facts)| facts.audited || loaders.contains_key(file));
     judged
         .flat_map(|(file, facts)| {
             let loaders = loaders.get(&file).map_or(&[][..], Vec::as_slice);
-            of_file(context, (file, facts), forbidden, loaders)
+            of_file(query, (file, facts), forbidden, loaders)
         })
         .collect()
 }
 
 fn of_file(
-    context: &Context<'_>,
+    query: &Query<'_>,
     (file, facts): (FileId, &FileFacts),
     forbidden: &[ForbiddenLibrary],
     loaders: &[(RootId, u32)],
@@ -80,13 +80,13 @@ fn of_file(
         let Some(entry) = forbidden.iter().filter(hits).min_by_key(|entry| &entry.origin) else {
             continue;
         };
-        out.push(finding(context, file, name, entry, loaders));
+        out.push(finding(query, file, name, entry, loaders));
     }
     out
 }
 
 fn finding(
-    context: &Context<'_>,
+    query: &Query<'_>,
     file: FileId,
     name: &[u8],
     entry: &ForbiddenLibrary,
@@ -98,15 +98,15 @@ fn finding(
         place(&entry.origin),
         because(entry.reason.as_deref())
     );
-    let mut finding = context.about(RULE.id, file, message);
+    let mut finding = query.about(RULE.id, file, message);
     let roots: Vec<RootId> = loaders.iter().map(|(root, _)| *root).collect();
     let site = loaders.first().map(|(root, module)| Site { root: *root, module: *module });
     finding.library = Some(name.to_vec());
-    finding.root = context.first_root(&roots);
+    finding.root = query.first_root(&roots);
     finding.when = Some(When::Load);
-    finding.evidence.extend(context.roots(&roots, site));
-    finding.evidence.push(origin(&entry.origin));
+    finding.evidence.extend(query.roots(&roots, site));
+    by_policy(&mut finding, &entry.origin);
     finding.witness =
-        context.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'NEEDED|FILTER|AUX'"));
+        query.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'NEEDED|FILTER|AUX'"));
     finding
 }

@@ -1,8 +1,8 @@
 //! `forbidden-symbol`: a symbol that a policy forbids to define or to refer to.
 
-use super::demand::{because, has_symbols, origin, place};
+use super::demand::{because, by_policy, has_symbols, place};
 use super::words::typeable;
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::POLICY;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
@@ -10,16 +10,20 @@ use crate::format::elf::{Object, RefKind, Tables};
 use crate::id::FileId;
 use crate::policy::{Pattern, SymbolAt};
 use crate::text::show;
+use crate::wants::Wants;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-pub(super) static RULE: Rule = Rule {
-    id: "forbidden-symbol",
-    group: POLICY,
-    summary: "a file defines or refers to a symbol that a policy forbids",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "forbidden-symbol",
+    POLICY,
+    "a file defines or refers to a symbol that a policy forbids",
+    DOCS,
     check,
-};
+)
+.keys(&["symbol"])
+.wants(Wants::TABLES)
+.asked_if(|plan| !plan.policy.forbidden_symbols.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -52,16 +56,16 @@ fetched with dlsym is not seen. Static archives and relocatable objects have no 
 at the `path` of an entry is reported as `undecided`.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
+fn check(query: &Query<'_>) -> Findings {
     let mut of_file: BTreeMap<FileId, Vec<&SymbolAt>> = BTreeMap::new();
-    for entry in &context.plan.policy.forbidden_symbols {
-        for (file, _) in context.meant(entry) {
+    for entry in &query.policy().forbidden_symbols {
+        for (file, _) in query.meant(entry) {
             of_file.entry(file).or_default().push(entry);
         }
     }
     let files: Vec<(FileId, Vec<&SymbolAt>)> = of_file.into_iter().collect();
-    let files = files.par_iter().filter(|(file, _)| has_symbols(context.view().file(*file)));
-    files.flat_map_iter(|(file, entries)| findings(context, *file, entries)).collect()
+    let files = files.par_iter().filter(|(file, _)| has_symbols(query.view().file(*file)));
+    files.flat_map_iter(|(file, entries)| findings(query, *file, entries)).collect()
 }
 
 /// How a file has a symbol.
@@ -71,8 +75,8 @@ struct Has {
     referred: bool,
 }
 
-fn findings(context: &Context<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings {
-    let Some(object) = context.view().object(file) else { return Findings::new() };
+fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings {
+    let Some(object) = query.view().object(file) else { return Findings::new() };
     let mut found: BTreeMap<&[u8], (Has, &SymbolAt)> = BTreeMap::new();
     let needs =
         |pattern: &Pattern| object.needs.iter().any(|n| pattern.matches(object.str(n.name)));
@@ -94,7 +98,7 @@ fn findings(context: &Context<'_>, file: FileId, entries: &[&SymbolAt]) -> Findi
     for symbol in object.tables.iter().flat_map(Tables::symbols).filter(Symbol::is_export) {
         take(symbol.name, Has { defined: true, ..Has::default() });
     }
-    found.into_iter().map(|(name, has)| finding(context, file, name, has)).collect()
+    found.into_iter().map(|(name, has)| finding(query, file, name, has)).collect()
 }
 
 /// Names of what an object refers to and does not define.
@@ -105,7 +109,7 @@ fn references(object: &Object) -> impl Iterator<Item = &[u8]> {
 }
 
 fn finding(
-    context: &Context<'_>,
+    query: &Query<'_>,
     file: FileId,
     name: &[u8],
     (has, entry): (Has, &SymbolAt),
@@ -121,10 +125,10 @@ fn finding(
         place(&entry.origin),
         because(entry.reason.as_deref())
     );
-    let mut finding = context.about(RULE.id, file, message);
+    let mut finding = query.about(RULE.id, file, message);
     finding.symbol = Some(name.to_vec());
-    finding.evidence.push(origin(&entry.origin));
-    let words = context.quoted(file).zip(typeable(name));
+    by_policy(&mut finding, &entry.origin);
+    let words = query.quoted(file).zip(typeable(name));
     finding.witness =
         words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));
     finding

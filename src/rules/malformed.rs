@@ -1,18 +1,14 @@
 //! `malformed`: damage that was met while reading.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::INPUT;
-use crate::finding::Findings;
+use crate::finding::{CauseHint, Findings};
 use crate::format::Defect;
 use crate::text::show;
 
-pub(super) static RULE: Rule = Rule {
-    id: "malformed",
-    group: INPUT,
-    summary: "a file is damaged, or changed while it was read",
-    docs: DOCS,
-    check,
-};
+pub(super) static RULE: Rule =
+    Rule::new("malformed", INPUT, "a file is damaged, or changed while it was read", DOCS, check)
+        .keys(&["detail"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -47,9 +43,9 @@ Damage outside the tables that are read is not seen: linkaudit is no checker of 
 gives too large a size looks like a truncated file.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
+fn check(query: &Query<'_>) -> Findings {
     let mut out = Vec::new();
-    for (file, facts) in context.audit.corpus.files.entries() {
+    for (file, facts) in query.files() {
         let mut defects: Vec<_> = facts.all_defects().collect();
         defects.sort();
         defects.dedup();
@@ -58,12 +54,13 @@ fn check(context: &Context<'_>) -> Findings {
         lost.sort_by_key(|defect| defect.offset);
         let facts = truncated(facts.stat.len, &lost).into_iter();
         for (message, detail) in facts.chain(other.into_iter().map(damage)) {
-            let mut finding = context.about(RULE.id, file, message);
+            let mut finding = query.about(RULE.id, file, message);
+            finding.cause = Some(CauseHint::DamagedFile);
             finding.detail = Some(detail.into());
             out.push(finding);
         }
     }
-    out.extend(members(context));
+    out.extend(members(query));
     out
 }
 
@@ -89,12 +86,12 @@ fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
 }
 
 /// Damaged members of archives, each with its name and the offset of its header.
-fn members(context: &Context<'_>) -> Findings {
+fn members(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in context.audit.library.shelves() {
+    for (_, shelf) in query.library().shelves() {
         for damage in &shelf.members.damage {
             let defect = &damage.defect;
-            let known = || context.audit.corpus.files[shelf.file].all_defects();
+            let known = || query.facts(shelf.file).all_defects();
             if damage.member.is_none() && known().any(|known| known == defect) {
                 continue;
             }
@@ -109,8 +106,9 @@ fn members(context: &Context<'_>) -> Findings {
                 Some((offset, name)) => format!("member {} at {offset:#x}: {what}", show(name)),
                 None => what.clone(),
             };
-            let mut finding = context.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, shelf.file, message);
             finding.member = member.map(|(_, name)| name.to_vec()).filter(|name| !name.is_empty());
+            finding.cause = Some(CauseHint::DamagedFile);
             finding.detail = Some(what.into_bytes());
             out.push(finding);
         }

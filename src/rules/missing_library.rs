@@ -1,10 +1,10 @@
 //! `missing-library`: a need, or a program's interpreter, that leads nowhere.
 
 use super::words::{passed_over, tried};
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::blame::{MissingLibrary, Site};
 use crate::catalogue::LIBRARY;
-use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::RootId;
 use crate::resolve::loader::InterpFault;
 use crate::resolve::trace::Tried;
@@ -15,13 +15,16 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-pub(super) static RULE: Rule = Rule {
-    id: "missing-library",
-    group: LIBRARY,
-    summary: "the loader finds no file for a needed library or interpreter",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "missing-library",
+    LIBRARY,
+    "the loader finds no file for a needed library or interpreter",
+    DOCS,
     check,
-};
+)
+.keys(&["library", "detail"])
+.of_all_loaded()
+.explaining();
 
 const DOCS: &str = "\
 ## What it does
@@ -59,35 +62,37 @@ never read: what LD_LIBRARY_PATH and LD_PRELOAD will be is said with options. Re
 missing library could satisfy are counted with it as `explained` and are no findings of their own.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let missing = context.audit.blame.missing.par_iter().zip(context.tried);
-    let mut out: Findings = missing
+fn check(query: &Query<'_>) -> Findings {
+    let mut out: Findings = query
+        .missing()
+        .into_par_iter()
         .filter(|(_, tried)| !passed_over(tried))
-        .map(|(missing, tried)| finding(context, RULE.id, missing, tried))
+        .map(|(missing, tried)| finding(query, RULE.id, missing, tried))
         .collect();
-    out.extend(interpreters(context));
-    out.extend(preloads(context));
+    out.extend(interpreters(query));
+    out.extend(preloads(query));
     out
 }
 
 /// What LD_PRELOAD or ld.so.preload names in vain: the loader says so and goes on.
-fn preloads(context: &Context<'_>) -> Findings {
+fn preloads(query: &Query<'_>) -> Findings {
     let mut failures: BTreeMap<(&[u8], &str, &str), Vec<RootId>> = BTreeMap::new();
-    for (root, closure) in context.audit.closures.roots.entries() {
+    for (root, closure) in query.entry_points() {
         for failure in &closure.preload_failures {
-            let name = context.audit.text(failure.name);
+            let name = query.text(failure.name);
             failures.entry((name, failure.source, failure.text)).or_default().push(root);
         }
     }
     let finding = |((name, source, text), roots): ((&[u8], &'static str, &str), Vec<RootId>)| {
-        let first = context.audit.closures.roots[*roots.first()?].root.file;
+        let first = query.closure(*roots.first()?).root.file;
         let message =
             format!("{source} names {}, which the loader passes over: {text}", show(name));
-        let mut finding = context.about(RULE.id, first, message);
+        let mut finding = query.about(RULE.id, first, message);
         finding.library = Some(name.to_vec());
+        finding.cause = Some(CauseHint::LibraryNotFound(name.to_vec()));
         finding.detail = Some(source.as_bytes().to_vec());
-        finding.root = context.first_root(&roots);
-        finding.evidence.extend(context.roots(&roots, None));
+        finding.root = query.first_root(&roots);
+        finding.evidence.extend(query.roots(&roots, None));
         Some(finding)
     };
     failures.into_iter().filter_map(finding).collect()
@@ -95,7 +100,7 @@ fn preloads(context: &Context<'_>) -> Findings {
 
 /// The finding for one missing library; `wrong-architecture` words its own with it.
 pub(super) fn finding(
-    context: &Context<'_>,
+    query: &Query<'_>,
     rule: &'static str,
     missing: &MissingLibrary,
     attempts: &[Tried],
@@ -106,55 +111,57 @@ pub(super) fn finding(
     } else {
         format!("needs {name}, and the loader passes over every file of that name")
     };
-    let mut finding = context.about(rule, missing.file, message);
+    let mut finding = query.about(rule, missing.file, message);
     finding.library = Some(missing.name.clone());
-    finding.root = context.first_root(&missing.roots);
+    finding.cause = Some(CauseHint::LibraryNotFound(missing.name.clone()));
+    finding.root = query.first_root(&missing.roots);
     finding.when = Some(When::Load);
     let site = missing.roots.first().map(|root| Site { root: *root, module: missing.edge.from });
-    finding.evidence.extend(context.roots(&missing.roots, site));
+    finding.evidence.extend(query.roots(&missing.roots, site));
     finding.evidence.extend(attempts.iter().map(tried));
-    if let Some(object) = context.view().object(missing.file) {
+    if let Some(object) = query.view().object(missing.file) {
         let target = object.header.target();
-        finding.evidence.extend(context.library_candidates(&missing.name, target));
+        finding.evidence.extend(query.library_candidates(&missing.name, target));
     }
     finding.evidence.extend(missing.explained.iter().map(|(file, symbol, version)| Evidence {
         symbol: Some(symbol.clone()),
         version: version.clone(),
-        ..Evidence::at(EvidenceKind::Explained, context.shared_path(*file))
+        ..Evidence::at(EvidenceKind::Explained, query.shared_path(*file))
     }));
-    let file = context.quoted(missing.file);
+    let file = query.quoted(missing.file);
     finding.witness = file.map(|file| format!("readelf -d {file} | grep NEEDED"));
     finding
 }
 
-fn interpreters(context: &Context<'_>) -> Findings {
-    interpreters_with(context, RULE.id, |fault| {
+fn interpreters(query: &Query<'_>) -> Findings {
+    interpreters_with(query, RULE.id, |fault| {
         (fault == InterpFault::Absent).then(|| "is not there".to_owned())
     })
 }
 
 /// Findings about interpreters whose fault `word` has words for; used by the rules of the group.
 pub(super) fn interpreters_with(
-    context: &Context<'_>,
+    query: &Query<'_>,
     rule: &'static str,
     word: impl Fn(InterpFault) -> Option<String>,
 ) -> Findings {
     let mut out: Findings = Vec::new();
-    for (file, fault) in &context.audit.closures.bad_interps {
-        let interp = context.view().object(*file).and_then(|object| object.interp());
+    for (file, fault) in query.bad_interpreters() {
+        let interp = query.view().object(*file).and_then(|object| object.interp());
         let (Some(interp), Some(words)) = (interp, word(*fault)) else { continue };
         let message = format!("has the interpreter {}, which {words}", show(interp));
-        let mut finding = context.about(rule, *file, message);
+        let mut finding = query.about(rule, *file, message);
         finding.library = Some(interp.to_vec());
-        finding.root = Some(context.shared_path(*file));
+        finding.cause = Some(CauseHint::LibraryNotFound(interp.to_vec()));
+        finding.root = Some(query.shared_path(*file));
         finding.when = Some(When::Load);
         finding.detail = Some(b"PT_INTERP".to_vec());
-        finding.evidence.push(Evidence::at(EvidenceKind::Root, context.shared_path(*file)));
+        finding.evidence.push(Evidence::at(EvidenceKind::Root, query.shared_path(*file)));
         finding.evidence.push(Evidence {
             reason: Some(words),
             ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(interp)).into())
         });
-        let quoted = context.quoted(*file);
+        let quoted = query.quoted(*file);
         finding.witness = quoted.map(|file| format!("readelf -l {file} | grep interpreter"));
         out.push(finding);
     }

@@ -1,18 +1,20 @@
 //! `missing-version`: a needed version that the library does not define.
 
 use super::words::typeable;
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::LIBRARY;
 use crate::finding::{Evidence, EvidenceKind, Findings, When};
 use crate::text::{show, show_path};
 
-pub(super) static RULE: Rule = Rule {
-    id: "missing-version",
-    group: LIBRARY,
-    summary: "a library does not define a version that is needed of it",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "missing-version",
+    LIBRARY,
+    "a library does not define a version that is needed of it",
+    DOCS,
     check,
-};
+)
+.keys(&["version", "library"])
+.of_all_loaded();
 
 const DOCS: &str = "\
 ## What it does
@@ -41,30 +43,30 @@ Weak needs and libraries without any versions only make the loader print a messa
 reported.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let versions = &context.audit.blame.versions;
+fn check(query: &Query<'_>) -> Findings {
+    let versions = &query.missing_versions();
     versions
         .iter()
         .map(|missing| {
-            let provider = context.path(missing.provider);
+            let provider = query.path(missing.provider);
             let message = format!(
                 "needs version {} of {}, which does not define it",
                 show(&missing.version),
                 show_path(provider)
             );
-            let mut finding = context.about(RULE.id, missing.file, message);
+            let mut finding = query.about(RULE.id, missing.file, message);
             finding.version = Some(missing.version.clone());
-            finding.library = context
+            finding.library = query
                 .view()
                 .object(missing.provider)
                 .and_then(|object| object.soname().map(<[u8]>::to_vec));
-            finding.root = context.first_root(&missing.roots);
+            finding.root = query.first_root(&missing.roots);
             finding.when = Some(When::Load);
-            finding.evidence.extend(context.roots(&missing.roots, Some(missing.site)));
+            finding.evidence.extend(query.roots(&missing.roots, Some(missing.site)));
             finding
                 .evidence
-                .push(Evidence::at(EvidenceKind::Provider, context.shared_path(missing.provider)));
-            let words = context.quoted(missing.provider).zip(typeable(&missing.version));
+                .push(Evidence::at(EvidenceKind::Provider, query.shared_path(missing.provider)));
+            let words = query.quoted(missing.provider).zip(typeable(&missing.version));
             finding.witness =
                 words.map(|(file, name)| format!("readelf -V {file} | grep -w {name}"));
             finding

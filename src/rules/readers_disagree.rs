@@ -1,19 +1,21 @@
 //! `readers-disagree`: a second, independent reader reads a file differently.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::INPUT;
 use crate::finding::Findings;
 use crate::format::second::Difference;
 use crate::id::FileId;
 use crate::text::show;
 
-pub(super) static RULE: Rule = Rule {
-    id: "readers-disagree",
-    group: INPUT,
-    summary: "a second reader reads a file differently (--cross-check)",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "readers-disagree",
+    INPUT,
+    "a second reader reads a file differently (--cross-check)",
+    DOCS,
     check,
-};
+)
+.keys(&["detail"])
+.asked_if(|plan| plan.cross_check);
 
 const DOCS: &str = "\
 ## What it does
@@ -50,13 +52,13 @@ section names, symbols as far as both readers infer the length of their table.
 /// Differences reported for one file; a reader that is wrong about one symbol mostly is about all.
 const MOST: usize = 100;
 
-fn check(context: &Context<'_>) -> Findings {
-    let found = context.audit.cross_check.iter();
+fn check(query: &Query<'_>) -> Findings {
+    let found = query.second_reading().into_iter();
     let files = found.flat_map(|found| found.differences.chunk_by(|(a, _), (b, _)| a == b));
-    files.flat_map(|differences| of_file(context, differences)).collect()
+    files.flat_map(|differences| of_file(query, differences)).collect()
 }
 
-fn of_file(context: &Context<'_>, differences: &[(FileId, Difference)]) -> Findings {
+fn of_file(query: &Query<'_>, differences: &[(FileId, Difference)]) -> Findings {
     let word = |bytes: &Option<Vec<u8>>| match bytes.as_deref() {
         None => "not there".to_owned(),
         Some(b"") => "empty".to_owned(),
@@ -67,14 +69,14 @@ fn of_file(context: &Context<'_>, differences: &[(FileId, Difference)]) -> Findi
         let what = &difference.what;
         let (ours, theirs) = (word(&difference.ours), word(&difference.theirs));
         let message = format!("{what} is {ours} here, and {theirs} to the second reader");
-        let mut finding = context.about(RULE.id, *file, message);
+        let mut finding = query.about(RULE.id, *file, message);
         finding.detail = Some(format!("{what}: {ours} / {theirs}").into());
         out.push(finding);
     }
     if let Some((file, _)) = differences.get(MOST) {
         let more = differences.len() - MOST;
         let message = format!("{more} more differences to the second reader are not listed");
-        let mut finding = context.about(RULE.id, *file, message);
+        let mut finding = query.about(RULE.id, *file, message);
         finding.detail = Some(b"more".to_vec());
         out.push(finding);
     }

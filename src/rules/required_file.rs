@@ -1,18 +1,20 @@
 //! `required-file`: a file that a policy wants a prefix to have.
 
-use super::demand::{Given, origin, place};
-use super::{Context, Rule};
+use super::demand::{Given, by_policy, place};
+use super::{Query, Rule};
 use crate::catalogue::PACKAGE;
 use crate::finding::{Finding, Findings};
 use crate::policy::RequiredFile;
 
-pub(super) static RULE: Rule = Rule {
-    id: "required-file",
-    group: PACKAGE,
-    summary: "a prefix lacks a file that a policy requires",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "required-file",
+    PACKAGE,
+    "a prefix lacks a file that a policy requires",
+    DOCS,
     check,
-};
+)
+.keys(&[])
+.asked_if(|plan| !plan.policy.required_files.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -43,16 +45,16 @@ file in an unreadable one below it is reported all the same. Where only single f
 prefix was given the answer is `undecided`.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let given = context.given();
+fn check(query: &Query<'_>) -> Findings {
+    let given = query.given();
     let mut out = Findings::new();
-    for required in &context.plan.policy.required_files {
+    for required in &query.policy().required_files {
         let pattern = &required.path;
         for given in given.iter().filter(|given| given.holds(pattern)) {
-            if !is_there(context, required, Some(given)) {
+            if !is_there(query, required, Some(given)) {
                 let message = format!("no such file, which {} requires", place(&required.origin));
                 let mut finding = Finding::new(RULE.id, given.absent(pattern), message);
-                finding.evidence.push(origin(&required.origin));
+                by_policy(&mut finding, &required.origin);
                 out.push(finding);
             }
         }
@@ -65,13 +67,13 @@ fn check(context: &Context<'_>) -> Findings {
 
 /// True if a file that is required lies below a given directory, or anywhere.
 pub(super) fn is_there(
-    context: &Context<'_>,
+    query: &Query<'_>,
     required: &RequiredFile,
     given: Option<&Given<'_>>,
 ) -> bool {
-    let mut names = context.audit.named.iter().flat_map(|path| context.aliases(path));
+    let mut names = query.named_files().iter().flat_map(|path| query.aliases(path));
     names.any(|name| {
         given.is_none_or(|given| name.starts_with(given.dir))
-            && context.lies_at(&name, &required.path)
+            && query.lies_at(&name, &required.path)
     })
 }

@@ -1,22 +1,26 @@
 //! `required-symbol`: a symbol that a policy wants a file to define.
 
-use super::demand::{because, has_symbols, origin, place};
+use super::demand::{because, by_policy, has_symbols, place};
 use super::words::typeable;
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::POLICY;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};
 use crate::policy::SymbolAt;
 use crate::text::show;
+use crate::wants::Wants;
 
-pub(super) static RULE: Rule = Rule {
-    id: "required-symbol",
-    group: POLICY,
-    summary: "a file does not define a symbol that a policy requires of it",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "required-symbol",
+    POLICY,
+    "a file does not define a symbol that a policy requires of it",
+    DOCS,
     check,
-};
+)
+.keys(&["symbol"])
+.wants(Wants::TABLES)
+.asked_if(|plan| !plan.policy.required_symbols.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -47,35 +51,35 @@ The symbol counts in any version and of any kind. At the path of a static archiv
 object, or where only a part of the prefix was given, the answer is `undecided`.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let required = &context.plan.policy.required_symbols;
-    let mut out: Findings = required.iter().flat_map(|entry| of_entry(context, entry)).collect();
+fn check(query: &Query<'_>) -> Findings {
+    let required = &query.policy().required_symbols;
+    let mut out: Findings = required.iter().flat_map(|entry| of_entry(query, entry)).collect();
     out.sort_by(|a, b| a.key().cmp(&b.key()));
     // Two policies may require the same.
     out.dedup_by(|b, a| a.key() == b.key());
     out
 }
 
-fn of_entry(context: &Context<'_>, entry: &SymbolAt) -> Findings {
+fn of_entry(query: &Query<'_>, entry: &SymbolAt) -> Findings {
     let mut out = Findings::new();
-    let meant = context.meant(entry);
+    let meant = query.meant(entry);
     let symbol = show(entry.symbol.text().as_bytes());
     let end =
         format!("which {} requires{}", place(&entry.origin), because(entry.reason.as_deref()));
     for (file, _) in &meant {
-        let facts = context.view().file(*file);
+        let facts = query.view().file(*file);
         if !has_symbols(facts) || facts.object().is_some_and(|object| defines(object, entry)) {
             continue;
         }
         let message = format!("defines no {symbol}, {end}");
-        let mut finding = context.about(RULE.id, *file, message);
-        let words = context.quoted(*file).zip(typeable(entry.symbol.text().as_bytes()));
+        let mut finding = query.about(RULE.id, *file, message);
+        let words = query.quoted(*file).zip(typeable(entry.symbol.text().as_bytes()));
         finding.witness =
             words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));
         out.push(finding);
     }
     let Some(pattern) = &entry.path else { return named(out, entry) };
-    for given in context.given().iter().filter(|given| given.holds(pattern)) {
+    for given in query.given().iter().filter(|given| given.holds(pattern)) {
         if !meant.iter().any(|(_, names)| names.iter().any(|name| name.starts_with(given.dir))) {
             let message = format!("no ELF file lies there that could define {symbol}, {end}");
             out.push(Finding::new(RULE.id, given.absent(pattern), message));
@@ -87,7 +91,7 @@ fn of_entry(context: &Context<'_>, entry: &SymbolAt) -> Findings {
 fn named(mut findings: Findings, entry: &SymbolAt) -> Findings {
     for finding in &mut findings {
         finding.symbol = Some(entry.symbol.text().into());
-        finding.evidence.push(origin(&entry.origin));
+        by_policy(finding, &entry.origin);
     }
     findings
 }

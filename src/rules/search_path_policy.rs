@@ -1,7 +1,7 @@
 //! `search-path-policy`: a search path that a policy does not allow.
 
-use super::demand::{origin, place};
-use super::{Context, Rule};
+use super::demand::{by_policy, place};
+use super::{Query, Rule};
 use crate::catalogue::POLICY;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::Object;
@@ -9,13 +9,15 @@ use crate::id::FileId;
 use crate::policy::{Origin, SearchPath, SearchTag};
 use crate::text::show;
 
-pub(super) static RULE: Rule = Rule {
-    id: "search-path-policy",
-    group: POLICY,
-    summary: "a file has a search path that a policy does not allow",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "search-path-policy",
+    POLICY,
+    "a file has a search path that a policy does not allow",
+    DOCS,
     check,
-};
+)
+.keys(&["detail"])
+.asked_if(|plan| plan.policy.search_path.is_set());
 
 const DOCS: &str = "\
 ## What it does
@@ -49,22 +51,13 @@ are judged as they are written; whether the directories exist is another questio
 which means the current directory, begins with nothing that can be allowed.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let policy = &context.plan.policy.search_path;
-    if policy.require.is_none() && policy.allow.is_none() {
-        return Findings::new();
-    }
-    let audited = context.audit.corpus.files.entries().filter(|(_, facts)| facts.audited);
-    let objects = audited.filter_map(|(file, facts)| Some((file, facts.object()?)));
-    objects.flat_map(|(file, object)| of_object(context, policy, file, object)).collect()
+fn check(query: &Query<'_>) -> Findings {
+    let policy = &query.policy().search_path;
+    let objects = query.audited_objects();
+    objects.flat_map(|(file, object)| of_object(query, policy, file, object)).collect()
 }
 
-fn of_object(
-    context: &Context<'_>,
-    policy: &SearchPath,
-    file: FileId,
-    object: &Object,
-) -> Findings {
+fn of_object(query: &Query<'_>, policy: &SearchPath, file: FileId, object: &Object) -> Findings {
     let mut out = Findings::new();
     let (rpath, runpath) = (object.rpath, object.runpath);
     let (tag, text) = match (rpath, runpath) {
@@ -81,7 +74,7 @@ fn of_object(
             (SearchTag::Rpath | SearchTag::Runpath, _) => String::new(),
         };
         if !message.is_empty() {
-            out.push(finding(context, file, message, origin));
+            out.push(finding(query, file, message, origin));
         }
     }
     if let Some((allowed, origin)) = &policy.allow {
@@ -93,7 +86,7 @@ fn of_object(
             if !allowed.iter().any(|begin| begins(entry, begin.as_bytes())) {
                 let words = if entry.is_empty() { "an empty entry".into() } else { show(entry) };
                 let message = format!("{tag} has {words}, which {} does not allow", place(origin));
-                let mut finding = finding(context, file, message, origin);
+                let mut finding = finding(query, file, message, origin);
                 finding.detail = Some(entry.to_vec());
                 out.push(finding);
             }
@@ -102,11 +95,11 @@ fn of_object(
     out
 }
 
-fn finding(context: &Context<'_>, file: FileId, message: String, by: &Origin) -> Box<Finding> {
-    let mut finding = context.about(RULE.id, file, message);
-    finding.evidence.push(origin(by));
+fn finding(query: &Query<'_>, file: FileId, message: String, by: &Origin) -> Box<Finding> {
+    let mut finding = query.about(RULE.id, file, message);
+    by_policy(&mut finding, by);
     finding.witness =
-        context.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'RPATH|RUNPATH'"));
+        query.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'RPATH|RUNPATH'"));
     finding
 }
 

@@ -1,6 +1,6 @@
 //! `stale-archive-index`: the index of an archive and its members disagree.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;
 use crate::cover::Shelf;
 use crate::finding::Findings;
@@ -9,13 +9,14 @@ use crate::id::FastSet;
 use crate::text::show;
 use std::collections::BTreeSet;
 
-pub(super) static RULE: Rule = Rule {
-    id: "stale-archive-index",
-    group: ARCHIVE,
-    summary: "the symbol index of an archive disagrees with its members",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "stale-archive-index",
+    ARCHIVE,
+    "the symbol index of an archive disagrees with its members",
+    DOCS,
     check,
-};
+)
+.keys(&["member", "detail"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -49,22 +50,22 @@ and there are at most 1,000 objects.
 /// Pairs of a name and the member that has it.
 type Pairs<'a> = BTreeSet<(&'a [u8], u64)>;
 
-fn check(context: &Context<'_>) -> Findings {
+fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in context.audit.library.shelves() {
+    for (_, shelf) in query.library().shelves() {
         let Some(index) = &shelf.members.index else { continue };
         // What could not be read cannot be compared; that is said as `malformed`.
         if !shelf.members.damage.is_empty() {
             continue;
         }
-        let (said, there) = (said(shelf, index), there(context, shelf));
+        let (said, there) = (said(shelf, index), there(query, shelf));
         let mut report = |detail: &str, what: String, pairs: Vec<&(&[u8], u64)>| {
             let Some((symbol, offset)) = pairs.first() else { return };
             let n = pairs.len();
             let plural = if n == 1 { "symbol" } else { "symbols" };
             let message = what.replace("{n}", &format!("{n} {plural}"));
             let message = format!("{message}, {} first", show(symbol));
-            let mut finding = context.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, shelf.file, message);
             let member = shelf.members.list.iter().find(|member| member.offset == *offset);
             finding.member = member.map(|member| shelf.members.name(member).to_vec());
             finding.detail = Some(detail.as_bytes().to_vec());
@@ -99,8 +100,8 @@ fn said<'a>(shelf: &'a Shelf, index: &'a Index) -> Pairs<'a> {
 }
 
 /// What readable members define.
-fn there<'a>(context: &'a Context<'_>, shelf: &'a Shelf) -> Pairs<'a> {
-    let library = &context.audit.library;
+fn there<'a>(query: &'a Query<'_>, shelf: &'a Shelf) -> Pairs<'a> {
+    let library = &query.library();
     let Some(archive) = library.archive(shelf.file) else { return Pairs::new() };
     let members = library.members_of(archive);
     let objects = members.filter(|m| library.member(*m).kind == MemberKind::Object);

@@ -1,20 +1,20 @@
 //! `stale-waiver`: a waiver that waives nothing.
 
-use super::Rule;
 use super::demand::place;
 use super::words::about_waiver;
+use super::{Rule, WaiverState};
 use crate::catalogue::WAIVERS;
-use crate::finding::{Finding, Findings};
+use crate::finding::Finding;
 use crate::policy::Waiver;
 
-pub(super) static RULE: Rule = Rule {
-    id: "stale-waiver",
-    group: WAIVERS,
-    summary: "a waiver of a policy matches no finding",
-    docs: DOCS,
-    // Only judging knows what waives what; it makes the findings.
-    check: |_| Findings::new(),
-};
+pub(super) static RULE: Rule = Rule::of_waivers(
+    "stale-waiver",
+    WAIVERS,
+    "a waiver of a policy matches no finding",
+    DOCS,
+    check,
+)
+.keys(&["detail"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -45,13 +45,15 @@ reported. How many matched nothing because what they are about was not looked at
 Entries for this rule and for `expired-waiver` are judged too, and cannot be waived themselves.
 ";
 
-/// The finding about a waiver that matches nothing.
-pub(crate) fn finding(waiver: &Waiver) -> Box<Finding> {
-    about_waiver(RULE.id, waiver, |text| {
-        let line = waiver.origin.line;
-        match line {
-            0 => format!("{} waives nothing: {text}", place(&waiver.origin)),
-            _ => format!("line {line} waives nothing: {text}"),
-        }
+fn check(waiver: &Waiver, state: WaiverState) -> Option<Box<Finding>> {
+    let is_stale = state == WaiverState::Stale;
+    is_stale.then(|| {
+        about_waiver(RULE.id, waiver, |text| {
+            let line = waiver.origin.line;
+            match line {
+                0 => format!("{} waives nothing: {text}", place(&waiver.origin)),
+                _ => format!("line {line} waives nothing: {text}"),
+            }
+        })
     })
 }

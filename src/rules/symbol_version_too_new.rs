@@ -1,8 +1,8 @@
 //! `symbol-version-too-new`: a version of a symbol that the oldest supported system lacks.
 
-use super::demand::{origin, place};
+use super::demand::{by_policy, place};
 use super::words::typeable;
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::POLICY;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::{Object, VersionNeed};
@@ -10,13 +10,15 @@ use crate::id::FileId;
 use crate::policy::VersionLimit;
 use crate::text::show;
 
-pub(super) static RULE: Rule = Rule {
-    id: "symbol-version-too-new",
-    group: POLICY,
-    summary: "a file needs a newer version of symbols than a policy allows",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "symbol-version-too-new",
+    POLICY,
+    "a file needs a newer version of symbols than a policy allows",
+    DOCS,
     check,
-};
+)
+.keys(&["version", "library"])
+.asked_if(|plan| !plan.policy.version_limits.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -56,17 +58,17 @@ enum Answer {
     Unknown,
 }
 
-fn check(context: &Context<'_>) -> Findings {
+fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    each(context, Answer::TooNew, |file, object, (library, need), limit| {
+    each(query, Answer::TooNew, |file, object, (library, need), limit| {
         let version = object.str(need.name);
         let (name, library) = (show(version), object.str(library));
         let (place, newest) = (place(&limit.origin), number(&limit.newest));
         let message = format!("needs {name} of {}; {place} allows {newest}", show(library));
-        let mut finding = about(context, RULE.id, file, message, (object, need.index), limit);
+        let mut finding = about(query, RULE.id, file, message, (object, need.index), limit);
         finding.version = Some(version.to_vec());
         finding.library = Some(library.to_vec());
-        let words = context.quoted(file).zip(typeable(version));
+        let words = query.quoted(file).zip(typeable(version));
         finding.witness = words.map(|(file, name)| format!("readelf -V {file} | grep -w {name}"));
         out.push(finding);
     });
@@ -74,15 +76,15 @@ fn check(context: &Context<'_>) -> Findings {
 }
 
 /// Versions of limited families that cannot be compared, as findings of `rule`.
-pub(super) fn unanswered(context: &Context<'_>, rule: &'static str) -> Findings {
+pub(super) fn unanswered(query: &Query<'_>, rule: &'static str) -> Findings {
     let mut out = Findings::new();
-    each(context, Answer::Unknown, |file, object, (library, need), limit| {
+    each(query, Answer::Unknown, |file, object, (library, need), limit| {
         let version = object.str(need.name);
         let (name, place) = (show(version), place(&limit.origin));
         let newest = number(&limit.newest);
         let message =
             format!("needs {name}, which has no number to hold against {newest} ({place})");
-        let mut finding = about(context, rule, file, message, (object, need.index), limit);
+        let mut finding = about(query, rule, file, message, (object, need.index), limit);
         finding.version = Some(version.to_vec());
         finding.library = Some(object.str(library).to_vec());
         out.push(finding);
@@ -95,16 +97,12 @@ type Need<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
 /// Calls `visit` for every needed version that some limit answers so.
 fn each<'a>(
-    context: &Context<'a>,
+    query: &Query<'a>,
     answer: Answer,
     mut visit: impl FnMut(FileId, &'a Object, Need<'a>, &'a VersionLimit),
 ) {
-    let limits = &context.plan.policy.version_limits;
-    if limits.is_empty() {
-        return;
-    }
-    for (file, facts) in context.audit.corpus.files.entries().filter(|(_, f)| f.audited) {
-        let Some(object) = facts.object() else { continue };
+    let limits = &query.policy().version_limits;
+    for (file, object) in query.audited_objects().filter(|_| !limits.is_empty()) {
         for library in &object.versions.needs {
             for need in library.versions.iter().filter(|need| !need.weak) {
                 let version = object.str(need.name);
@@ -147,19 +145,19 @@ fn number(parts: &[u32]) -> String {
 }
 
 fn about(
-    context: &Context<'_>,
+    query: &Query<'_>,
     rule: &'static str,
     file: FileId,
     message: String,
     (object, index): (&Object, u16),
     limit: &VersionLimit,
 ) -> Box<Finding> {
-    let mut finding = context.about(rule, file, message);
+    let mut finding = query.about(rule, file, message);
     let of_version = object.references.iter().filter(|reference| reference.version == index);
     finding.evidence.extend(of_version.map(|reference| Evidence {
         symbol: Some(object.reference_name(reference).to_vec()),
-        ..Evidence::at(EvidenceKind::Reference, context.shared_path(file))
+        ..Evidence::at(EvidenceKind::Reference, query.shared_path(file))
     }));
-    finding.evidence.push(origin(&limit.origin));
+    by_policy(&mut finding, &limit.origin);
     finding
 }

@@ -1,18 +1,19 @@
 //! `thin-member-missing`: a thin archive names a file that is not there.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;
 use crate::finding::Findings;
 use crate::format::archive::MemberKind;
 use crate::text::show;
 
-pub(super) static RULE: Rule = Rule {
-    id: "thin-member-missing",
-    group: ARCHIVE,
-    summary: "a thin archive names a file that is not there",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "thin-member-missing",
+    ARCHIVE,
+    "a thin archive names a file that is not there",
+    DOCS,
     check,
-};
+)
+.keys(&["member"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -40,14 +41,14 @@ build system that makes thin ones off.
 Files outside of what was named on the command line are not looked into; that is said as `undecided`.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
+fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in context.audit.library.shelves() {
+    for (_, shelf) in query.library().shelves() {
         let members = shelf.members.list.iter();
         for member in members.filter(|member| member.kind == MemberKind::Missing) {
             let name = shelf.members.name(member);
             let message = format!("names {}, and there is no such file", show(name));
-            let mut finding = context.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, shelf.file, message);
             finding.member = Some(name.to_vec());
             out.push(finding);
         }

@@ -3,22 +3,21 @@
 
 use super::demand::{has_symbols, place, policy_file};
 use super::{
-    Context, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
+    Query, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
 };
 use crate::catalogue::Level;
 use crate::finding::{Finding, Findings};
 use crate::package::Located;
-use crate::policy::{Levels, Origin, Pattern, SymbolAt};
+use crate::policy::{Origin, Pattern, SymbolAt};
 use crate::text::show;
 use std::sync::Arc;
 
 /// What policies demand and nothing could answer, as findings of `rule`.
-pub(super) fn check(context: &Context<'_>, rule: &'static str) -> Findings {
-    let policy = &context.plan.policy;
-    let levels = Levels::new(policy);
-    let is_asked = |rule: &Rule| levels.of(rule.id, &rule.group) != Level::Allow;
+pub(super) fn check(query: &Query<'_>, rule: &'static str) -> Findings {
+    let policy = &query.policy();
+    let is_asked = |rule: &Rule| policy.level_of(&rule.known()) != Level::Allow;
     let mut out = Findings::new();
-    let given = context.given();
+    let given = query.given();
     let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {
         let what = format!("{} demands {what}", place(origin));
         if given.is_empty() {
@@ -32,7 +31,7 @@ pub(super) fn check(context: &Context<'_>, rule: &'static str) -> Findings {
     };
     let files = policy.required_files.iter().filter(|_| is_asked(&required_file::RULE));
     for required in files {
-        if !required_file::is_there(context, required, None) {
+        if !required_file::is_there(query, required, None) {
             absent(
                 &required.origin,
                 &required.path,
@@ -42,8 +41,7 @@ pub(super) fn check(context: &Context<'_>, rule: &'static str) -> Findings {
     }
     let symbols = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
     for required in symbols {
-        if let Some(pattern) = required.path.as_ref().filter(|_| context.meant(required).is_empty())
-        {
+        if let Some(pattern) = required.path.as_ref().filter(|_| query.meant(required).is_empty()) {
             let symbol = show(required.symbol.text().as_bytes());
             let file = show(pattern.text().as_bytes());
             absent(&required.origin, pattern, &format!("the symbol {symbol} in {file}"));
@@ -51,9 +49,9 @@ pub(super) fn check(context: &Context<'_>, rule: &'static str) -> Findings {
     }
     let required = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
     let forbidden = policy.forbidden_symbols.iter().filter(|_| is_asked(&forbidden_symbol::RULE));
-    out.extend(archives(context, rule, required.chain(forbidden)));
+    out.extend(archives(query, rule, required.chain(forbidden)));
     if is_asked(&symbol_version_too_new::RULE) {
-        out.extend(symbol_version_too_new::unanswered(context, rule));
+        out.extend(symbol_version_too_new::unanswered(query, rule));
     }
     out
 }
@@ -66,14 +64,14 @@ fn finding(rule: &'static str, file: Arc<Located>, words: String, detail: &str) 
 
 /// Archives and other files without dynamic symbols that a policy names for their symbols.
 fn archives<'p>(
-    context: &Context<'_>,
+    query: &Query<'_>,
     rule: &'static str,
     entries: impl Iterator<Item = &'p SymbolAt>,
 ) -> Findings {
     let mut out = Findings::new();
     for at in entries {
-        for (file, _) in context.meant(at) {
-            if has_symbols(&context.audit.corpus.files[file]) {
+        for (file, _) in query.meant(at) {
+            if has_symbols(query.facts(file)) {
                 continue;
             }
             let symbol = at.symbol.text();
@@ -82,7 +80,7 @@ fn archives<'p>(
                 place(&at.origin),
                 show(symbol.as_bytes())
             );
-            let mut finding = context.about(rule, file, words);
+            let mut finding = query.about(rule, file, words);
             finding.symbol = Some(symbol.into());
             out.push(finding);
         }

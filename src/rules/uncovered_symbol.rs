@@ -1,6 +1,6 @@
 //! `uncovered-symbol`: an archive refers to a symbol that a policy wants to be defined inside of it.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::audit::archives::is_about;
 use crate::catalogue::ARCHIVE;
 use crate::finding::{Evidence, EvidenceKind, Findings};
@@ -11,13 +11,15 @@ use crate::text::show;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(super) static RULE: Rule = Rule {
-    id: "uncovered-symbol",
-    group: ARCHIVE,
-    summary: "an archive lacks a symbol that a policy wants inside of it",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "uncovered-symbol",
+    ARCHIVE,
+    "an archive lacks a symbol that a policy wants inside of it",
+    DOCS,
     check,
-};
+)
+.keys(&["symbol"])
+.asked_if(|plan| plan.policy.archives.iter().any(|archive| !archive.covers.is_empty()));
 
 const DOCS: &str = "\
 ## What it does
@@ -49,28 +51,28 @@ Only names that match `covers` are looked at: a merged archive refers to much th
 /// Members that are named for one symbol.
 const MOST: usize = 3;
 
-fn check(context: &Context<'_>) -> Findings {
-    let audit = context.audit;
+fn check(query: &Query<'_>) -> Findings {
+    let library = query.library();
     let mut out = Findings::new();
-    for (archive, shelf) in audit.library.shelves() {
-        let entries = context.plan.policy.archives.iter();
+    for (archive, shelf) in library.shelves() {
+        let entries = query.policy().archives.iter();
         let covers: Vec<&Pattern> = entries
-            .filter(|entry| is_about(entry, &shelf.path, &audit.prefixes))
+            .filter(|entry| is_about(entry, &shelf.path, query.prefixes()))
             .flat_map(|entry| &entry.covers)
             .collect();
-        for (symbol, members) in uncovered(context, archive, &covers) {
+        for (symbol, members) in uncovered(query, archive, &covers) {
             let text = show(symbol);
             let message = format!("refers to {text} and does not define it");
-            let mut finding = context.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, shelf.file, message);
             finding.symbol = Some(symbol.to_vec());
             for member in members.iter().take(MOST) {
                 finding.evidence.push(Evidence {
                     symbol: Some(symbol.to_vec()),
-                    member: Some(audit.library.member_name(*member).to_vec()),
+                    member: Some(library.member_name(*member).to_vec()),
                     ..Evidence::at(EvidenceKind::Reference, Arc::clone(&shelf.path))
                 });
             }
-            finding.evidence.extend(definers(context, archive, symbol));
+            finding.evidence.extend(definers(query, archive, symbol));
             out.push(finding);
         }
     }
@@ -79,11 +81,11 @@ fn check(context: &Context<'_>) -> Findings {
 
 /// Names that match and that the archive refers to and does not define, with who refers.
 fn uncovered<'a>(
-    context: &'a Context<'_>,
+    query: &'a Query<'_>,
     archive: ArchiveId,
     covers: &[&Pattern],
 ) -> BTreeMap<&'a [u8], Vec<MemberId>> {
-    let library = &context.audit.library;
+    let library = &query.library();
     let mut out: BTreeMap<&[u8], Vec<MemberId>> = BTreeMap::new();
     if covers.is_empty() {
         return out;
@@ -107,8 +109,8 @@ fn uncovered<'a>(
 }
 
 /// Members of other archives at hand that define the symbol.
-fn definers(context: &Context<'_>, not: ArchiveId, symbol: &[u8]) -> Vec<Evidence> {
-    let library = &context.audit.library;
+fn definers(query: &Query<'_>, not: ArchiveId, symbol: &[u8]) -> Vec<Evidence> {
+    let library = &query.library();
     let Some(name) = library.find(symbol) else { return Vec::new() };
     let mut found: Vec<MemberId> =
         library.definitions(name).map(|definition| definition.member).collect();

@@ -1,6 +1,6 @@
 //! `undecided`: questions that were met and have no answer here.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::INPUT;
 use crate::finding::{Finding, Findings};
 use crate::format::archive::MemberKind;
@@ -12,13 +12,9 @@ use crate::text::show;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(super) static RULE: Rule = Rule {
-    id: "undecided",
-    group: INPUT,
-    summary: "the loader's answer is not known",
-    docs: DOCS,
-    check,
-};
+pub(super) static RULE: Rule =
+    Rule::new("undecided", INPUT, "the loader's answer is not known", DOCS, check)
+        .keys(&["symbol", "version", "library", "detail"]);
 
 const DOCS: &str = "\
 ## What it does
@@ -51,10 +47,10 @@ policy is about. Take a demand that nothing checks out of the policy, or allow i
 A result that depends on the processor is reported only if a processor-specific directory decided.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
+fn check(query: &Query<'_>) -> Findings {
     let mut out = Vec::new();
-    for (file, why) in &context.audit.closures.no_loader {
-        let Some(object) = context.view().object(*file) else { continue };
+    for (file, why) in query.without_loader() {
+        let Some(object) = query.view().object(*file) else { continue };
         if matches!(why, NoLoader::Refused(_)) {
             continue;
         }
@@ -70,12 +66,12 @@ fn check(context: &Context<'_>) -> Findings {
                 format!("this system has no loader for {machine}")
             }
         };
-        out.push(context.about(RULE.id, *file, message));
+        out.push(query.about(RULE.id, *file, message));
     }
-    for closure in &context.audit.closures.roots {
-        let loader = context.audit.resolver.loaders.get(closure.root.loader);
-        let by_cpu = closure.by_cpu && !context.plan.cpu_stated;
-        let by_cwd = closure.by_cwd && !context.plan.cwd_stated;
+    for (_, closure) in query.entry_points() {
+        let loader = query.loader(closure);
+        let by_cpu = closure.by_cpu && !query.plan().cpu_stated;
+        let by_cwd = closure.by_cwd && !query.plan().cwd_stated;
         // Of a plugin's loader its host has said it.
         let guessed = loader.guessed.filter(|_| closure.host().is_none());
         let cases = [
@@ -84,17 +80,17 @@ fn check(context: &Context<'_>) -> Findings {
             (guessed.is_some(), guessed.unwrap_or_default(), ""),
         ];
         for (_, fact, advice) in cases.iter().filter(|(holds, ..)| *holds) {
-            let located = context.locate(closure.root.file);
+            let located = query.locate(closure.root.file);
             let mut finding = Finding::new(RULE.id, located, format!("{fact}{advice}"));
             finding.detail = Some(fact.as_bytes().to_vec());
-            finding.root = Some(context.shared_path(closure.root.file));
+            finding.root = Some(query.shared_path(closure.root.file));
             out.push(finding);
         }
     }
-    out.extend(super::unanswered::check(context, RULE.id));
-    out.extend(hosts(context));
-    out.extend(members_outside(context));
-    out.extend(context.plan.policy.unchecked().into_iter().map(unchecked));
+    out.extend(super::unanswered::check(query, RULE.id));
+    out.extend(hosts(query));
+    out.extend(members_outside(query));
+    out.extend(query.policy().unchecked(super::catalogue()).into_iter().map(unchecked));
     out
 }
 
@@ -102,16 +98,16 @@ fn check(context: &Context<'_>) -> Findings {
 const OPTION: &str = "--host";
 
 /// Programs that were to load plugins, and do not.
-fn hosts(context: &Context<'_>) -> Findings {
-    let Unhosted { unusable, idle, stopped, .. } = &context.audit.closures.unhosted;
+fn hosts(query: &Query<'_>) -> Findings {
+    let Unhosted { unusable, idle, stopped, .. } = &query.unhosted();
     let unusable = unusable.iter().map(|number| {
-        let path = &context.plan.hosts[*number].path;
-        let located = Arc::new(context.audit.prefixes.locate(path));
+        let path = &query.host_option(*number).path;
+        let located = Arc::new(query.prefixes().locate(path));
         (located, OPTION, "is no program that a loader starts, and --host names it".to_owned())
     });
     let idle = idle.iter().map(|(number, host)| {
-        let host = context.locate(*host);
-        match &context.plan.hosts[*number].plugins {
+        let host = query.locate(*host);
+        match &query.host_option(*number).plugins {
             Some(glob) => {
                 let glob = glob.text();
                 (host, glob, format!("no shared object matches its --host GLOB {glob}"))
@@ -126,7 +122,7 @@ fn hosts(context: &Context<'_>) -> Findings {
     let stopped = stopped.iter().map(|(host, plugins)| {
         let plural = if *plugins == 1 { "" } else { "s" };
         let message = format!("does not start, so nothing is known of {plugins} plugin{plural}");
-        (context.locate(*host), "plugins", message)
+        (query.locate(*host), "plugins", message)
     });
     let finding = |(located, detail, message): (Arc<Located>, &str, String)| {
         let mut finding = Finding::new(RULE.id, located, message);
@@ -148,15 +144,15 @@ fn unchecked(demand: Unchecked) -> Box<Finding> {
 }
 
 /// Members of thin archives that lie outside of everything that was named.
-fn members_outside(context: &Context<'_>) -> Findings {
+fn members_outside(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in context.audit.library.shelves() {
+    for (_, shelf) in query.library().shelves() {
         let members = shelf.members.list.iter();
         for member in members.filter(|member| member.kind == MemberKind::Outside) {
             let name = shelf.members.name(member);
             let fact = "is a member outside of what was named, and was not opened";
             let message = format!("{} {fact}; name its directory with --lib-path", show(name));
-            let mut finding = context.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, shelf.file, message);
             finding.member = Some(name.to_vec());
             finding.detail = Some(fact.as_bytes().to_vec());
             out.push(finding);

@@ -1,19 +1,21 @@
 //! `undefined-symbol`: a reference that nothing in the process defines.
 
 use super::words::typeable;
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::SYMBOL;
-use crate::finding::{Evidence, EvidenceKind, Findings, When};
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Findings, When};
 use crate::text::show;
 use rayon::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "undefined-symbol",
-    group: SYMBOL,
-    summary: "a relocation asks for a symbol that nothing loaded defines",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "undefined-symbol",
+    SYMBOL,
+    "a relocation asks for a symbol that nothing loaded defines",
+    DOCS,
     check,
-};
+)
+.keys(&["symbol", "version", "library"])
+.of_all_loaded();
 
 const DOCS: &str = "\
 ## What it does
@@ -58,8 +60,8 @@ Symbols that are fetched with dlsym are not seen. Weak references may stay undef
 reported.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let undefined = &context.audit.blame.undefined;
+fn check(query: &Query<'_>) -> Findings {
+    let undefined = &query.undefined();
     undefined
         .par_iter()
         .map(|undefined| {
@@ -75,24 +77,25 @@ fn check(context: &Context<'_>) -> Findings {
                 When::Call => "it fails at the first call",
             };
             let message = format!("nothing defines {named}: {fails}");
-            let mut finding = context.about(RULE.id, undefined.file, message);
+            let mut finding = query.about(RULE.id, undefined.file, message);
+            finding.cause = Some(CauseHint::UndefinedIn);
             finding.symbol = Some(undefined.symbol.clone());
             finding.version.clone_from(&undefined.version);
             finding.library.clone_from(&undefined.library);
-            finding.root = context.first_root(&undefined.roots);
+            finding.root = query.first_root(&undefined.roots);
             finding.when = Some(when);
-            finding.evidence.extend(context.roots(&undefined.roots, Some(undefined.site)));
+            finding.evidence.extend(query.roots(&undefined.roots, Some(undefined.site)));
             if let Some(library) = &undefined.library {
                 finding.evidence.push(Evidence {
                     name: Some(library.clone()),
                     ..Evidence::new(EvidenceKind::Provider)
                 });
             }
-            finding.evidence.extend(context.traced(undefined.file, &undefined.symbol));
-            let mut candidates = context.symbol_candidates(&undefined.symbol, undefined.file);
-            context.unlisted(undefined.file, &undefined.symbol, &mut candidates);
+            finding.evidence.extend(query.traced(undefined.file, &undefined.symbol));
+            let mut candidates = query.symbol_candidates(&undefined.symbol, undefined.file);
+            query.unlisted(undefined.file, &undefined.symbol, &mut candidates);
             finding.evidence.extend(candidates);
-            let words = context.quoted(undefined.file).zip(typeable(&undefined.symbol));
+            let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =
                 words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));
             finding

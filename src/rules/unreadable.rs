@@ -1,16 +1,11 @@
 //! `unreadable`: what could not be opened or read.
 
-use super::{Context, Rule};
+use super::{Query, Rule};
 use crate::catalogue::INPUT;
-use crate::finding::{Finding, Findings};
+use crate::finding::{CauseHint, Finding, Findings};
 
-pub(super) static RULE: Rule = Rule {
-    id: "unreadable",
-    group: INPUT,
-    summary: "a file or directory could not be read",
-    docs: DOCS,
-    check,
-};
+pub(super) static RULE: Rule =
+    Rule::new("unreadable", INPUT, "a file or directory could not be read", DOCS, check).keys(&[]);
 
 const DOCS: &str = "\
 ## What it does
@@ -37,14 +32,19 @@ Run with the rights to read the tree, or leave the path out. `--allow unreadable
 Links that lead nowhere are not unreadable; they are counted as links.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let walked = context.audit.problems.iter().map(|problem| {
-        let located = context.audit.prefixes.locate(&problem.path).into();
-        Finding::new(RULE.id, located, problem.reason.clone())
+fn check(query: &Query<'_>) -> Findings {
+    let walked = query.problems().iter().map(|problem| {
+        let located = query.prefixes().locate(&problem.path).into();
+        damaged(Finding::new(RULE.id, located, problem.reason.clone()))
     });
-    let refused = context.audit.corpus.files.entries().filter_map(|(file, facts)| {
+    let refused = query.files().filter_map(|(file, facts)| {
         let reason = facts.unreadable.clone()?;
-        Some(context.about(RULE.id, file, reason))
+        Some(damaged(query.about(RULE.id, file, reason)))
     });
     walked.chain(refused).collect()
+}
+
+fn damaged(mut finding: Box<Finding>) -> Box<Finding> {
+    finding.cause = Some(CauseHint::DamagedFile);
+    finding
 }

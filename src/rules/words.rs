@@ -1,17 +1,17 @@
 //! Evidence and words that several rules share. It words; it finds nothing out.
 
-use super::demand::{origin, policy_file};
-use super::{Context, LibrariesByName};
-use crate::blame::{self, Site};
+use super::demand::{by_policy, policy_file};
+use super::query::{Query, last_part};
+use crate::blame::Site;
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
 use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Target};
-use crate::id::{ArchiveId, FileId, Id as _, MemberId, RootId};
-use crate::package::Located;
+use crate::id::{ArchiveId, FileId, MemberId, RootId};
 use crate::policy::Waiver;
 use crate::resolve::trace::{Outcome, Tried};
 use crate::text::{shell, show, show_path};
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -26,26 +26,10 @@ const MOST_CANDIDATES: usize = 5;
 /// How a program stands in the evidence about its plugins.
 const HOST: &str = "host";
 
-impl Context<'_> {
-    /// Where a file belongs.
-    pub(super) fn locate(&self, file: FileId) -> Arc<Located> {
-        let locate = || Arc::new(self.audit.prefixes.locate(self.path(file)));
-        Arc::clone(self.located[file.index()].get_or_init(locate))
-    }
-
-    /// A file's path.
-    pub(super) fn path(&self, file: FileId) -> &Path {
-        &self.audit.corpus.files[file].path
-    }
-
-    /// A file's path, shared.
-    pub(super) fn shared_path(&self, file: FileId) -> Arc<Path> {
-        Arc::clone(&self.audit.corpus.files[file].path)
-    }
-
+impl Query<'_> {
     /// A root's path, shared.
     fn shared_root(&self, root: RootId) -> Arc<Path> {
-        self.shared_path(self.audit.closures.roots[root].root.file)
+        self.shared_path(self.closure(root).root.file)
     }
 
     /// A file's path for a command line; nothing if it cannot be typed.
@@ -55,7 +39,7 @@ impl Context<'_> {
 
     /// Other names of a file: hard links that the walk met.
     fn other_names(&self, file: FileId) -> impl Iterator<Item = Evidence> + '_ {
-        let facts = &self.audit.corpus.files[file];
+        let facts = &self.facts(file);
         let others = facts.names.iter().filter(|name| !name.is_link);
         others.map(|name| Evidence::at(EvidenceKind::Reference, name.path.as_path().into()))
     }
@@ -75,14 +59,14 @@ impl Context<'_> {
             .collect();
         out.dedup();
         let mut hosts: Vec<FileId> =
-            roots.iter().filter_map(|root| self.audit.closures.roots[*root].root.host).collect();
+            roots.iter().filter_map(|root| self.closure(*root).root.host).collect();
         hosts.sort_unstable();
         hosts.dedup();
         hosts.sort_by_key(|host| self.path(*host).as_os_str());
         out.extend(hosts.into_iter().map(|host| self.host(host)));
         let Some(site) = site else { return out };
-        let closure = &self.audit.closures.roots[site.root];
-        let chain = blame::chain(&self.audit.closures, site);
+        let closure = self.closure(site.root);
+        let chain = self.chain(site);
         let left_out = chain.len().saturating_sub(MOST_HOPS);
         for (at, module) in chain.into_iter().enumerate() {
             if left_out > 0 && at == MOST_HOPS / 2 {
@@ -96,8 +80,8 @@ impl Context<'_> {
             let Some(file) = module.file else { continue };
             let is_host = at == 0 && closure.host().is_some();
             out.push(Evidence {
-                name: Some(self.audit.text(module.name).to_vec()).filter(|name| !name.is_empty()),
-                how: Some(if is_host { HOST } else { module.how.name() }),
+                name: Some(self.text(module.name).to_vec()).filter(|name| !name.is_empty()),
+                how: Some(Cow::Borrowed(if is_host { HOST } else { module.how.name() })),
                 ..Evidence::at(EvidenceKind::Chain, self.shared_path(file))
             });
         }
@@ -107,7 +91,7 @@ impl Context<'_> {
     /// A program that loads a plugin.
     pub(super) fn host(&self, file: FileId) -> Evidence {
         let path = self.shared_path(file);
-        Evidence { how: Some(HOST), ..Evidence::at(EvidenceKind::Root, path) }
+        Evidence { how: Some(Cow::Borrowed(HOST)), ..Evidence::at(EvidenceKind::Root, path) }
     }
 
     /// The path of the first root.
@@ -123,14 +107,14 @@ impl Context<'_> {
             ..Evidence::at(EvidenceKind::Candidate, self.shared_path(provider.file))
         };
         let Some(object) = self.view().object(not) else { return Vec::new() };
-        let found = self.audit.providers.of(name, not, object.header.target());
+        let found = self.definers(name, not, object.header.target());
         found.take(MOST_CANDIDATES).map(evidence).collect()
     }
 
     /// The members that refer to a symbol, in the archive that the object was linked from.
     pub(super) fn traced(&self, file: FileId, symbol: &[u8]) -> Vec<Evidence> {
-        let Some(traced) = self.traces.get(&(file, symbol.to_vec())) else { return Vec::new() };
-        let library = &self.audit.library;
+        let Some(traced) = self.trace(file, symbol) else { return Vec::new() };
+        let library = &self.library();
         let path = |archive| Arc::clone(&library.shelf(archive).path);
         let evidence = |(member, origin): &(MemberId, Option<ArchiveId>)| Evidence {
             symbol: Some(symbol.to_vec()),
@@ -143,8 +127,8 @@ impl Context<'_> {
 
     /// Says of candidates that they are not on the list that the object's archive is merged from.
     pub(super) fn unlisted(&self, file: FileId, symbol: &[u8], candidates: &mut [Evidence]) {
-        let Some(traced) = self.traces.get(&(file, symbol.to_vec())) else { return };
-        for (merged, archives) in self.solved.merged(self.audit, self.plan) {
+        let Some(traced) = self.trace(file, symbol) else { return };
+        for (merged, archives) in self.merged() {
             let Ok(list) = &merged.list else { continue };
             if !archives.contains(&traced.archive) {
                 continue;
@@ -166,38 +150,14 @@ impl Context<'_> {
         let fits =
             |object: &Object| object.is_dynamic() && object.header.target().links_with(target);
         let base = last_part(Path::new(OsStr::from_bytes(name)));
-        let found = self.by_name.get_or_init(|| self.libraries_by_name()).get(base);
+        let found = self.libraries_named(base);
         found
-            .into_iter()
-            .flatten()
+            .iter()
             .filter(|file| self.view().object(**file).is_some_and(fits))
             .take(MOST_CANDIDATES)
             .map(|file| Evidence::at(EvidenceKind::Candidate, self.shared_path(*file)))
             .collect()
     }
-
-    fn libraries_by_name(&self) -> LibrariesByName {
-        let mut out = LibrariesByName::default();
-        let files = self.audit.corpus.files.entries();
-        for (file, facts) in files.filter(|(_, facts)| facts.audited || facts.provider) {
-            let Some(object) = facts.object().filter(|object| object.is_dynamic()) else {
-                continue;
-            };
-            let paths = facts.names.iter().map(|name| name.path.as_path()).chain([&*facts.path]);
-            for name in object.soname().into_iter().chain(paths.map(last_part)) {
-                let files = out.entry(name.into()).or_default();
-                if files.last() != Some(&file) {
-                    files.push(file);
-                }
-            }
-        }
-        out
-    }
-}
-
-/// What stands behind the last slash.
-fn last_part(path: &Path) -> &[u8] {
-    path.as_os_str().as_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default()
 }
 
 /// `bytes` as a word of a command line; nothing if showing them would change them.
@@ -209,7 +169,7 @@ pub(crate) fn typeable(bytes: &[u8]) -> Option<String> {
 /// One tried path as evidence.
 pub(super) fn tried(tried: &Tried) -> Evidence {
     Evidence {
-        how: Some(tried.how.name()),
+        how: Some(Cow::Borrowed(tried.how.name())),
         reason: Some(outcome(tried.outcome)),
         minor: tried.subdir || tried.outcome == Outcome::NoDirectory,
         ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(&tried.path)).into())
@@ -249,6 +209,6 @@ pub(super) fn about_waiver(
     let message = word(&show(text.as_bytes()));
     let mut finding = Finding::new(rule, policy_file(&waiver.origin), message);
     finding.detail = Some(text.into());
-    finding.evidence.push(origin(&waiver.origin));
+    by_policy(&mut finding, &waiver.origin);
     finding
 }

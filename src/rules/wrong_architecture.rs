@@ -1,20 +1,23 @@
 //! `wrong-architecture`: a need that leads only to files of another class or machine.
 
 use super::words::passed_over;
-use super::{Context, Rule, missing_library};
+use super::{Query, Rule, missing_library};
 use crate::catalogue::LIBRARY;
 use crate::finding::{Findings, When};
 use crate::format::elf::machine;
 use crate::resolve::loader::InterpFault;
 use crate::text::show_path;
 
-pub(super) static RULE: Rule = Rule {
-    id: "wrong-architecture",
-    group: LIBRARY,
-    summary: "every file of a needed name is for another class or machine",
-    docs: DOCS,
+pub(super) static RULE: Rule = Rule::new(
+    "wrong-architecture",
+    LIBRARY,
+    "every file of a needed name is for another class or machine",
+    DOCS,
     check,
-};
+)
+.keys(&["library", "detail"])
+.of_all_loaded()
+.explaining();
 
 const DOCS: &str = "\
 ## What it does
@@ -48,41 +51,42 @@ over. At an ARM library of the other float ABI the loader stops, which is `bad-l
 floating-point ABI in the PT_MIPS_ABIFLAGS of MIPS objects is not looked at.
 ";
 
-fn check(context: &Context<'_>) -> Findings {
-    let missing = context.audit.blame.missing.iter().zip(context.tried);
-    let mut out: Findings = missing
+fn check(query: &Query<'_>) -> Findings {
+    let mut out: Findings = query
+        .missing()
+        .into_iter()
         .filter(|(_, tried)| passed_over(tried))
-        .map(|(missing, tried)| missing_library::finding(context, RULE.id, missing, tried))
+        .map(|(missing, tried)| missing_library::finding(query, RULE.id, missing, tried))
         .collect();
-    out.extend(missing_library::interpreters_with(context, RULE.id, |fault| {
+    out.extend(missing_library::interpreters_with(query, RULE.id, |fault| {
         (fault == InterpFault::WrongArchitecture)
             .then(|| "is for another class or machine".to_owned())
     }));
-    out.extend(plugins(context));
+    out.extend(plugins(query));
     out
 }
 
 /// Plugins that `--host` gives to a program that cannot load them.
-fn plugins(context: &Context<'_>) -> Findings {
-    let foreign = &context.audit.closures.unhosted.foreign;
-    let machine = |file| context.view().object(file).map(|object| machine::name(&object.header));
+fn plugins(query: &Query<'_>) -> Findings {
+    let foreign = &query.unhosted().foreign;
+    let machine = |file| query.view().object(file).map(|object| machine::name(&object.header));
     foreign
         .iter()
         .map(|(plugin, host)| {
             let (own, other) = (machine(*plugin), machine(*host));
-            let path = show_path(context.path(*host));
+            let path = show_path(query.path(*host));
             let message = format!(
                 "is for {}, and its host {path} is for {}",
                 own.unwrap_or_default(),
                 other.unwrap_or_default()
             );
-            let mut finding = context.about(RULE.id, *plugin, message);
-            let host_path = context.locate(*host).path.clone();
+            let mut finding = query.about(RULE.id, *plugin, message);
+            let host_path = query.locate(*host).path.clone();
             finding.detail = Some(host_path.into_os_string().into_encoded_bytes());
-            finding.root = Some(context.shared_path(*plugin));
+            finding.root = Some(query.shared_path(*plugin));
             finding.when = Some(When::Load);
-            finding.evidence.push(context.host(*host));
-            let quoted = context.quoted(*plugin);
+            finding.evidence.push(query.host(*host));
+            let quoted = query.quoted(*plugin);
             finding.witness = quoted.map(|file| format!("readelf -h {file} | grep Machine"));
             finding
         })

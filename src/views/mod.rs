@@ -10,15 +10,28 @@ pub mod archive;
 pub mod tree;
 pub mod why;
 
+use crate::audit::Audit;
+use crate::plan::Plan;
 use crate::report::{Named, Report, Style};
 use std::io::{self, Write};
+
+/// What a view is made of.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The facts.
+    pub audit: &'a Audit,
+    /// What was asked for.
+    pub plan: &'a Plan,
+    /// What rules found.
+    pub report: &'a Report,
+}
 
 /// One format of a view.
 pub struct Output<T> {
     /// Its name on the command line.
     pub name: &'static str,
     /// Writes the view.
-    pub render: fn(&Report<'_>, &T, Style, &mut dyn Write) -> io::Result<()>,
+    pub render: fn(&Subject<'_>, &T, Style, &mut dyn Write) -> io::Result<()>,
 }
 
 impl<T> Named for Output<T> {
@@ -33,12 +46,12 @@ fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// The paths of a run for a further command line; as many as anybody would type.
-fn typed_paths(report: &Report<'_>) -> String {
+fn typed_paths(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
-    let paths = &report.plan.paths;
+    let paths = &subject.plan.paths;
     let typed = paths.iter().map(|path| crate::rules::typeable(path.as_os_str().as_bytes()));
     match typed.collect::<Option<Vec<String>>>() {
-        Some(typed) if (1..=3).contains(&typed.len()) && report.plan.listed.is_empty() => {
+        Some(typed) if (1..=3).contains(&typed.len()) && subject.plan.listed.is_empty() => {
             typed.join(" ")
         }
         _ => "PATH...".to_owned(),

@@ -5,7 +5,7 @@ use crate::kit::{BROKEN, at, report, run, text};
 use crate::rule_fixtures::Fixture;
 use crate::support::Lab;
 use linkaudit::finding::{Finding, Findings};
-use linkaudit::judge::{Judging, Levels, Scope, Sonames, judge};
+use linkaudit::judge::{Judging, Scope, Sonames, judge};
 use linkaudit::package::Located;
 use linkaudit::plan::Plan;
 use serde_json::Value;
@@ -140,16 +140,9 @@ fn store_items_count_by_their_packages() {
 fn judged(findings: Findings) -> Vec<String> {
     let files: Vec<PathBuf> = findings.iter().map(|finding| finding.full_path()).collect();
     let sonames = Sonames::new(files.iter().map(|path| (path.as_path(), None)));
-    let Plan { policy, today, .. } = Plan::new(Vec::new(), PathBuf::new());
-    let (levels, scope) = (Levels::default(), Scope::default());
-    let how = Judging {
-        levels: &levels,
-        policy: &policy,
-        today,
-        known: None,
-        scope: &scope,
-        sonames: &sonames,
-    };
+    let plan = Plan::new(Vec::new(), PathBuf::new());
+    let scope = Scope::default();
+    let how = Judging { plan: &plan, known: None, scope: &scope, sonames: &sonames };
     let verdict = judge(findings, &how);
     verdict.findings.into_iter().map(|judged| judged.fingerprint).collect()
 }

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use linkaudit::audit;
-use linkaudit::judge::Verdict;
 use linkaudit::plan::{Cpu, Plan};
-use linkaudit::report::{self, Report, Style};
+use linkaudit::report::{self, MadeOf};
 use linkaudit::tree::{DiskTree, Errno, Kind, MemTree, Opened, Stat, Tree};
 
 use crate::support::{Lab, clean, difference, normalise};
@@ -85,13 +84,12 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
         cpu: Cpu::host(false),
         ..Plan::new(vec![file.into()], lab.root())
     };
-    let audit = audit::audit(&plan, &tree, audit::read_files(&plan, &tree));
-    let verdict = Verdict::default();
-    let report = Report { audit: &audit, verdict: &verdict, plan: &plan };
-    let style = Style { color: false, verbose: false, quiet: false, width: None };
+    let ground = audit::collect(&plan, &tree, audit::read_files(&plan, &tree));
+    let audit = audit::audit(&plan, &tree, ground);
     let mut out = Vec::new();
     let ldd = report::OUTPUTS.iter().find(|output| output.name == "ldd").expect("an output");
-    (ldd.render)(&report, style, &mut out).expect("a vector takes all");
+    let MadeOf::LinkMaps(render) = ldd.made_of else { panic!("`ldd` shows link maps") };
+    render(&audit, &mut out).expect("a vector takes all");
     String::from_utf8(out).expect("reports are UTF-8")
 }
 

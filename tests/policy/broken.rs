@@ -4,6 +4,7 @@
 
 use crate::kit::{Memory, file};
 use linkaudit::policy::load;
+use linkaudit::rules::catalogue;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -87,7 +88,7 @@ fn every_broken_policy_says_what_is_wrong_where_and_what_would_be_right() {
     for topic in TOPICS {
         let mut said = Vec::new();
         for case in cases(topic) {
-            let result = load([OsStr::new("p.toml")], &case.memory());
+            let result = load([OsStr::new("p.toml")], &case.memory(), catalogue());
             let found = result.map(|_| ()).expect_err(&case.title);
             let text = format!("{}\n", found.render(false));
             assert_eq!(text.matches("error: ").count(), found.count(), "{}", case.title);
@@ -151,7 +152,7 @@ fn what_is_in_no_policy_is_said_without_a_place() {
 #[test]
 fn colours_are_there_only_where_they_are_wanted() {
     let memory = Memory::default().with("p.toml", "schema = 2\n");
-    let mistakes = load([OsStr::new("p.toml")], &memory).expect_err("it is wrong");
+    let mistakes = load([OsStr::new("p.toml")], &memory, catalogue()).expect_err("it is wrong");
     assert!(!mistakes.render(false).contains('\u{1b}'));
     assert!(mistakes.render(true).contains("\u{1b}["));
 }
@@ -160,7 +161,7 @@ fn colours_are_there_only_where_they_are_wanted() {
 fn a_file_of_another_kind_is_not_shown_line_by_line() {
     let text = "x\n".repeat(5000);
     let memory = Memory::default().with("p.toml", &text);
-    let mistakes = load([OsStr::new("p.toml")], &memory).expect_err("it is wrong");
+    let mistakes = load([OsStr::new("p.toml")], &memory, catalogue()).expect_err("it is wrong");
     let shown = mistakes.render(false);
     assert!(mistakes.count() >= 5000 && shown.lines().count() < 2000, "{}", shown.lines().count());
     assert!(shown.ends_with(" more are not shown\n"), "{}", &shown[shown.len() - 60..]);

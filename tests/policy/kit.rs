@@ -1,6 +1,7 @@
 //! Policies in memory, the policies of the repository, and policies without their places.
 
 use linkaudit::policy::{Files, Origin, Policy, builtin, load};
+use linkaudit::rules::catalogue;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -31,7 +32,8 @@ impl Memory {
 
     /// The merged policy, or all that is wrong as it is shown.
     pub(crate) fn load(&self, named: &[&str]) -> Result<Policy, String> {
-        load(named.iter().map(OsStr::new), self).map_err(|mistakes| mistakes.render(false))
+        load(named.iter().map(OsStr::new), self, catalogue())
+            .map_err(|mistakes| mistakes.render(false))
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::kit::{Memory, bare};
 use crate::random::Random;
 use linkaudit::catalogue::Level;
-use linkaudit::policy::{Levels, Policy};
+use linkaudit::policy::Policy;
 use linkaudit::rules::RULES;
 
 /// Policies of which no two say different things about one key.
@@ -28,7 +28,6 @@ const APART: [(&str, &str); 6] = [
 
 /// What a policy demands as a set, and the levels that it comes to.
 fn meaning(policy: &Policy) -> (Vec<String>, Vec<Level>) {
-    let levels = Levels::new(policy);
     let bare = bare(policy.clone());
     let mut said: Vec<String> = Vec::new();
     said.extend(bare.waivers.iter().map(|e| format!("{e:?}")));
@@ -39,7 +38,7 @@ fn meaning(policy: &Policy) -> (Vec<String>, Vec<Level>) {
     said.extend(bare.version_limits.iter().map(|e| format!("{e:?}")));
     said.push(format!("{:?} {:?}", bare.gpu, bare.search_path));
     said.sort();
-    (said, RULES.iter().map(|rule| levels.of(rule.id, &rule.group)).collect())
+    (said, RULES.iter().map(|rule| policy.level_of(&rule.known())).collect())
 }
 
 #[test]
@@ -71,7 +70,7 @@ fn a_rule_wins_over_its_group_and_the_last_over_the_first() {
             .with("group-allow", set("symbol = \"allow\""));
         let policy = memory.load(files).expect("they are right");
         let rule = RULES.iter().find(|rule| rule.id == "undefined-symbol").expect("a rule");
-        Levels::new(&policy).of(rule.id, &rule.group)
+        policy.level_of(&rule.known())
     };
     assert_eq!(level(&[]), Level::Error);
     assert_eq!(level(&["rule-warn", "rule-allow"]), Level::Allow);

@@ -6,6 +6,7 @@ use crate::kit::{Memory, bare, json, one, right};
 use crate::random::Random;
 use crate::valid::validator;
 use linkaudit::policy::{Pattern, load};
+use linkaudit::rules::catalogue;
 use std::ffi::OsStr;
 
 const MUTANTS: u64 = 5000;
@@ -93,7 +94,7 @@ fn changed_policies_are_read_or_refused_and_nothing_else() {
     for seed in 0..MUTANTS {
         let text = mutant(&mut Random::new(seed), &texts);
         let memory = Memory::default().with("p.toml", &text);
-        match load([OsStr::new("p.toml")], &memory) {
+        match load([OsStr::new("p.toml")], &memory, catalogue()) {
             Ok(policy) => {
                 read += 1;
                 let errors: Vec<String> =

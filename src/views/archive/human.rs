@@ -6,8 +6,9 @@ use crate::cover::{By, Library, Needed};
 use crate::demangle::demangle;
 use crate::format::archive::MemberKind;
 use crate::id::ArchiveId;
-use crate::report::{Report, Style, incomplete};
+use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};
+use crate::views::Subject;
 use crate::views::count;
 use std::io::{self, Write};
 
@@ -17,18 +18,18 @@ const MOST: usize = 20;
 const MOST_BY: usize = 3;
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     view: &Archive,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let library = &report.audit.library;
+    let library = &subject.audit.library;
     if !style.quiet {
         needed(view, library, style, out)?;
         ties(view, library, style, out)?;
     }
     undefined(view, library, style, out)?;
-    summary(report, view, style, out)
+    summary(subject, view, style, out)
 }
 
 fn symbol(name: &[u8]) -> String {
@@ -112,12 +113,12 @@ pub(super) fn undefined(
 
 /// What it came to.
 pub(super) fn summary(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     view: &Archive,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let library = &report.audit.library;
+    let library = &subject.audit.library;
     let archives = view.coverage.archives(library);
     let added: Vec<_> = archives.iter().filter(|(archive, _)| !view.is_linked(*archive)).collect();
     let members: usize = archives.iter().map(|(_, count)| count).sum();
@@ -130,7 +131,7 @@ pub(super) fn summary(
         0 => "nothing stays undefined".to_owned(),
         n => format!("{} undefined", count(n, "symbol stays", "symbols stay")),
     };
-    let code = match (view.fails(), view.is_complete(report.verdict)) {
+    let code = match (view.fails(), view.is_complete(subject.report.complete)) {
         (true, _) => "1;31",
         (false, true) => "1;32",
         (false, false) => "1;35",
@@ -145,7 +146,7 @@ pub(super) fn summary(
         count(added.len(), "candidate", "candidates"),
     )?;
     notes(view, library, out)?;
-    incomplete(report.verdict, style, out)
+    incomplete(subject.report, style, out)
 }
 
 /// What was not looked into.

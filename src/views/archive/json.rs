@@ -4,8 +4,9 @@
 use super::Archive;
 use crate::cover::{By, Library, Needed};
 use crate::id::{ArchiveId, MemberId};
-use crate::report::{Report, Style};
+use crate::report::Style;
 use crate::text::Text;
+use crate::views::Subject;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -81,16 +82,16 @@ struct Opaque<'a> {
 }
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     view: &Archive,
     _: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let page = Page { view, library: &report.audit.library };
+    let page = Page { view, library: &subject.audit.library };
     let coverage = &view.coverage;
     let whole = Out {
         schema: SCHEMA,
-        complete: view.is_complete(report.verdict),
+        complete: view.is_complete(subject.report.complete),
         order: if view.ordered { "given" } else { "free" },
         roots: page.roots(),
         archives: view.archives.iter().map(|(archive, _)| page.path(*archive)).collect(),

@@ -12,7 +12,6 @@ use crate::cover::{self, By, Coverage, Library, Question, Root};
 use crate::facts::Content;
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FileId, MemberId};
-use crate::judge::Verdict;
 use crate::text::{show, show_path};
 use std::path::{Path, PathBuf};
 
@@ -115,8 +114,8 @@ impl Archive {
 
     /// True if everything that the answer rests on was read: an opaque member does not tell what it
     /// refers to.
-    pub fn is_complete(&self, verdict: &Verdict) -> bool {
-        verdict.complete && self.coverage.opaque.is_empty()
+    pub fn is_complete(&self, report_is_complete: bool) -> bool {
+        report_is_complete && self.coverage.opaque.is_empty()
     }
 
     /// True for an archive that is linked anyway.

@@ -5,18 +5,19 @@ use super::{Archive, human};
 use crate::cover::Needed;
 use crate::demangle::demangle;
 use crate::id::{ArchiveId, FastMap};
-use crate::report::{Report, Style};
+use crate::report::Style;
 use crate::text::{show, show_path};
+use crate::views::Subject;
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::{self, Write};
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     view: &Archive,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let library = &report.audit.library;
+    let library = &subject.audit.library;
     let mut first: FastMap<ArchiveId, &Needed> = FastMap::default();
     for needed in &view.coverage.needed {
         first.entry(library.archive_of(needed.member)).or_insert(needed);
@@ -47,5 +48,5 @@ pub(super) fn render(
         writeln!(out)?;
     }
     human::undefined(view, library, style, out)?;
-    human::summary(report, view, style, out)
+    human::summary(subject, view, style, out)
 }

@@ -4,18 +4,19 @@
 use super::{Edge, Tag, Tree};
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FastSet, FileId, StrId};
-use crate::report::{Report, Style};
+use crate::report::Style;
 use crate::resolve::How;
 use crate::text::{show, show_path};
+use crate::views::Subject;
 use std::io::{self, Write};
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     tree: &Tree,
     _: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let audit = report.audit;
+    let audit = subject.audit;
     let file = |node: FileId| &audit.corpus.files[node];
     writeln!(out, "digraph linkaudit {{\n  rankdir=LR;\n  node [shape=box];")?;
     let roots: FastSet<FileId> = audit.closures.roots.iter().map(|root| root.root.file).collect();

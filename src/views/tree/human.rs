@@ -7,10 +7,11 @@
 use super::{Edge, Tag, Tree};
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
-use crate::report::{Report, Style};
+use crate::report::Style;
 use crate::resolve::How;
 use crate::rules::outcome;
 use crate::text::{show, show_path};
+use crate::views::Subject;
 use crate::views::{count, typed_paths};
 use std::io::{self, Write};
 
@@ -22,15 +23,16 @@ const NAMES: (usize, usize) = (1, 2);
 const MOST_MISSING: usize = 20;
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     tree: &Tree,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { audit: report.audit, style, shown: FastSet::default(), rows: Vec::new() };
+    let mut page =
+        Page { audit: subject.audit, style, shown: FastSet::default(), rows: Vec::new() };
     if !style.quiet {
         let mut rest = tree.edges.as_slice();
-        for root in report.audit.closures.roots.ids() {
+        for root in subject.audit.closures.roots.ids() {
             let end = rest.partition_point(|edge| edge.root.index() <= root.index());
             let (edges, later) = rest.split_at(end);
             rest = later;
@@ -38,7 +40,7 @@ pub(super) fn render(
             page.write(out)?;
         }
     }
-    summary(report, tree, style, out)
+    summary(subject, tree, style, out)
 }
 
 /// One line of a page.
@@ -275,8 +277,13 @@ fn root_file(audit: &Audit, root: RootId) -> FileId {
     audit.closures.roots[root].root.file
 }
 
-fn summary(report: &Report<'_>, tree: &Tree, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let audit = report.audit;
+fn summary(
+    subject: &Subject<'_>,
+    tree: &Tree,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let audit = subject.audit;
     let path = |file: FileId| show_path(&audit.corpus.files[file].path);
     let missing: Vec<&Edge> = tree.edges.iter().filter(|edge| edge.is_missing()).collect();
     let most = if style.verbose { usize::MAX } else { MOST_MISSING };
@@ -302,7 +309,7 @@ fn summary(report: &Report<'_>, tree: &Tree, style: Style, out: &mut dyn Write) 
     if stops > 0 {
         bad.push(count(stops, "root stops the loader", "roots stop the loader"));
     }
-    let open = audit_open(report);
+    let open = audit_open(subject);
     let verdict = match (bad.is_empty(), open) {
         (false, _) => style.alarm(&bad.join(", ")),
         (true, 0) => style.paint("1;32", "nothing missing"),
@@ -319,7 +326,7 @@ fn summary(report: &Report<'_>, tree: &Tree, style: Style, out: &mut dyn Write) 
         let text = count(open, "thing", "things");
         writeln!(out, "incomplete: {text} could not be read or decided")?;
     }
-    let paths = typed_paths(report);
+    let paths = typed_paths(subject);
     match missing.first() {
         Some(edge) => {
             let name = crate::rules::typeable(audit.text(edge.name));
@@ -332,6 +339,6 @@ fn summary(report: &Report<'_>, tree: &Tree, style: Style, out: &mut dyn Write) 
 }
 
 /// How much could not be read or decided.
-fn audit_open(report: &Report<'_>) -> usize {
-    report.verdict.findings.iter().filter(|judged| judged.rule.group.is_input).count()
+fn audit_open(subject: &Subject<'_>) -> usize {
+    subject.report.counts.incomplete
 }

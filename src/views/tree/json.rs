@@ -4,10 +4,11 @@
 use super::{Edge, Tree};
 use crate::audit::Audit;
 use crate::id::{FileId, RootId};
-use crate::report::{Report, Style};
+use crate::report::Style;
 use crate::resolve::trace::Tried;
 use crate::rules::outcome;
 use crate::text::Text;
+use crate::views::Subject;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -76,18 +77,18 @@ impl<'a> TriedOut<'a> {
 }
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     tree: &Tree,
     _: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let audit = report.audit;
+    let audit = subject.audit;
     let mut edges: Vec<&Edge> = tree.edges.iter().collect();
     // Stable: needs of one file stay in their order, the first root before others.
     edges.sort_by_key(|edge| audit.corpus.files[edge.from].path.as_os_str());
     let whole = Out {
         schema: SCHEMA,
-        complete: report.verdict.complete,
+        complete: subject.report.complete,
         roots: audit.closures.roots.ids().map(|root| root_out(audit, root)).collect(),
         nodes: tree.nodes.iter().map(|node| node_out(audit, *node)).collect(),
         edges: edges.into_iter().map(|edge| edge_out(audit, edge)).collect(),

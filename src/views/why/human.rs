@@ -5,9 +5,10 @@ use super::{Answer, Why};
 use crate::audit::Audit;
 use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
-use crate::report::{Report, Style};
+use crate::report::Style;
 use crate::resolve::Root;
 use crate::text::{show, show_path};
+use crate::views::Subject;
 use crate::views::{count, typed_paths};
 use std::io::{self, Write};
 
@@ -15,22 +16,22 @@ use std::io::{self, Write};
 const MOST: usize = 20;
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     why: &Why,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { audit: report.audit, style, out };
+    let mut page = Page { audit: subject.audit, style, out };
     match &why.answer {
         Answer::Library(library) => page.library(&why.name, library)?,
         Answer::Symbol(symbol) => page.symbol(&why.name, symbol)?,
-        Answer::Unknown(near) => page.unknown(&why.name, near, report)?,
+        Answer::Unknown(near) => page.unknown(&why.name, near, subject)?,
     }
-    let open = report.verdict.findings.iter().filter(|judged| judged.rule.group.is_input).count();
+    let open = subject.report.counts.incomplete;
     if open > 0 {
         let text = count(open, "thing", "things");
         writeln!(page.out, "incomplete: {text} could not be read or decided")?;
-        writeln!(page.out, "next: linkaudit check {}", typed_paths(report))?;
+        writeln!(page.out, "next: linkaudit check {}", typed_paths(subject))?;
     }
     Ok(())
 }
@@ -84,7 +85,7 @@ impl Page<'_> {
         }
     }
 
-    fn unknown(&mut self, name: &[u8], near: &[Vec<u8>], report: &Report<'_>) -> io::Result<()> {
+    fn unknown(&mut self, name: &[u8], near: &[Vec<u8>], subject: &Subject<'_>) -> io::Result<()> {
         let files = self.audit.corpus.files.iter().filter(|facts| facts.object().is_some());
         let files = count(files.count(), "ELF file", "ELF files");
         let name = show(name);
@@ -96,7 +97,7 @@ impl Page<'_> {
         if let Some(first) = near.first() {
             writeln!(self.out, "like it: {}", near.join(", "))?;
             let first = crate::text::shell(first);
-            writeln!(self.out, "next: linkaudit why {first} {}", typed_paths(report))?;
+            writeln!(self.out, "next: linkaudit why {first} {}", typed_paths(subject))?;
         }
         Ok(())
     }

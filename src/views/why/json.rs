@@ -5,8 +5,9 @@ use super::symbol::{self, Symbol};
 use super::{Answer, Why};
 use crate::audit::Audit;
 use crate::id::{FileId, RootId};
-use crate::report::{Report, Style};
+use crate::report::Style;
 use crate::text::Text;
+use crate::views::Subject;
 use crate::views::tree::TriedOut;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -89,13 +90,13 @@ struct Bound<'a> {
 }
 
 pub(super) fn render(
-    report: &Report<'_>,
+    subject: &Subject<'_>,
     why: &Why,
     _: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let audit = report.audit;
-    let complete = report.verdict.complete;
+    let audit = subject.audit;
+    let complete = subject.report.complete;
     match &why.answer {
         Answer::Library(Library { providers, requesters, .. }) => {
             let providers = providers.iter().map(|p| library_provider(audit, p)).collect();

@@ -1,0 +1,46 @@
+//! What is worked out only for what is wrong: the paths that were tried for each missing library, and
+//! the archives that undefined symbols come from. The run asks once, before the rules.
+
+use super::Audit;
+use super::trace::{Traces, trace};
+use crate::facts::View;
+use crate::id::RootId;
+use crate::plan::Plan;
+use crate::resolve::trace::Tried;
+use std::collections::BTreeMap;
+
+/// Why things are missing.
+pub struct Explained {
+    /// The paths tried for each missing library, in the order of `Blame::missing`.
+    pub tried: Vec<Vec<Tried>>,
+    /// Undefined symbols in the archives that their objects were linked from.
+    pub traces: Traces,
+}
+
+impl Audit {
+    /// Explains what is missing.
+    pub fn explain(&mut self, plan: &Plan) -> Explained {
+        Explained { tried: self.tried(plan), traces: trace(self, plan) }
+    }
+
+    /// What the search tried for each missing library, under its first entry point.
+    fn tried(&mut self, plan: &Plan) -> Vec<Vec<Tried>> {
+        let Self { corpus, resolver, closures, blame, .. } = self;
+        let view = View::new(corpus);
+        let mut tried = vec![Vec::new(); blame.missing.len()];
+        let mut by_root: BTreeMap<RootId, Vec<usize>> = BTreeMap::new();
+        for (i, missing) in blame.missing.iter().enumerate() {
+            if let Some(root) = missing.roots.first() {
+                by_root.entry(*root).or_default().push(i);
+            }
+        }
+        for (root, places) in by_root {
+            let edges: Vec<_> = places.iter().map(|place| blame.missing[*place].edge).collect();
+            let found = resolver.tried(view, plan, &closures.roots[root], &edges);
+            for (place, trace) in places.into_iter().zip(found) {
+                tried[place] = trace;
+            }
+        }
+        tried
+    }
+}

@@ -1,0 +1,294 @@
+//! From an audit and its judged findings to the model: the one place where a report is worked out.
+
+use super::cause::{self, CauseKind};
+use super::file::{Archive, File, Need};
+use super::{
+    AssumedBy, Assumption, Counts, CrossCheck, Finding, Report, RuleRun, SCHEMA, StaleLine, Tool,
+    Totals, Waived, WaivedBy, Waiver,
+};
+use crate::audit::Audit;
+use crate::blame::{Assumed, FirstLoader};
+use crate::catalogue::Level;
+use crate::facts::FileFacts;
+use crate::finding::CauseHint;
+use crate::format::elf::{Object, Str, machine};
+use crate::id::{FastMap, FileId, RootId};
+use crate::judge::{By, Entry, Judged, Verdict};
+use crate::plan::Plan;
+use crate::resolve::Edge;
+use crate::rules::{RULES, Rule};
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Parts of a report that cost something and that not every output has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Parts {
+    /// The files.
+    pub files: bool,
+    /// The coverage of archives.
+    pub archives: bool,
+}
+
+impl Parts {
+    /// What one of the two needs.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { files: self.files || other.files, archives: self.archives || other.archives }
+    }
+}
+
+impl Report {
+    /// The report of an audit.
+    pub fn new(audit: &Audit, plan: &Plan, verdict: Verdict, parts: Parts) -> Self {
+        let counts = counts(&verdict);
+        let complete = verdict.complete;
+        let (totals, assumptions) = (totals(audit, &verdict), assumptions(audit, &verdict));
+        let Verdict { findings, waived, stale, .. } = verdict;
+        let mut naming = Naming::default();
+        let mut findings: Vec<Finding> =
+            findings.into_iter().map(|judged| naming.finding(judged)).collect();
+        let mut waivers = Waivers::default();
+        let waived = waived.into_iter().map(|waived| Waived {
+            waiver: waivers.of(&waived.by),
+            finding: naming.finding(waived.judged),
+        });
+        let waived = waived.collect();
+        let causes = cause::gather(&mut findings, &naming.causes);
+        Self {
+            schema: SCHEMA.to_owned(),
+            tool: Tool {
+                name: "linkaudit".to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            policies: plan.policy.sources.iter().map(ToString::to_string).collect(),
+            complete,
+            totals,
+            counts,
+            rules: RULES
+                .iter()
+                .filter(|rule| rule.runs(plan))
+                .map(|rule| run(rule, plan))
+                .collect(),
+            assumptions,
+            causes,
+            findings,
+            waived,
+            files: if parts.files { files(audit) } else { Vec::new() },
+            archives: if parts.archives { archives(audit) } else { Vec::new() },
+            stale: stale.into_iter().map(stale_line).collect(),
+            cross_check: audit.cross_check.as_ref().map(|found| CrossCheck {
+                read: found.read,
+                not_read: found.gave_up.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect(),
+            }),
+            bindings: None,
+        }
+    }
+}
+
+fn run(rule: &Rule, plan: &Plan) -> RuleRun {
+    RuleRun {
+        id: rule.id.to_owned(),
+        group: rule.group.name.to_owned(),
+        level: plan.policy.level_of(&rule.known()),
+        input: rule.group.is_input,
+    }
+}
+
+fn counts(verdict: &Verdict) -> Counts {
+    let count = |counts: &dyn Fn(&Judged) -> bool| {
+        verdict.findings.iter().filter(|judged| counts(judged)).count()
+    };
+    let is_input = |judged: &Judged| judged.rule.group.is_input;
+    Counts {
+        errors: count(&|judged| !is_input(judged) && judged.level == Level::Error),
+        warnings: count(&|judged| !is_input(judged) && judged.level == Level::Warning),
+        incomplete: count(&is_input),
+        waived: verdict.waived.len(),
+        waived_by_baseline: verdict.waived.iter().filter(|waived| waived.by.baseline).count(),
+        unused_elsewhere: verdict.elsewhere,
+    }
+}
+
+fn totals(audit: &Audit, verdict: &Verdict) -> Totals {
+    let (totals, blame) = (&audit.totals, &audit.blame);
+    let references = |assumed: &[Assumed]| assumed.iter().map(|one| one.references).sum::<usize>();
+    let is_audited = |facts: &&FileFacts| facts.audited && facts.object().is_some();
+    Totals {
+        entries: totals.entries(),
+        elf: totals.elf,
+        archives: totals.archives,
+        other: totals.other,
+        links: totals.links,
+        special: totals.special,
+        partial: totals.partial,
+        skipped: totals.skipped.clone(),
+        roots: audit.closures.roots.len(),
+        code_objects: 0,
+        explained: blame.explained - verdict.assumed,
+        assumed: verdict.assumed + references(&blame.assumed) + references(&blame.provided),
+        assumed_by_host: blame
+            .assumed
+            .iter()
+            .map(|host| (host.host.clone(), host.references))
+            .collect(),
+        audited: audit.corpus.files.iter().filter(is_audited).count(),
+        unread_archives: audit.unread_archives(),
+    }
+}
+
+fn assumptions(audit: &Audit, verdict: &Verdict) -> Vec<Assumption> {
+    let of = |by: AssumedBy| {
+        move |assumed: &Assumed| Assumption {
+            by,
+            name: Some(assumed.host.clone()),
+            references: assumed.references,
+            files: Some(assumed.files),
+        }
+    };
+    let (by, references) = (AssumedBy::AcceptedMissingLibrary, verdict.assumed);
+    let accepted = Assumption { by, name: None, references, files: None };
+    let accepted = (references > 0).then_some(accepted);
+    let hosts = audit.blame.assumed.iter().map(of(AssumedBy::HostProgram));
+    let provided = audit.blame.provided.iter().map(of(AssumedBy::ProvidedLibrary));
+    accepted.into_iter().chain(hosts).chain(provided).collect()
+}
+
+/// Names the causes of findings as they pass.
+#[derive(Default)]
+struct Naming {
+    causes: FastMap<Arc<str>, (CauseKind, String)>,
+}
+
+impl Naming {
+    fn finding(&mut self, judged: Judged) -> Finding {
+        let Judged { finding, level, fingerprint, .. } = judged;
+        let hint = finding.cause;
+        let mut out = Finding {
+            rule: Cow::Borrowed(finding.rule),
+            level,
+            file: finding.file,
+            root: finding.root,
+            symbol: finding.symbol,
+            version: finding.version,
+            library: finding.library,
+            target: finding.target,
+            member: finding.member,
+            detail: finding.detail,
+            when: finding.when,
+            message: finding.message,
+            evidence: finding.evidence,
+            fix: finding.fix,
+            witness: finding.witness,
+            fingerprint,
+            cause: Arc::default(),
+        };
+        out.cause = self.cause(&out, hint.as_ref());
+        out
+    }
+
+    fn cause(&mut self, finding: &Finding, hint: Option<&CauseHint>) -> Arc<str> {
+        let (kind, id, title) = cause::id(finding, hint);
+        if let Some((id, _)) = self.causes.get_key_value(id.as_str()) {
+            return Arc::clone(id);
+        }
+        let id: Arc<str> = id.into();
+        self.causes.insert(Arc::clone(&id), (kind, title));
+        id
+    }
+}
+
+/// Waivers of findings, each made once.
+#[derive(Default)]
+struct Waivers(FastMap<usize, Arc<Waiver>>);
+
+impl Waivers {
+    fn of(&mut self, by: &Arc<By>) -> Arc<Waiver> {
+        let made = self.0.entry(Arc::as_ptr(by).addr()).or_insert_with(|| {
+            Arc::new(Waiver {
+                by: if by.baseline { WaivedBy::Baseline } else { WaivedBy::Policy },
+                reason: by.reason.clone(),
+                source: by.origin.source.to_string(),
+                line: Some(by.origin.line).filter(|line| *line > 0),
+                expires: by.expires.map(|day| day.to_string()),
+            })
+        });
+        Arc::clone(made)
+    }
+}
+
+fn stale_line(entry: Entry) -> StaleLine {
+    let Entry { line, fingerprint, rule, path, name, .. } = entry;
+    StaleLine { line, fingerprint, rule, path, name }
+}
+
+/// All ELF files in the order of their paths.
+pub(super) fn objects(audit: &Audit) -> Vec<(FileId, &FileFacts, &Object)> {
+    let files = audit.corpus.files.entries();
+    let mut out: Vec<_> =
+        files.filter_map(|(file, facts)| Some((file, facts, facts.object()?))).collect();
+    out.sort_by(|(_, a, _), (_, b, _)| a.path.as_os_str().cmp(b.path.as_os_str()));
+    out
+}
+
+fn files(audit: &Audit) -> Vec<File> {
+    let loaders = FirstLoader::new(&audit.closures);
+    objects(audit).into_par_iter().map(|object| file(audit, &loaders, object)).collect()
+}
+
+/// The needs of a file as the first entry point that loads it meets them.
+fn met(audit: &Audit, file: FileId, root: RootId) -> Vec<Need> {
+    let closure = &audit.closures.roots[root];
+    let own = closure.edges.iter().filter(|edge| closure.module(edge.from).file == Some(file));
+    let need = |edge: &Edge| {
+        let module = closure.module(edge.to);
+        Need {
+            name: audit.text(edge.raw).to_vec(),
+            path: module.file.map(|_| audit.text(module.path).to_vec()),
+            how: Cow::Borrowed(edge.how.name()),
+        }
+    };
+    own.map(need).collect()
+}
+
+/// The needs of a file that no entry point loads: names only.
+fn declared(object: &Object) -> Vec<Need> {
+    let needs = object.needs.iter().map(|need| object.str(need.name).to_vec());
+    needs.map(|name| Need { name, path: None, how: Cow::Borrowed("missing") }).collect()
+}
+
+fn file(
+    audit: &Audit,
+    loaders: &FirstLoader,
+    (file, facts, object): (FileId, &FileFacts, &Object),
+) -> File {
+    let string = |s: Option<Str>| s.map(|s| object.str(s).to_vec());
+    let root = loaders.of(file);
+    let root_file = |root| audit.closures.roots[root].root.file;
+    let needed = match root {
+        Some(root) => met(audit, file, root),
+        None => declared(object),
+    };
+    File {
+        path: Arc::clone(&facts.path),
+        soname: string(object.soname),
+        root: root.map(|root| Arc::clone(&audit.corpus.files[root_file(root)].path)),
+        needed,
+        rpath: string(object.rpath),
+        runpath: string(object.runpath),
+        interpreter: string(object.interp),
+        machine: machine::name(&object.header),
+        exports: None,
+    }
+}
+
+fn archives(audit: &Audit) -> Vec<Archive> {
+    let lines = audit.archive_lines();
+    let archive = |line: &crate::audit::Line| Archive {
+        path: Arc::clone(&audit.corpus.files[line.file].path),
+        members: line.counts.map(|(members, ..)| members),
+        opaque: line.counts.map(|(_, opaque, _)| opaque),
+        references: line.counts.map(|(.., references)| references),
+    };
+    lines.iter().map(archive).collect()
+}

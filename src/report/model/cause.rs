@@ -1,0 +1,257 @@
+//! Causes: what one repair would remove. Each finding names its cause by id; evidence that all
+//! findings of a cause share stands once, with the cause. Rules hint at causes, fixes tell more, and
+//! here the first that applies is taken: a soname that is not found, an archive that a list leaves
+//! out, a provider that is not linked, a damaged file, an entry of a policy, else the finding itself.
+
+use super::finding::{Finding, level};
+use crate::catalogue::Level;
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, Intent};
+use crate::id::{FastMap, FastSet};
+use crate::package::without_hashes;
+use crate::text::{show, show_path};
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What one repair would remove.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cause {
+    /// Its kind and key: the same in every run.
+    pub id: Arc<str>,
+    /// What it is.
+    pub kind: CauseKind,
+    /// One line for people.
+    pub title: String,
+    /// The highest level of its findings.
+    #[serde(with = "level")]
+    pub level: Level,
+    /// How many findings it has.
+    pub findings: usize,
+    /// In how many files.
+    pub files: usize,
+    /// Under how many entry points.
+    pub roots: usize,
+    /// What would remove it, as far as that is known.
+    pub fix: Vec<Fix>,
+    /// Evidence that all of its findings share, if it has several.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What a cause is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseKind {
+    /// A soname, or an interpreter, that is not found.
+    LibraryNotFound,
+    /// An archive that a list of archives leaves out.
+    ArchiveNotListed,
+    /// A file that defines what is undefined and is not linked; all that an object lacks where no
+    /// such file is known.
+    ProviderNotLinked,
+    /// A file that is damaged or cannot be read.
+    DamagedFile,
+    /// An entry of a policy that does not hold.
+    PolicyEntry,
+    /// The finding itself.
+    Finding,
+}
+
+impl CauseKind {
+    /// The word in ids.
+    fn name(self) -> &'static str {
+        match self {
+            Self::LibraryNotFound => "library-not-found",
+            Self::ArchiveNotListed => "archive-not-listed",
+            Self::ProviderNotLinked => "provider-not-linked",
+            Self::DamagedFile => "damaged-file",
+            Self::PolicyEntry => "policy-entry",
+            Self::Finding => "finding",
+        }
+    }
+}
+
+/// A cause by kind and key, with its line for people.
+struct Named {
+    kind: CauseKind,
+    key: String,
+    title: String,
+}
+
+/// Names the cause of one finding; `hint` is what its rule said.
+pub(super) fn id(finding: &Finding, hint: Option<&CauseHint>) -> (CauseKind, String, String) {
+    let Named { kind, key, title } = name(finding, hint);
+    (kind, format!("{}:{key}", kind.name()), title)
+}
+
+fn name(finding: &Finding, hint: Option<&CauseHint>) -> Named {
+    let whole = |kind, key| {
+        let title = format!("{}: {}", show_path(&finding.file.path), finding.message);
+        Named { kind, key, title }
+    };
+    if let Some(CauseHint::LibraryNotFound(name)) = hint {
+        let key = show(name);
+        return Named { kind: CauseKind::LibraryNotFound, title: format!("{key}: not found"), key };
+    }
+    if let Some(listed) = unlisted(finding) {
+        return listed;
+    }
+    if let Some(provider) = provider(finding) {
+        return provider;
+    }
+    let place = || {
+        let path = finding.full_path();
+        show(&without_hashes(path.as_os_str().as_bytes()))
+    };
+    match hint {
+        Some(CauseHint::DamagedFile) => whole(CauseKind::DamagedFile, place()),
+        Some(CauseHint::PolicyEntry(origin)) => {
+            let key = show(origin.to_string().as_bytes());
+            let title = format!("{key}: {}", finding.rule);
+            Named { kind: CauseKind::PolicyEntry, key, title }
+        }
+        Some(CauseHint::UndefinedIn) => {
+            let (key, path) = (place(), show_path(&finding.file.path));
+            let title = format!("{path}: undefined symbols, provider not known");
+            Named { kind: CauseKind::ProviderNotLinked, key: format!("unknown {key}"), title }
+        }
+        Some(CauseHint::LibraryNotFound(_)) | None => {
+            whole(CauseKind::Finding, finding.fingerprint.clone())
+        }
+    }
+}
+
+/// The archive that a list leaves out. The first fix is the archive that defines the symbol; others
+/// are what that one needs.
+fn unlisted(finding: &Finding) -> Option<Named> {
+    let fix = finding.fix.iter().find(|fix| fix.intent == Intent::AddToList)?;
+    let entry = show(fix.entry.as_deref()?);
+    let list = fix.list.as_deref().map(show_path).unwrap_or_default();
+    let file = fix.list.as_deref().and_then(Path::file_name).map(Path::new);
+    let title = format!("{entry}: not in {}", file.map(show_path).unwrap_or_default());
+    Some(Named { kind: CauseKind::ArchiveNotListed, key: format!("{list} {entry}"), title })
+}
+
+/// The file that defines an undefined symbol: what a fix links, else the first candidate.
+fn provider(finding: &Finding) -> Option<Named> {
+    finding.symbol.as_ref()?;
+    let fix = finding.fix.iter().find(|fix| fix.intent == Intent::LinkArchive);
+    let linked = fix.and_then(|fix| fix.entry.as_deref());
+    let candidate = || finding.evidence_of(EvidenceKind::Candidate).find_map(|e| e.path.as_deref());
+    let path = linked.or_else(|| candidate().map(|path| path.as_os_str().as_bytes()))?;
+    let base = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+    let title = format!("{}: not linked", show(base));
+    let key = show(&without_hashes(path));
+    Some(Named { kind: CauseKind::ProviderNotLinked, key, title })
+}
+
+/// The causes of `findings`, of which each names its own (a kind and a title by id). Evidence that all
+/// findings of a cause share moves to it.
+pub(super) fn gather(
+    findings: &mut [Finding],
+    known: &FastMap<Arc<str>, (CauseKind, String)>,
+) -> Vec<Cause> {
+    let mut of_cause: FastMap<Arc<str>, Vec<usize>> = FastMap::default();
+    let mut order: Vec<Arc<str>> = Vec::new();
+    for (at, finding) in findings.iter().enumerate() {
+        let places = of_cause.entry(Arc::clone(&finding.cause)).or_insert_with(|| {
+            order.push(Arc::clone(&finding.cause));
+            Vec::new()
+        });
+        places.push(at);
+    }
+    let mut out = Vec::with_capacity(order.len());
+    for id in order {
+        let (Some((kind, title)), Some(places)) = (known.get(&id), of_cause.get(&id)) else {
+            continue;
+        };
+        let (kind, title) = (*kind, title.clone());
+        let mut cause = weigh(id, kind, title, findings, places);
+        cause.evidence = share(findings, places);
+        out.push(cause);
+    }
+    out.sort_by(|a, b| {
+        let weight = |cause: &Cause| Reverse((cause.level, cause.findings));
+        weight(a).cmp(&weight(b)).then_with(|| a.id.cmp(&b.id))
+    });
+    out
+}
+
+/// A cause with the findings at `places`.
+fn weigh(
+    id: Arc<str>,
+    kind: CauseKind,
+    title: String,
+    findings: &[Finding],
+    places: &[usize],
+) -> Cause {
+    let own = || places.iter().map(|at| &findings[*at]);
+    let files: FastSet<_> =
+        own().map(|finding| (&finding.file.prefix, &finding.file.path)).collect();
+    let in_evidence = own().flat_map(|finding| {
+        let roots = finding.evidence_of(EvidenceKind::Root).filter(|root| root.how.is_none());
+        roots.filter_map(|root| root.path.as_deref())
+    });
+    let roots: FastSet<&Path> =
+        own().filter_map(|finding| finding.root.as_deref()).chain(in_evidence).collect();
+    let mut fix: Vec<Fix> = own().flat_map(|finding| &finding.fix).cloned().collect();
+    fix.sort_unstable();
+    fix.dedup();
+    Cause {
+        kind,
+        title,
+        level: own().map(|finding| finding.level).max().unwrap_or(Level::Allow),
+        findings: places.len(),
+        files: files.len(),
+        roots: roots.len(),
+        fix,
+        evidence: Vec::new(),
+        id,
+    }
+}
+
+/// Takes out of the findings at `places` the evidence of each kind that is the same for all of them.
+fn share(findings: &mut [Finding], places: &[usize]) -> Vec<Evidence> {
+    let [first, others @ ..] = places else { return Vec::new() };
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    for kind in EvidenceKind::ALL {
+        let of_first = || findings[*first].evidence_of(kind);
+        let any = of_first().next().is_some();
+        if any && others.iter().all(|at| findings[*at].evidence_of(kind).eq(of_first())) {
+            let of_kind = |evidence: &mut Evidence| evidence.kind == kind;
+            out.extend(findings[*first].evidence.extract_if(.., of_kind));
+            for at in others {
+                findings[*at].evidence.retain(|evidence| evidence.kind != kind);
+            }
+        }
+    }
+    out
+}
+
+/// Causes by id, for whoever shows findings with all of their evidence.
+pub struct Causes<'r>(FastMap<&'r str, &'r Cause>);
+
+impl<'r> Causes<'r> {
+    /// The causes of a report.
+    pub fn of(report: &'r super::Report) -> Self {
+        Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
+    }
+
+    /// All evidence of one kind about a finding: its own, or what its cause shares.
+    pub fn evidence<'f>(
+        &self,
+        finding: &'f Finding,
+        kind: EvidenceKind,
+    ) -> impl Iterator<Item = &'f Evidence> + use<'f, 'r>
+    where
+        'r: 'f,
+    {
+        let shared = self.0.get(&*finding.cause).map(|cause| &cause.evidence[..]);
+        let shared: &'f [Evidence] = shared.unwrap_or_default();
+        shared.iter().chain(&finding.evidence).filter(move |evidence| evidence.kind == kind)
+    }
+}

@@ -1,0 +1,157 @@
+//! A finding as it is reported: what a rule stated, with its level, fingerprint and cause.
+
+use crate::catalogue::Level;
+use crate::finding::{Evidence, EvidenceKind, Fix, When};
+use crate::package::Located;
+use crate::text::{Text, raw, raw_option};
+use serde::de::Deserializer;
+use serde::ser::{SerializeStruct as _, Serializer};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One fact. Keys that do not apply are empty.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// The rule's id; it may be one that this version does not have.
+    pub rule: Cow<'static, str>,
+    /// Warning or error.
+    #[serde(with = "level")]
+    pub level: Level,
+    /// The file it is about.
+    #[serde(flatten)]
+    pub file: Arc<Located>,
+    /// The first entry point, in byte order, under which it holds.
+    #[serde(with = "raw_option")]
+    pub root: Option<Arc<Path>>,
+    /// A symbol, raw.
+    #[serde(with = "raw_option")]
+    pub symbol: Option<Vec<u8>>,
+    /// A version.
+    #[serde(with = "raw_option")]
+    pub version: Option<Vec<u8>>,
+    /// A library by the name it was asked for.
+    #[serde(with = "raw_option")]
+    pub library: Option<Vec<u8>>,
+    /// A GPU target.
+    #[serde(with = "raw_option")]
+    pub target: Option<Vec<u8>>,
+    /// A member of the file, which is an archive.
+    #[serde(with = "raw_option")]
+    pub member: Option<Vec<u8>>,
+    /// What it is about where no other key fits.
+    #[serde(with = "raw_option")]
+    pub detail: Option<Vec<u8>>,
+    /// When it strikes.
+    pub when: Option<When>,
+    /// One sentence without demangled names.
+    pub message: String,
+    /// What proves it, less what stands once in its cause; [`super::Causes::evidence`] has both.
+    pub evidence: Vec<Evidence>,
+    /// What would make it go away.
+    pub fix: Vec<Fix>,
+    /// A command that shows the fact with another tool.
+    pub witness: Option<String>,
+    /// What stays the same when the package is built again.
+    pub fingerprint: String,
+    /// The id of its cause.
+    #[serde(default)]
+    pub cause: Arc<str>,
+}
+
+impl Finding {
+    /// Its own evidence of one kind.
+    pub fn evidence_of(&self, kind: EvidenceKind) -> impl Iterator<Item = &Evidence> {
+        self.evidence.iter().filter(move |evidence| evidence.kind == kind)
+    }
+
+    /// True if it has fixes and all are proven.
+    pub fn has_proven_fix(&self) -> bool {
+        !self.fix.is_empty() && self.fix.iter().all(Fix::is_proven)
+    }
+
+    /// The file's whole path.
+    pub fn full_path(&self) -> PathBuf {
+        self.file.full_path()
+    }
+}
+
+/// A finding that is known and accepted.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Waived {
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// Who waives it.
+    pub waiver: Arc<Waiver>,
+}
+
+/// What waives a finding.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Waiver {
+    /// Where it stands.
+    pub by: WaivedBy,
+    /// Why; a line of a baseline may have no reason.
+    pub reason: Option<String>,
+    /// The policy or baseline by name.
+    pub source: String,
+    /// The line, from 1, where there are lines.
+    pub line: Option<u32>,
+    /// The last day on which it waives.
+    pub expires: Option<String>,
+}
+
+/// Where a waiver stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaivedBy {
+    /// In a policy.
+    Policy,
+    /// In a baseline.
+    Baseline,
+}
+
+/// Levels by the words that reports use.
+pub(super) mod level {
+    use crate::catalogue::Level;
+    use serde::de::{Deserialize as _, Deserializer, Error as _};
+    use serde::ser::Serializer;
+    use std::borrow::Cow;
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    pub(crate) fn serialize<S: Serializer>(level: &Level, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(level.name())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Level, D::Error> {
+        let name = Cow::<str>::deserialize(from)?;
+        let all = [Level::Allow, Level::Warning, Level::Error];
+        let found = all.into_iter().find(|level| level.name() == name);
+        found.ok_or_else(|| D::Error::custom(format!("`{name}` is no level")))
+    }
+}
+
+// A place is two keys of a finding.
+impl Serialize for Located {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut out = to.serialize_struct("Located", 2)?;
+        out.serialize_field("prefix", &self.prefix.as_deref().map(Text::path))?;
+        out.serialize_field("path", &Text::path(&self.path))?;
+        out.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for Located {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Place {
+            #[serde(with = "raw_option")]
+            prefix: Option<PathBuf>,
+            #[serde(with = "raw")]
+            path: PathBuf,
+        }
+        let Place { prefix, path } = Place::deserialize(from)?;
+        Ok(Self { prefix, path })
+    }
+}

@@ -1,0 +1,247 @@
+//! What a rule may ask: the facts of an audit, read only, with what the run was asked to do. It holds
+//! no rule and words nothing (`words` and `demand` do); every rule is given one.
+
+use crate::audit::trace::{Traced, Traces};
+use crate::audit::{Audit, Explained};
+use crate::blame::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
+use crate::cover::Library;
+use crate::facts::providers::Provider;
+use crate::facts::{CrossCheck, FileFacts, View};
+use crate::format::elf::{Object, Target};
+use crate::id::{ArchiveId, FastMap, FileId, Id as _, RootId, StrId};
+use crate::merged::solve::{Solution, Solved};
+use crate::package::{Located, Prefixes};
+use crate::plan::{HostFile, MergedFrom, Plan};
+use crate::policy::Policy;
+use crate::resolve::Closure;
+use crate::resolve::hosts::Unhosted;
+use crate::resolve::loader::{InterpFault, Loader, NoLoader};
+use crate::resolve::trace::Tried;
+use crate::tree::walk::Problem;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// Files by the names that a need may have for them.
+type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
+
+/// The facts of one audit.
+pub struct Query<'a> {
+    audit: &'a Audit,
+    plan: &'a Plan,
+    explained: &'a Explained,
+    solved: &'a Solved,
+    /// Places of files, each made once.
+    located: Vec<OnceLock<Arc<Located>>>,
+    /// Candidates by file name and soname, once a rule asks.
+    by_name: OnceLock<LibrariesByName>,
+}
+
+impl<'a> Query<'a> {
+    pub(super) fn new(
+        audit: &'a Audit,
+        plan: &'a Plan,
+        explained: &'a Explained,
+        solved: &'a Solved,
+    ) -> Self {
+        let located = (0..audit.corpus.files.len()).map(|_| OnceLock::new()).collect();
+        Self { audit, plan, explained, solved, located, by_name: OnceLock::new() }
+    }
+
+    /// The facts as resolving saw them.
+    pub(super) fn view(&self) -> View<'a> {
+        self.audit.view()
+    }
+
+    /// All files that were read.
+    pub(super) fn files(&self) -> impl Iterator<Item = (FileId, &'a FileFacts)> {
+        self.audit.corpus.files.entries()
+    }
+
+    /// Audited ELF files.
+    pub(super) fn audited_objects(&self) -> impl Iterator<Item = (FileId, &'a Object)> {
+        let audited = self.files().filter(|(_, facts)| facts.audited);
+        audited.filter_map(|(file, facts)| Some((file, facts.object()?)))
+    }
+
+    /// The facts of one file.
+    pub(super) fn facts(&self, file: FileId) -> &'a FileFacts {
+        &self.audit.corpus.files[file]
+    }
+
+    /// A file's path.
+    pub(super) fn path(&self, file: FileId) -> &'a Path {
+        &self.facts(file).path
+    }
+
+    /// A file's path, shared.
+    pub(super) fn shared_path(&self, file: FileId) -> Arc<Path> {
+        Arc::clone(&self.facts(file).path)
+    }
+
+    /// Where a file belongs.
+    pub(super) fn locate(&self, file: FileId) -> Arc<Located> {
+        let locate = || Arc::new(self.prefixes().locate(self.path(file)));
+        Arc::clone(self.located[file.index()].get_or_init(locate))
+    }
+
+    /// The prefixes of the run.
+    pub(super) fn prefixes(&self) -> &'a Prefixes {
+        &self.audit.prefixes
+    }
+
+    /// The text of a name in closures.
+    pub(super) fn text(&self, id: StrId) -> &'a [u8] {
+        self.audit.text(id)
+    }
+
+    /// What policies say.
+    pub(super) fn policy(&self) -> &'a Policy {
+        &self.plan.policy
+    }
+
+    /// What the run was asked to do.
+    pub(super) fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
+    /// A program of `--host`, by its number.
+    pub(super) fn host_option(&self, number: usize) -> &'a HostFile {
+        &self.plan.hosts[number]
+    }
+
+    /// Needs for which no file was found, each with the paths that were tried.
+    pub(super) fn missing(&self) -> Vec<(&'a MissingLibrary, &'a [Tried])> {
+        let missing = self.audit.blame.missing.iter();
+        missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
+    }
+
+    /// Undefined symbols that no missing library explains.
+    pub(super) fn undefined(&self) -> &'a [UndefinedSymbol] {
+        &self.audit.blame.undefined
+    }
+
+    /// Needed versions that are not defined.
+    pub(super) fn missing_versions(&self) -> &'a [MissingVersion] {
+        &self.audit.blame.versions
+    }
+
+    /// Where loaders stop.
+    pub(super) fn stopped(&self) -> &'a [Stopped] {
+        &self.audit.blame.stopped
+    }
+
+    /// All entry points with their closures.
+    pub(super) fn entry_points(&self) -> impl Iterator<Item = (RootId, &'a Closure)> {
+        self.audit.closures.roots.entries()
+    }
+
+    /// The closure of one entry point.
+    pub(super) fn closure(&self, root: RootId) -> &'a Closure {
+        &self.audit.closures.roots[root]
+    }
+
+    /// Modules from the entry point of a site to its module.
+    pub(super) fn chain(&self, site: crate::blame::Site) -> Vec<u32> {
+        crate::blame::chain(&self.audit.closures, site)
+    }
+
+    /// The loader that an entry point runs under.
+    pub(super) fn loader(&self, closure: &Closure) -> &'a Loader {
+        self.audit.resolver.loaders.get(closure.root.loader)
+    }
+
+    /// Programs whose interpreter is not one.
+    pub(super) fn bad_interpreters(&self) -> &'a [(FileId, InterpFault)] {
+        &self.audit.closures.bad_interps
+    }
+
+    /// Objects that no known loader starts.
+    pub(super) fn without_loader(&self) -> &'a [(FileId, NoLoader)] {
+        &self.audit.closures.no_loader
+    }
+
+    /// What came of `--host` where it did not load what it was to load.
+    pub(super) fn unhosted(&self) -> &'a Unhosted {
+        &self.audit.closures.unhosted
+    }
+
+    /// Archives whose members were read.
+    pub(super) fn library(&self) -> &'a Library {
+        &self.audit.library
+    }
+
+    /// The members that refer to an undefined symbol, in the archive that the object was linked from.
+    pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
+        let traces: &'a Traces = &self.explained.traces;
+        traces.get(&(file, symbol.to_vec()))
+    }
+
+    /// Lists of archives, each with the archives that are merged from it.
+    pub(super) fn merged(&self) -> impl Iterator<Item = (&'a MergedFrom, &'a [ArchiveId])> {
+        self.solved.merged(self.audit, self.plan)
+    }
+
+    /// What a library lacks that was linked from the archive; nothing for what is no object.
+    pub(super) fn lacking(&self, file: FileId, archive: ArchiveId) -> Option<Arc<Solution>> {
+        self.solved.solve(self.audit, file, Some(archive))
+    }
+
+    /// Candidates that define a symbol for an object of `target`.
+    pub(super) fn definers(
+        &self,
+        name: &[u8],
+        not: FileId,
+        target: Target,
+    ) -> impl Iterator<Item = &'a Provider> {
+        self.audit.providers.of(name, not, target)
+    }
+
+    /// Candidates whose file name or soname is `name`, audited or below `--lib-path`.
+    pub(super) fn libraries_named(&self, name: &[u8]) -> &[FileId] {
+        let found = self.by_name.get_or_init(|| self.libraries_by_name()).get(name);
+        found.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn libraries_by_name(&self) -> LibrariesByName {
+        let mut out = LibrariesByName::default();
+        for (file, facts) in self.files().filter(|(_, facts)| facts.audited || facts.provider) {
+            let Some(object) = facts.object().filter(|object| object.is_dynamic()) else {
+                continue;
+            };
+            let paths = facts.names.iter().map(|name| name.path.as_path()).chain([&*facts.path]);
+            for name in object.soname().into_iter().chain(paths.map(last_part)) {
+                let files = out.entry(name.into()).or_default();
+                if files.last() != Some(&file) {
+                    files.push(file);
+                }
+            }
+        }
+        out
+    }
+
+    /// What the walk could not look at.
+    pub(super) fn problems(&self) -> &'a [Problem] {
+        &self.audit.problems
+    }
+
+    /// Files that a policy may mean whatever they hold.
+    pub(super) fn named_files(&self) -> &'a [PathBuf] {
+        &self.audit.named
+    }
+
+    /// Links to directories, and where they lead.
+    pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
+        &self.audit.linked
+    }
+
+    /// What second readers found, if they were asked.
+    pub(super) fn second_reading(&self) -> Option<&'a CrossCheck> {
+        self.audit.cross_check.as_ref()
+    }
+}
+
+/// The last part of a path.
+pub(super) fn last_part(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default()
+}
