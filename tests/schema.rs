@@ -17,6 +17,7 @@ mod rule_fixtures;
 mod support;
 
 use jsonschema::Validator;
+use linkaudit::report::{self, MadeOf, OUTPUTS, Style};
 use rule_fixtures::Fixture;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -24,12 +25,48 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use support::Lab;
 
-fn validator() -> Validator {
+/// The schema as it is shipped.
+fn schema() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/report.schema.json");
     let schema = std::fs::read_to_string(path).expect("the schema");
-    let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
-    jsonschema::meta::validate(&schema).expect("the schema is a schema");
-    jsonschema::validator_for(&schema).expect("the schema is a schema")
+    serde_json::from_str(&schema).expect("the schema is JSON")
+}
+
+fn compiled(schema: &Value) -> Validator {
+    jsonschema::meta::validate(schema).expect("the schema is a schema");
+    jsonschema::validator_for(schema).expect("the schema is a schema")
+}
+
+/// The schema for reports of this version: a key that it does not describe is a mistake of ours.
+fn validator() -> Validator {
+    let mut schema = schema();
+    close(&mut schema);
+    compiled(&schema)
+}
+
+/// Closes every object that lists its keys.
+fn close(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(close);
+            let lists_keys = map.get("properties").is_some_and(|keys| keys.is_object());
+            let is_open = map.contains_key("type") && !map.contains_key("additionalProperties");
+            if lists_keys && is_open && !map.contains_key("$ref") {
+                map.insert("additionalProperties".to_owned(), json!(false));
+            }
+            // Findings are facts with more keys, so that facts stay open.
+            if let Some(defs) = map.get_mut("$defs").and_then(Value::as_object_mut) {
+                if let Some(fact) = defs.get_mut("fact").and_then(Value::as_object_mut) {
+                    fact.remove("additionalProperties");
+                }
+                for name in ["finding", "waived"] {
+                    defs[name]["unevaluatedProperties"] = json!(false);
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(close),
+        _ => {}
+    }
 }
 
 /// Everything that is wrong with a report.
@@ -65,6 +102,74 @@ fn reports_of_all_fixtures() {
             assert_valid(&validator, &format!("{} {options:?}", fixture.name()), &report);
         }
     }
+}
+
+/// Reads a report back and renders it as every output made of reports does.
+fn renders_as_before(what: &str, run: impl Fn(&[&str]) -> Vec<u8>, wrong: &mut Vec<String>) {
+    for facts in [&[][..], &["--facts"]] {
+        let bytes = run(&[&["--format", "json"], facts].concat());
+        let report = report::json::read(&bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
+        for output in OUTPUTS {
+            let MadeOf::Report { render, .. } = output.made_of else { continue };
+            for verbose in [false, true] {
+                let style = Style { color: false, verbose, quiet: false, width: None };
+                let mut later = Vec::new();
+                render(&report, None, style, &mut later).expect("a vector takes all");
+                let options = [&["--format", output.name], facts, &["-v"][..usize::from(verbose)]];
+                if later != run(&options.concat()) {
+                    wrong.push(format!("{what}: {} {facts:?} verbose: {verbose}", output.name));
+                }
+            }
+        }
+    }
+}
+
+/// Nothing but the report is needed to render it a month later.
+#[test]
+fn a_report_that_is_read_back_renders_the_same() {
+    let mut wrong = Vec::new();
+    let fixtures: Vec<Fixture> = Fixture::bad().into_iter().chain(Fixture::good()).collect();
+    for fixture in &fixtures {
+        let built = fixture.build();
+        let run = |options: &[&str]| {
+            let mut args: Vec<&str> = built.audit.iter().map(String::as_str).collect();
+            args.extend(options);
+            built.lab.linkaudit(&args).stdout
+        };
+        renders_as_before(&fixture.name(), run, &mut wrong);
+    }
+    let lab = Lab::new();
+    let system = ["/usr/bin", "/usr/lib/python3"];
+    renders_as_before(
+        "the system",
+        |options| lab.linkaudit(&[&system[..], options].concat()).stdout,
+        &mut wrong,
+    );
+    let n = fixtures.len() + 1;
+    println!("{n} reports read back, each in 3 formats, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn what_is_no_report_is_refused_with_a_reason() {
+    let report = rich();
+    let refused = |report: &Value| {
+        let error = report::json::read(report.to_string().as_bytes()).expect_err("it is no report");
+        error.to_string()
+    };
+    let mut other = report.clone();
+    other["schema"] = json!("linkaudit.report/2");
+    other["findings"] = json!("not a list");
+    assert!(refused(&other).contains("linkaudit.report/2"), "{}", refused(&other));
+    let mut broken = report.clone();
+    broken["findings"][0]["level"] = json!("bad");
+    assert!(refused(&broken).contains("`bad` is no level"), "{}", refused(&broken));
+    assert!(refused(&json!([])).contains("not a linkaudit report"));
+    let mut later = report;
+    later["surprise"] = json!({ "a": 1 });
+    later["findings"][0]["surprise"] = json!(1);
+    later["findings"][0]["rule"] = json!("rule-of-a-later-version");
+    assert!(report::json::read(later.to_string().as_bytes()).is_ok(), "keys may come");
 }
 
 #[test]
@@ -197,6 +302,20 @@ fn an_unknown_key_is_refused_everywhere() {
         let mut broken = report.clone();
         broken.pointer_mut(place).expect("an object")["surprise"] = json!(1);
         assert!(!errors(&validator, &broken).is_empty(), "a surprise in {place:?} is accepted");
+    }
+}
+
+#[test]
+fn a_key_of_a_later_version_is_accepted_everywhere() {
+    let (validator, report) = (compiled(&schema()), rich());
+    let mut places = Vec::new();
+    objects(&report, "", &mut places);
+    // Keys of these are data, and an encoded name has one key.
+    let is_data = |place: &str| place.ends_with("/skipped") || place.ends_with("/assumed_by_host");
+    for place in places.iter().filter(|place| !is_data(place)) {
+        let mut later = report.clone();
+        later.pointer_mut(place).expect("an object")["surprise"] = json!(1);
+        assert_valid(&validator, &format!("a new key in {place:?}"), &later);
     }
 }
 

@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule::of_waivers(
     DOCS,
     check,
 )
-.keys(&["detail"]);
+.keys(&["detail"])
+.asked_if(|plan| !plan.policy.waivers.is_empty());
 
 const DOCS: &str = "\
 ## What it does

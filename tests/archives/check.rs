@@ -23,7 +23,7 @@ fn lab() -> Lab {
 
 fn report(lab: &Lab, args: &[&str]) -> Value {
     let output = lab.linkaudit(&[args, &["--format", "json"]].concat());
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    crate::support::whole(&output.stdout)
 }
 
 #[test]

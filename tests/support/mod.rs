@@ -229,3 +229,23 @@ impl Tally {
         assert!(self.differences.is_empty(), "{}", self.differences.join("\n"));
     }
 }
+
+/// A JSON report in which every finding has all of its evidence: what its cause shares comes first.
+pub fn whole(bytes: &[u8]) -> serde_json::Value {
+    use serde_json::Value;
+    let mut report: Value = serde_json::from_slice(bytes).unwrap_or_else(|error| {
+        panic!("no JSON report ({error}): {}", String::from_utf8_lossy(bytes))
+    });
+    let causes: Vec<Value> = report["causes"].as_array().cloned().unwrap_or_default();
+    for finding in report["findings"].as_array_mut().into_iter().flatten() {
+        let cause = causes.iter().find(|cause| cause["id"] == finding["cause"]);
+        let cause = cause.unwrap_or_else(|| panic!("no cause of {finding}"));
+        let shared = cause["evidence"].as_array().expect("evidence").clone();
+        let own = finding["evidence"].as_array().expect("evidence").clone();
+        for kind in own.iter().map(|piece| &piece["kind"]) {
+            assert!(shared.iter().all(|piece| piece["kind"] != *kind), "{kind} stands in both");
+        }
+        finding["evidence"] = Value::Array([shared, own].concat());
+    }
+    report
+}

@@ -28,9 +28,9 @@ impl Report {
     }
 
     pub fn from(output: Output) -> Self {
-        let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-            panic!("no report ({error}): {}", String::from_utf8_lossy(&output.stderr))
-        });
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.stdout.is_empty(), "no report: {error}");
+        let value = crate::support::whole(&output.stdout);
         let status = output.status.code().expect("linkaudit was not ended by a signal");
         let report = Self { status, bytes: output.stdout, value };
         report.balances();

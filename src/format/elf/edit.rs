@@ -56,6 +56,7 @@ impl Object {
         let object = Self {
             references: references.into(),
             text: text.into(),
+            segments: self.segments.clone(),
             tables: Some(tables.with_undefined(relink.outside)?),
             needs: self.needs.clone(),
             versions: self.versions.clone(),

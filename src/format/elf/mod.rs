@@ -28,6 +28,7 @@ mod versions;
 
 pub use header::{Header, Ident, Target, Verdict};
 pub use read::read;
+pub use segments::Segment;
 pub use tables::Tables;
 pub use versions::{NeedFile, VersionDef, VersionNeed, Versions};
 
@@ -45,6 +46,8 @@ pub struct Object {
     pub refused: Option<&'static str>,
     /// The same for the object that a loader starts from.
     pub unmappable: Option<&'static str>,
+    /// Its program headers, if it has what a loader can use.
+    pub segments: Box<[Segment]>,
     /// PT_INTERP.
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
@@ -176,6 +179,7 @@ impl Object {
             role: Role::Broken,
             refused: None,
             unmappable: None,
+            segments: Box::default(),
             interp: None,
             needs: Box::default(),
             soname: None,

@@ -60,7 +60,8 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
     text.text.reserve(ROOM_AT_ONCE);
     // An empty name is one that was left out.
     text.text.push(0);
-    let segments = Segments::parse(&header, &phdrs, file.stat().len);
+    let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
+    object.segments = std::mem::take(&mut segments.all).into();
     let mut reader = Reader { file, head, wants, segments, text, scratch };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();

@@ -11,6 +11,19 @@ use object::read::elf::{FileHeader, ProgramHeader};
 /// it from the kernel.
 const PAGE: u64 = 4096;
 
+/// One program header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// p_type.
+    pub kind: u32,
+    /// p_flags.
+    pub flags: u32,
+    /// p_vaddr.
+    pub vaddr: u64,
+    /// p_memsz, in bytes.
+    pub memsz: u64,
+}
+
 struct Load {
     vaddr: u64,
     offset: u64,
@@ -21,6 +34,8 @@ struct Load {
 #[derive(Default)]
 pub(super) struct Segments {
     loads: Vec<Load>,
+    /// All program headers in their order.
+    pub(super) all: Vec<Segment>,
     /// PT_DYNAMIC: file offset and size in the file.
     pub(super) dynamic: Option<(u64, u64)>,
     /// A PT_DYNAMIC without file content was met: a debug companion.
@@ -53,10 +68,16 @@ impl Segments {
         else {
             return Self::default();
         };
-        let mut out = Self::default();
+        let mut out = Self { all: Vec::with_capacity(headers.len()), ..Self::default() };
         let page = machine::of(header.target()).map_or(PAGE, |row| row.page);
         for ph in headers {
             let range = (ph.p_offset(e).into(), ph.p_filesz(e).into());
+            out.all.push(Segment {
+                kind: ph.p_type(e).0,
+                flags: ph.p_flags(e).0,
+                vaddr: ph.p_vaddr(e).into(),
+                memsz: ph.p_memsz(e).into(),
+            });
             match ph.p_type(e) {
                 elf::PT_LOAD => {
                     let vaddr = ph.p_vaddr(e).into();

@@ -55,10 +55,23 @@ fn differences(object: &Object, elf: &Elf<'_>) -> Vec<Difference> {
         .map(|need| object.str(need.name))
         .collect();
     hold("needs", &needs.join(&b' '), elf.libraries.join(" ").as_bytes());
+    let ours = object.segments.iter().map(|s| segment(s.kind, s.flags, s.vaddr, s.memsz));
+    let theirs = elf.program_headers.iter();
+    let theirs = theirs.map(|s| segment(s.p_type, s.p_flags, s.p_vaddr, s.p_memsz));
+    hold(
+        "program headers",
+        ours.collect::<Vec<_>>().join(" ").as_bytes(),
+        theirs.collect::<Vec<_>>().join(" ").as_bytes(),
+    );
     if let Some(tables) = &object.tables {
         symbols(object, tables, elf, &mut out);
     }
     out
+}
+
+/// A program header in one word: type, flags, address and size in memory.
+fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
+    format!("{kind:#x}:{flags:#x}:{vaddr:#x}+{memsz:#x}")
 }
 
 /// Dynamic symbols as far as both tables reach: their length is in neither file format, and both
