@@ -3,6 +3,7 @@
 
 use crate::format::Wants;
 use crate::format::deps_list::DepsList;
+use crate::format::elf::machine::hwcaps;
 use crate::policy::{Day, Pattern, Policy};
 use crate::wants;
 use std::borrow::Cow;
@@ -205,6 +206,31 @@ pub struct Cpu {
 impl Cpu {
     /// A processor without any extension.
     pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false, named: None };
+
+    /// The processor that `--cpu` names: `baseline`, a `glibc-hwcaps` directory, or the Intel
+    /// processor of such a level by GCC's name for it.
+    pub fn named(name: &str) -> Option<Self> {
+        let x86 = |x86_level| Self { x86_level, ..Self::BASELINE };
+        let intel = |x86_level| Self { platform: Some("haswell"), ..x86(x86_level) };
+        Some(match name {
+            "baseline" | "x86-64" | "x86-64-v1" => Self::BASELINE,
+            "x86-64-v2" => x86(2),
+            "x86-64-v3" => x86(3),
+            "x86-64-v4" => x86(4),
+            "haswell" => intel(3),
+            "skylake-avx512" => Self { avx512_1: true, ..intel(4) },
+            _ => Self { named: Some(hwcaps().find(|known| *known == name)?), ..Self::BASELINE },
+        })
+    }
+
+    /// The names that [`Cpu::named`] knows, sorted.
+    pub fn names() -> Vec<&'static str> {
+        let mut names: Vec<&str> =
+            hwcaps().chain(["baseline", "haswell", "skylake-avx512"]).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
 
     /// The processor of this machine.
     #[cfg(target_arch = "x86_64")]

@@ -25,6 +25,8 @@ mod notation;
 #[path = "loader_cases/patch.rs"]
 mod patch;
 
+#[path = "loader_cases/processors.rs"]
+mod processors;
 #[path = "loader_cases/releases.rs"]
 mod releases;
 

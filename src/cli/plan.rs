@@ -5,7 +5,6 @@
 use super::baseline::Baselines;
 use super::place::Place;
 use super::{Loader, Shared, Switch, hosts, lists, policy};
-use crate::format::elf::machine;
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
@@ -149,23 +148,10 @@ fn bytes(text: Option<&OsStr>) -> Vec<u8> {
     text.map_or(Vec::new(), |text| text.as_bytes().to_vec())
 }
 
-/// The processor that `--cpu` names by a `glibc-hwcaps` directory.
+/// The processor that `--cpu` names.
 fn cpu(name: &str) -> Result<Cpu> {
-    if matches!(name, "baseline" | "x86-64") {
-        return Ok(Cpu::BASELINE);
-    }
-    if let Some(level) = name.strip_prefix("x86-64-v").and_then(|level| level.parse().ok())
-        && (1..=4).contains(&level)
-    {
-        return Ok(Cpu { x86_level: level, ..Cpu::BASELINE });
-    }
-    let mut known: Vec<&str> = machine::hwcaps().collect();
-    if let Some(named) = known.iter().find(|known| **known == name) {
-        return Ok(Cpu { named: Some(*named), ..Cpu::BASELINE });
-    }
-    known.sort_unstable();
-    known.dedup();
-    bail!("--cpu {name} is not known; there are baseline, {}", known.join(", "))
+    let unknown = || format!("--cpu {name} is not known; there are {}", Cpu::names().join(", "));
+    Cpu::named(name).with_context(unknown)
 }
 
 /// The outputs that were asked for, among those that `command` has.

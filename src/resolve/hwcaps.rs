@@ -108,6 +108,20 @@ mod tests {
         );
     }
 
+    /// `tls`, the platform and the names of features, in the order of `_dl_important_hwcaps`.
+    #[test]
+    fn an_intel_processor_has_its_own_subdirectories() {
+        let named = |name| of((2, 31), &Cpu::named(name).unwrap());
+        let haswell = ["tls/haswell/x86_64/", "tls/haswell/", "tls/x86_64/", "tls/"];
+        assert_eq!(named("haswell")[..4], haswell);
+        assert_eq!(named("haswell")[4..], ["haswell/x86_64/", "haswell/", "x86_64/", ""]);
+        let wide = named("skylake-avx512");
+        assert_eq!(wide[..2], ["tls/haswell/avx512_1/x86_64/", "tls/haswell/avx512_1/"]);
+        assert_eq!(wide.len(), 16);
+        // x86-64-v4 alone says nothing about the vendor.
+        assert_eq!(named("x86-64-v4"), named("baseline"));
+    }
+
     #[test]
     fn later_releases_have_hwcaps_only_and_earlier_ones_legacy_only() {
         assert_eq!(of((2, 37), &Cpu::BASELINE), [""]);

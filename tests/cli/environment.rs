@@ -96,3 +96,22 @@ fn what_depends_on_the_processor_is_decided_by_naming_it() {
         .refused(&["--cpu x86-64-v9 is not known", "baseline", "x86-64-v3"])
         .in_one_line();
 }
+
+/// glibc gives `$PLATFORM` another value on Intel processors from Haswell on.
+#[test]
+fn the_platform_is_that_of_the_named_processor() {
+    let lab = app(&["-Wl,-rpath,$ORIGIN/$PLATFORM"]);
+    for platform in ["x86_64", "haswell"] {
+        lab.so(&format!("{platform}/libfoo.so.1"), FOO, &["-Wl,-soname,libfoo.so.1"]);
+    }
+    let found = |cpu: &str| {
+        let run = run(&lab, &["--cpu", cpu, "--as-ldd", "--format", "ldd", "app"]);
+        ["x86_64", "haswell"].map(|platform| run.out.contains(&format!("/{platform}/libfoo.so.1")))
+    };
+    for cpu in ["baseline", "x86-64-v2", "x86-64-v3", "x86-64-v4"] {
+        assert_eq!(found(cpu), [true, false], "{cpu}");
+    }
+    for cpu in ["haswell", "skylake-avx512"] {
+        assert_eq!(found(cpu), [false, true], "{cpu}");
+    }
+}

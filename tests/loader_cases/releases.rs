@@ -1,9 +1,12 @@
 //! Other glibc releases than this machine's: the same cases, asked of linkaudit with a loader binary
 //! that calls itself another release, against answers recorded from the real loaders.
 //!
-//! `testdata/loader/glibc-2.N.txt` holds only the answers that differ from those of 2.36, each under
-//! `=== THEME: CASE: TARGET`; all others must be as this machine's loader gives them, if it is a 2.36.
-//! To record: `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2 cargo test --test loader_cases`.
+//! `testdata/loader/glibc-2.N.txt` holds the answers that depend on the processor, one for each of
+//! `processors` under `=== THEME: CASE: TARGET @ PROCESSOR`, and answers that do not and differ from
+//! those of 2.36, under `=== THEME: CASE: TARGET`. All others must be as this machine's loader gives
+//! them, if it is a 2.36. Nothing here depends on the machine's own processor.
+//! To record, on a machine with x86-64-v4 of either vendor:
+//! `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2,2.43=... cargo test --test loader_cases`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +17,11 @@ use linkaudit::plan::{Cpu, Plan};
 use linkaudit::report::{self, MadeOf};
 use linkaudit::tree::{DiskTree, Errno, Kind, MemTree, Opened, Stat, Tree};
 
+use crate::processors::{PROCESSORS, Processor};
 use crate::support::{Lab, clean, difference, normalise};
 
 /// Releases with recorded answers.
-pub(crate) const RECORDED: &[u32] = &[41, 43];
+const RECORDED: &[u32] = &[36, 41, 43];
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
 /// The release that the answers are recorded as differences from.
 const BASE: u32 = 36;
@@ -75,13 +79,13 @@ impl Tree for Overlay {
     }
 }
 
-/// What linkaudit answers where the system's loader is of glibc 2.`minor`.
-fn ours(lab: &Lab, file: &str, minor: u32) -> String {
+/// What linkaudit answers on a processor where the system's loader is of glibc 2.`minor`.
+fn ours(lab: &Lab, file: &str, minor: u32, processor: &Processor) -> String {
     let tree = Overlay::new(&lab.root(), minor);
     let plan = Plan {
         as_ldd: true,
         every_file_is_root: true,
-        cpu: Cpu::host(false),
+        cpu: processor.cpu(),
         ..Plan::new(vec![file.into()], lab.root())
     };
     let ground = audit::collect(&plan, &tree, audit::read_files(&plan, &tree));
@@ -97,8 +101,10 @@ fn ours(lab: &Lab, file: &str, minor: u32) -> String {
 const TRACE: &str =
     "export LD_TRACE_LOADED_OBJECTS=1 LD_WARN=yes LD_BIND_NOW=yes; exec \"$0\" \"$1\" 2>&1";
 
-/// The answer of another real loader, as `ldd -r` run by it would print it.
-fn real(lab: &Lab, file: &str, loader: &str) -> String {
+/// The answer of another real loader on a processor, as `ldd -r` run by it would print it.
+fn real(lab: &Lab, file: &str, loader: &Path, processor: &Processor) -> String {
+    let copy = processor.loader(loader);
+    let loader = copy.to_str().expect("a path in UTF-8");
     let typed = if file.contains('/') { file.to_owned() } else { format!("./{file}") };
     let verify = clean(loader).current_dir(lab.root()).args(["--verify", &typed]).output();
     if !verify.is_ok_and(|out| matches!(out.status.code(), Some(0 | 2))) {
@@ -106,6 +112,7 @@ fn real(lab: &Lab, file: &str, loader: &str) -> String {
     }
     let trace = clean("sh")
         .current_dir(lab.root())
+        .env("GLIBC_TUNABLES", format!("glibc.cpu.hwcaps={}", processor.lacks))
         .args(["-c", TRACE, loader, &typed])
         .output()
         .expect("a shell");
@@ -158,23 +165,33 @@ pub(crate) fn compare(name: &str, lab: &Lab, file: &str, theirs: &str) -> Vec<St
         return Vec::new();
     }
     if let Some(request) = std::env::var_os("LINKAUDIT_RECORD") {
-        record(name, lab, file, theirs, &request.to_string_lossy());
+        for request in request.to_string_lossy().split(',') {
+            record(name, lab, file, theirs, request);
+        }
         return Vec::new();
     }
     let mut out = Vec::new();
     for minor in RECORDED {
         let answers = recorded(*minor);
-        let expected = match answers.get(name) {
-            Some(answer) => answer.clone(),
-            None if crate::kit::glibc_minor() == BASE => placeholders(lab, theirs),
-            None => continue,
-        };
-        let ours = placeholders(lab, &ours(lab, file, *minor));
-        if let Some(text) = difference(&ours, &expected) {
-            out.push(format!("=== glibc 2.{minor}: {name}\n{text}"));
+        for processor in PROCESSORS {
+            let answer = answers.get(&of(name, processor)).or_else(|| answers.get(name));
+            let expected = match answer {
+                Some(answer) => answer.clone(),
+                None if crate::kit::glibc_minor() == BASE => placeholders(lab, theirs),
+                None => continue,
+            };
+            let ours = placeholders(lab, &ours(lab, file, *minor, processor));
+            if let Some(text) = difference(&ours, &expected) {
+                out.push(format!("=== glibc 2.{minor}, {}: {name}\n{text}", processor.name));
+            }
         }
     }
     out
+}
+
+/// The section of an answer that depends on the processor.
+fn of(name: &str, processor: &Processor) -> String {
+    format!("{name} @ {}", processor.name)
 }
 
 fn record(name: &str, lab: &Lab, file: &str, theirs: &str, request: &str) {
@@ -182,11 +199,15 @@ fn record(name: &str, lab: &Lab, file: &str, theirs: &str, request: &str) {
     let _guard = LOCK.lock();
     let (release, loader) = request.split_once('=').expect("2.N=LOADER");
     let minor = release.trim_start_matches("2.").parse().expect("a release");
-    let real = placeholders(lab, &real(lab, file, loader));
+    assert_eq!(Cpu::host(false).x86_level, 4, "features can be taken away only");
+    let ask = |processor| placeholders(lab, &real(lab, file, Path::new(loader), processor));
+    let real: Vec<String> = PROCESSORS.iter().map(ask).collect();
     let mut answers = recorded(minor);
-    answers.remove(name);
-    if difference(&real, &placeholders(lab, theirs)).is_some() {
-        answers.insert(name.to_owned(), real);
+    answers.retain(|key, _| key != name && key.split_once(" @ ").is_none_or(|(of, _)| of != name));
+    if real.iter().any(|answer| *answer != real[0]) {
+        answers.extend(PROCESSORS.iter().map(|processor| of(name, processor)).zip(real));
+    } else if difference(&real[0], &placeholders(lab, theirs)).is_some() {
+        answers.insert(name.to_owned(), real[0].clone());
     }
     let sections = answers.iter().map(|(name, answer)| format!("=== {name}\n{answer}"));
     let text: Vec<String> = sections.collect();
