@@ -37,6 +37,8 @@ pub struct PackageId {
 /// Prefixes of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
+    /// `--prefix` with links resolved: all but store items are relative to it.
+    stated: Option<PathBuf>,
     /// Given directories with links resolved, longest first.
     dirs: Vec<PathBuf>,
     /// Directories of given files.
@@ -44,6 +46,12 @@ pub struct Prefixes {
 }
 
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
+
+/// True if `dir` is a store, whose items are prefixes of their own.
+pub fn is_store(dir: &Path) -> bool {
+    STORES.iter().any(|store| Path::new(store) == dir)
+}
+
 /// True if a store lies in `dir` or is it.
 pub fn holds_store(dir: &Path) -> bool {
     STORES.iter().any(|store| Path::new(store).starts_with(dir))
@@ -53,6 +61,11 @@ pub fn holds_store(dir: &Path) -> bool {
 const HASH: usize = 32;
 
 impl Prefixes {
+    /// No directories yet, and the prefix that was stated.
+    pub fn stated(stated: Option<PathBuf>) -> Self {
+        Self { stated, ..Self::default() }
+    }
+
     /// Adds a given directory.
     pub fn add_dir(&mut self, dir: PathBuf) {
         let len = dir.as_os_str().len();
@@ -74,9 +87,16 @@ impl Prefixes {
 
     /// The place of the file at `path`.
     pub fn locate(&self, path: &Path) -> Located {
-        let prefix = store_item(path)
-            .or_else(|| self.dirs.iter().find(|dir| path.starts_with(dir)).cloned())
-            .or_else(|| self.file_dirs.get(path.parent()?).cloned());
+        let given = || match &self.stated {
+            Some(stated) => Some(stated).filter(|stated| path.starts_with(stated)).cloned(),
+            None => self
+                .dirs
+                .iter()
+                .find(|dir| path.starts_with(dir))
+                .or_else(|| self.file_dirs.get(path.parent()?))
+                .cloned(),
+        };
+        let prefix = store_item(path).or_else(given);
         let below = prefix.as_ref().and_then(|prefix| path.strip_prefix(prefix).ok());
         let below = below.filter(|below| !below.as_os_str().is_empty());
         match below {
@@ -118,22 +138,13 @@ fn without_version(name: &str) -> &str {
     &name[..dash.unwrap_or(name.len())]
 }
 
-/// Store items in `text` reduced to their package's name, so that it survives a rebuild.
-pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
-    with_items(text, without_version)
-}
-
-/// Store items in `text` reduced to the package's name with its version.
-pub fn without_item_hashes(text: &[u8]) -> Cow<'_, [u8]> {
-    with_items(text, |name| name)
-}
-
 /// What an item's name may hold (Nix's `checkName`).
 fn is_of_item(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._?=".contains(&byte)
 }
 
-fn with_items(text: &[u8], name: fn(&str) -> &str) -> Cow<'_, [u8]> {
+/// Store items in `text` reduced to their package's name, so that it survives a rebuild.
+pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'/') {
         return Cow::Borrowed(text);
     }
@@ -146,7 +157,7 @@ fn with_items(text: &[u8], name: fn(&str) -> &str) -> Cow<'_, [u8]> {
         let item = Path::new(std::ffi::OsStr::from_bytes(&rest[at..end]));
         out.extend_from_slice(&rest[..at]);
         match store_item(item).as_deref().and_then(item_name) {
-            Some(item) => out.extend_from_slice(name(item).as_bytes()),
+            Some(item) => out.extend_from_slice(without_version(item).as_bytes()),
             None => out.extend_from_slice(&rest[at..end]),
         }
         rest = &rest[end..];
@@ -161,7 +172,7 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Prefixes, without_hashes, without_item_hashes};
+    use super::{Prefixes, without_hashes};
     use std::path::{Path, PathBuf};
 
     const ITEM: &str = "/nix/store/0123456789abcdfghijklmnpqrsvwxyz-miopen-6.2.2";
@@ -189,10 +200,21 @@ mod tests {
     }
 
     #[test]
+    fn a_stated_prefix_wins_over_all_but_store_items() {
+        let mut prefixes = Prefixes::stated(Some("/usr".into()));
+        prefixes.add_dir(PathBuf::from("/usr/lib"));
+        prefixes.add_dir_of(Path::new("/usr/bin/x"));
+        let at = |path: &str| prefixes.locate(Path::new(path));
+        assert_eq!(at("/usr/lib/a").path, Path::new("lib/a"));
+        assert_eq!(at("/usr/bin/x").prefix.as_deref(), Some(Path::new("/usr")));
+        assert_eq!(at("/opt/a").prefix, None);
+        assert_eq!(at(&format!("{ITEM}/lib/a")).prefix.as_deref(), Some(Path::new(ITEM)));
+    }
+
+    #[test]
     fn hashes_go_and_names_stay() {
         let text = format!("{ITEM}/lib:/x");
         assert_eq!(&*without_hashes(text.as_bytes()), b"miopen/lib:/x");
-        assert_eq!(&*without_item_hashes(text.as_bytes()), b"miopen-6.2.2/lib:/x");
         let quoted = format!("named '{ITEM}', and /nix/store");
         assert_eq!(&*without_hashes(quoted.as_bytes()), b"named 'miopen', and /nix/store");
     }

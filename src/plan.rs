@@ -74,6 +74,8 @@ pub struct Plan {
     pub paths: Vec<PathBuf>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
+    /// `--prefix`, links resolved: paths and fingerprints are relative to it.
+    pub prefix: Option<PathBuf>,
     /// `--lib-path`: more places to look for providers when a fix is proposed.
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
@@ -128,6 +130,7 @@ impl Plan {
         Self {
             paths,
             listed: Arc::default(),
+            prefix: None,
             lib_paths: Vec::new(),
             hosts: Vec::new(),
             loader: None,

@@ -5,6 +5,7 @@ mod again;
 mod ahead;
 pub(crate) mod archives;
 mod binding;
+mod candidates;
 mod coverage;
 mod explained;
 mod linked;
@@ -13,6 +14,7 @@ pub mod trace;
 
 pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
+pub use candidates::Candidates;
 pub use coverage::Line;
 pub use explained::Explained;
 pub use linked::Libraries;
@@ -64,6 +66,8 @@ pub struct Audit {
     pub library: Library,
     /// Where files belong.
     pub prefixes: Prefixes,
+    /// Missing libraries whose names lie in the prefix.
+    pub candidates: Candidates,
     /// What the walk could not look at.
     pub problems: Vec<Problem>,
     /// Counts of the walk.
@@ -234,7 +238,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let places = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = places.filter_map(leads).collect();
-    let prefixes = prefixes(&given, tree, &corpus, &problems);
+    let prefixes = prefixes(plan, &given, tree, &corpus, &problems);
     count_partial(&corpus, &mut totals);
     clock.lap("collect");
     let timings = clock.laps;
@@ -268,6 +272,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     };
     let providers = Providers::find(&corpus, &unbound, archives);
     let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &providers);
+    let candidates = Candidates::find(tree, &corpus, &prefixes, &blame);
     clock.lap("blame");
 
     let library = early.unwrap_or_else(|| {
@@ -294,6 +299,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         providers,
         library,
         prefixes,
+        candidates,
         problems,
         totals,
         named,
@@ -315,8 +321,14 @@ fn source<'a>(
     Source { view, strings, closures, bindings, prefixes, hosts }
 }
 
-fn prefixes(given: &[Given], tree: &dyn Tree, corpus: &Corpus, problems: &[Problem]) -> Prefixes {
-    let mut prefixes = Prefixes::default();
+fn prefixes(
+    plan: &Plan,
+    given: &[Given],
+    tree: &dyn Tree,
+    corpus: &Corpus,
+    problems: &[Problem],
+) -> Prefixes {
+    let mut prefixes = Prefixes::stated(plan.prefix.clone());
     for Given { path, kind, .. } in given {
         let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
         match (kind, known) {

@@ -9,7 +9,7 @@ use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
 use crate::rules;
-use crate::tree::{DiskTree, Tree as _};
+use crate::tree::{DiskTree, Kind, Tree as _};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
@@ -76,7 +76,12 @@ pub(super) fn prepare_with(
         }
         Ok(named)
     };
-    let paths = paths.iter().map(named).collect::<Result<_>>()?;
+    let paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
+    let listed: Arc<[PathBuf]> = listed.into_iter().map(|path| place.listed(path)).collect();
+    let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &tree)).transpose()?;
+    if let Some(prefix) = &prefix {
+        all_below(prefix, paths.iter().chain(&*listed), &tree)?;
+    }
     let typed = places.iter().chain(&shared.lib_path).map(named);
     let lib_paths =
         typed.chain(lists::places(&policy).into_iter().map(Ok)).collect::<Result<_>>()?;
@@ -84,7 +89,8 @@ pub(super) fn prepare_with(
     let hosts = hosts::read(&shared.host, &place, &tree)?;
     let plan = Plan {
         paths,
-        listed: listed.into_iter().map(|path| place.listed(path)).collect(),
+        listed,
+        prefix,
         lib_paths,
         loader: match shared.loader {
             Loader::Auto => None,
@@ -129,6 +135,39 @@ pub(super) fn prepare_with(
     };
     let baselines = Baselines::new(shared)?;
     Ok(Prepared { plan, tree, baselines, style, progress })
+}
+
+/// The directory of `--prefix`, with links resolved.
+fn prefix(typed: &Path, named: &Path, tree: &DiskTree) -> Result<PathBuf> {
+    let typed = crate::text::show_path(typed);
+    if tree.kind(named) != Ok(Kind::Directory) {
+        bail!("--prefix {typed}: not a directory");
+    }
+    tree.real_path(named).with_context(|| format!("--prefix {typed}"))
+}
+
+/// Fails for the first path that lies outside `prefix`; a link inside may lead out. What does not
+/// exist is a finding.
+fn all_below<'a>(
+    prefix: &Path,
+    mut paths: impl Iterator<Item = &'a PathBuf>,
+    tree: &DiskTree,
+) -> Result<()> {
+    let is_below = |path: &Path| {
+        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+        let beside = tree.real_path(dir.unwrap_or(Path::new(".")));
+        let own = tree.real_path(path);
+        [own, beside].iter().flatten().any(|real| real.starts_with(prefix))
+    };
+    let outside = paths.find(|path| tree.kind(path).is_ok() && !is_below(path));
+    match outside.map(|path| crate::text::show_path(path)) {
+        Some(path) => bail!(
+            "{path}: not below --prefix {}; name a directory that holds all paths, or leave the \
+             option out",
+            crate::text::show_path(prefix)
+        ),
+        None => Ok(()),
+    }
 }
 
 /// True if what goes to a terminal, or elsewhere, is coloured.

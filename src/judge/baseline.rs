@@ -1,15 +1,13 @@
 //! Baselines: findings that are known, one line each, `fingerprint rule path name  # reason`. Here
-//! is the format, read and written, and what of it a run has used. `cli` opens and writes the files.
+//! is the format, read and written; `lines` gives its lines to findings. `cli` opens and writes the files.
 //!
-//! A line counts by its fingerprint and rule; path and name are for people. Empty fields are `-`;
+//! A line counts by its fingerprint and rule, and stands for one finding: equal lines are legal. The
+//! path only says which of several findings a line is for, the name is for people. Empty fields are `-`;
 //! in fields white space, `%`, `#`, control and deceptive characters and bytes that are no UTF-8
 //! are `%` and two hexadecimal digits for each byte.
 
-use super::By;
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;
-use crate::id::FastMap;
-use crate::policy::Origin;
 use crate::text::{is_deceptive, show};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -87,7 +85,6 @@ impl Baseline {
         let file: Arc<str> = name.into();
         let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
         let mut wrong = Vec::new();
-        let mut seen: FastMap<String, u32> = FastMap::default();
         let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         let lines = content.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
         for (text, number) in lines.zip(1..) {
@@ -98,9 +95,6 @@ impl Baseline {
             }
             match Entry::parse(content, number) {
                 Ok(mut entry) => {
-                    if let Some(first) = seen.insert(entry.fingerprint.clone(), number) {
-                        wrong.push((number, format!("it repeats line {first}"), show(content)));
-                    }
                     entry.text = text.to_vec();
                     entry.above = std::mem::take(&mut out.tail);
                     out.entries.push(entry);
@@ -216,39 +210,6 @@ fn decoded(field: &[u8]) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// The lines of a baseline, with those whose findings were made.
-pub(super) struct Lines<'a> {
-    baseline: &'a Baseline,
-    at: FastMap<&'a str, usize>,
-    pub(super) used: Vec<bool>,
-}
-
-impl<'a> Lines<'a> {
-    pub(super) fn new(baseline: &'a Baseline) -> Self {
-        let entries = baseline.entries.iter().enumerate();
-        let at = entries.map(|(at, entry)| (&*entry.fingerprint, at)).collect();
-        Self { baseline, at, used: vec![false; baseline.entries.len()] }
-    }
-
-    /// The line of a finding, which is used from now on.
-    pub(super) fn take(&mut self, fingerprint: &str, rule: &str) -> Option<By> {
-        let at = *self.at.get(fingerprint)?;
-        let entry = self.baseline.entries.get(at).filter(|entry| entry.rule == rule)?;
-        self.used[at] = true;
-        let origin = Origin { source: Arc::clone(&self.baseline.name), line: entry.line };
-        Some(By { baseline: true, reason: entry.reason.clone(), origin, expires: None })
-    }
-
-    /// Lines that were not used: the stale ones, whose findings this run would have made, by their
-    /// places; and how many others.
-    pub(super) fn unused(&self, is_in_scope: impl Fn(&Entry) -> bool) -> (Vec<usize>, usize) {
-        let unused = (0..self.used.len()).filter(|at| !self.used[*at]);
-        let (stale, others): (Vec<usize>, Vec<usize>) =
-            unused.partition(|at| is_in_scope(&self.baseline.entries[*at]));
-        (stale, others.len())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Baseline, decoded, encoded};
@@ -284,13 +245,12 @@ mod tests {
         let broken = Baseline::parse("b.txt", text.as_bytes()).expect_err("it is broken");
         let words = broken.to_string();
         for expected in [
-            "b.txt: 6 lines are no known finding\n",
+            "b.txt: 5 lines are no known finding\n",
             "b.txt:4: it has 1 fields and not 4\n    x\n",
             "b.txt:5: it has 5 fields and not 4\n",
             "b.txt:6: in `%2` two hexadecimal digits are missing after `%`\n",
             "b.txt:7: its fingerprint is not 32 hexadecimal digits in lower case\n",
             "b.txt:8: `A` is no name of a rule\n",
-            "b.txt:9: it repeats line 3\n",
         ] {
             assert!(words.contains(expected), "{expected:?} is not in {words}");
         }
@@ -305,5 +265,7 @@ mod tests {
         assert_eq!(entry.reason.as_deref(), Some("so"));
         assert_eq!((entry.above.len(), baseline.tail.len()), (1, 1));
         assert!(Baseline::parse("b", b"").expect("an empty one").entries.is_empty());
+        let twice = text.replacen("# two", &format!("{PRINT} undefined-symbol - a"), 1);
+        assert_eq!(Baseline::parse("b", twice.as_bytes()).expect("equal lines").entries.len(), 2);
     }
 }

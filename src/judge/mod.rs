@@ -3,6 +3,7 @@
 
 mod baseline;
 mod fingerprint;
+mod lines;
 mod rewrite;
 mod scope;
 mod waivers;
@@ -18,7 +19,7 @@ use crate::id::FastMap;
 use crate::plan::Plan;
 use crate::policy::{Day, Origin, Waiver};
 use crate::rules::{self, Rule};
-use baseline::Lines;
+use lines::{Asker, Lines};
 use rayon::prelude::*;
 use std::sync::Arc;
 use waivers::Waiving;
@@ -123,15 +124,23 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
         .map(|rule| (rule.id, (*rule, how.plan.policy.level_of(&rule.known()))))
         .collect();
     let prints = fingerprint::all(&findings, how.sonames);
-    let mut lines = how.known.map(|known| Lines::new(known.baseline));
+    let given = how.known.map(|known| {
+        let asked = findings.iter().zip(&prints).zip(waivers);
+        let asker = asked.map(|((finding, fingerprint), waiver)| {
+            let is_allowed = ranks[finding.rule].1 == Level::Allow;
+            Asker { finding, fingerprint, needs_line: waiver.is_none() && !is_allowed }
+        });
+        let askers: Vec<Asker<'_>> = asker.collect();
+        Lines::give(known.baseline, &askers)
+    });
     let waives = how.known.is_some_and(|known| known.waives);
     let mut reasons: FastMap<&Origin, Arc<By>> = FastMap::default();
     let mut verdict = Verdict::default();
     let mut assumed = 0;
-    for ((finding, fingerprint), waiver) in findings.into_iter().zip(prints).zip(waivers) {
+    let waived = findings.into_iter().zip(prints).zip(waivers).enumerate();
+    for (at, ((finding, fingerprint), waiver)) in waived {
         let (rule, level) = ranks[finding.rule];
-        // A line of the baseline is used whoever else waives the finding.
-        let line = lines.as_mut().and_then(|lines| lines.take(&fingerprint, rule.id));
+        let line = given.as_ref().and_then(|(lines, taken)| Some(lines.by(taken[at]?)));
         let by = match waiver {
             Some(waiver) => {
                 let waiver: &Waiver = waiver;
@@ -153,8 +162,8 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
     }
     verdict.complete = verdict.findings.iter().all(|judged| !judged.rule.group.is_input);
     verdict.assumed = assumed;
-    if let (Some(lines), Some(known)) = (lines, how.known) {
-        let (stale, elsewhere) = lines.unused(|entry| how.scope.holds(entry));
+    if let (Some((lines, _)), Some(known)) = (given, how.known) {
+        let (stale, elsewhere) = lines.unused(|entry| how.scope.looked_at(entry));
         verdict.stale = stale.into_iter().map(|at| known.baseline.entries[at].clone()).collect();
         verdict.elsewhere = elsewhere;
     }

@@ -3,6 +3,7 @@
 
 use super::baseline::{Baseline, Entry, line};
 use super::fingerprint::Sonames;
+use super::lines::{Asker, Lines};
 use super::{Judged, Verdict};
 use crate::id::FastSet;
 
@@ -28,9 +29,7 @@ pub fn rewrite(
     may_add: bool,
 ) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
-    let prints: FastSet<&str> = old.iter().map(|entry| &*entry.fingerprint).collect();
-    let is_new = |judged: &&Judged| !prints.contains(&*judged.fingerprint);
-    let new = verdict.findings.iter().filter(is_new).map(|judged| {
+    let new = without_line(known, verdict).map(|judged| {
         let finding = &judged.finding;
         let path = sonames.stable(&finding.full_path(), &finding.file.path);
         line(&judged.fingerprint, finding, &path)
@@ -41,7 +40,7 @@ pub fn rewrite(
     let stale: FastSet<u32> = verdict.stale.iter().map(|entry| entry.line).collect();
     let mut out = Rewrite { left_out, ..Rewrite::default() };
     let mut lines: Vec<&[u8]> = Vec::new();
-    let sorted = old.is_sorted_by(|a, b| a.text < b.text);
+    let sorted = old.is_sorted_by(|a, b| a.text <= b.text);
     let mut rest = new.iter().peekable();
     for (at, entry) in old.iter().enumerate() {
         let (header, own) = if at == 0 { header(entry) } else { (&[][..], &entry.above[..]) };
@@ -61,6 +60,27 @@ pub fn rewrite(
     out.text = lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
     out.added = new;
     out
+}
+
+/// Findings that are left when every line of the baseline is given to one that it stands for.
+fn without_line<'a>(
+    known: Option<&Baseline>,
+    verdict: &'a Verdict,
+) -> impl Iterator<Item = &'a Judged> {
+    let waived = verdict.waived.iter().map(|waived| (&waived.judged, false));
+    let all = verdict.findings.iter().map(|judged| (judged, true)).chain(waived);
+    let (all, askers): (Vec<&Judged>, Vec<Asker<'_>>) = all
+        .map(|(judged, is_open)| {
+            let (finding, fingerprint) = (&*judged.finding, &*judged.fingerprint);
+            (judged, Asker { finding, fingerprint, needs_line: is_open })
+        })
+        .unzip();
+    let taken = match known {
+        Some(baseline) => Lines::give(baseline, &askers).1,
+        None => vec![None; askers.len()],
+    };
+    let open = verdict.findings.len();
+    all.into_iter().zip(taken).take(open).filter(|(_, line)| line.is_none()).map(|(one, _)| one)
 }
 
 /// Comments at the begin of a file, up to an empty line, belong to the file; what follows belongs to

@@ -5,7 +5,7 @@ use super::baseline::Entry;
 use super::fingerprint::{Sonames, package_digits, package_name};
 use crate::audit::Audit;
 use crate::facts::{Content, FileFacts};
-use crate::id::FastSet;
+use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
 use crate::policy::Waiver;
@@ -19,10 +19,11 @@ type Below = (String, Vec<u8>);
 /// What a run looked at.
 #[derive(Debug, Default)]
 pub struct Scope {
-    /// Every name of every file that was audited.
-    audited: FastSet<Below>,
+    /// Every name of every file that was audited, and how many files have it: versions of one
+    /// package have the same names.
+    audited: FastMap<Below, usize>,
     /// The same of dependencies outside, which not every rule judges.
-    dependencies: FastSet<Below>,
+    dependencies: FastMap<Below, usize>,
     /// Those of files that were read in part only: what is missing about them proves nothing.
     partial: FastSet<Below>,
     /// Given directories below their prefixes; nothing instead of a package for every package.
@@ -83,15 +84,16 @@ impl Scope {
         if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
             self.partial.extend(names.iter().cloned());
         }
-        if facts.audited {
-            self.audited.extend(names);
-        } else {
-            self.dependencies.extend(names);
+        names.sort_unstable();
+        names.dedup();
+        let files = if facts.audited { &mut self.audited } else { &mut self.dependencies };
+        for name in names {
+            *files.entry(name).or_default() += 1;
         }
     }
 
     /// Names of files that a rule judges.
-    fn judged(&self, rule: &str) -> impl Iterator<Item = &FastSet<Below>> {
+    fn judged(&self, rule: &str) -> impl Iterator<Item = &FastMap<Below, usize>> {
         let outside = rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded);
         [&self.audited, &self.dependencies].into_iter().take(if outside { 2 } else { 1 })
     }
@@ -106,28 +108,38 @@ impl Scope {
         let met = match &waiver.path {
             Some(pattern) => {
                 let mut names = self.judged(&waiver.rule).flatten();
-                names.any(|(_, path)| pattern.matches(path))
+                names.any(|((_, path), _)| pattern.matches(path))
             }
             None => !self.dirs.is_empty(),
         };
         met && self.is_active(&waiver.rule)
     }
 
-    /// True if what `entry` is about was looked at: the file was read, or everything of the place
-    /// where it would lie.
-    pub(super) fn holds(&self, entry: &Entry) -> bool {
+    /// How many findings like that of `entry` this run would have made at most: as many as files of
+    /// that name or items of that package were looked at, and any number where everything was of the
+    /// place where they would lie.
+    pub(super) fn looked_at(&self, entry: &Entry) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);
         if !self.is_active(&entry.rule) || (self.partial.contains(&at) && !input) {
-            return false;
+            return 0;
         }
         let mut blind = self.blind.iter();
         if blind.any(|(package, dir)| *package == at.0 && at.1 != *dir && is_below(&at.1, dir)) {
-            return false;
+            return 0;
         }
-        let walked = |(package, dir): &(Option<String>, Vec<u8>)| {
+        let walked = |(package, dir): &&(Option<String>, Vec<u8>)| {
             package.as_ref().is_none_or(|package| *package == at.0) && is_below(&at.1, dir)
         };
-        self.judged(&entry.rule).any(|files| files.contains(&at)) || self.dirs.iter().any(walked)
+        let no_package = package_digits("");
+        let whole = |(package, _): &(Option<String>, _)| {
+            package.as_ref().is_none_or(|package| *package == no_package)
+        };
+        let dirs: Vec<_> = self.dirs.iter().filter(walked).collect();
+        if dirs.iter().any(|dir| whole(dir)) {
+            return usize::MAX;
+        }
+        let files = self.judged(&entry.rule).filter_map(|files| files.get(&at)).sum();
+        dirs.len().max(files)
     }
 }

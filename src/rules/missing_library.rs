@@ -26,6 +26,9 @@ pub(super) static RULE: Rule = Rule::new(
 .of_all_loaded()
 .explaining();
 
+/// `detail` of a library that the search misses and whose file name lies in the prefix.
+const IN_PREFIX: &[u8] = b"candidate-in-prefix";
+
 const DOCS: &str = "\
 ## What it does
 
@@ -55,6 +58,10 @@ RUNPATH with the library's directory. A RUNPATH helps only the object that has i
 helps what that object loads, unless that has a RUNPATH of its own. `at hand` names files of the
 audited prefix or of `--lib-path` that answer to the name.
 
+A file of the library's name below the prefix makes another finding than a library that is gone:
+its `detail` is `candidate-in-prefix`, so that a baseline of the one does not waive the other. The
+file counts by its name, whether it is audited or not.
+
 ## Limits
 
 Libraries that a program loads with dlopen are not needs and are not looked for. The environment is
@@ -67,7 +74,11 @@ fn check(query: &Query<'_>) -> Findings {
         .missing()
         .into_par_iter()
         .filter(|(_, tried)| !passed_over(tried))
-        .map(|(missing, tried)| finding(query, RULE.id, missing, tried))
+        .map(|(missing, tried)| {
+            let mut finding = finding(query, RULE.id, missing, tried);
+            finding.detail = query.lies_in_prefix(missing).then(|| IN_PREFIX.to_vec());
+            finding
+        })
         .collect();
     out.extend(interpreters(query));
     out.extend(preloads(query));

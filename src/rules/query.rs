@@ -116,6 +116,12 @@ impl<'a> Query<'a> {
         missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
     }
 
+    /// True if a file of a missing library's name lies below the prefix of the object that needs it.
+    pub(super) fn lies_in_prefix(&self, missing: &MissingLibrary) -> bool {
+        let Audit { candidates, corpus, prefixes, .. } = self.audit;
+        candidates.holds(corpus, prefixes, missing.file, &missing.name)
+    }
+
     /// Undefined symbols that no missing library explains.
     pub(super) fn undefined(&self) -> &'a [UndefinedSymbol] {
         &self.audit.blame.undefined

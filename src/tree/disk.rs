@@ -6,6 +6,7 @@ use super::{Errno, Handle, Kind, Opened, Special, Stat, Tree};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -153,6 +154,30 @@ impl Tree for DiskTree {
             .is_ok_and(|far| rustix::fs::readlinkat(far.dir(), far.name(), Vec::new()).is_ok())
     }
 
+    fn names(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, bool)) -> Result<(), Errno> {
+        let place = self.place(&self.absolute(path))?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat(CWD, &place, flags, Mode::empty())?;
+        for entry in rustix::fs::Dir::new(dir)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let is_directory = match entry.file_type() {
+                FileType::Directory => true,
+                // The file system does not say.
+                FileType::Unknown => {
+                    let path = path.join(name);
+                    self.kind(&path) == Ok(Kind::Directory) && !self.is_link(&path)
+                }
+                _ => false,
+            };
+            visit(name, is_directory);
+        }
+        Ok(())
+    }
+
     #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
         let path = &*self.absolute(path);
@@ -226,7 +251,7 @@ impl<'p> Far<'p> {
 }
 
 fn as_path(bytes: &[u8]) -> &Path {
-    Path::new(std::ffi::OsStr::from_bytes(bytes))
+    Path::new(OsStr::from_bytes(bytes))
 }
 
 /// Opens what is known to be a regular file.

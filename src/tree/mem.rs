@@ -3,7 +3,7 @@
 
 use super::{Errno, Handle, Kind, Opened, Stat, Tree};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -122,5 +122,15 @@ impl Tree for MemTree {
 
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
         Ok(self.walk(path)?.0)
+    }
+
+    fn names(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, bool)) -> Result<(), Errno> {
+        let real = self.real_path(path)?;
+        for (path, entry) in self.entries.iter().filter(|(path, _)| path.parent() == Some(&*real)) {
+            if let Some(name) = path.file_name() {
+                visit(name, matches!(entry, Entry::Directory));
+            }
+        }
+        Ok(())
     }
 }

@@ -15,6 +15,7 @@ pub mod walk;
 pub use disk::DiskTree;
 pub use mem::MemTree;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
@@ -97,6 +98,10 @@ pub trait Tree: Sync {
     fn is_link(&self, path: &Path) -> bool;
     /// `path` with every link resolved.
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno>;
+    /// Calls `visit` with each name in the directory at `path`, and whether it is a directory itself.
+    fn names(&self, _path: &Path, _visit: &mut dyn FnMut(&OsStr, bool)) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
 }
 
 /// So many files are held open at most, and no more than this part of what the process may have open.

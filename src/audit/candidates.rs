@@ -1,0 +1,85 @@
+//! Names below the prefixes of objects that lack libraries: whether a file of a missing library's
+//! name lies there, audited or not. Directories are listed, no file is opened. `missing-library`
+//! tells by it a library that the search misses from one that is gone.
+
+use crate::blame::Blame;
+use crate::facts::Corpus;
+use crate::id::{FastMap, FastSet, FileId};
+use crate::package::{Prefixes, is_store};
+use crate::tree::Tree;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// File systems of the kernel, which hold no libraries and any number of names.
+const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// Names of missing libraries that files below a prefix have.
+#[derive(Debug, Default)]
+pub struct Candidates {
+    found: FastSet<(PathBuf, OsString)>,
+}
+
+impl Candidates {
+    /// Looks below the prefix of every object that lacks a library, once below each.
+    pub(super) fn find(
+        tree: &dyn Tree,
+        corpus: &Corpus,
+        prefixes: &Prefixes,
+        blame: &Blame,
+    ) -> Self {
+        let mut wanted: FastMap<PathBuf, FastSet<OsString>> = FastMap::default();
+        for missing in &blame.missing {
+            let prefix = prefixes.locate(&corpus.files[missing.file].path).prefix;
+            if let (Some(prefix), Some(name)) = (prefix, file_name(&missing.name)) {
+                wanted.entry(prefix).or_default().insert(name.to_owned());
+            }
+        }
+        let mut out = Self::default();
+        for (prefix, names) in wanted {
+            out.look_below(tree, &prefix, names);
+        }
+        out
+    }
+
+    fn look_below(&mut self, tree: &dyn Tree, prefix: &Path, mut names: FastSet<OsString>) {
+        let mut todo = vec![prefix.to_path_buf()];
+        while let Some(dir) = todo.pop() {
+            if names.is_empty() {
+                return;
+            }
+            // A directory that cannot be listed holds no candidate that could be named.
+            let _ = tree.names(&dir, &mut |name, is_directory| {
+                if !is_directory {
+                    if names.remove(name) {
+                        self.found.insert((prefix.to_path_buf(), name.to_owned()));
+                    }
+                    return;
+                }
+                let below = dir.join(name);
+                // Items of a store are prefixes of their own.
+                if !is_store(&below) && !KERNEL.iter().any(|kernel| below == Path::new(kernel)) {
+                    todo.push(below);
+                }
+            });
+        }
+    }
+
+    /// True if a file below the prefix of `file` has the name of a library that it lacks.
+    pub fn holds(
+        &self,
+        corpus: &Corpus,
+        prefixes: &Prefixes,
+        file: FileId,
+        library: &[u8],
+    ) -> bool {
+        let prefix = prefixes.locate(&corpus.files[file].path).prefix;
+        let name = file_name(library).map(OsStr::to_owned);
+        prefix.zip(name).is_some_and(|place| self.found.contains(&place))
+    }
+}
+
+/// The last part of a need's name.
+fn file_name(library: &[u8]) -> Option<&OsStr> {
+    use std::os::unix::ffi::OsStrExt as _;
+    library.rsplit(|b| *b == b'/').next().filter(|name| !name.is_empty()).map(OsStr::from_bytes)
+}

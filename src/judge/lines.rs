@@ -1,0 +1,81 @@
+//! Which line of a baseline waives which finding. A baseline is a multiset: n lines with one
+//! fingerprint stand for n findings at most, those of the very path first.
+
+use super::By;
+use super::baseline::{Baseline, Entry};
+use crate::finding::Finding;
+use crate::id::FastMap;
+use crate::policy::Origin;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+/// A finding that asks for a line.
+pub(super) struct Asker<'a> {
+    pub(super) finding: &'a Finding,
+    pub(super) fingerprint: &'a str,
+    /// Nothing else waives it: it comes before those that a policy waives or allows.
+    pub(super) needs_line: bool,
+}
+
+/// The lines of a baseline, with those that findings have taken.
+pub(super) struct Lines<'a> {
+    baseline: &'a Baseline,
+    used: Vec<bool>,
+}
+
+impl<'a> Lines<'a> {
+    /// Gives the lines of `baseline` to findings, and answers the place of each finding's line.
+    pub(super) fn give(baseline: &'a Baseline, askers: &[Asker<'_>]) -> (Self, Vec<Option<usize>>) {
+        let mut free: FastMap<(&str, &str), Vec<usize>> = FastMap::default();
+        for (at, entry) in baseline.entries.iter().enumerate() {
+            free.entry((&entry.fingerprint, &entry.rule)).or_default().push(at);
+        }
+        let mut taken = vec![None; askers.len()];
+        for (needs_line, very_path) in [(true, true), (true, false), (false, true), (false, false)]
+        {
+            for (asker, taken) in askers.iter().zip(&mut taken) {
+                if asker.needs_line != needs_line || taken.is_some() {
+                    continue;
+                }
+                let key = (asker.fingerprint, asker.finding.rule);
+                let Some(lines) = free.get_mut(&key) else { continue };
+                let path = asker.finding.file.path.as_os_str().as_bytes();
+                let fits = |at: &usize| !very_path || baseline.entries[*at].path == path;
+                *taken = lines.iter().position(fits).map(|place| lines.remove(place));
+            }
+        }
+        let mut used = vec![false; baseline.entries.len()];
+        taken.iter().flatten().for_each(|at| used[*at] = true);
+        (Self { baseline, used }, taken)
+    }
+
+    /// Who waives a finding that has the line at `at`.
+    pub(super) fn by(&self, at: usize) -> By {
+        let entry = &self.baseline.entries[at];
+        let origin = Origin { source: Arc::clone(&self.baseline.name), line: entry.line };
+        By { baseline: true, reason: entry.reason.clone(), origin, expires: None }
+    }
+
+    /// Lines that no finding took: the stale ones, by their places, and how many others. Of lines
+    /// with one fingerprint at most as many are stale as this run would have made findings of, which
+    /// `most` answers.
+    pub(super) fn unused(&self, most: impl Fn(&Entry) -> usize) -> (Vec<usize>, usize) {
+        let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
+        let mut made: FastMap<&str, usize> = FastMap::default();
+        for (_, (entry, _)) in entries().filter(|(_, (_, used))| **used) {
+            *made.entry(&entry.fingerprint).or_default() += 1;
+        }
+        let mut stale = Vec::new();
+        let mut others = 0;
+        for (at, (entry, _)) in entries().filter(|(_, (_, used))| !**used) {
+            let made = made.entry(&entry.fingerprint).or_default();
+            if *made < most(entry) {
+                *made += 1;
+                stale.push(at);
+            } else {
+                others += 1;
+            }
+        }
+        (stale, others)
+    }
+}
