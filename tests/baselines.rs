@@ -12,6 +12,8 @@
     reason = "tests build, run and report; what they read is what they made"
 )]
 
+#[path = "baselines/company.rs"]
+mod company;
 #[path = "support/elf_file.rs"]
 mod elf_file;
 #[path = "support/random.rs"]

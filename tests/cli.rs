@@ -62,6 +62,8 @@ mod lists;
 mod names;
 #[path = "cli/outputs.rs"]
 mod outputs;
+#[path = "cli/prefix.rs"]
+mod prefix;
 #[path = "cli/roots.rs"]
 mod roots;
 #[path = "cli/streams.rs"]

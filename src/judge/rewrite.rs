@@ -67,12 +67,14 @@ fn without_line<'a>(
     known: Option<&Baseline>,
     verdict: &'a Verdict,
 ) -> impl Iterator<Item = &'a Judged> {
-    let waived = verdict.waived.iter().map(|waived| (&waived.judged, false));
-    let all = verdict.findings.iter().map(|judged| (judged, true)).chain(waived);
+    // Where the baseline waives, its lines are those of what it has waived.
+    let waives = verdict.waived.iter().any(|waived| waived.by.baseline);
+    let waived = verdict.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
+    let all = verdict.findings.iter().map(|judged| (judged, !waives)).chain(waived);
     let (all, askers): (Vec<&Judged>, Vec<Asker<'_>>) = all
-        .map(|(judged, is_open)| {
+        .map(|(judged, needs_line)| {
             let (finding, fingerprint) = (&*judged.finding, &*judged.fingerprint);
-            (judged, Asker { finding, fingerprint, needs_line: is_open })
+            (judged, Asker { finding, fingerprint, needs_line })
         })
         .unzip();
     let taken = match known {

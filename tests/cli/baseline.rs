@@ -253,3 +253,81 @@ fn allowed_findings_keep_their_lines() {
     run(&lab, &["p", "-A", "symbol", "--baseline", "known", "--write-baseline", "known"]);
     assert_eq!(written(&lab, "known"), text);
 }
+
+/// Copies of a library whose file names begin with its soname share their fingerprints.
+fn copies(names: &[&str]) -> Lab {
+    let lab = Lab::new();
+    for name in names {
+        lab.so(&format!("p/{name}"), BROKEN, &["-Wl,-soname,libm.so.1"]);
+    }
+    lab
+}
+
+/// Paths of what is open and of what is waived, and the number of stale lines.
+fn outcome(report: &Value) -> (Vec<String>, Vec<String>, usize) {
+    let paths = |key: &str| -> Vec<String> {
+        let list = report[key].as_array().expect("findings");
+        list.iter().map(|finding| text(&finding["path"]).to_owned()).collect()
+    };
+    (paths("findings"), paths("waived"), report["stale"].as_array().map_or(0, Vec::len))
+}
+
+#[test]
+fn so_many_lines_waive_so_many_findings() {
+    let lab = copies(&["libm.so.1", "libm.so.1.0", "libm.so.1.1"]);
+    let all = write(&lab);
+    let lines: Vec<&str> = all.lines().collect();
+    assert_eq!((lines.len(), lines[0], lines[1]), (3, lines[1], lines[2]));
+    let with = |text: &str| {
+        lab.write("known", text);
+        let run = run(&lab, &["p", "--baseline", "known", "--format", "json"]);
+        outcome(&serde_json::from_str(&run.out).expect("a JSON report"))
+    };
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let names = ["libm.so.1", "libm.so.1.0", "libm.so.1.1"];
+    assert_eq!(with(&all), (vec![], owned(&names), 0));
+    let line = format!("{}\n", lines[0]);
+    assert_eq!(with(&line), (owned(&names[1..]), owned(&names[..1]), 0), "the very path first");
+    let last = line.replace(" libm.so.1 ", " libm.so.1.1 ");
+    assert_eq!(with(&last), (owned(&names[..2]), owned(&names[2..]), 0), "whichever that is");
+    // A path that is not there takes what comes first.
+    let other = line.replace(" libm.so.1 ", " libm.so.1.9 ");
+    assert_eq!(with(&other), (owned(&names[1..]), owned(&names[..1]), 0));
+    assert_eq!(with(&line.repeat(4)), (vec![], owned(&names), 1), "one line too many");
+}
+
+#[test]
+fn a_rewrite_counts_lines() {
+    let lab = copies(&["libm.so.1", "libm.so.1.0", "libm.so.1.1"]);
+    let line = format!("{}\n", write(&lab).lines().next().expect("a line"));
+    let again = |known: &str, more: &[&str]| {
+        lab.write("known", known);
+        let run = run(&lab, &[&["p", "--write-baseline", "known"], more].concat());
+        (written(&lab, "known"), run.err)
+    };
+    let (all, said) = again(&line, &[]);
+    assert_eq!(all, line.repeat(3));
+    assert!(said.contains("known: 2 lines added, 0 lines removed\n"), "{said}");
+    let (kept, said) = again(&line, &["--baseline", "known"]);
+    assert_eq!(kept, line);
+    assert!(said.contains("  2 new findings are not added"), "{said}");
+    std::fs::remove_file(lab.path("p/libm.so.1.0")).expect("a copy");
+    // The line that is taken has its reason; the other goes.
+    let mine = line.replace(" libm.so.1 ", " libm.so.1.1 ").replace('\n', "  # mine\n");
+    let (kept, said) = again(&format!("{line}{line}{mine}"), &["--baseline", "known"]);
+    assert_eq!(kept, format!("{line}{mine}"));
+    assert!(said.contains("known: 0 lines added, 1 line removed\n"), "{said}");
+}
+
+#[test]
+fn what_a_policy_waives_takes_no_line_of_others() {
+    let lab = copies(&["libm.so.1", "libm.so.1.0"]);
+    let line = format!("{}\n", write(&lab).lines().next().expect("a line"));
+    lab.write("known", line);
+    let policy = "schema = 1\n[[waive]]\nrule = \"undefined-symbol\"\npath = \"libm.so.1\"\n\
+                  reason = \"known\"\n";
+    lab.write("policy.toml", policy);
+    let report = judged(&lab, &["--policy", "policy.toml"]);
+    assert_eq!(outcome(&report).0, Vec::<String>::new(), "{report:#}");
+    assert_eq!(outcome(&report).2, 0);
+}

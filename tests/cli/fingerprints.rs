@@ -1,5 +1,5 @@
 //! Fingerprints: what a baseline keeps. They survive a rebuild, a new version and another place, and
-//! two facts never share one.
+//! depend on their own findings alone.
 
 use crate::kit::{BROKEN, at, report, run, text};
 use crate::rule_fixtures::Fixture;
@@ -106,10 +106,9 @@ fn they_survive_a_new_version_of_the_library() {
 }
 
 #[test]
-fn two_versions_beside_each_other_keep_their_whole_names() {
-    let both = versioned(&["libm.so.1.0", "libm.so.1.1"]);
-    assert_eq!(both.len(), 2);
-    assert_ne!(both[0], both[1]);
+fn two_versions_beside_each_other_have_what_each_has_alone() {
+    let alone = versioned(&["libm.so.1.0"]);
+    assert_eq!(versioned(&["libm.so.1.0", "libm.so.1.1"]), [&alone[..], &alone].concat());
 }
 
 /// The fingerprint of the need for a library that is nowhere.
@@ -168,11 +167,38 @@ fn a_rebuilt_package_keeps_them() {
 }
 
 #[test]
-fn two_versions_of_one_package_in_one_report_do_not_share_them() {
+fn two_versions_of_one_package_in_one_report_share_them() {
     let items = ["foo-1.0", "foo-1.1"].map(|name| format!("/nix/store/{}-{name}", HASHES[0]));
     let both = judged(items.iter().map(|item| in_package(item)).collect());
-    assert_eq!(both.len(), 2);
-    assert_ne!(both[0], both[1]);
+    let alone = judged(vec![in_package(&items[0])]);
+    assert_eq!(both, [&alone[..], &alone].concat());
+}
+
+/// A library that the search misses is another fact than one that is gone.
+#[test]
+fn a_candidate_in_the_prefix_counts() {
+    let lab = Lab::new();
+    lab.so("libgone.so", "int gone;", &["-Wl,-soname,libgone.so.1"]);
+    lab.so("p/lib/liba.so", "int a;", &["-Wl,--no-as-needed", "-L.", "-lgone"]);
+    let args = ["--prefix", "p"];
+    let gone = report(&lab, &[&args[..], &["p/lib/liba.so"]].concat());
+    assert_eq!(gone["findings"][0]["detail"], Value::Null);
+    run(&lab, &["p", "--write-baseline", "known"]);
+    assert_eq!(run(&lab, &["p", "--baseline", "known"]).status, 0);
+    // A file that is no library has the name; it is not among what is audited.
+    lab.write("p/share/x/libgone.so.1", "text");
+    let missed = report(&lab, &[&args[..], &["p/lib/liba.so"]].concat());
+    assert_eq!(missed["findings"][0]["detail"], "candidate-in-prefix");
+    assert_ne!(prints(&missed), prints(&gone));
+    assert_eq!(prints(&missed), prints(&report(&lab, &["p"])), "audited or not");
+    let now = run(&lab, &["p", "--baseline", "known"]);
+    assert_eq!(now.status, 1, "the baseline of the one does not hide the other: {}", now.out);
+    // Without --prefix the prefix of a file is its directory.
+    let alone = report(&lab, &["p/lib/liba.so"]);
+    assert_eq!(alone["findings"][0]["detail"], Value::Null);
+    // Beside the prefix is not in it.
+    std::fs::rename(lab.path("p/share"), lab.path("q")).expect("the directory");
+    assert_eq!(prints(&report(&lab, &[&args[..], &["p/lib"]].concat())), prints(&gone));
 }
 
 #[test]

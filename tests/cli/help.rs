@@ -27,6 +27,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("root", &["/"]),
     ("cpu", &["x86-64-v3"]),
     ("cwd", &["/"]),
+    ("prefix", &["."]),
     ("ld-library-path", &["/none"]),
     ("ld-preload", &["libc.so.6"]),
     ("require-elf", &[]),
