@@ -35,10 +35,30 @@ impl Candidates {
             }
         }
         let mut out = Self::default();
-        for (prefix, names) in wanted {
+        for (prefix, mut names) in wanted {
+            out.take_known(tree, corpus, &prefix, &mut names);
             out.look_below(tree, &prefix, names);
         }
         out
+    }
+
+    /// Takes names that files below the prefix are known to have: a listing would find them too, and
+    /// costs as much as the prefix is large.
+    fn take_known(
+        &mut self,
+        tree: &dyn Tree,
+        corpus: &Corpus,
+        prefix: &Path,
+        names: &mut FastSet<OsString>,
+    ) {
+        for facts in &corpus.files {
+            let path = &*facts.path;
+            let (Some(name), Some(dir)) = (path.file_name(), path.parent()) else { continue };
+            if names.contains(name) && is_listed(tree, dir, prefix) {
+                names.remove(name);
+                self.found.insert((prefix.to_path_buf(), name.to_owned()));
+            }
+        }
     }
 
     fn look_below(&mut self, tree: &dyn Tree, prefix: &Path, mut names: FastSet<OsString>) {
@@ -76,6 +96,14 @@ impl Candidates {
         let name = file_name(library).map(OsStr::to_owned);
         prefix.zip(name).is_some_and(|place| self.found.contains(&place))
     }
+}
+
+/// True if a listing of `prefix` comes to `dir`: neither through a link nor into a store.
+fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
+    let mut between = dir.ancestors().take_while(|dir| *dir != prefix);
+    dir.starts_with(prefix)
+        && between.all(|dir| !is_store(dir))
+        && tree.real_path(dir).is_ok_and(|real| real == dir)
 }
 
 /// The last part of a need's name.
