@@ -49,7 +49,7 @@ fn close(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             map.values_mut().for_each(close);
-            let lists_keys = map.get("properties").is_some_and(|keys| keys.is_object());
+            let lists_keys = map.get("properties").is_some_and(Value::is_object);
             let is_open = map.contains_key("type") && !map.contains_key("additionalProperties");
             if lists_keys && is_open && !map.contains_key("$ref") {
                 map.insert("additionalProperties".to_owned(), json!(false));

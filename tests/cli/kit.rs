@@ -49,7 +49,7 @@ pub(crate) fn report(lab: &Lab, args: &[&str]) -> Value {
     let run = run(lab, &[args, &["--format", "json"]].concat());
     assert_eq!(run.err, "");
     assert!(matches!(run.status, 0 | 1 | 3), "{}", run.status);
-    crate::support::whole(run.out.as_bytes())
+    support::whole(run.out.as_bytes())
 }
 
 /// The findings of one rule.
