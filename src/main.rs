@@ -19,6 +19,12 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Clean.into() };
         }
     };
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !linkaudit::format::second::is_reading() {
+            report(panic);
+        }
+    }));
     match std::panic::catch_unwind(|| commands::run(cli)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => {

@@ -25,8 +25,8 @@ impl Located {
     }
 }
 
-/// What a prefix is known as in one run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A package: a store item, told by its path, or what a tree was mounted as.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackageId {
     /// The directory.
     pub prefix: PathBuf,

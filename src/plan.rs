@@ -5,6 +5,7 @@ use crate::format::Wants;
 use crate::format::deps_list::DepsList;
 use crate::format::elf::machine::hwcaps;
 use crate::policy::{Day, Pattern, Policy};
+use crate::sniff::Classes;
 use crate::wants;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -161,6 +162,7 @@ impl Plan {
     pub fn wants(&self) -> Wants {
         let by_rules = self.rule_wants.holds(wants::Wants::TABLES);
         Wants {
+            classes: Classes::LINKAGE,
             tables: self.facts || self.definitions || self.members || self.cross_check || by_rules,
             lean: false,
             index: !self.members,
@@ -170,11 +172,7 @@ impl Plan {
 
     /// What is read of files in places for providers. Libraries there say nothing about archives.
     pub fn provider_wants(&self) -> Wants {
-        if self.members {
-            Wants { tables: false, lean: true, index: false, names: false }
-        } else {
-            self.wants()
-        }
+        if self.members { Wants { lean: true, ..Wants::default() } } else { self.wants() }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

@@ -1,29 +1,122 @@
-//! What a file is, by its first bytes: all that the walk needs to know of formats. Names and modes of
-//! files say nothing.
+//! Classes of files, by their first bytes and, where those say nothing, by their names: all that the
+//! walk knows of formats. A class is handed to a reader only if it is enabled; the others are counted.
 
-/// What the first bytes of a file say it is.
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// What a regular file is, as far as its first bytes and its name tell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sniffed {
+pub enum Class {
     /// `\x7fELF`
     Elf,
     /// `!<arch>\n` or `!<thin>\n`
     Archive,
-    /// Anything else.
+    /// `#!`
+    Script,
+    /// `*.cmake`
+    CMake,
+    /// Anything else, and what is of a class that nothing enables.
     Other,
 }
 
-/// How many bytes [`sniff`] wants to see.
+/// How a class beyond ELF files and archives is recognised.
+enum Mark {
+    /// By its first bytes.
+    Head(&'static [u8]),
+    /// By the end of its name.
+    Suffix(&'static [u8]),
+}
+
+/// Classes that are looked for only where they are enabled, the first that applies.
+const MARKS: &[(Class, Mark)] =
+    &[(Class::Script, Mark::Head(b"#!")), (Class::CMake, Mark::Suffix(b".cmake"))];
+
+/// How many bytes [`Classes::class_of`] wants to see.
 pub const SNIFF_LEN: usize = 20;
 
-/// Recognises a format by its magic number.
-pub fn sniff(head: &[u8]) -> Sniffed {
+/// A set of classes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Classes(u8);
+
+impl Classes {
+    /// What linkage is made of: ELF files and archives.
+    pub const LINKAGE: Self = Self::bit(Class::Elf).with(Class::Archive);
+
+    /// The same with one class more.
+    #[must_use]
+    pub const fn with(self, class: Class) -> Self {
+        Self(self.0 | Self::bit(class).0)
+    }
+
+    /// True if `class` is enabled. [`Class::Other`] never is.
+    pub const fn contains(self, class: Class) -> bool {
+        self.0 & Self::bit(class).0 != 0
+    }
+
+    const fn bit(class: Class) -> Self {
+        Self(match class {
+            Class::Other => 0,
+            Class::Elf => 1,
+            Class::Archive => 1 << 1,
+            Class::Script => 1 << 2,
+            Class::CMake => 1 << 3,
+        })
+    }
+
+    /// The class of the file at `path` that begins with `head`. ELF files and archives are always
+    /// told, since reports count them; of the others those that are enabled.
+    pub fn class_of(self, path: &Path, head: &[u8]) -> Class {
+        let class = sniff(head);
+        if class != Class::Other || self == Self::LINKAGE {
+            return class;
+        }
+        let applies = |mark: &Mark| match mark {
+            Mark::Head(magic) => head.starts_with(magic),
+            Mark::Suffix(end) => path.as_os_str().as_bytes().ends_with(end),
+        };
+        let found = MARKS.iter().find(|(class, mark)| self.contains(*class) && applies(mark));
+        found.map_or(Class::Other, |(class, _)| *class)
+    }
+}
+
+impl Default for Classes {
+    fn default() -> Self {
+        Self::LINKAGE
+    }
+}
+
+/// Recognises ELF files and archives by their magic numbers.
+pub fn sniff(head: &[u8]) -> Class {
     if head.starts_with(&object::elf::ELFMAG) {
-        Sniffed::Elf
+        Class::Elf
     } else if head.starts_with(&object::archive::MAGIC)
         || head.starts_with(&object::archive::THIN_MAGIC)
     {
-        Sniffed::Archive
+        Class::Archive
     } else {
-        Sniffed::Other
+        Class::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Class, Classes};
+    use std::path::Path;
+
+    fn class(classes: Classes, name: &str, head: &[u8]) -> Class {
+        classes.class_of(Path::new(name), head)
+    }
+
+    #[test]
+    fn bytes_come_before_names_and_only_enabled_classes_are_looked_for() {
+        let all = Classes::LINKAGE.with(Class::CMake).with(Class::Script);
+        assert_eq!(class(all, "a.cmake", b"\x7fELF"), Class::Elf);
+        assert_eq!(class(all, "a.cmake", b"!<thin>\n"), Class::Archive);
+        assert_eq!(class(all, "a.cmake", b"#!/bin/sh"), Class::Script);
+        assert_eq!(class(all, "a.cmake", b"set(x y)"), Class::CMake);
+        assert_eq!(class(all, "a.cmake.in", b"set(x y)"), Class::Other);
+        assert_eq!(class(Classes::LINKAGE, "a.cmake", b"#!"), Class::Other);
+        assert_eq!(class(Classes::LINKAGE.with(Class::CMake), "a.cmake", b"#!"), Class::CMake);
+        assert!(!all.contains(Class::Other));
     }
 }

@@ -26,7 +26,8 @@ const LONGER: &[(&str, &str)] = &[];
 /// The modules of the crate from the ground up: each uses only those on lower floors.
 const FLOORS: &[&[&str]] = &[
     &["id", "sniff", "text", "catalogue", "wants"],
-    &["tree", "package", "demangle", "symbol_names", "policy"],
+    &["package", "demangle", "symbol_names", "policy"],
+    &["tree"],
     &["format", "finding"],
     &["plan"],
     &["facts", "cover", "demo"],
@@ -122,6 +123,31 @@ fn arrows_go_one_way() {
         }
     }
     none("modules that use what lies above or beside them", &upward);
+}
+
+/// Statics that can change, each with the reason why two audits in one process may both use it.
+const SHARED: &[(&str, &str)] = &[
+    ("src/facts/members.rs: SCRATCH", "memory of one thread, empty between archives"),
+    ("src/format/elf/read.rs: SCRATCH", "memory of one thread, empty between files"),
+    ("src/format/second/mod.rs: READING", "set on one thread while it runs one reader"),
+];
+
+#[test]
+fn audits_share_no_state() {
+    let changing =
+        ["Atomic", "Mutex", "RwLock", "OnceLock", "LazyLock", "OnceCell", "LazyCell", "Cell"];
+    let mut shared = Vec::new();
+    for source in sources("src") {
+        for line in source.code_without_tests().lines() {
+            let Some((before, named)) = line.split_once("static ") else { continue };
+            if !before.ends_with('\'') && changing.iter().any(|word| named.contains(word)) {
+                let name = named.split(':').next().unwrap_or(named);
+                shared.push(format!("{}: {name}", source.path));
+            }
+        }
+    }
+    shared.retain(|found| !SHARED.iter().any(|(known, _)| known == found));
+    none("statics that two audits in one process would share", &shared);
 }
 
 #[test]

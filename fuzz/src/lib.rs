@@ -1,7 +1,7 @@
 //! What the fuzz targets feed: one function a format, and one for the whole pipeline on a tree in
 //! memory. `tests/fuzz_seeds.rs` of the main package runs the same functions on seeds.
 
-use linkaudit::audit::{audit, collect, read_files};
+use linkaudit::audit::{self, audit, collect};
 use linkaudit::facts::read::read;
 use linkaudit::format::Wants;
 use linkaudit::format::archive::{self, Names};
@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 
 fn handle(bytes: &[u8]) -> Option<Handle> {
     let mut tree = MemTree::new();
@@ -78,7 +79,7 @@ pub fn pipeline(bytes: &[u8]) {
     }
     let paths = vec![PathBuf::from(NAMES[0]), PathBuf::from(NAMES[2])];
     let plan = Plan { facts: true, ..Plan::new(paths, "/".into()) };
-    let ground = collect(&plan, &tree, read_files(&plan, &tree));
+    let ground = collect(&plan, &tree, audit::read(&plan, &tree, &AtomicUsize::new(0)));
     let mut found = audit(&plan, &tree, ground);
     let (explained, solved) = (found.explain(&plan), Solved::default());
     let given = Given { explained: &explained, solved: &solved };

@@ -6,7 +6,7 @@ use crate::blame::Blame;
 use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::package::{Prefixes, is_store};
-use crate::tree::Tree;
+use crate::tree::{Kind, Node, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -68,8 +68,8 @@ impl Candidates {
                 return;
             }
             // A directory that cannot be listed holds no candidate that could be named.
-            let _ = tree.names(&dir, &mut |name, is_directory| {
-                if !is_directory {
+            let _ = tree.list(&dir, &mut |name, node| {
+                if node != Node::Kind(Kind::Directory) {
                     if names.remove(name) {
                         self.found.insert((prefix.to_path_buf(), name.to_owned()));
                     }

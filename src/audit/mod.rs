@@ -24,7 +24,7 @@ use crate::blame::{self, Blame, Source};
 use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
-use crate::facts::read::{Read, read, read_candidate};
+use crate::facts::read::{Read, read_candidate};
 use crate::facts::{Corpus, CrossCheck, Edits, View};
 use crate::id::{FastSet, RootId};
 use crate::package::Prefixes;
@@ -34,13 +34,14 @@ use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{Closures, Resolving};
-use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
+use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::Names;
-use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
-use crate::tree::{DiskTree, Kind, Opened, Tree};
+use crate::tree::walk::{self, Given, Problem, Totals, Visit, Walked};
+use crate::tree::{Kind, Opened, Tree};
 use ahead::Ahead;
 use binding::bind;
 use named::Wanted;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -83,6 +84,8 @@ pub struct Audit {
     pub cross_check: Option<CrossCheck>,
     /// The names under which files are started.
     names: Names,
+    /// What was given, in the order of the walks.
+    given: Vec<Given>,
     /// How long each stage took.
     pub timings: Vec<(&'static str, Duration)>,
 }
@@ -90,9 +93,9 @@ pub struct Audit {
 impl Audit {
     /// What it stands on, for an audit of the same files with other entry points.
     pub fn into_ground(self) -> Ground {
-        let Self { corpus, prefixes, problems, totals, named, linked, names, .. } = self;
+        let Self { corpus, prefixes, problems, totals, named, linked, names, given, .. } = self;
         let timings = Vec::new();
-        Ground { corpus, prefixes, problems, totals, named, linked, names, timings }
+        Ground { corpus, prefixes, problems, totals, named, linked, names, given, timings }
     }
 
     /// The facts as resolving and binding see them.
@@ -124,22 +127,28 @@ pub struct Input {
     pub providers: Walked<Read>,
 }
 
-/// Walks and reads a file system on disk. `seen` counts entries for a progress line.
-pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
+/// Walks what the plan names in `tree` and reads it. `seen` counts entries for a progress line.
+pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     let wants = plan.wants();
     let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
     let wanted = Wanted::new(&plan.policy);
-    let visit = Visit { consume: &reading(wants), is_named: &|path| wanted.may_be(path) };
+    let visit = Visit {
+        classes: wants.classes,
+        consume: &reading(wants),
+        is_named: &|path| wanted.may_be(path),
+    };
     let audited = || walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
     let given = given(plan, tree);
-    let read_provider = reading(plan.provider_wants());
+    let provider_wants = plan.provider_wants();
+    let read_provider = reading(provider_wants);
     let provider = |candidate: walk::Candidate<'_>| {
         let stat = candidate.handle.stat();
         let known = given.contains(&(stat.dev, stat.ino));
         if known { Read::elsewhere() } else { read_provider(candidate) }
     };
     let providers = || {
-        let visit = Visit { consume: &provider, is_named: &|_| false };
+        let classes = provider_wants.classes;
+        let visit = Visit { classes, consume: &provider, is_named: &|_| false };
         walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
     if plan.lib_paths.is_empty() {
@@ -159,33 +168,16 @@ pub fn read_disk(plan: &Plan, tree: &DiskTree, seen: &AtomicUsize) -> Input {
 
 /// Given objects, which may lie in places for providers too: such a library can be larger than all else
 /// there, and is read once.
-fn given(plan: &Plan, tree: &DiskTree) -> FastSet<(u64, u64)> {
+fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
     let inode = |path: &PathBuf| {
         let Ok(Opened::File(handle)) = tree.open(path) else { return None };
         let mut magic = [0; SNIFF_LEN];
         let n = handle.read_at(&mut magic, 0).ok()?;
-        let is_object = sniff(&magic[..n]) == Sniffed::Elf;
+        let is_object = sniff(&magic[..n]) == Class::Elf;
         is_object.then(|| (handle.stat().dev, handle.stat().ino))
     };
     named.filter_map(inode).collect()
-}
-
-/// Reads the given files through `tree`, without a walk: for trees that cannot be listed.
-pub fn read_files(plan: &Plan, tree: &dyn Tree) -> Input {
-    let mut audited = Walked::default();
-    for path in plan.all_paths().iter() {
-        let (kind, is_link) = (tree.kind(path), tree.is_link(path));
-        audited.given.push(Given { path: path.clone(), kind, is_link });
-        if let Ok(Opened::File(handle)) = tree.open(path) {
-            let (stat, given_link) = (handle.stat(), is_link);
-            let item = Some(read(&handle, plan.wants()));
-            let (path, is_link, listed) = (path.clone(), false, false);
-            audited.entries.push(Entry { path, is_link, given_link, listed, stat, item });
-        }
-    }
-    audited.totals.elf = audited.entries.len();
-    Input { audited, providers: Walked::default() }
 }
 
 struct Clock {
@@ -211,6 +203,7 @@ pub struct Ground {
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
     names: Names,
+    given: Vec<Given>,
     timings: Vec<(&'static str, Duration)>,
 }
 
@@ -229,27 +222,30 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
-    // Two names may lead to one file.
-    problems.sort_unstable();
-    problems.dedup();
     let named_files = collector.placed(&given, &named);
     // Every link costs a look at where it leads.
     let linked = if named::names_files(&plan.policy) { linked } else { Vec::new() };
-    let places = collector.placed(&given, &linked).into_iter().zip(&linked);
+    let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
-    let linked = places.filter_map(leads).collect();
+    let linked = found.filter_map(leads).collect();
+    // Two names may lead to one file.
+    problems.sort_unstable();
+    problems.dedup();
     let prefixes = prefixes(plan, &given, tree, &corpus, &problems);
     count_partial(&corpus, &mut totals);
     clock.lap("collect");
     let timings = clock.laps;
-    Ground { corpus, prefixes, problems, totals, named: named_files, linked, names, timings }
+    let given = given.into_iter().chain(places).collect();
+    Ground { corpus, prefixes, problems, totals, named: named_files, linked, names, given, timings }
 }
 
 /// Runs all stages after the walk. `tree` answers what the stages still need.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
-    let Ground { mut corpus, prefixes, problems, totals, named, linked, names, timings } = ground;
+    let Ground { mut corpus, prefixes, mut problems, totals, named, linked, .. } = ground;
+    let Ground { names, given, timings, .. } = ground;
     let mut clock = Clock { last: Instant::now(), laps: timings };
     let mut collector = Collector::new(tree, plan.wants());
+    collector.let_open_below(&given);
     let mut resolver = Resolver::default();
     let none = Edits::default();
     let starts = names.starts(plan, &corpus);
@@ -285,6 +281,9 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         clock.lap("cross-check");
     }
 
+    problems.extend(collector.into_problems());
+    problems.sort_unstable();
+    problems.dedup();
     let listing = if plan.every_file_is_root {
         names.listing(&corpus, &resolver, &closures)
     } else {
@@ -307,6 +306,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         listing,
         cross_check,
         names,
+        given,
         timings: clock.laps,
     }
 }
@@ -338,6 +338,10 @@ fn prefixes(
             (_, Some(file)) => prefixes.add_dir_of(file),
             (_, None) => {}
         }
+    }
+    let packages = corpus.files.iter().filter_map(|facts| facts.package.as_ref());
+    for package in packages.collect::<BTreeSet<_>>() {
+        prefixes.add_dir(package.prefix.clone());
     }
     // What was given and cannot be looked at lies in its directory like any given file.
     if given.iter().any(|given| given.kind.is_err()) {

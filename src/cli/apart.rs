@@ -27,7 +27,7 @@ struct Target<'a> {
 }
 
 /// Refuses outputs over what is read. `more` are files that options of one command name for writing.
-pub(super) fn check(plan: &Plan, tree: &DiskTree, shared: &Shared, more: &[&Path]) -> Result<()> {
+pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path]) -> Result<()> {
     let named = shared.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
     let baseline = shared.write_baseline.as_deref();
     let typed = named.chain(baseline).chain(more.iter().copied());
@@ -75,9 +75,9 @@ fn identity(stat: Stat) -> (u64, u64) {
 }
 
 /// Files and directories that the run reads because they were named.
-fn what_is_read(plan: &Plan, tree: &DiskTree, shared: &Shared) -> FastMap<(u64, u64), Use> {
+fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
     let mut read = FastMap::default();
-    let mut add = |tree: &DiskTree, path: &Path, used: Use| {
+    let mut add = |tree: &dyn Tree, path: &Path, used: Use| {
         if let Ok((kind, stat)) = tree.look(path)
             && !matches!(kind, Kind::Special(_))
         {

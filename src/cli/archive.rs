@@ -40,14 +40,14 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     prepared.say_what_is_assumed(shared);
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
-    apart::check(&prepared.plan, &prepared.tree, shared, &tables)?;
+    apart::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     let (asked, plan) = ask(options, &prepared)?;
     // What linker scripts name is read too.
-    apart::check(&plan, &prepared.tree, shared, &tables)?;
+    apart::check(&plan, &*prepared.tree, shared, &tables)?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let walked = walk(&plan, &prepared.tree, &progress);
-    let run = Run::new(plan, &prepared.tree, walked, &prepared.baselines, Parts::default());
+    let walked = walk(&plan, &*prepared.tree, &progress);
+    let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
     let view = Archive::new(&run.audit, &asked).map_err(anyhow::Error::msg)?;
     drop(progress);
@@ -79,8 +79,8 @@ fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
     let order = options.order.as_ref().map_or(0, Vec::len);
     let (archives, objects) = prepared.plan.paths.split_at(options.archives.len());
     let (order, places) = prepared.plan.lib_paths.split_at(order);
-    let archives = scripts::expand(&prepared.tree, archives, places)?;
-    let order = scripts::expand(&prepared.tree, order, places)?;
+    let archives = scripts::expand(&*prepared.tree, archives, places)?;
+    let order = scripts::expand(&*prepared.tree, order, places)?;
     let symbols: Vec<Box<[u8]>> =
         options.root_symbol.iter().map(|name| name.as_bytes().into()).collect();
     let plan = Plan {

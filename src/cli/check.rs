@@ -19,7 +19,8 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let sinks = sinks(shared, "check", OUTPUTS)?;
-    let Prepared { plan, tree, baselines, .. } = &prepared;
+    let Prepared { plan, baselines, .. } = &prepared;
+    let tree = &*prepared.tree;
     apart::check(plan, tree, shared, &[])?;
     prepared.say_what_is_assumed(shared);
     start_threads(plan);

@@ -74,12 +74,12 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         fix: Some(Arc::new(request)),
         ..prepared.plan.clone()
     };
-    apart::check(&plan, &prepared.tree, shared, &[])?;
+    apart::check(&plan, &*prepared.tree, shared, &[])?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let walked = walk(&plan, &prepared.tree, &progress);
+    let walked = walk(&plan, &*prepared.tree, &progress);
     let parts = sinks.parts(prepared.style);
-    let mut run = Run::new(plan, &prepared.tree, walked, &prepared.baselines, parts);
+    let mut run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, parts);
     drop(progress);
     run.require_elf(shared)?;
     let rendering = Instant::now();

@@ -8,7 +8,7 @@ use crate::format::elf::{Object, Role};
 use crate::plan::HostFile;
 use crate::policy::Pattern;
 use crate::text::show_path;
-use crate::tree::{DiskTree, Kind, Opened, Tree as _, walk};
+use crate::tree::{Kind, Opened, Tree, walk};
 use anyhow::{Result, anyhow, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -18,12 +18,12 @@ use std::path::Path;
 pub(super) fn read(
     typed: &[OsString],
     place: &Place<'_>,
-    tree: &DiskTree,
+    tree: &dyn Tree,
 ) -> Result<Vec<HostFile>> {
     typed.iter().map(|typed| host(typed, place, tree)).collect()
 }
 
-fn host(typed: &OsStr, place: &Place<'_>, tree: &DiskTree) -> Result<HostFile> {
+fn host(typed: &OsStr, place: &Place<'_>, tree: &dyn Tree) -> Result<HostFile> {
     let bytes = typed.as_bytes();
     let named = |end: usize| place.named(Path::new(OsStr::from_bytes(&bytes[..end])));
     // A file may have `=` in its name.
@@ -51,7 +51,7 @@ fn host(typed: &OsStr, place: &Place<'_>, tree: &DiskTree) -> Result<HostFile> {
 }
 
 /// Why a file cannot be a host, if it cannot.
-fn fault(path: &Path, tree: &DiskTree) -> Option<String> {
+fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     match tree.kind(path) {
         Err(errno) => return Some(walk::describe(errno)),
         Ok(Kind::Directory) => return Some("it is a directory; a host is a program".to_owned()),

@@ -46,8 +46,9 @@ impl<'a> Place<'a> {
     /// The file system that is audited.
     pub(super) fn tree(&self) -> Result<DiskTree> {
         let tree = match &self.root {
-            Some((typed, real)) => DiskTree::within(real.clone())
-                .with_context(|| format!("--root {}", show_path(typed)))?,
+            Some((typed, real)) => {
+                DiskTree::within(real).with_context(|| format!("--root {}", show_path(typed)))?
+            }
             None => DiskTree::new(),
         };
         Ok(if self.elsewhere { tree.seen_from(self.cwd.clone()) } else { tree })

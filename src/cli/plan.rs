@@ -9,7 +9,7 @@ use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
 use crate::rules;
-use crate::tree::{DiskTree, Kind, Tree as _};
+use crate::tree::{Kind, Tree};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
@@ -24,7 +24,9 @@ const MOST_THREADS: usize = 64;
 /// What an audit needs besides the plan.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
-    pub(super) tree: DiskTree,
+    pub(super) tree: Box<dyn Tree>,
+    /// The root has `usr/lib` and no `lib`, and is read as if the links were there.
+    merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
     pub(super) progress: bool,
@@ -33,7 +35,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// One line on stderr where the root is not read as it is.
     pub(super) fn say_what_is_assumed(&self, shared: &Shared) {
-        if self.tree.is_merged() && !shared.quiet {
+        if self.merged && !shared.quiet {
             let note = "linkaudit: the root has usr/lib and no lib: it is read as merged-usr";
             let _ = writeln!(std::io::stderr(), "{note}");
         }
@@ -68,6 +70,8 @@ pub(super) fn prepare_with(
     }
     let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
     let tree = place.tree()?;
+    let merged = tree.is_merged();
+    let tree: Box<dyn Tree> = Box::new(tree);
     let named = |path: &PathBuf| -> Result<PathBuf> {
         let named = place.named(path)?;
         if let Err(errno) = tree.kind(&named) {
@@ -78,15 +82,15 @@ pub(super) fn prepare_with(
     };
     let paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
     let listed: Arc<[PathBuf]> = listed.into_iter().map(|path| place.listed(path)).collect();
-    let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &tree)).transpose()?;
+    let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &*tree)).transpose()?;
     if let Some(prefix) = &prefix {
-        all_below(prefix, paths.iter().chain(&*listed), &tree)?;
+        all_below(prefix, paths.iter().chain(&*listed), &*tree)?;
     }
     let typed = places.iter().chain(&shared.lib_path).map(named);
     let lib_paths =
         typed.chain(lists::places(&policy).into_iter().map(Ok)).collect::<Result<_>>()?;
     let lists = lists::of_policy(&policy);
-    let hosts = hosts::read(&shared.host, &place, &tree)?;
+    let hosts = hosts::read(&shared.host, &place, &*tree)?;
     let plan = Plan {
         paths,
         listed,
@@ -134,11 +138,11 @@ pub(super) fn prepare_with(
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
     let baselines = Baselines::new(shared)?;
-    Ok(Prepared { plan, tree, baselines, style, progress })
+    Ok(Prepared { plan, tree, merged, baselines, style, progress })
 }
 
 /// The directory of `--prefix`, with links resolved.
-fn prefix(typed: &Path, named: &Path, tree: &DiskTree) -> Result<PathBuf> {
+fn prefix(typed: &Path, named: &Path, tree: &dyn Tree) -> Result<PathBuf> {
     let typed = crate::text::show_path(typed);
     if tree.kind(named) != Ok(Kind::Directory) {
         bail!("--prefix {typed}: not a directory");
@@ -151,7 +155,7 @@ fn prefix(typed: &Path, named: &Path, tree: &DiskTree) -> Result<PathBuf> {
 fn all_below<'a>(
     prefix: &Path,
     mut paths: impl Iterator<Item = &'a PathBuf>,
-    tree: &DiskTree,
+    tree: &dyn Tree,
 ) -> Result<()> {
     let is_below = |path: &Path| {
         let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());

@@ -12,7 +12,7 @@ use crate::merged::solve::Solved;
 use crate::plan::Plan;
 use crate::report::model::{AuditFacts, Facts, Parts, Report};
 use crate::rules::{self, Given};
-use crate::tree::DiskTree;
+use crate::tree::Tree;
 use crate::views::Subject;
 use anyhow::{Result, bail};
 use std::io::Write as _;
@@ -36,9 +36,9 @@ pub(super) struct Walked {
 }
 
 /// Walks and reads the files of a plan.
-pub(super) fn walk(plan: &Plan, tree: &DiskTree, progress: &Progress) -> Walked {
+pub(super) fn walk(plan: &Plan, tree: &dyn Tree, progress: &Progress) -> Walked {
     let start = Instant::now();
-    let input = audit::read_disk(plan, tree, progress.seen());
+    let input = audit::read(plan, tree, progress.seen());
     let took = start.elapsed();
     Walked { ground: audit::collect(plan, tree, input), took }
 }
@@ -47,7 +47,7 @@ impl Run {
     /// Audits what was walked. `parts` is what the outputs render besides findings.
     pub(super) fn new(
         plan: Plan,
-        tree: &DiskTree,
+        tree: &dyn Tree,
         walked: Walked,
         baselines: &Baselines,
         parts: Parts,

@@ -2,7 +2,7 @@
 //! shared library that a script names is no archive and left out. `cli::archive` is the caller.
 
 use crate::format::script::{Input, MOST, inputs};
-use crate::sniff::{Sniffed, sniff};
+use crate::sniff::{Class, sniff};
 use crate::text::{show, show_path};
 use crate::tree::walk::describe;
 use crate::tree::{Handle, Opened, Tree};
@@ -61,7 +61,7 @@ fn one(
     out: &mut Vec<PathBuf>,
 ) -> Result<()> {
     let (handle, text) = open(tree, path)?;
-    if sniff(&text) != Sniffed::Other {
+    if sniff(&text) != Class::Other {
         out.push(path.to_path_buf());
         return Ok(());
     }
@@ -80,7 +80,7 @@ fn one(
                 show(&name)
             );
         };
-        let is_library = open(tree, &found).is_ok_and(|(_, text)| sniff(&text) == Sniffed::Elf);
+        let is_library = open(tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
         if !is_library {
             one(tree, &found, dirs, depth + 1, out)?;
         }

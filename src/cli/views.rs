@@ -2,14 +2,14 @@
 //! answers hold and how they look is in `crate::views`.
 
 use super::exit::{self, Exit};
-use super::plan::{Prepared, Sinks, prepare, sinks};
+use super::plan::{Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads, walk};
 use super::{FailOn, Shared, apart, baseline, out};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
-use crate::tree::DiskTree;
+use crate::tree::Tree;
 use crate::views::why::Why;
 use crate::views::{self, Output};
 use anyhow::{Context as _, Result};
@@ -22,7 +22,7 @@ use std::time::Instant;
 pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     baseline::refuse(shared, "tree")?;
     let sinks = || sinks(shared, "tree", views::tree::OUTPUTS);
-    let make = |run: &mut Run, _: &_| views::tree::Tree::new(&mut run.audit, &run.plan);
+    let make = |run: &mut Run, _: &dyn Tree| views::tree::Tree::new(&mut run.audit, &run.plan);
     let status = |run: &Run, _: &_| exit::of_tree(&run.report, shared.fail_on);
     show(shared, paths, sinks, |plan| plan, make, status)
 }
@@ -33,7 +33,7 @@ pub(super) fn why(shared: &Shared, name: &OsStr, paths: &[PathBuf]) -> Result<Ex
     let sinks = || sinks(shared, "why", views::why::OUTPUTS);
     let plan = |plan| Plan { definitions: true, ..plan };
     let name = name.as_bytes();
-    let make = |run: &mut Run, tree: &DiskTree| Why::new(name, &mut run.audit, &run.plan, tree);
+    let make = |run: &mut Run, tree: &dyn Tree| Why::new(name, &mut run.audit, &run.plan, tree);
     let fails = |why: &Why| !why.is_known() && shared.fail_on != FailOn::Never;
     let status = |_: &Run, why: &Why| if fails(why) { Exit::Findings } else { Exit::Clean };
     show(shared, paths, sinks, plan, make, status)
@@ -45,23 +45,23 @@ fn show<T: 'static>(
     paths: &[PathBuf],
     sinks: impl Fn() -> Result<Sinks<Output<T>>>,
     plan: impl Fn(Plan) -> Plan,
-    make: impl Fn(&mut Run, &DiskTree) -> T,
+    make: impl Fn(&mut Run, &dyn Tree) -> T,
     status: impl Fn(&Run, &T) -> Exit,
 ) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let sinks = sinks()?;
-    apart::check(&prepared.plan, &prepared.tree, shared, &[])?;
+    apart::check(&prepared.plan, &*prepared.tree, shared, &[])?;
     prepared.say_what_is_assumed(shared);
     let plan = plan(Plan { facts: false, ..prepared.plan.clone() });
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
-    let walked = walk(&plan, &prepared.tree, &progress);
-    let Prepared { tree, baselines, .. } = &prepared;
+    let walked = walk(&plan, &*prepared.tree, &progress);
+    let (tree, baselines) = (&*prepared.tree, &prepared.baselines);
     let mut run = Run::new(plan, tree, walked, baselines, Parts::default());
     run.require_elf(shared)?;
     let rendering = Instant::now();
-    let view = make(&mut run, &prepared.tree);
+    let view = make(&mut run, &*prepared.tree);
     drop(progress);
     write(&sinks, &run, &view, prepared.style)?;
     let status = status(&run, &view);

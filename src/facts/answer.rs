@@ -3,33 +3,43 @@
 //! puts the answers into the corpus.
 
 use super::read::{Read, read};
-use super::{Content, Corpus, FileFacts, Need, Place};
+use super::{Content, Corpus, FileFacts, Need, Place, Portion};
 use crate::format::Wants;
 use crate::format::archive::{self, Definition, Names};
 use crate::format::elf::{self, Target, Verdict};
 use crate::format::second::{Second, compare_archive, compare_elf};
 use crate::format::{Defect, Table};
-use crate::tree::{Errno, Kind, Opened, Stat, Tree};
+use crate::id::FileId;
+use crate::tree::{Errno, Handle, Kind, Opened, Stat, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Configuration files of a loader larger than this are not read whole (ld.so.cache of a very
+/// Configuration files of a loader larger than this are not read (ld.so.cache of a very
 /// large system has a few hundred kilobytes).
 const MOST_BYTES: u64 = 64 << 20;
 /// Longest path that one system call takes, with its NUL (`linux/limits.h`).
 const PATH_MAX: usize = 4096;
 
-/// What one need was answered with, made on a worker.
+/// One need with its answer, made on a worker.
 pub(super) enum Answer {
-    /// As many as were looked at.
-    Places(Vec<Found>),
-    Directory(bool),
-    Bytes(Result<Box<[u8]>, Errno>),
-    Interpreter(elf::interpreter::Interpreter),
-    Tables(Option<(Stat, Box<Read>)>),
-    Relocations(elf::relocs::Relocations),
-    /// Somebody else answers.
-    Elsewhere,
+    Places(Places),
+    Directory(Vec<u8>, bool),
+    Bytes(Vec<u8>, Result<Box<[u8]>, Errno>),
+    /// Nothing if the file could not be read again.
+    Interpreter(FileId, Option<elf::interpreter::Interpreter>),
+    /// Nothing if the file could not be read again.
+    Tables(FileId, Option<(Stat, Box<Read>)>),
+    Relocations(FileId, elf::relocs::Relocations),
+    /// `members` has answered.
+    Members,
+}
+
+/// Paths with what lies there.
+pub(super) struct Places {
+    pub(super) paths: Vec<Vec<u8>>,
+    pub(super) portion: Option<Portion>,
+    /// Of as many paths as were looked at.
+    pub(super) found: Vec<Found>,
 }
 
 /// What lies at one path.
@@ -104,41 +114,52 @@ fn passed(content: &Content, target: Option<Target>) -> bool {
 }
 
 /// Answers a need; those for members are answered by [`super::members`].
-pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: &Need) -> Answer {
+pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: Need) -> Answer {
     match need {
-        Need::First { paths, target, .. } => {
-            Answer::Places(first(tree, wants, corpus, paths, *target))
+        Need::First { paths, target, portion } => {
+            let found = first(tree, wants, corpus, &paths, target);
+            Answer::Places(Places { paths, portion, found })
         }
         Need::Directory(path) => {
-            let is_dir = || tree.kind(&as_path(path)) == Ok(Kind::Directory);
-            Answer::Directory(path.len() < PATH_MAX && is_dir())
+            let is_dir = path.len() < PATH_MAX && tree.kind(&as_path(&path)) == Ok(Kind::Directory);
+            Answer::Directory(path, is_dir)
         }
-        Need::Bytes(path) => Answer::Bytes(read_bytes(tree, &as_path(path))),
+        Need::Bytes(path) => {
+            let bytes = read_bytes(tree, &as_path(&path));
+            Answer::Bytes(path, bytes)
+        }
         Need::Interpreter(file) => {
-            let found = tree.open(&corpus.files[*file].path).ok().and_then(|opened| match opened {
-                Opened::File(handle) => elf::interpreter::read(&handle).ok(),
-                Opened::Directory | Opened::Special(_) => None,
-            });
-            Answer::Interpreter(found.unwrap_or_default())
+            let handle = open(tree, &corpus.files[file]);
+            let found = handle.and_then(|handle| elf::interpreter::read(&handle).ok());
+            Answer::Interpreter(file, found)
         }
-        Need::Tables(file) => match tree.open(&corpus.files[*file].path) {
-            Ok(Opened::File(handle)) => {
-                let read = read(&handle, Wants { tables: true, ..Wants::default() });
-                Answer::Tables(Some((handle.stat(), Box::new(read))))
-            }
-            Ok(_) | Err(_) => Answer::Tables(None),
-        },
+        Need::Tables(file) => {
+            let wants = Wants { tables: true, ..Wants::default() };
+            let again = |handle: Handle| (handle.stat(), Box::new(read(&handle, wants)));
+            Answer::Tables(file, open(tree, &corpus.files[file]).map(again))
+        }
         Need::Relocations(file) => {
-            Answer::Relocations(read_relocations(tree, &corpus.files[*file]))
+            Answer::Relocations(file, read_relocations(tree, &corpus.files[file]))
         }
-        Need::Members(_) => Answer::Elsewhere,
+        Need::Members(_) => Answer::Members,
+    }
+}
+
+/// Opens a file that was read before.
+fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
+    match tree.open(&facts.path) {
+        Ok(Opened::File(handle)) => Some(handle),
+        Ok(Opened::Directory | Opened::Special(_)) | Err(_) => None,
     }
 }
 
 fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
     match tree.open(path)? {
         Opened::File(handle) => {
-            let len = handle.stat().len.min(MOST_BYTES);
+            let len = handle.stat().len;
+            if len > MOST_BYTES {
+                return Err(Errno::FBIG);
+            }
             crate::format::read_range(&handle, 0, len).map(Into::into).map_err(|_| Errno::IO)
         }
         Opened::Directory => Err(Errno::ISDIR),
@@ -148,14 +169,12 @@ fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
 
 pub(super) fn read_definitions(
     tree: &dyn Tree,
-    path: &Path,
+    facts: &FileFacts,
     names: &Names,
 ) -> (Vec<Definition>, Vec<Defect>) {
     let mut defects = Vec::new();
-    let found = match tree.open(path) {
-        Ok(Opened::File(handle)) => archive::definitions(&handle, names, &mut defects).ok(),
-        Ok(_) | Err(_) => None,
-    };
+    let handle = open(tree, facts);
+    let found = handle.and_then(|handle| archive::definitions(&handle, names, &mut defects).ok());
     if found.is_none() {
         defects.push(Defect::new(Table::File, 0, "could not be read again"));
     }
@@ -172,9 +191,8 @@ pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<Second> {
     if facts.all_defects().next().is_some() {
         return Some(Second::GaveUp("known to be damaged"));
     }
-    let handle = match tree.open(&facts.path) {
-        Ok(Opened::File(handle)) if handle.stat() == facts.stat => handle,
-        _ => return Some(Second::GaveUp("could not be read again")),
+    let Some(handle) = open(tree, facts).filter(|handle| handle.stat() == facts.stat) else {
+        return Some(Second::GaveUp("could not be read again"));
     };
     Some(match object {
         Some(object) => compare_elf(&handle, object),
@@ -188,10 +206,10 @@ fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocati
         defects: vec![Defect::new(Table::Relocations, 0, what)],
     };
     let Some(object) = facts.object() else { return elf::relocs::Relocations::default() };
-    match tree.open(&facts.path) {
-        Ok(Opened::File(handle)) if handle.stat() == facts.stat => {
+    match open(tree, facts).filter(|handle| handle.stat() == facts.stat) {
+        Some(handle) => {
             elf::relocs::read(&handle, object).unwrap_or_else(|_| failed("could not be read"))
         }
-        _ => failed("could not be read: the file changed while it was audited"),
+        None => failed("could not be read: the file changed while it was audited"),
     }
 }

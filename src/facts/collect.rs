@@ -1,7 +1,7 @@
 //! Puts facts together: of what a walk met, and of what a stage needs later. The only place where the
 //! corpus grows; `audit` runs it. Files are read by `read`, needs answered by `answer`.
 
-use super::answer::{Answer, Found, answer, as_path, read_definitions, second};
+use super::answer::{Answer, Found, Places, answer, as_path, read_definitions, second};
 use super::members::{self, Source};
 use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
@@ -10,7 +10,7 @@ use crate::format::archive::{Definition, Names};
 use crate::format::second::Second;
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
-use crate::tree::walk::{Entry, Given};
+use crate::tree::walk::{Entry, Given, Problem, describe};
 use crate::tree::{Errno, Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
@@ -30,6 +30,8 @@ pub struct Collector<'t> {
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
     /// The directory that was asked for last, with what it really is: names come in their order.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
+    /// Configuration files that a loader would read and that could not be read here.
+    problems: Vec<Problem>,
 }
 
 impl<'t> Collector<'t> {
@@ -43,6 +45,7 @@ impl<'t> Collector<'t> {
             asked: Vec::new(),
             real_dirs: FastMap::default(),
             last_dir: None,
+            problems: Vec::new(),
         }
     }
 
@@ -51,7 +54,7 @@ impl<'t> Collector<'t> {
     pub fn add_entries(
         &mut self,
         corpus: &mut Corpus,
-        given: &'t [Given],
+        given: &[Given],
         entries: Vec<Entry<Read>>,
         audited: bool,
     ) {
@@ -70,34 +73,35 @@ impl<'t> Collector<'t> {
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
-        let mut reals = self.real_paths(&names);
-        self.given.push(given);
+        let mut links = self.link_targets(&names);
         corpus.expect(names.len());
         let roots = self.roots(given);
         for Entry { is_link, given_link, path, stat, item, .. } in names {
             let key = (stat.dev, stat.ino);
             let place = match below(&roots, &path) {
-                Some(place) => place,
+                Some(place) => Ok(place),
                 None => self.real_path(&path, given_link),
             };
-            let file = match (corpus.by_inode.get(&key), item.or_else(|| reads.remove(&key))) {
-                (Some(file), _) => {
-                    if *corpus.files[*file].path != *place {
-                        corpus.files[*file].names.push(Name { path: place, is_link });
-                    }
-                    *file
+            let file = if let Some(file) = corpus.by_inode.get(&key) {
+                let place = place.unwrap_or_else(|_| path.clone());
+                if *corpus.files[*file].path != *place {
+                    corpus.files[*file].names.push(Name { path: place, is_link });
                 }
-                (None, Some(read)) => {
-                    let mut facts = facts(place, stat, read);
-                    if facts.typed.as_os_str() != path.as_os_str() {
-                        facts.typed = path.as_path().into();
-                    }
-                    if is_link && let Some(real) = reals.remove(&key) {
-                        facts.real = real.into();
-                    }
-                    insert(corpus, facts)
+                *file
+            } else {
+                // Facts are read under one name of an inode. A name without any is of a file that
+                // was replaced while it was walked.
+                let read = item.or_else(|| reads.remove(&key)).unwrap_or_else(Read::elsewhere);
+                let mut facts = self.facts(&path, place.ok().as_deref(), stat, read);
+                if facts.typed.as_os_str() != path.as_os_str() {
+                    facts.typed = path.as_path().into();
                 }
-                (None, None) => continue,
+                match links.remove(&key).filter(|_| is_link) {
+                    Some(Ok(real)) => facts.real = real.into(),
+                    Some(Err(_)) => facts.defects.push(moved()),
+                    None => {}
+                }
+                insert(corpus, facts)
             };
             corpus.files[file].audited |= audited;
             corpus.files[file].provider |= !audited;
@@ -110,7 +114,7 @@ impl<'t> Collector<'t> {
     }
 
     /// What files really are that are met under links only.
-    fn real_paths(&self, names: &[Entry<Read>]) -> FastMap<(u64, u64), PathBuf> {
+    fn link_targets(&self, names: &[Entry<Read>]) -> FastMap<(u64, u64), Result<PathBuf, Errno>> {
         if !names.iter().any(|entry| entry.is_link) {
             return FastMap::default();
         }
@@ -119,10 +123,14 @@ impl<'t> Collector<'t> {
             names.iter().filter(|entry| !entry.is_link).map(key).collect();
         let links = names.iter().filter(|entry| entry.is_link && known.insert(key(entry)));
         let links: Vec<&Entry<Read>> = links.collect();
-        let real =
-            |entry: &&Entry<Read>| Some((key(entry), self.tree.real_path(&entry.path).ok()?));
-        let found: Vec<_> = links.par_iter().filter_map(real).collect();
+        let real = |entry: &&Entry<Read>| (key(entry), self.tree.real_path(&entry.path));
+        let found: Vec<_> = links.par_iter().map(real).collect();
         found.into_iter().collect()
+    }
+
+    /// Says what was given: members of thin archives are opened below it only.
+    pub fn let_open_below(&mut self, given: &'t [Given]) {
+        self.given.push(given);
     }
 
     /// Says which names members of archives will be asked for.
@@ -136,8 +144,8 @@ impl<'t> Collector<'t> {
             let dir = match given.kind {
                 Ok(Kind::Directory) => self.tree.real_path(&given.path).ok(),
                 Ok(_) => {
-                    let path = self.real_path(&given.path, given.is_link);
-                    path.parent().map(Path::to_path_buf)
+                    let path = self.real_path(&given.path, given.is_link).ok();
+                    path.as_deref().and_then(Path::parent).map(Path::to_path_buf)
                 }
                 Err(_) => None,
             };
@@ -168,10 +176,10 @@ impl<'t> Collector<'t> {
         let (tree, wants) = (self.tree, self.wants);
         let known = &*corpus;
         // Needs differ in cost by thousands.
-        let needed = needs.par_iter().with_max_len(1);
+        let needed = needs.into_par_iter().with_max_len(1);
         let answers: Vec<Answer> = needed.map(|need| answer(tree, wants, known, need)).collect();
-        for (need, answer) in needs.into_iter().zip(answers) {
-            self.put(corpus, need, answer);
+        for answer in answers {
+            self.put(corpus, answer);
         }
     }
 
@@ -194,7 +202,7 @@ impl<'t> Collector<'t> {
         let known = &*corpus;
         let found: Vec<_> = archives
             .par_iter()
-            .map(|file| read_definitions(tree, &known.files[*file].path, names))
+            .map(|file| read_definitions(tree, &known.files[*file], names))
             .collect();
         let mut out = Vec::new();
         for (file, (definitions, defects)) in archives.into_iter().zip(found) {
@@ -208,12 +216,8 @@ impl<'t> Collector<'t> {
     pub fn cross_check(&self, corpus: &Corpus) -> CrossCheck {
         let files: Vec<FileId> = corpus.files.ids().collect();
         let tree = self.tree;
-        // A second reader that panics has given up; nobody wants to read how.
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|_| {}));
         let seconds: Vec<Option<Second>> =
             files.par_iter().map(|file| second(tree, &corpus.files[*file])).collect();
-        std::panic::set_hook(hook);
         let mut out = CrossCheck::default();
         for (file, second) in files.into_iter().zip(seconds) {
             match second {
@@ -228,41 +232,53 @@ impl<'t> Collector<'t> {
         out
     }
 
-    fn put(&mut self, corpus: &mut Corpus, need: Need, answer: Answer) {
-        match (need, answer) {
-            (Need::First { paths, portion, .. }, Answer::Places(found)) => {
-                // What ends a search early leaves paths behind it that nobody has looked at.
-                let portion = portion.filter(|_| found.len() == paths.len());
-                corpus.portions.extend(portion);
-                for (path, found) in paths.into_iter().zip(found) {
-                    let place = match found {
-                        Found::Place(place) => place,
-                        Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
-                    };
-                    if portion.is_none() || place != Place::Failed(Errno::NOENT) {
-                        corpus.places.insert(path.into(), place);
-                    }
+    /// What could not be read since the walk.
+    pub fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+
+    fn put(&mut self, corpus: &mut Corpus, answer: Answer) {
+        match answer {
+            Answer::Places(places) => self.put_places(corpus, places),
+            Answer::Directory(path, is_dir) => {
+                corpus.directories.insert(path.into(), is_dir);
+            }
+            Answer::Bytes(path, bytes) => {
+                // A loader does without what is not there or not readable; it would read these.
+                if let Err(errno @ (Errno::IO | Errno::FBIG)) = bytes {
+                    let (path, reason) = (as_path(&path), describe(errno));
+                    self.problems.push(Problem { path, reason });
                 }
-            }
-            (Need::Directory(path), Answer::Directory(is)) => {
-                corpus.directories.insert(path.into(), is);
-            }
-            (Need::Bytes(path), Answer::Bytes(bytes)) => {
                 corpus.bytes.insert(path.into(), bytes);
             }
-            (Need::Interpreter(file), Answer::Interpreter(interpreter)) => {
-                corpus.interpreters.insert(file, interpreter);
+            Answer::Interpreter(file, interpreter) => {
+                if interpreter.is_none() {
+                    corpus.files[file].defects.push(moved());
+                }
+                corpus.interpreters.insert(file, interpreter.unwrap_or_default());
             }
-            (Need::Tables(file), Answer::Tables(Some((stat, read)))) => {
-                replace(corpus, file, stat, *read);
-            }
-            (Need::Tables(file), _) => gone(corpus, file),
-            (Need::Relocations(file), Answer::Relocations(relocations)) => {
+            Answer::Tables(file, Some((stat, read))) => replace(corpus, file, stat, *read),
+            Answer::Tables(file, None) => gone(corpus, file),
+            Answer::Relocations(file, relocations) => {
                 corpus.files[file].defects.extend(relocations.defects.iter().cloned());
                 corpus.relocations.insert(file, relocations);
             }
-            // `answer` pairs each need with its own kind of answer.
-            _ => {}
+            Answer::Members => {}
+        }
+    }
+
+    fn put_places(&mut self, corpus: &mut Corpus, Places { paths, portion, found }: Places) {
+        // What ends a search early leaves paths behind it at which nothing was looked up.
+        let portion = portion.filter(|_| found.len() == paths.len());
+        corpus.portions.extend(portion);
+        for (path, found) in paths.into_iter().zip(found) {
+            let place = match found {
+                Found::Place(place) => place,
+                Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
+            };
+            if portion.is_none() || place != Place::Failed(Errno::NOENT) {
+                corpus.places.insert(path.into(), place);
+            }
         }
     }
 
@@ -273,7 +289,30 @@ impl<'t> Collector<'t> {
         }
         let path = as_path(path);
         let real = self.real_path(&path, self.tree.is_link(&path));
-        Place::File(insert(corpus, facts(real, stat, read)))
+        let facts = self.facts(&path, real.ok().as_deref(), stat, read);
+        Place::File(insert(corpus, facts))
+    }
+
+    /// The facts of a file that was opened as `path` and lies at `place`, if that can be told.
+    fn facts(&self, path: &Path, place: Option<&Path>, stat: Stat, read: Read) -> FileFacts {
+        let Read { content, mut defects, unreadable } = read;
+        if place.is_none() {
+            defects.push(moved());
+        }
+        let place: Arc<Path> = place.unwrap_or(path).into();
+        FileFacts {
+            typed: Arc::clone(&place),
+            real: Arc::clone(&place),
+            package: self.tree.package(&place),
+            path: place,
+            names: Vec::new(),
+            stat,
+            audited: false,
+            provider: false,
+            content,
+            defects,
+            unreadable,
+        }
     }
 
     /// A path that could not be looked at, made absolute with what is there of it resolved.
@@ -290,28 +329,26 @@ impl<'t> Collector<'t> {
     /// Names of a walk as files below `given` have them: links below a given directory are kept.
     pub fn placed(&mut self, given: &[Given], names: &[PathBuf]) -> Vec<PathBuf> {
         let roots = self.roots(given);
-        let place =
-            |name: &PathBuf| below(&roots, name).unwrap_or_else(|| self.real_path(name, false));
+        let place = |name: &PathBuf| {
+            let inside = below(&roots, name).map_or_else(|| self.real_path(name, false), Ok);
+            inside.unwrap_or_else(|_| name.clone())
+        };
         names.iter().map(place).collect()
     }
 
     /// `path` with links resolved, asking for each directory once.
-    fn real_path(&mut self, path: &Path, is_link: bool) -> PathBuf {
-        let real = match (path.parent(), path.file_name()) {
-            (Some(dir), Some(name)) if !is_link => {
-                if self
-                    .last_dir
-                    .as_ref()
-                    .is_none_or(|(last, _)| last.as_os_str() != dir.as_os_str())
-                {
-                    self.last_dir = Some((dir.to_path_buf(), self.real_dir(dir)));
-                }
-                let real = self.last_dir.as_ref().and_then(|(_, real)| real.as_ref());
-                real.map(|dir| dir.join(name))
+    fn real_path(&mut self, path: &Path, is_link: bool) -> Result<PathBuf, Errno> {
+        if let (Some(dir), Some(name), false) = (path.parent(), path.file_name(), is_link) {
+            let known = self.last_dir.as_ref();
+            if known.is_none_or(|(last, _)| last.as_os_str() != dir.as_os_str()) {
+                self.last_dir = Some((dir.to_path_buf(), self.real_dir(dir)));
             }
-            _ => None,
-        };
-        real.or_else(|| self.tree.real_path(path).ok()).unwrap_or_else(|| path.to_path_buf())
+            let known = self.last_dir.as_ref().and_then(|(_, real)| real.as_ref());
+            if let Some(real) = known {
+                return Ok(real.join(name));
+            }
+        }
+        self.tree.real_path(path)
     }
 
     /// `dir` with links resolved. Each directory is asked for once: one that is no link lies in
@@ -351,21 +388,9 @@ fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
     Some(real.join(path.strip_prefix(dir).ok()?))
 }
 
-fn facts(path: PathBuf, stat: Stat, read: Read) -> FileFacts {
-    let Read { content, defects, unreadable } = read;
-    let path: Arc<Path> = path.into();
-    FileFacts {
-        typed: Arc::clone(&path),
-        real: Arc::clone(&path),
-        path,
-        names: Vec::new(),
-        stat,
-        audited: false,
-        provider: false,
-        content,
-        defects,
-        unreadable,
-    }
+/// A file that was opened is not at its path any more.
+fn moved() -> Defect {
+    Defect::new(Table::File, 0, "changed while it was audited")
 }
 
 fn insert(corpus: &mut Corpus, facts: FileFacts) -> FileId {
@@ -392,8 +417,7 @@ fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
 /// The tables of a file cannot be had any more; it stays in the corpus with empty ones.
 fn gone(corpus: &mut Corpus, file: FileId) {
     let facts = &mut corpus.files[file];
-    let what = "changed while it was audited";
-    facts.defects.push(Defect::new(Table::File, 0, what));
+    facts.defects.push(moved());
     if let Content::Elf(object) = &mut facts.content {
         object.tables = Some(elf::Tables::empty());
     }

@@ -20,6 +20,7 @@ use crate::format::archive::Archive;
 use crate::format::elf::{Ident, Object, Tables, Target, Verdict};
 use crate::format::second::Difference;
 use crate::id::{FileId, StrId};
+use crate::package::PackageId;
 use crate::tree::Stat;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,8 @@ pub struct FileFacts {
     pub defects: Vec<Defect>,
     /// The kernel refused to read it: the words for the error.
     pub unreadable: Option<String>,
+    /// The package that was mounted with it in it; store items are told by their path.
+    pub package: Option<Arc<PackageId>>,
 }
 
 /// A further name of a file.

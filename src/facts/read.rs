@@ -4,7 +4,7 @@
 use super::Content;
 use crate::format::Wants;
 use crate::format::{Defect, ReadError, Table, archive, elf};
-use crate::sniff::{Sniffed, sniff};
+use crate::sniff::{Class, sniff};
 use crate::tree::Handle;
 use crate::tree::walk::{Candidate, HEAD};
 
@@ -42,7 +42,7 @@ pub fn read(handle: &Handle, wants: Wants) -> Read {
 
 /// Reads what the walk met, on the worker that met it.
 pub fn read_candidate(candidate: &Candidate<'_>, wants: Wants) -> Read {
-    let Candidate { handle, head } = *candidate;
+    let Candidate { handle, head, .. } = *candidate;
     match head {
         Some(head) => guarded(handle, || content(handle, head, wants)),
         None => read(handle, wants),
@@ -51,9 +51,9 @@ pub fn read_candidate(candidate: &Candidate<'_>, wants: Wants) -> Read {
 
 fn content(handle: &Handle, head: &[u8], wants: Wants) -> Result<Content, ReadError> {
     Ok(match sniff(head) {
-        Sniffed::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
-        Sniffed::Archive => Content::Archive(archive::read(head)),
-        Sniffed::Other => Content::Other(elf::Ident::new(head)),
+        Class::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
+        Class::Archive => Content::Archive(archive::read(head)),
+        Class::Script | Class::CMake | Class::Other => Content::Other(elf::Ident::new(head)),
     })
 }
 

@@ -10,11 +10,14 @@ pub mod elf;
 pub mod script;
 pub mod second;
 
+use crate::sniff::Classes;
 use crate::tree::Handle;
 
-/// What is read of a file beyond what resolving and binding always need.
+/// Which files are read, and what of a file beyond what resolving and binding always need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
+    /// Files of these classes; all others are only counted.
+    pub classes: Classes,
     /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
     pub tables: bool,
     /// They are kept nowhere until somebody asks for them.
@@ -130,7 +133,13 @@ pub enum ReadError {
 /// holds behind `offset`.
 pub(crate) fn read_range(file: &Handle, offset: u64, len: u64) -> Result<Vec<u8>, ReadError> {
     let present = len.min(file.stat().len.saturating_sub(offset));
-    Ok(file.read_new(usize::try_from(present).unwrap_or(usize::MAX), offset)?)
+    Ok(file.read_new(in_memory(present)?, offset)?)
+}
+
+/// A number of bytes that are to be read; an error for more than this machine can address.
+pub(crate) fn in_memory(len: u64) -> Result<usize, ReadError> {
+    let large = |_| std::io::Error::from(std::io::ErrorKind::FileTooLarge);
+    Ok(usize::try_from(len).map_err(large)?)
 }
 
 /// The NUL-terminated string at `offset` of `table`, without the NUL.

@@ -1,20 +1,23 @@
-//! The machine's own file system. It is not the walk (`walk.rs`); `audit` makes one and every
-//! stage that reads gets it as a [`Tree`].
+//! The machine's own file system, or one directory of it that stands for `/`. It is not the walk
+//! (`walk.rs`); every stage that reads gets it as a [`Tree`].
 
+use super::contract::{Opened, Tree, errno};
+use super::far::{Anchor, PATH_MAX};
+use super::file::{Budget, Handle, Permit, ReadAt};
+use super::follow::Links;
+use super::kind::{Kind, Node, Special, Stat};
 use super::root::{Root, below};
-use super::{Errno, Handle, Kind, Opened, Special, Stat, Tree};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use crate::package::PackageId;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
+use rustix::io::Errno;
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-
-/// Longest path that one system call takes, with its NUL (`linux/limits.h`).
-const PATH_MAX: usize = 4096;
+use std::sync::Arc;
 
 /// The file system of this machine, or the part of it that is another system's root.
 #[derive(Default)]
@@ -22,6 +25,9 @@ pub struct DiskTree {
     root: Option<Root>,
     /// What relative paths begin at, if not at this process's directory.
     cwd: Option<PathBuf>,
+    package: Option<Arc<PackageId>>,
+    anchor: Anchor,
+    budget: Arc<Budget>,
 }
 
 impl DiskTree {
@@ -31,14 +37,26 @@ impl DiskTree {
     }
 
     /// What lies in `dir`, an absolute path with links resolved: `/` is that directory.
-    pub fn within(dir: PathBuf) -> Result<Self, Errno> {
-        Root::open(dir).map(|root| Self { root: Some(root), cwd: Some("/".into()) })
+    pub fn within(dir: &Path) -> Result<Self, Errno> {
+        let root = Some(Root::open(dir)?);
+        Ok(Self { root, cwd: Some("/".into()), ..Self::default() })
     }
 
     /// The same with relative paths taken from `cwd`.
     #[must_use]
     pub fn seen_from(self, cwd: PathBuf) -> Self {
         Self { cwd: Some(cwd), ..self }
+    }
+
+    /// The same with what lies in the package's prefix belonging to that package.
+    #[must_use]
+    pub fn mounted_as(self, package: PackageId) -> Self {
+        Self { package: Some(Arc::new(package)), ..self }
+    }
+
+    /// True if the root has `usr/lib` and no `lib`, and is read as if the links were there.
+    pub fn is_merged(&self) -> bool {
+        self.root.as_ref().is_some_and(Root::is_merged)
     }
 
     fn absolute<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
@@ -50,52 +68,48 @@ impl DiskTree {
         }
     }
 
-    /// True if the root has `usr/lib` and no `lib`, and is read as if the links were there.
-    pub fn is_merged(&self) -> bool {
-        self.root.as_ref().is_some_and(Root::is_merged)
-    }
-
-    /// Where the directory at `path` is to be listed, on this machine.
-    pub(super) fn place(&self, path: &Path) -> Result<PathBuf, Errno> {
+    fn stat(&self, path: &Path, links: Links) -> Result<rustix::fs::Stat, Errno> {
+        let path = &*self.absolute(path);
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
         match &self.root {
-            None => Ok(path.to_path_buf()),
-            Some(root) => Ok(root.outside(&root.resolve(path, true)?)),
-        }
-    }
-
-    /// The kind of a path with links followed, and whether it is a link itself: one call for most.
-    pub(super) fn kind_and_link(&self, path: &Path) -> (Result<Kind, Errno>, bool) {
-        match self.stat(path, false).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
-            Ok(FileType::Symlink) => (self.kind(path), true),
-            Ok(kind) => (Ok(kind_of(kind)), false),
-            Err(errno) => (Err(errno), false),
+            None => {
+                let far = self.anchor.reach(path)?;
+                let flags = if links == Links::All { AtFlags::empty() } else { flags };
+                rustix::fs::statat(far.dir(), far.name(), flags)
+            }
+            Some(root) => rustix::fs::statat(root.fd(), below(&root.resolve(path, links)?), flags),
         }
     }
 
     /// Opens a file that a directory listing or a look at it calls regular, or that a link leads to.
-    pub(super) fn open_met(&self, path: &Path) -> Result<File, Errno> {
-        Ok(match &self.root {
+    fn open_met(&self, path: &Path) -> Result<File, Errno> {
+        Ok(File::from(match &self.root {
             None => {
-                let far = Far::reach(path)?;
-                File::from(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
+                let far = self.anchor.reach(path)?;
+                rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?
             }
-            Some(root) => File::from(root.open_real(&root.resolve(path, true)?, READ)?),
-        })
+            Some(root) => root.open_real(&root.resolve(&self.absolute(path), Links::All)?, READ)?,
+        }))
     }
 
-    fn stat(&self, path: &Path, follow: bool) -> Result<rustix::fs::Stat, Errno> {
-        let path = &*self.absolute(path);
-        match &self.root {
-            None => {
-                let far = Far::reach(path)?;
-                let flags = if follow { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
-                rustix::fs::statat(far.dir(), far.name(), flags)
-            }
-            Some(root) => {
-                let real = root.resolve(path, follow)?;
-                rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)
-            }
-        }
+    fn handle(&self, file: File) -> Result<Handle, Errno> {
+        let stat = convert(&rustix::fs::fstat(&file)?)?;
+        Ok(self.handle_of(file, stat))
+    }
+
+    fn handle_of(&self, file: File, stat: Stat) -> Handle {
+        Handle::new(Arc::new(DiskFile { file, budget: Arc::clone(&self.budget) }), stat)
+    }
+
+    /// What was opened, looked at again.
+    fn opened(&self, file: OwnedFd) -> Result<Opened, Errno> {
+        let file = File::from(file);
+        let stat = rustix::fs::fstat(&file)?;
+        Ok(match kind_of(FileType::from_raw_mode(stat.st_mode)) {
+            Kind::File => Opened::File(self.handle_of(file, convert(&stat)?)),
+            Kind::Directory => Opened::Directory,
+            Kind::Special(special) => Opened::Special(special),
+        })
     }
 }
 
@@ -103,15 +117,19 @@ impl DiskTree {
 /// FIFO or device in between from blocking or being read.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+/// How directories are opened for their entries.
+const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+/// Bytes of entries that one call answers at most, as many as glibc asks for.
+const LISTED: usize = 32 << 10;
 
 impl Tree for DiskTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
         let path = &*self.absolute(path);
         if let Some(root) = &self.root {
-            let real = root.resolve(path, true)?;
+            let real = root.resolve(path, Links::All)?;
             let stat = rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)?;
             return match kind_of(FileType::from_raw_mode(stat.st_mode)) {
-                Kind::File => opened(root.open_real(&real, READ)?),
+                Kind::File => self.opened(root.open_real(&real, READ)?),
                 Kind::Directory => {
                     root.open_real(&real, READ | OFlags::DIRECTORY)?;
                     Ok(Opened::Directory)
@@ -119,10 +137,12 @@ impl Tree for DiskTree {
                 Kind::Special(special) => Ok(Opened::Special(special)),
             };
         }
-        let far = Far::reach(path)?;
+        let far = self.anchor.reach(path)?;
         let stat = rustix::fs::statat(far.dir(), far.name(), AtFlags::empty())?;
         match kind_of(FileType::from_raw_mode(stat.st_mode)) {
-            Kind::File => open_at(far.dir(), far.name()),
+            Kind::File => {
+                self.opened(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
+            }
             Kind::Directory => {
                 // The loader's open(2) is allowed to fail here for want of permission.
                 rustix::fs::accessat(
@@ -138,51 +158,35 @@ impl Tree for DiskTree {
     }
 
     fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
-        let stat = self.stat(path, true)?;
-        Ok((kind_of(FileType::from_raw_mode(stat.st_mode)), convert(&stat)))
+        let stat = self.stat(path, Links::All)?;
+        Ok((kind_of(FileType::from_raw_mode(stat.st_mode)), convert(&stat)?))
     }
 
-    fn is_link(&self, path: &Path) -> bool {
+    fn node(&self, path: &Path) -> Result<Node, Errno> {
+        let stat = self.stat(path, Links::NotLast)?;
+        Ok(node_of(FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
         let path = &*self.absolute(path);
-        if let Some(root) = &self.root {
-            let real = root.resolve(path, false);
-            return real.is_ok_and(|real| {
-                rustix::fs::readlinkat(root.fd(), below(&real), Vec::new()).is_ok()
-            });
-        }
-        Far::reach(path)
-            .is_ok_and(|far| rustix::fs::readlinkat(far.dir(), far.name(), Vec::new()).is_ok())
-    }
-
-    fn names(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, bool)) -> Result<(), Errno> {
-        let place = self.place(&self.absolute(path))?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = rustix::fs::openat(CWD, &place, flags, Mode::empty())?;
-        for entry in rustix::fs::Dir::new(dir)? {
-            let entry = entry?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
+        let target = match &self.root {
+            None => {
+                let far = self.anchor.reach(path)?;
+                rustix::fs::readlinkat(far.dir(), far.name(), Vec::new())?
             }
-            let is_directory = match entry.file_type() {
-                FileType::Directory => true,
-                // The file system does not say.
-                FileType::Unknown => {
-                    let path = path.join(name);
-                    self.kind(&path) == Ok(Kind::Directory) && !self.is_link(&path)
-                }
-                _ => false,
-            };
-            visit(name, is_directory);
-        }
-        Ok(())
+            Some(root) => {
+                let real = root.resolve(path, Links::NotLast)?;
+                rustix::fs::readlinkat(root.fd(), below(&real), Vec::new())?
+            }
+        };
+        Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
         let path = &*self.absolute(path);
         if let Some(root) = &self.root {
-            let real = root.resolve(path, true)?;
+            let real = root.resolve(path, Links::All)?;
             rustix::fs::statat(root.fd(), below(&real), AtFlags::SYMLINK_NOFOLLOW)?;
             return Ok(real);
         }
@@ -190,114 +194,142 @@ impl Tree for DiskTree {
             Ok(real) => Ok(real),
             // Beyond PATH_MAX no call resolves links; such a path came out of a walk and holds none.
             Err(_) if path.as_os_str().len() >= PATH_MAX => Ok(path.to_path_buf()),
-            Err(e) => Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
+            Err(error) => Err(errno(&error)),
         }
     }
-}
 
-thread_local! {
-    /// The last directory that was reached piece by piece on this thread, and the way to it.
-    static ANCHOR: Cell<Option<(Vec<u8>, Rc<OwnedFd>)>> = const { Cell::new(None) };
-}
-
-/// True if `way` is a directory above `path`, near enough to go on from it.
-fn is_way_to(way: &[u8], path: &[u8]) -> bool {
-    path.len() > way.len() + 1 && path[way.len()] == b'/' && path.starts_with(way)
-}
-
-/// A directory near enough to `path` that its last part can be named in one system call.
-pub(super) struct Far<'p> {
-    dir: Option<Rc<OwnedFd>>,
-    name: &'p Path,
-}
-
-impl<'p> Far<'p> {
-    /// Opens the way to `path` piece by piece where it is too long for one call. The last way is
-    /// remembered: a deep tree is gone through from one neighbour to the next.
-    pub(super) fn reach(path: &'p Path) -> Result<Self, Errno> {
-        if path.as_os_str().len() < PATH_MAX {
-            return Ok(Self { dir: None, name: path });
-        }
-        let bytes = path.as_os_str().as_bytes();
-        let (mut done, mut dir) = match ANCHOR.take() {
-            Some((way, dir)) if is_way_to(&way, bytes) => (way.len() + 1, Some(dir)),
-            _ => (0, None),
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        let path = &*self.absolute(path);
+        let dir = match &self.root {
+            None if path.as_os_str().len() < PATH_MAX => return list_near(path, visit),
+            None => {
+                let far = self.anchor.reach(path)?;
+                rustix::fs::openat(far.dir(), far.name(), LIST, Mode::empty())?
+            }
+            Some(root) => root.open_real(&root.resolve(path, Links::All)?, LIST)?,
         };
-        while bytes.len() - done >= PATH_MAX {
-            let cut = bytes[done..done + PATH_MAX - 1]
-                .iter()
-                .rposition(|b| *b == b'/')
-                .filter(|cut| *cut > 0)
-                .ok_or(Errno::NAMETOOLONG)?;
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let here = dir.as_deref().map_or(CWD, AsFd::as_fd);
-            let part = as_path(&bytes[done..done + cut]);
-            dir = Some(Rc::new(rustix::fs::openat(here, part, flags, Mode::empty())?));
-            done += cut + 1;
+        let mut buffer: Vec<u8> = Vec::with_capacity(LISTED);
+        let mut entries = RawDir::new(&dir, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name();
+            let node = match entry.file_type() {
+                _ if matches!(name.to_bytes(), b"." | b"..") => continue,
+                // File systems need not say what an entry is.
+                FileType::Unknown => {
+                    let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+                    node_of(FileType::from_raw_mode(stat.st_mode))
+                }
+                kind => node_of(kind),
+            };
+            visit(OsStr::from_bytes(name.to_bytes()), node);
         }
-        if let Some(dir) = &dir {
-            ANCHOR.set(Some((bytes[..done - 1].to_vec(), Rc::clone(dir))));
+        Ok(())
+    }
+
+    fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
+        self.package.clone().filter(|package| path.starts_with(&package.prefix))
+    }
+
+    fn open_regular(&self, path: &Path) -> Result<Handle, Errno> {
+        self.handle(self.open_met(path)?)
+    }
+
+    fn open_if(
+        &self,
+        path: &Path,
+        head: &mut [u8],
+        wanted: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Handle>, Errno> {
+        let file = self.open_met(path)?;
+        let n = file.read_at(head, 0).map_err(|error| errno(&error))?;
+        if wanted(&head[..n]) { self.handle(file).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Lists a directory through the C library, which `tests/determinism.rs` has answer in any order.
+#[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
+fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+    for entry in std::fs::read_dir(path).map_err(|error| errno(&error))? {
+        let entry = entry.map_err(|error| errno(&error))?;
+        let kind = entry.file_type().map_err(|error| errno(&error))?;
+        let node = if kind.is_symlink() {
+            Node::Link
+        } else if kind.is_dir() {
+            Node::Kind(Kind::Directory)
+        } else if kind.is_fifo() {
+            Node::Kind(Kind::Special(Special::Fifo))
+        } else if kind.is_socket() {
+            Node::Kind(Kind::Special(Special::Socket))
+        } else if kind.is_char_device() || kind.is_block_device() {
+            Node::Kind(Kind::Special(Special::Device))
+        } else {
+            Node::Kind(Kind::File)
+        };
+        visit(&entry.file_name(), node);
+    }
+    Ok(())
+}
+
+/// An open file of the disk.
+#[derive(Debug)]
+struct DiskFile {
+    file: File,
+    budget: Arc<Budget>,
+}
+
+impl ReadAt for DiskFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.file.read_at(&mut buffer[done..], offset + done as u64) {
+                Ok(0) => break,
+                Ok(n) => done += n,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
-        Ok(Self { dir, name: as_path(&bytes[done..]) })
+        Ok(done)
     }
 
-    pub(super) fn dir(&self) -> BorrowedFd<'_> {
-        self.dir.as_deref().map_or(CWD, AsFd::as_fd)
+    fn append_at(&self, buffer: &mut Vec<u8>, offset: u64) -> std::io::Result<()> {
+        let mut at = offset;
+        while buffer.len() < buffer.capacity() {
+            match rustix::io::pread(&self.file, rustix::buffer::spare_capacity(buffer), at) {
+                Ok(0) => break,
+                Ok(n) => at += n as u64,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
     }
 
-    pub(super) fn name(&self) -> &Path {
-        self.name
+    fn stat(&self) -> Result<Stat, Errno> {
+        convert(&rustix::fs::fstat(&self.file)?)
+    }
+
+    fn permit(&self) -> Option<Permit> {
+        self.budget.permit()
     }
 }
 
-fn as_path(bytes: &[u8]) -> &Path {
-    Path::new(OsStr::from_bytes(bytes))
-}
-
-/// Opens what is known to be a regular file.
-pub(super) fn open_at(dir: BorrowedFd<'_>, name: &Path) -> Result<Opened, Errno> {
-    opened(rustix::fs::openat(dir, name, READ, Mode::empty())?)
-}
-
-/// What was opened, looked at again.
-fn opened(file: OwnedFd) -> Result<Opened, Errno> {
-    let file = File::from(file);
-    let stat = rustix::fs::fstat(&file)?;
-    Ok(match kind_of(FileType::from_raw_mode(stat.st_mode)) {
-        Kind::File => Opened::File(Handle::disk(file, convert(&stat))),
-        Kind::Directory => Opened::Directory,
-        Kind::Special(special) => Opened::Special(special),
+fn convert(stat: &rustix::fs::Stat) -> Result<Stat, Errno> {
+    let nanoseconds = |s: i64, ns: u64| i128::from(s) * 1_000_000_000 + i128::from(ns);
+    Ok(Stat {
+        dev: stat.st_dev,
+        ino: stat.st_ino,
+        len: u64::try_from(stat.st_size).map_err(|_| Errno::OVERFLOW)?,
+        mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+        ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
     })
 }
 
-/// Reads the first bytes of a file; `fstat` is left until they have shown that the file matters.
-pub(super) fn sniff(file: &File, head: &mut [u8]) -> Result<usize, Errno> {
-    use std::os::unix::fs::FileExt as _;
-    file.read_at(head, 0).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
+fn node_of(kind: FileType) -> Node {
+    if kind == FileType::Symlink { Node::Link } else { Node::Kind(kind_of(kind)) }
 }
 
-/// Makes a handle of a file that matters.
-pub(super) fn handle(file: File) -> Result<Handle, Errno> {
-    let stat = stat_of(&file).ok_or(Errno::IO)?;
-    Ok(Handle::disk(file, stat))
-}
-
-pub(super) fn stat_of(file: &File) -> Option<Stat> {
-    rustix::fs::fstat(file).ok().map(|stat| convert(&stat))
-}
-
-pub(super) fn convert(stat: &rustix::fs::Stat) -> Stat {
-    let nanoseconds = |s: i64, ns: u64| i128::from(s) * 1_000_000_000 + i128::from(ns);
-    Stat {
-        dev: stat.st_dev,
-        ino: stat.st_ino,
-        len: u64::try_from(stat.st_size).unwrap_or(0),
-        mtime: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
-        ctime: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
-    }
-}
-
-pub(super) fn kind_of(kind: FileType) -> Kind {
+fn kind_of(kind: FileType) -> Kind {
     match kind {
         FileType::Directory => Kind::Directory,
         FileType::Fifo => Kind::Special(Special::Fifo),

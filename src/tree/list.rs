@@ -1,12 +1,10 @@
 //! The lister of the walk: finds names below the given paths and hands them to the workers in batches.
 //! It looks at no file's content. `walk` runs it on the calling thread.
 
-use super::disk::{self, DiskTree};
-use super::walk::{Given, Walked};
-use super::{Errno, Kind, Special, Tree as _};
+use super::contract::Tree;
+use super::kind::{Kind, Node};
+use super::walked::{Given, Walked, describe};
 use crate::id::FastSet;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 
@@ -20,7 +18,7 @@ pub(super) struct Job {
 
 /// Finds names; runs on the calling thread.
 pub(super) struct Lister<'t> {
-    tree: &'t DiskTree,
+    tree: &'t dyn Tree,
     /// Directories that are walked, with links resolved.
     walked: Vec<PathBuf>,
     /// What is listed are directories to which links lead.
@@ -28,7 +26,7 @@ pub(super) struct Lister<'t> {
 }
 
 impl<'t> Lister<'t> {
-    pub(super) fn new(tree: &'t DiskTree, given: &[Given]) -> Self {
+    pub(super) fn new(tree: &'t dyn Tree, given: &[Given]) -> Self {
         let walked = given
             .iter()
             .filter(|given| given.kind == Ok(Kind::Directory))
@@ -38,11 +36,21 @@ impl<'t> Lister<'t> {
     }
 
     /// Of `linked` directories, those that lie outside everything walked so far, each once.
-    pub(super) fn outside(&mut self, mut linked: Vec<PathBuf>) -> Vec<PathBuf> {
+    pub(super) fn outside<T>(
+        &mut self,
+        mut linked: Vec<PathBuf>,
+        out: &mut Walked<T>,
+    ) -> Vec<PathBuf> {
         self.is_linked = true;
         linked.sort_unstable();
         linked.retain(|link| {
-            let Ok(real) = self.tree.real_path(link) else { return false };
+            let real = match self.tree.real_path(link) {
+                Ok(real) => real,
+                Err(errno) => {
+                    out.problem(link, describe(errno));
+                    return false;
+                }
+            };
             let new = !self.walked.iter().any(|dir| real.starts_with(dir));
             if new {
                 self.walked.push(real);
@@ -70,43 +78,24 @@ impl<'t> Lister<'t> {
     }
 
     fn list_directory<T>(&self, top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
-        let place = match self.tree.place(top) {
-            Ok(place) => place,
-            Err(errno) => return out.unreadable(top, errno),
-        };
-        // Under another root the names inside are shown, and those of this machine are listed.
-        let shown = |path: PathBuf| match path.strip_prefix(&place) {
-            Ok(rest) if place != top => top.join(rest),
-            _ => path,
-        };
         let walked = self.walked_below(top);
-        let is_new = |entry: &walkdir::DirEntry| {
-            walked.is_empty()
-                || entry.path().strip_prefix(&place).is_ok_and(|rest| !walked.contains(rest))
+        let is_new = |path: &Path| {
+            walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
         };
-        let entries = walkdir::WalkDir::new(&place).follow_root_links(true).into_iter();
-        for entry in entries.filter_entry(is_new) {
-            match entry {
-                Ok(entry) => {
-                    let kind = entry.file_type();
-                    if kind.is_file() || kind.is_symlink() {
-                        if entry.depth() > 0 {
-                            let (path, is_link) = (shown(entry.into_path()), kind.is_symlink());
-                            batch.push(Job { path, is_link });
-                        }
-                    } else if let Some(special) = special(kind) {
-                        out.special(&shown(entry.into_path()), special);
-                    }
+        let mut todo = vec![top.to_path_buf()];
+        while let Some(dir) = todo.pop() {
+            let listed = self.tree.list(&dir, &mut |name, node| {
+                let path = dir.join(name);
+                match node {
+                    Node::Kind(Kind::File) => batch.push(Job { path, is_link: false }),
+                    Node::Link => batch.push(Job { path, is_link: true }),
+                    Node::Kind(Kind::Directory) if is_new(&path) => todo.push(path),
+                    Node::Kind(Kind::Directory) => {}
+                    Node::Kind(Kind::Special(special)) => out.special(&path, special),
                 }
-                Err(error) => {
-                    let path = shown(error.path().unwrap_or(&place).to_path_buf());
-                    let errno = error.io_error().and_then(Errno::from_io_error);
-                    if errno == Some(Errno::NAMETOOLONG) && place == top {
-                        list_deep(path, batch, out);
-                    } else {
-                        out.unreadable(&path, errno.unwrap_or(Errno::IO));
-                    }
-                }
+            });
+            if let Err(errno) = listed {
+                out.unreadable(&dir, errno);
             }
         }
     }
@@ -130,62 +119,6 @@ fn is_below(path: &Path, at: usize, given: &[Given]) -> bool {
     })
 }
 
-fn special(kind: std::fs::FileType) -> Option<Special> {
-    if kind.is_fifo() {
-        Some(Special::Fifo)
-    } else if kind.is_socket() {
-        Some(Special::Socket)
-    } else if kind.is_char_device() || kind.is_block_device() {
-        Some(Special::Device)
-    } else {
-        None
-    }
-}
-
-/// Goes on below a directory whose path is too long for one system call.
-fn list_deep<T>(top: PathBuf, batch: &mut Batch, out: &mut Walked<T>) {
-    use rustix::fs::{FileType, Mode, OFlags};
-    let mut todo = vec![top];
-    while let Some(dir) = todo.pop() {
-        let listing = disk::Far::reach(&dir).and_then(|far| {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-            rustix::fs::openat(far.dir(), far.name(), flags, Mode::empty())
-                .and_then(rustix::fs::Dir::new)
-        });
-        let listing = match listing {
-            Ok(listing) => listing,
-            Err(errno) => {
-                out.unreadable(&dir, errno);
-                continue;
-            }
-        };
-        for entry in listing {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(errno) => {
-                    out.unreadable(&dir, errno);
-                    break;
-                }
-            };
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
-                continue;
-            }
-            let path = dir.join(std::ffi::OsStr::from_bytes(name));
-            match entry.file_type() {
-                FileType::Directory => todo.push(path),
-                FileType::Symlink => batch.push(Job { path, is_link: true }),
-                kind => match disk::kind_of(kind) {
-                    Kind::Special(special) => out.special(&path, special),
-                    Kind::File | Kind::Directory => {
-                        batch.push(Job { path, is_link: false });
-                    }
-                },
-            }
-        }
-    }
-}
-
 struct Batch {
     jobs: Vec<Job>,
     sender: SyncSender<Vec<Job>>,
@@ -201,7 +134,7 @@ impl Batch {
 
     fn flush(&mut self) {
         let jobs = std::mem::replace(&mut self.jobs, Vec::with_capacity(BATCH));
-        // A worker that panicked has closed the channel; its panic is raised when it is joined.
+        // This fails once all workers have panicked, which is raised when they are joined.
         let _ = self.sender.send(jobs);
     }
 }

@@ -1,37 +1,66 @@
-//! A file system made of values, for tests and fuzzing: files, links and directories by absolute
-//! path. It follows links as the kernel does; it knows no permissions and no special files.
+//! A file system made of values, for tests and fuzzing: files, links, directories and special files by
+//! absolute path. It follows links as the kernel does and knows no permissions.
 
-use super::{Errno, Handle, Kind, Opened, Stat, Tree};
-use std::collections::BTreeMap;
+use super::contract::{Opened, Tree};
+use super::file::{Handle, Permit, ReadAt};
+use super::follow::{Links, Lookup, follow};
+use super::kind::{Kind, Node, Special, Stat};
+use crate::package::PackageId;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// As many links as the kernel follows in one path before it answers ELOOP.
-const MOST_LINKS: usize = 40;
+/// Longest name of an entry in bytes (`linux/limits.h`).
+const NAME_MAX: usize = 255;
 
+#[derive(Clone)]
 enum Entry {
-    File(Arc<[u8]>, u64),
+    File(Arc<[u8]>),
     Link(PathBuf),
-    Directory,
+    /// With the names in it.
+    Directory(BTreeSet<OsString>),
+    Special(Special),
 }
 
 /// A tree of files in memory. Relative paths are taken from `/`.
-#[derive(Default)]
 pub struct MemTree {
-    entries: BTreeMap<PathBuf, Entry>,
+    /// With inode numbers.
+    entries: BTreeMap<PathBuf, (Entry, u64)>,
+    device: u64,
+    inodes: u64,
+    package: Option<Arc<PackageId>>,
+}
+
+impl Default for MemTree {
+    fn default() -> Self {
+        Self::on_device(1)
+    }
 }
 
 impl MemTree {
-    /// A tree with nothing in it.
+    /// A tree with nothing in it, on device 1.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// The same on another device: two trees that one audit sees must not share inode numbers.
+    pub fn on_device(device: u64) -> Self {
+        let top = (Entry::Directory(BTreeSet::new()), 1);
+        let entries = BTreeMap::from([(PathBuf::from("/"), top)]);
+        Self { entries, device, inodes: 1, package: None }
+    }
+
+    /// The same with what lies in the package's prefix belonging to that package.
+    #[must_use]
+    pub fn mounted_as(self, package: PackageId) -> Self {
+        Self { package: Some(Arc::new(package)), ..self }
+    }
+
     /// Puts a file at `path` and makes the directories above it.
     pub fn file(&mut self, path: impl AsRef<Path>, bytes: impl Into<Arc<[u8]>>) -> &mut Self {
-        let inode = self.entries.len() as u64 + 1;
-        self.put(path.as_ref(), Entry::File(bytes.into(), inode))
+        self.put(path.as_ref(), Entry::File(bytes.into()))
     }
 
     /// Puts a symbolic link at `path`.
@@ -39,98 +68,182 @@ impl MemTree {
         self.put(path.as_ref(), Entry::Link(target.into()))
     }
 
+    /// Puts an empty directory at `path`, in place of what lay there.
+    pub fn directory(&mut self, path: impl AsRef<Path>) -> &mut Self {
+        self.put(path.as_ref(), Entry::Directory(BTreeSet::new()))
+    }
+
+    /// Puts a special file at `path`.
+    pub fn special(&mut self, path: impl AsRef<Path>, special: Special) -> &mut Self {
+        self.put(path.as_ref(), Entry::Special(special))
+    }
+
     /// Regular files in byte order of their paths.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.entries
             .iter()
-            .filter(|(_, entry)| matches!(entry, Entry::File(..)))
+            .filter(|(_, (entry, _))| matches!(entry, Entry::File(..)))
             .map(|(path, _)| path.as_path())
     }
 
+    /// Puts an entry at `path`. What lay there is gone; of a directory, what lay in it too.
     fn put(&mut self, path: &Path, entry: Entry) -> &mut Self {
-        for above in path.ancestors().skip(1) {
-            self.entries.entry(above.to_path_buf()).or_insert(Entry::Directory);
+        let above: Vec<&Path> = path.ancestors().skip(1).collect();
+        for dir in above.into_iter().rev() {
+            if !matches!(self.entries.get(dir), Some((Entry::Directory(_), _))) {
+                self.insert(dir, Entry::Directory(BTreeSet::new()));
+            }
         }
-        self.entries.insert(path.to_path_buf(), entry);
+        if matches!(self.entries.get(path), Some((Entry::Directory(_), _))) {
+            self.entries.retain(|other, _| other == path || !other.starts_with(path));
+        }
+        self.insert(path, entry);
         self
     }
 
-    fn walk(&self, path: &Path) -> Result<(PathBuf, &Entry), Errno> {
-        let mut todo: Vec<OsString> = parts(path);
-        let mut here = PathBuf::from("/");
-        let mut links = 0;
-        while let Some(part) = todo.pop() {
-            if part == ".." {
-                here.pop();
-                continue;
-            }
-            let next = here.join(&part);
-            match self.entries.get(&next) {
-                None => return Err(Errno::NOENT),
-                Some(Entry::Link(target)) => {
-                    links += 1;
-                    if links > MOST_LINKS {
-                        return Err(Errno::LOOP);
-                    }
-                    if target.is_absolute() {
-                        here = PathBuf::from("/");
-                    }
-                    todo.extend(parts(target));
-                }
-                Some(Entry::File(..)) if !todo.is_empty() => return Err(Errno::NOTDIR),
-                Some(Entry::File(..) | Entry::Directory) => here = next,
-            }
+    fn insert(&mut self, path: &Path, entry: Entry) {
+        if let (Some(dir), Some(name)) = (path.parent(), path.file_name())
+            && let Some((Entry::Directory(names), _)) = self.entries.get_mut(dir)
+        {
+            names.insert(name.to_owned());
         }
-        let entry = self.entries.get(&here).ok_or(Errno::NOENT)?;
-        Ok((here, entry))
+        self.inodes += 1;
+        self.entries.insert(path.to_path_buf(), (entry, self.inodes));
+    }
+
+    /// What lies at a path whose directories are no links.
+    fn entry(&self, path: &Path) -> Result<&(Entry, u64), Errno> {
+        self.entries.get(path).ok_or_else(|| {
+            let above = path.parent().and_then(|above| self.entries.get(above));
+            match (above, path.file_name()) {
+                (Some((Entry::Directory(_), _)), Some(name)) if name.len() > NAME_MAX => {
+                    Errno::NAMETOOLONG
+                }
+                (Some((Entry::File(_) | Entry::Special(_), _)), _) => Errno::NOTDIR,
+                _ => Errno::NOENT,
+            }
+        })
+    }
+
+    fn at(&self, path: &Path, links: Links) -> Result<(PathBuf, &(Entry, u64)), Errno> {
+        let real = follow(self, path, links)?;
+        let entry = self.entry(&real)?;
+        Ok((real, entry))
+    }
+
+    fn stat(&self, (entry, ino): &(Entry, u64)) -> Stat {
+        let len = if let Entry::File(bytes) = entry { bytes.len() as u64 } else { 0 };
+        Stat { dev: self.device, ino: *ino, len, ..Stat::default() }
     }
 }
 
-/// The parts of a path, last first.
-fn parts(path: &Path) -> Vec<OsString> {
-    path.components()
-        .rev()
-        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir))
-        .map(|part| part.as_os_str().to_owned())
-        .collect()
+impl Lookup for MemTree {
+    fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno> {
+        let (entry, _) = self.entry(path)?;
+        Ok(if let Entry::Link(target) = entry { Some(target.clone()) } else { None })
+    }
+
+    fn is_directory(&self, path: &Path) -> Result<bool, Errno> {
+        Ok(matches!(self.entry(path)?.0, Entry::Directory(_)))
+    }
 }
 
 impl Tree for MemTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
-        match self.walk(path)?.1 {
-            Entry::File(bytes, inode) => {
-                let stat = Stat { dev: 1, ino: *inode, len: bytes.len() as u64, ..Stat::default() };
-                Ok(Opened::File(Handle::memory(bytes.clone(), stat)))
+        let (_, found) = self.at(path, Links::All)?;
+        Ok(match &found.0 {
+            Entry::File(bytes) => {
+                let stat = self.stat(found);
+                let file = MemFile { bytes: Arc::clone(bytes), stat };
+                Opened::File(Handle::new(Arc::new(file), stat))
             }
-            Entry::Directory | Entry::Link(_) => Ok(Opened::Directory),
-        }
-    }
-
-    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
-        Ok(match self.walk(path)?.1 {
-            Entry::File(bytes, inode) => {
-                let len = bytes.len() as u64;
-                (Kind::File, Stat { dev: 1, ino: *inode, len, ..Stat::default() })
-            }
-            Entry::Directory | Entry::Link(_) => (Kind::Directory, Stat::default()),
+            Entry::Directory(_) | Entry::Link(_) => Opened::Directory,
+            Entry::Special(special) => Opened::Special(*special),
         })
     }
 
-    fn is_link(&self, path: &Path) -> bool {
-        matches!(self.entries.get(path), Some(Entry::Link(_)))
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+        let (_, found) = self.at(path, Links::All)?;
+        let kind = match &found.0 {
+            Entry::File(_) => Kind::File,
+            Entry::Directory(_) | Entry::Link(_) => Kind::Directory,
+            Entry::Special(special) => Kind::Special(*special),
+        };
+        Ok((kind, self.stat(found)))
+    }
+
+    fn node(&self, path: &Path) -> Result<Node, Errno> {
+        Ok(node_of(&self.at(path, Links::NotLast)?.1.0))
+    }
+
+    fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
+        match &self.at(path, Links::NotLast)?.1.0 {
+            Entry::Link(target) => Ok(target.clone()),
+            _ => Err(Errno::INVAL),
+        }
     }
 
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
-        Ok(self.walk(path)?.0)
+        Ok(self.at(path, Links::All)?.0)
     }
 
-    fn names(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, bool)) -> Result<(), Errno> {
-        let real = self.real_path(path)?;
-        for (path, entry) in self.entries.iter().filter(|(path, _)| path.parent() == Some(&*real)) {
-            if let Some(name) = path.file_name() {
-                visit(name, matches!(entry, Entry::Directory));
-            }
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        let (real, (entry, _)) = self.at(path, Links::All)?;
+        let Entry::Directory(names) = entry else { return Err(Errno::NOTDIR) };
+        for name in names {
+            let (entry, _) = self.entry(&real.join(name))?;
+            visit(name, node_of(entry));
         }
         Ok(())
+    }
+
+    fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
+        self.package.clone().filter(|package| path.starts_with(&package.prefix))
+    }
+}
+
+fn node_of(entry: &Entry) -> Node {
+    match entry {
+        Entry::Link(_) => Node::Link,
+        Entry::File(_) => Node::Kind(Kind::File),
+        Entry::Directory(_) => Node::Kind(Kind::Directory),
+        Entry::Special(special) => Node::Kind(Kind::Special(*special)),
+    }
+}
+
+/// A file in memory. It never changes.
+#[derive(Debug)]
+struct MemFile {
+    bytes: Arc<[u8]>,
+    stat: Stat,
+}
+
+impl MemFile {
+    fn from(&self, offset: u64) -> &[u8] {
+        usize::try_from(offset).ok().and_then(|at| self.bytes.get(at..)).unwrap_or_default()
+    }
+}
+
+impl ReadAt for MemFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+        let bytes = self.from(offset);
+        let n = buffer.len().min(bytes.len());
+        buffer[..n].copy_from_slice(&bytes[..n]);
+        Ok(n)
+    }
+
+    fn append_at(&self, buffer: &mut Vec<u8>, offset: u64) -> std::io::Result<()> {
+        let bytes = self.from(offset);
+        let room = (buffer.capacity() - buffer.len()).min(bytes.len());
+        buffer.extend_from_slice(&bytes[..room]);
+        Ok(())
+    }
+
+    fn stat(&self) -> Result<Stat, Errno> {
+        Ok(self.stat)
+    }
+
+    fn permit(&self) -> Option<Permit> {
+        Some(Permit::free())
     }
 }

@@ -9,13 +9,15 @@
 //! `LINKAUDIT_RECORD=2.41=/path/to/ld-linux-x86-64.so.2,2.43=... cargo test --test loader_cases`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, OnceLock};
 
 use linkaudit::audit;
 use linkaudit::plan::{Cpu, Plan};
 use linkaudit::report::{self, MadeOf};
-use linkaudit::tree::{DiskTree, Errno, Kind, MemTree, Opened, Stat, Tree};
+use linkaudit::tree::{DiskTree, Errno, Kind, MemTree, Node, Opened, Stat, Tree};
 
 use crate::processors::{PROCESSORS, Processor};
 use crate::support::{Lab, clean, difference, normalise};
@@ -67,8 +69,22 @@ impl Tree for Overlay {
         DiskTree::new().look(&self.cwd.join(path))
     }
 
-    fn is_link(&self, path: &Path) -> bool {
-        !Self::is_loader(path) && DiskTree::new().is_link(&self.cwd.join(path))
+    fn node(&self, path: &Path) -> Result<Node, Errno> {
+        if Self::is_loader(path) {
+            return self.loader.node(Path::new(LOADER));
+        }
+        DiskTree::new().node(&self.cwd.join(path))
+    }
+
+    fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
+        if Self::is_loader(path) {
+            return self.loader.read_link(Path::new(LOADER));
+        }
+        DiskTree::new().read_link(&self.cwd.join(path))
+    }
+
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        DiskTree::new().list(&self.cwd.join(path), visit)
     }
 
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
@@ -88,7 +104,7 @@ fn ours(lab: &Lab, file: &str, minor: u32, processor: &Processor) -> String {
         cpu: processor.cpu(),
         ..Plan::new(vec![file.into()], lab.root())
     };
-    let ground = audit::collect(&plan, &tree, audit::read_files(&plan, &tree));
+    let ground = audit::collect(&plan, &tree, audit::read(&plan, &tree, &AtomicUsize::new(0)));
     let audit = audit::audit(&plan, &tree, ground);
     let mut out = Vec::new();
     let ldd = report::OUTPUTS.iter().find(|output| output.name == "ldd").expect("an output");

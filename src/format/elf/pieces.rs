@@ -3,7 +3,7 @@
 
 use super::dynamic::Dynamic;
 use super::segments::Segments;
-use crate::format::{Defect, ReadError, Table};
+use crate::format::{Defect, ReadError, Table, in_memory};
 use crate::tree::Handle;
 use std::ops::Range;
 
@@ -108,7 +108,7 @@ pub(super) fn read_pieces(
 ) -> Result<Vec<u8>, ReadError> {
     let runs = runs(pieces, file.stat().len);
     let size: u64 = runs.iter().map(|run| run.len).sum();
-    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let size = in_memory(size)?;
     let (mut buffer, reused) = match scratch {
         Some((scratch, room)) if size <= room => {
             (with_len(std::mem::take(scratch), size, room), true)
@@ -117,9 +117,9 @@ pub(super) fn read_pieces(
     };
     let mut base = 0;
     for run in runs {
-        let len = usize::try_from(run.len).unwrap_or(0);
-        let start = usize::try_from(run.offset).unwrap_or(usize::MAX);
-        let known = head.get(start..start.saturating_add(len));
+        let len = in_memory(run.len)?;
+        let start = usize::try_from(run.offset).ok();
+        let known = start.and_then(|start| head.get(start..start.saturating_add(len)));
         let n = match (known, reused) {
             (Some(known), true) => {
                 buffer[base..base + len].copy_from_slice(known);
@@ -139,7 +139,7 @@ pub(super) fn read_pieces(
             }
         };
         for piece in &mut pieces[run.pieces] {
-            let into = usize::try_from(piece.offset - run.offset).unwrap_or(usize::MAX).min(n);
+            let into = usize::try_from(piece.offset - run.offset).map_or(n, |into| into.min(n));
             let room = (n - into) as u64;
             if piece.len > room {
                 let (at, end) = (piece.offset, piece.offset.saturating_add(piece.len));

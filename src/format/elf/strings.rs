@@ -108,19 +108,17 @@ impl Apart {
         defects: &mut Vec<Defect>,
     ) -> Option<Self> {
         let at = pieces.iter().position(|piece| piece.table == Table::Strings)?;
-        let Piece { offset, len, .. } = pieces[at];
-        let present = len.min(file.stat().len.saturating_sub(offset));
-        if present < LARGE {
-            return None;
-        }
+        let Piece { offset, len: stated, .. } = pieces[at];
+        let present = stated.min(file.stat().len.saturating_sub(offset));
+        // What memory cannot hold is an error where the piece is read.
+        let len = usize::try_from(present).ok().filter(|_| present >= LARGE)?;
         let file = file.hold()?;
         pieces.remove(at);
-        if present < len {
-            let end = offset.saturating_add(len);
+        if present < stated {
+            let end = offset.saturating_add(stated);
             let what = "ends beyond the end of the file";
             defects.push(Defect::cut(Table::Strings, offset, end, what));
         }
-        let len = usize::try_from(present).ok()?;
         let pages = (0..len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect();
         Some(Self { file, offset, len, pages, whole: OnceLock::new(), defect: OnceLock::new() })
     }

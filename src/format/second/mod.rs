@@ -10,6 +10,8 @@ mod elf;
 pub use archive::compare as compare_archive;
 pub use elf::compare as compare_elf;
 
+use std::cell::Cell;
+
 /// A file larger than this is not handed to goblin, which wants all of it in memory.
 const MOST: u64 = 256 << 20;
 
@@ -40,8 +42,21 @@ pub enum Second {
     GaveUp(&'static str),
 }
 
+thread_local! {
+    /// A second reader runs on this thread.
+    static READING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// True while a second reader runs on this thread: a panic is then an answer like any other, and the
+/// program's panic hook says nothing of it.
+pub fn is_reading() -> bool {
+    READING.get()
+}
+
 /// Runs a second reader. They are known to panic on damaged input: that is giving up.
 fn guard(read: impl FnOnce() -> Second) -> Second {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
-        .unwrap_or(Second::GaveUp("the second reader panicked"))
+    READING.set(true);
+    let second = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+    READING.set(false);
+    second.unwrap_or(Second::GaveUp("the second reader panicked"))
 }

@@ -1,0 +1,95 @@
+//! The trait of all file systems. Paths that go in and come out are those of the audited system;
+//! where a tree finds the bytes is its own matter.
+
+use super::file::Handle;
+use super::kind::{Kind, Node, Special, Stat};
+use crate::package::PackageId;
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What lies at a path once links are followed.
+pub enum Opened {
+    /// A regular file, open for reading.
+    File(Handle),
+    /// A directory: `open` succeeds on it and `read` fails with EISDIR.
+    Directory,
+    /// Something that was recognised and not opened.
+    Special(Special),
+}
+
+/// A file system as the audit sees it. Paths are resolved as the kernel resolves them: trailing
+/// slashes, `..` behind links, and at most 40 links.
+pub trait Tree: Sync {
+    /// Opens `path` as `open(2)` with O_RDONLY would, links followed. Special files are not opened.
+    fn open(&self, path: &Path) -> Result<Opened, Errno>;
+
+    /// Kind and identity of what lies at `path`, links followed, with nothing opened.
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno>;
+
+    /// What lies at `path` itself: a link in the last place is not followed.
+    fn node(&self, path: &Path) -> Result<Node, Errno>;
+
+    /// The text of the link at `path`; EINVAL for what is not a link.
+    fn read_link(&self, path: &Path) -> Result<PathBuf, Errno>;
+
+    /// `path` with every link resolved.
+    fn real_path(&self, path: &Path) -> Result<PathBuf, Errno>;
+
+    /// Calls `visit` with each entry of the directory at `path`, links followed, without `.` and
+    /// `..`. The order is the tree's own. After an error, entries may be missing.
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
+
+    /// The package to which the file at `path`, links resolved, belongs where the tree was mounted
+    /// as one. Store items are recognised by their path and need none.
+    fn package(&self, _path: &Path) -> Option<Arc<PackageId>> {
+        None
+    }
+
+    /// The kind alone.
+    fn kind(&self, path: &Path) -> Result<Kind, Errno> {
+        self.look(path).map(|(kind, _)| kind)
+    }
+
+    /// True if `path` itself is a symbolic link.
+    fn is_link(&self, path: &Path) -> bool {
+        self.read_link(path).is_ok()
+    }
+
+    /// The kind of `path` with links followed, and whether it is a link itself.
+    fn kind_and_link(&self, path: &Path) -> (Result<Kind, Errno>, bool) {
+        match self.node(path) {
+            Ok(Node::Link) => (self.kind(path), true),
+            Ok(Node::Kind(kind)) => (Ok(kind), false),
+            Err(errno) => (Err(errno), false),
+        }
+    }
+
+    /// Opens what a listing or a look has just called a regular file, without a second look.
+    fn open_regular(&self, path: &Path) -> Result<Handle, Errno> {
+        match self.open(path)? {
+            Opened::File(handle) => Ok(handle),
+            Opened::Directory => Err(Errno::ISDIR),
+            Opened::Special(_) => Err(Errno::NXIO),
+        }
+    }
+
+    /// The same, for one file of many: reads its first bytes into `head`, and makes a handle only
+    /// if `wanted` says so of them.
+    fn open_if(
+        &self,
+        path: &Path,
+        head: &mut [u8],
+        wanted: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Handle>, Errno> {
+        let handle = self.open_regular(path)?;
+        let n = handle.read_at(head, 0).map_err(|error| errno(&error))?;
+        Ok(wanted(&head[..n]).then_some(handle))
+    }
+}
+
+/// The error number of a failed read.
+pub(super) fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,74 @@
+//! Paths on disk that are too long for one system call: their directory is opened piece by piece.
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Longest path that one system call takes, with its NUL (`linux/limits.h`).
+pub(super) const PATH_MAX: usize = 4096;
+
+/// The last directory that was reached piece by piece, and the way to it: a deep tree is gone through
+/// from one neighbour to the next.
+#[derive(Default)]
+pub(super) struct Anchor(Mutex<Option<(Vec<u8>, Arc<OwnedFd>)>>);
+
+/// A directory near enough to a path that its last part can be named in one system call.
+pub(super) struct Far<'p> {
+    dir: Option<Arc<OwnedFd>>,
+    name: &'p Path,
+}
+
+impl Anchor {
+    /// Opens the way to `path` piece by piece where it is too long for one call.
+    pub(super) fn reach<'p>(&self, path: &'p Path) -> Result<Far<'p>, Errno> {
+        if path.as_os_str().len() < PATH_MAX {
+            return Ok(Far { dir: None, name: path });
+        }
+        let bytes = path.as_os_str().as_bytes();
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (mut done, mut dir) = match known {
+            Some((way, dir)) if is_way_to(&way, bytes) => (way.len() + 1, Some(dir)),
+            _ => (0, None),
+        };
+        while bytes.len() - done >= PATH_MAX {
+            let cut = bytes[done..done + PATH_MAX - 1]
+                .iter()
+                .rposition(|b| *b == b'/')
+                .filter(|cut| *cut > 0)
+                .ok_or(Errno::NAMETOOLONG)?;
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let here = dir.as_deref().map_or(CWD, AsFd::as_fd);
+            let part = as_path(&bytes[done..done + cut]);
+            dir = Some(Arc::new(rustix::fs::openat(here, part, flags, Mode::empty())?));
+            done += cut + 1;
+        }
+        if let Some(dir) = &dir {
+            let way = (bytes[..done - 1].to_vec(), Arc::clone(dir));
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(way);
+        }
+        Ok(Far { dir, name: as_path(&bytes[done..]) })
+    }
+}
+
+/// True if `way` is a directory above `path`, near enough to go on from it.
+fn is_way_to(way: &[u8], path: &[u8]) -> bool {
+    path.len() > way.len() + 1 && path[way.len()] == b'/' && path.starts_with(way)
+}
+
+impl Far<'_> {
+    pub(super) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_deref().map_or(CWD, AsFd::as_fd)
+    }
+
+    pub(super) fn name(&self) -> &Path {
+        self.name
+    }
+}
+
+fn as_path(bytes: &[u8]) -> &Path {
+    Path::new(OsStr::from_bytes(bytes))
+}

@@ -1,0 +1,161 @@
+//! Open files: an object that reads at offsets, with the identity it had when it was opened, and the
+//! limit on how many stay open.
+//!
+//! A [`Handle`] knows no path and no format. Trees make them (a descriptor on disk, bytes in memory,
+//! a part of a package); the readers in `format/` take them.
+
+use super::kind::Stat;
+use rustix::io::Errno;
+use std::fmt::Debug;
+use std::io;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// An open regular file that can be read at any offset, from any thread.
+pub trait ReadAt: Send + Sync + Debug {
+    /// Fills `buffer` from `offset` as far as the file reaches; answers how many bytes there were.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Appends the bytes from `offset` on until `buffer` has reached its capacity or the file ends.
+    fn append_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<()>;
+    /// Identity, size and times at this moment.
+    fn stat(&self) -> Result<Stat, Errno>;
+    /// Permission to stay open after the file has been read; none if too many are open already.
+    fn permit(&self) -> Option<Permit>;
+}
+
+/// An open regular file with what its tree said of it when it was opened.
+#[derive(Debug)]
+pub struct Handle {
+    file: Arc<dyn ReadAt>,
+    stat: Stat,
+}
+
+impl Handle {
+    /// A handle of a file that has just been opened, and of which `stat` was said then.
+    pub fn new(file: Arc<dyn ReadAt>, stat: Stat) -> Self {
+        Self { file, stat }
+    }
+
+    /// The same file for longer than the walk holds it; nothing if as many are held as may be.
+    pub fn hold(&self) -> Option<Held> {
+        let permit = self.file.permit()?;
+        let handle = Self { file: Arc::clone(&self.file), stat: self.stat };
+        Some(Held { handle, _permit: permit })
+    }
+
+    /// Identity, size and times at the moment of opening.
+    pub fn stat(&self) -> Stat {
+        self.stat
+    }
+
+    /// Fills `buffer` from `offset` as far as the file reaches; answers how many bytes there were.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    /// Fills an empty buffer of `len` bytes from `offset` as far as the file reaches. Its memory is
+    /// touched once only, by the kernel.
+    pub fn read_new(&self, len: usize, offset: u64) -> io::Result<Vec<u8>> {
+        let mut buffer = Vec::with_capacity(len);
+        self.read_on(&mut buffer, offset)?;
+        Ok(buffer)
+    }
+
+    /// Fills what room `buffer` has behind its content, in the same way.
+    pub fn read_on(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<()> {
+        self.file.append_at(buffer, offset)
+    }
+
+    /// True if the content was written to since the file was opened. Another name, owner or mode
+    /// changes nothing in it.
+    pub fn rewritten(&self) -> bool {
+        let content = |stat: Stat| (stat.len, stat.mtime);
+        self.file.stat().map_or(true, |now| content(now) != content(self.stat))
+    }
+
+    /// True if size or times are no longer those of the moment of opening: what was read may mix
+    /// two versions of the file.
+    pub fn changed(&self) -> bool {
+        self.file.stat() != Ok(self.stat)
+    }
+}
+
+/// A file that stays open until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    handle: Handle,
+    _permit: Permit,
+}
+
+impl Deref for Held {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+/// Upper bound for files that one tree holds open, and for their share of the descriptors that the
+/// process may have.
+const MOST_HELD: usize = 32;
+const SHARE_HELD: u64 = 8;
+
+/// How many files of one tree are held open. Each tree has its own, so that two audits in one
+/// process do not take descriptors from each other.
+#[derive(Debug, Default)]
+pub(super) struct Budget {
+    held: AtomicUsize,
+    most: OnceLock<usize>,
+}
+
+impl Budget {
+    /// Permission to hold one file more, if that is within the limit.
+    pub(super) fn permit(self: &Arc<Self>) -> Option<Permit> {
+        let most = *self.most.get_or_init(most_held);
+        let next = |held: usize| (held < most).then_some(held + 1);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).ok()?;
+        Some(Permit(Some(Arc::clone(self))))
+    }
+}
+
+fn most_held() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let share = limit.and_then(|limit| usize::try_from(limit / SHARE_HELD).ok());
+    share.map_or(MOST_HELD, |share| share.min(MOST_HELD))
+}
+
+/// Permission to keep one file open, given back when it is dropped.
+#[derive(Debug)]
+pub struct Permit(Option<Arc<Budget>>);
+
+impl Permit {
+    /// For a file that needs no descriptor of its own.
+    pub fn free() -> Self {
+        Self(None)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if let Some(budget) = &self.0 {
+            budget.held.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Budget, MOST_HELD};
+    use std::sync::Arc;
+
+    #[test]
+    fn each_budget_has_its_own_limit_and_gets_back_what_is_dropped() {
+        let (one, other) = (Arc::new(Budget::default()), Arc::new(Budget::default()));
+        let mut held: Vec<_> = std::iter::from_fn(|| one.permit()).collect();
+        assert!((1..=MOST_HELD).contains(&held.len()));
+        assert!(other.permit().is_some());
+        held.pop();
+        assert!(one.permit().is_some());
+    }
+}

@@ -1,0 +1,168 @@
+//! What a walk finds: names of files that matter, what could not be looked at, and counts. `walk` and
+//! its lister fill it; `audit` and `facts::collect` read it.
+
+use super::kind::{Kind, Special, Stat};
+use crate::sniff::Class;
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One name of a file that matters.
+pub struct Entry<T> {
+    /// The name.
+    pub path: PathBuf,
+    /// The name is a symbolic link that the walk met.
+    pub is_link: bool,
+    /// The name was given and is a symbolic link.
+    pub given_link: bool,
+    /// The name was met below a directory.
+    pub listed: bool,
+    /// Identity of the file.
+    pub stat: Stat,
+    /// What `consume` made of it; nothing where another name of the same inode came first.
+    pub item: Option<T>,
+}
+
+impl<T> Entry<T> {
+    /// A given name, before anything is known.
+    pub(super) fn new(path: &Path) -> Self {
+        let (path, stat) = (path.to_path_buf(), Stat::default());
+        Self { path, is_link: false, given_link: false, listed: false, stat, item: None }
+    }
+}
+
+/// Something below the given paths that could not be looked at.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Problem {
+    /// Where.
+    pub path: PathBuf,
+    /// Why, as the end of a sentence.
+    pub reason: String,
+}
+
+/// How many entries of each kind there were; `entries` is the sum of the others.
+#[derive(Clone, Default, Debug, PartialEq, Eq)]
+pub struct Totals {
+    /// ELF files.
+    pub elf: usize,
+    /// Static archives.
+    pub archives: usize,
+    /// Other regular files.
+    pub other: usize,
+    /// Symbolic links.
+    pub links: usize,
+    /// FIFOs, sockets and devices.
+    pub special: usize,
+    /// Files that could be read in part only; set when facts are known.
+    pub partial: usize,
+    /// Entries that could not be opened, by reason.
+    pub skipped: BTreeMap<String, usize>,
+}
+
+impl Totals {
+    /// All entries.
+    pub fn entries(&self) -> usize {
+        let skipped: usize = self.skipped.values().sum();
+        self.elf + self.archives + self.other + self.links + self.special + self.partial + skipped
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.elf += other.elf;
+        self.archives += other.archives;
+        self.other += other.other;
+        self.links += other.links;
+        self.special += other.special;
+        for (reason, n) in &other.skipped {
+            *self.skipped.entry(reason.clone()).or_default() += n;
+        }
+    }
+
+    /// Counts a regular file. Whether its class is handed to a reader makes no difference.
+    pub(super) fn count(&mut self, class: Class) {
+        match class {
+            Class::Elf => self.elf += 1,
+            Class::Archive => self.archives += 1,
+            Class::CMake | Class::Script | Class::Other => self.other += 1,
+        }
+    }
+
+    fn skip(&mut self, errno: Errno) {
+        *self.skipped.entry(describe(errno)).or_default() += 1;
+    }
+}
+
+/// One path that was given, and what lies there.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// As it was typed.
+    pub path: PathBuf,
+    /// Its kind, links followed.
+    pub kind: Result<Kind, Errno>,
+    /// It is itself a symbolic link.
+    pub is_link: bool,
+}
+
+/// What a walk found, sorted by path.
+pub struct Walked<T> {
+    /// What was given, in that order.
+    pub given: Vec<Given>,
+    /// Names of ELF files and archives.
+    pub entries: Vec<Entry<T>>,
+    /// What could not be looked at.
+    pub problems: Vec<Problem>,
+    /// Counts by kind.
+    pub totals: Totals,
+    /// Names of files, and links to files, that were asked for whatever they hold.
+    pub named: Vec<PathBuf>,
+    /// Links to directories.
+    pub linked: Vec<PathBuf>,
+}
+
+impl<T> Default for Walked<T> {
+    fn default() -> Self {
+        Self {
+            given: Vec::new(),
+            entries: Vec::new(),
+            problems: Vec::new(),
+            totals: Totals::default(),
+            named: Vec::new(),
+            linked: Vec::new(),
+        }
+    }
+}
+
+/// The words for an error number.
+pub fn describe(errno: Errno) -> String {
+    match errno {
+        Errno::ACCESS => "permission denied".to_owned(),
+        Errno::NOENT => "no such file or directory".to_owned(),
+        Errno::LOOP => "too many levels of symbolic links".to_owned(),
+        Errno::NAMETOOLONG => "the name is too long".to_owned(),
+        Errno::NOTDIR => "a part of the path is not a directory".to_owned(),
+        other => std::io::Error::from(other).to_string(),
+    }
+}
+
+impl<T> Walked<T> {
+    pub(super) fn add(&mut self, part: Self) {
+        self.entries.extend(part.entries);
+        self.problems.extend(part.problems);
+        self.totals.add(&part.totals);
+        self.named.extend(part.named);
+        self.linked.extend(part.linked);
+    }
+
+    pub(super) fn problem(&mut self, path: &Path, reason: String) {
+        self.problems.push(Problem { path: path.to_path_buf(), reason });
+    }
+
+    pub(super) fn unreadable(&mut self, path: &Path, errno: Errno) {
+        self.totals.skip(errno);
+        self.problem(path, describe(errno));
+    }
+
+    pub(super) fn special(&mut self, path: &Path, special: Special) {
+        self.totals.special += 1;
+        self.problem(path, format!("it is {}, which is not read", special.describe()));
+    }
+}
