@@ -41,6 +41,13 @@ impl NameId {
     pub const LAST: Self = Self(u32::MAX);
 }
 
+impl ModuleId {
+    /// The program: what the link map starts from, or the host of a plugin.
+    pub const ROOT: Self = Self(0);
+    /// The loader.
+    pub const LOADER: Self = Self(1);
+}
+
 define_id! {
     /// One file that was read: one inode, whatever its names.
     FileId,
@@ -54,6 +61,8 @@ define_id! {
     MemberId,
     /// One name that members of archives define or refer to.
     NameId,
+    /// One object of one link map, by the order in which it was mapped; see `resolve::Links`.
+    ModuleId,
     /// One set of loader rules: an interpreter that was read, or the lack of one.
     LoaderId,
 }

@@ -9,6 +9,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::Object;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::Relocation;
+use crate::id::ModuleId;
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 
@@ -88,7 +89,7 @@ pub fn bind(
         return Ok(RootBinding::default());
     }
     let mut needs = Vec::new();
-    let mut scope: Vec<(u32, &Object)> = Vec::new();
+    let mut scope: Vec<(ModuleId, &Object)> = Vec::new();
     for (module, file) in closure.in_scope() {
         let Some(object) = view.object(file) else { continue };
         if object.tables.is_none() {
@@ -134,14 +135,20 @@ pub fn bind(
 }
 
 struct Musl<'a, 'v> {
-    scope: &'a [(u32, &'v Object)],
+    scope: &'a [(ModuleId, &'v Object)],
     release: (u16, u16, u16),
     bindings: Option<&'a mut Vec<Binding>>,
 }
 
 impl Musl<'_, '_> {
     /// Looks up the symbol of one relocation; false if that is an error.
-    fn lookup(&mut self, module: u32, object: &Object, symbol: u32, class: LookupClass) -> bool {
+    fn lookup(
+        &mut self,
+        module: ModuleId,
+        object: &Object,
+        symbol: u32,
+        class: LookupClass,
+    ) -> bool {
         let Some(entry) = object.tables.as_ref().and_then(|tables| tables.symbol(symbol)) else {
             return true;
         };
@@ -162,7 +169,7 @@ impl Musl<'_, '_> {
     }
 
     /// `get_lfs64`: libc by the plain name of a function with `64` at the end.
-    fn lfs64(&self, name: &[u8]) -> Option<u32> {
+    fn lfs64(&self, name: &[u8]) -> Option<ModuleId> {
         let plain = match name {
             b"readdir64_r" => b"readdir_r",
             _ => name

@@ -9,7 +9,7 @@ use crate::facts::{Need, View};
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
 use crate::format::elf::{Object, hash};
-use crate::id::{FastMap, FastSet, FileId, Strings};
+use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
 use crate::resolve::{Closure, LOADER};
 use rayon::prelude::*;
 
@@ -69,7 +69,7 @@ pub fn bind(
     rules: Rules,
 ) -> Result<Vec<Binding>, Vec<Need>> {
     let mut out = Vec::new();
-    let concerns = |(_, file): (u32, FileId)| symbols.contains_key(&file);
+    let concerns = |(_, file): (ModuleId, FileId)| symbols.contains_key(&file);
     if closure.fatal.is_some() || !closure.found().any(concerns) {
         return Ok(out);
     }

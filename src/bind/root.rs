@@ -9,7 +9,7 @@ use super::own::{self, Own, Rules};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
-use crate::id::{FastMap, FastSet, FileId, Id as _, Strings};
+use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
 use crate::resolve::versions::{self, Memory, NeededFiles, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
 
@@ -162,7 +162,7 @@ pub fn is_quiet(
     let checked = versions::check(closure, (shared.view, shared.needed), rules, memory);
     let others = || closure.found().filter(|(module, _)| *module != ROOT);
     here.fill(others().map(|(_, file)| file));
-    let is_settled = |(module, file): (u32, FileId)| {
+    let is_settled = |(module, file): (ModuleId, FileId)| {
         let own = settled(closure, shared, module, file, here);
         match shared.view.object(file) {
             _ if closure.module(module).version_limit == 0 => false,
@@ -192,7 +192,7 @@ fn open_modules(
     release: (u16, u16),
     here: &FileSet,
     part: Part,
-) -> Result<FastMap<u32, Open>, Vec<Need>> {
+) -> Result<FastMap<ModuleId, Open>, Vec<Need>> {
     let mut scope: Option<Scope<'_>> = None;
     let mut out = FastMap::default();
     let concerns = |module| module != LOADER && (part == Part::Whole || module == ROOT);
@@ -242,7 +242,7 @@ fn all(object: &Object) -> std::ops::Range<u32> {
 fn settled<'a>(
     closure: &Closure,
     shared: Shared<'a>,
-    module: u32,
+    module: ModuleId,
     file: FileId,
     here: &FileSet,
 ) -> Option<&'a Own> {

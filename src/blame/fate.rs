@@ -7,7 +7,7 @@ use super::{Source, object_of};
 use crate::bind::{Report, RootBinding};
 use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
-use crate::id::{FileId, Id as _, RootId, StrId, Strings};
+use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::resolve::{Closure, Edge, How};
 use rayon::prelude::*;
 
@@ -30,7 +30,7 @@ pub(super) enum Fate {
 
 /// A reference with its fate.
 pub(super) struct Fated {
-    pub(super) module: u32,
+    pub(super) module: ModuleId,
     pub(super) symbol: u32,
     pub(super) fate: Fate,
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::bind::{Abort, RootBinding};
 use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
-use crate::id::{FastMap, FileId, Id as _, RootId, StrId};
+use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::policy::Host;
 use crate::resolve::versions::{Complaint, Stop};
 use crate::resolve::{Closure, Fatal, How, ROOT};
@@ -101,7 +101,7 @@ impl Maker<'_> {
     }
 
     fn take_stops(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
-        let at = |module: u32| closure.module(module).file.unwrap_or(closure.root.file);
+        let at = |module: ModuleId| closure.module(module).file.unwrap_or(closure.root.file);
         for failure in &closure.failures {
             let Some(file) = failure.file else { continue };
             let stub = closure.module(failure.module);

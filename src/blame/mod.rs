@@ -15,7 +15,7 @@ use crate::bind::{Report, RootBinding};
 use crate::facts::View;
 use crate::format::archive::Names;
 use crate::format::elf::{Object, hash};
-use crate::id::{FileId, Id as _, RootId, Strings};
+use crate::id::{FileId, Id as _, ModuleId, RootId, Strings};
 use crate::package::Prefixes;
 use crate::policy::Host;
 use crate::resolve::{Closure, Edge, ROOT};
@@ -28,7 +28,7 @@ pub struct Site {
     /// The root.
     pub root: RootId,
     /// The module in the root's closure.
-    pub module: u32,
+    pub module: ModuleId,
 }
 
 /// A need that leads nowhere.
@@ -175,12 +175,12 @@ pub fn unbound_names(source: Source<'_>) -> Names {
     names
 }
 
-fn object_of<'v>(view: View<'v>, closure: &Closure, module: u32) -> Option<&'v Object> {
+fn object_of<'v>(view: View<'v>, closure: &Closure, module: ModuleId) -> Option<&'v Object> {
     view.object(closure.module(module).file?)
 }
 
 /// Modules from the root of `site` to its module, root first, with how each was found.
-pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<u32> {
+pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<ModuleId> {
     let chain = closures.roots[site.root].chain(site.module);
     if chain == [ROOT] { Vec::new() } else { chain }
 }

@@ -4,7 +4,7 @@
 use crate::audit::Audit;
 use crate::bind::{Abort, Report as Message, RootBinding};
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastSet, FileId, Id as _, RootId, StrId};
+use crate::id::{FastSet, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::resolve::loader::Family;
 use crate::resolve::versions::{Complaint, Stop};
 use crate::resolve::{Closure, ROOT};
@@ -56,7 +56,7 @@ impl<'a> Page<'a> {
     }
 
     /// A module as messages name it.
-    pub(super) fn object(&self, module: u32) -> String {
+    pub(super) fn object(&self, module: ModuleId) -> String {
         if module == ROOT {
             return self.program.clone();
         }
@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn message(&self, module: u32, object: &Object, message: Message) -> String {
+    fn message(&self, module: ModuleId, object: &Object, message: Message) -> String {
         match message {
             Message::Size { symbol } => format!(
                 "{}: Symbol `{}' has different size in shared object, consider re-linking",

@@ -4,7 +4,7 @@
 
 use super::ldd::Page;
 use crate::bind::Report as Message;
-use crate::id::{FastSet, StrId};
+use crate::id::{FastSet, ModuleId, StrId};
 use crate::resolve::{How, LOADER, musl};
 use crate::text::show;
 use std::io::{self, Write};
@@ -29,9 +29,9 @@ impl Page<'_> {
 
     fn need(
         &self,
-        from: u32,
-        (to, name, how): (u32, StrId, How),
-        seen: &mut FastSet<Result<u32, usize>>,
+        from: ModuleId,
+        (to, name, how): (ModuleId, StrId, How),
+        seen: &mut FastSet<Result<ModuleId, usize>>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let found = self.closure.module(to);

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::facts::{Need, View};
 use crate::format::elf::NeedKind;
-use crate::id::{FileId, Id as _, StrId};
+use crate::id::{FileId, Id as _, ModuleId, StrId};
 use crate::plan::Plan;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) struct Builder<'a, 'v> {
     /// What the root's host has loaded.
     pub(super) base: Option<Arc<Closure>>,
     /// The module of the root's file.
-    pub(super) start: u32,
+    pub(super) start: ModuleId,
     pub(super) needs: &'a mut Vec<Need>,
     pub(super) modules: Vec<Module>,
     /// `$ORIGIN` of each module.
@@ -44,7 +44,7 @@ pub(super) struct Builder<'a, 'v> {
     /// Modules by file.
     pub(super) by_file: Index,
     pub(super) edges: Vec<Edge>,
-    pub(super) list: Vec<u32>,
+    pub(super) list: Vec<ModuleId>,
     pub(super) queue: Vec<Queued>,
     /// How far the walk came.
     pub(super) place: Place,
@@ -55,7 +55,7 @@ pub(super) struct Builder<'a, 'v> {
     pub(super) moved: bool,
     /// Filtees of the root. They stand before it in the loader's list, of which every walk begins at
     /// the root: no later need finds them, and their versions are not looked at.
-    pub(super) hidden: Vec<u32>,
+    pub(super) hidden: Vec<ModuleId>,
     pub(super) by_cpu: bool,
     pub(super) by_cwd: bool,
     /// The last search passed over a file of another class.
@@ -67,7 +67,7 @@ pub(super) struct Builder<'a, 'v> {
 /// One entry of the breadth-first list.
 #[derive(Clone, Copy)]
 pub(super) struct Queued {
-    pub(super) module: u32,
+    pub(super) module: ModuleId,
     pub(super) done: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Place {
     /// The entry that is being visited: it moves when a filter's target comes before it.
     here: usize,
     /// The module that is being visited and its next need.
-    pub(super) visiting: Option<(u32, usize)>,
+    pub(super) visiting: Option<(ModuleId, usize)>,
 }
 
 /// What a run came to.
@@ -91,7 +91,7 @@ pub(super) enum Built {
 
 /// How `Builder::map` ended.
 pub(super) enum Mapped {
-    Module(u32, How),
+    Module(ModuleId, How),
     Fatal(Fatal),
     Unknown,
 }
@@ -166,11 +166,11 @@ impl<'a, 'v> Builder<'a, 'v> {
     }
 
     fn finish(mut self, stopped: Option<Fatal>) -> Built {
-        let scope: Vec<u32> = self
+        let scope: Vec<ModuleId> = self
             .queue
             .iter()
             .map(|queued| queued.module)
-            .filter(|module| !self.modules[*module as usize].is_stub())
+            .filter(|module| !self.modules[module.index()].is_stub())
             .collect();
         let mut renamed = Vec::new();
         match self.base.clone() {
@@ -198,7 +198,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         links.order = order::relocation_order(&links, release);
         if self.plan.as_ldd {
             for module in &links.hidden {
-                links.modules[*module as usize].version_limit = 0;
+                links.modules[module.index()].version_limit = 0;
             }
             versions::limit_tables(&mut links, self.view, &self.resolver.strings);
         }
@@ -242,11 +242,11 @@ impl<'a, 'v> Builder<'a, 'v> {
         });
     }
 
-    pub(super) fn register(&mut self, name: StrId, module: u32) {
+    pub(super) fn register(&mut self, name: StrId, module: ModuleId) {
         self.by_name.add(name.index(), module);
     }
 
-    pub(super) fn push(&mut self, module: Module) -> u32 {
+    pub(super) fn push(&mut self, module: Module) -> ModuleId {
         let names = module.file.and_then(|file| self.names(file));
         self.has_rpath |=
             names.is_some_and(|names| names.runpath.is_none() && names.rpath.is_some());
@@ -254,7 +254,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.origins.push(None);
         self.rpaths.push(None);
         self.queued.push(false);
-        u32::try_from(self.modules.len() - 1).unwrap_or(u32::MAX)
+        ModuleId::from_index(self.modules.len() - 1)
     }
 
     pub(super) fn names(&mut self, file: FileId) -> Option<Arc<Names>> {
@@ -287,7 +287,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.queue[at].done = true;
         let module = self.queue[at].module;
         let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
-        self.modules[module as usize].edges = (first, first);
+        self.modules[module.index()].edges = (first, first);
         self.place.here = at;
         self.place.visiting = Some((module, 0));
     }
@@ -295,7 +295,7 @@ impl<'a, 'v> Builder<'a, 'v> {
     /// The needs of the module that is being visited, from the next one on.
     fn visit(&mut self) -> Option<Fatal> {
         let (module, next) = self.place.visiting?;
-        let names = self.modules[module as usize].file.and_then(|file| self.names(file))?;
+        let names = self.modules[module.index()].file.and_then(|file| self.names(file))?;
         for (i, (kind, raw, has_token)) in names.needs.iter().enumerate().skip(next) {
             self.place.visiting = Some((module, i));
             let Some(name) = self.expand_need(*raw, *has_token, module) else { continue };
@@ -305,7 +305,7 @@ impl<'a, 'v> Builder<'a, 'v> {
                 Mapped::Unknown => return None,
                 Mapped::Module(to, how) => {
                     self.edges.push(Edge { from: module, raw: *raw, name, kind: *kind, to, how });
-                    self.modules[module as usize].edges.1 += 1;
+                    self.modules[module.index()].edges.1 += 1;
                     match kind {
                         NeedKind::Needed => self.append(to),
                         NeedKind::Auxiliary | NeedKind::Filter => {
@@ -321,15 +321,15 @@ impl<'a, 'v> Builder<'a, 'v> {
         None
     }
 
-    pub(super) fn append(&mut self, module: u32) {
-        if !std::mem::replace(&mut self.queued[module as usize], true) {
+    pub(super) fn append(&mut self, module: ModuleId) {
+        if !std::mem::replace(&mut self.queued[module.index()], true) {
             self.queue.push(Queued { module, done: false });
         }
     }
 
     /// Puts a filter's target before the filter in scope and list, unless it already is
     /// (`_dl_map_object_deps`). Where that never ends, it is the error that stops the loader.
-    fn insert_before(&mut self, target: u32, filter: u32) -> Option<Fatal> {
+    fn insert_before(&mut self, target: ModuleId, filter: ModuleId) -> Option<Fatal> {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
             Some(place) if place <= here => return None,
@@ -340,10 +340,10 @@ impl<'a, 'v> Builder<'a, 'v> {
                 self.queue.remove(place);
             }
             // What the host has loaded comes before all that is new.
-            None if self.queued[target as usize] => return None,
+            None if self.queued[target.index()] => return None,
             None => {}
         }
-        self.queued[target as usize] = true;
+        self.queued[target.index()] = true;
         self.queue.insert(here, Queued { module: target, done: false });
         self.place.here += 1;
         self.moved = true;
@@ -360,22 +360,22 @@ impl<'a, 'v> Builder<'a, 'v> {
 
     /// True if the target, which no later need finds, is a file that led to it: it leads to itself
     /// again, and is mapped anew each time until the memory ends.
-    fn is_below_itself(&self, target: u32, filter: u32) -> bool {
-        let file = |module: u32| self.modules[module as usize].file;
+    fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {
+        let file = |module: ModuleId| self.modules[module.index()].file;
         let mut above =
-            std::iter::successors(Some(filter), |at| self.modules[*at as usize].requester);
+            std::iter::successors(Some(filter), |at| self.modules[at.index()].requester);
         above.any(|module| file(module) == file(target))
     }
 
-    fn endless(&self, target: u32, filter: u32) -> Fatal {
-        let Module { name, path, file, .. } = self.modules[target as usize];
+    fn endless(&self, target: ModuleId, filter: ModuleId) -> Fatal {
+        let Module { name, path, file, .. } = self.modules[target.index()];
         let object = if target == ROOT { path } else { name };
         Fatal { object, file, requester: filter, text: ENDLESS }
     }
 
     /// The loader's place in the list: behind its predecessor in the scope if something needs it,
     /// and since glibc 2.41 always, behind the last found object (8f8dd904c4).
-    fn place_loader(&mut self, scope: &[u32]) {
+    fn place_loader(&mut self, scope: &[ModuleId]) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
             None if self.loader().release >= (2, 41) => scope.last().copied(),

@@ -1,14 +1,14 @@
 //! Which module a name or a file stands for in the link map that is being built. `closure` and
 //! `mapping` ask it; it knows nothing of what the numbers mean.
 
-use crate::id::FastMap;
+use crate::id::{FastMap, ModuleId};
 
 /// A map from small numbers to modules that is emptied at no cost: entries of an earlier root carry
 /// an old stamp.
 #[derive(Default)]
 pub(super) struct Stamped {
     stamp: u32,
-    entries: Vec<(u32, u32)>,
+    entries: Vec<(u32, ModuleId)>,
     /// The numbers with an entry of this root.
     keys: Vec<u32>,
 }
@@ -20,18 +20,18 @@ impl Stamped {
         self.keys.clear();
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<u32> {
+    pub(super) fn get(&self, index: usize) -> Option<ModuleId> {
         self.entries.get(index).filter(|(stamp, _)| *stamp == self.stamp).map(|(_, value)| *value)
     }
 
     /// Keeps the entry that is there.
-    pub(super) fn add(&mut self, index: usize, value: u32) {
+    pub(super) fn add(&mut self, index: usize, value: ModuleId) {
         self.entry(index, value);
     }
 
-    fn entry(&mut self, index: usize, value: u32) -> &mut u32 {
+    fn entry(&mut self, index: usize, value: ModuleId) -> &mut ModuleId {
         if index >= self.entries.len() {
-            self.entries.resize((index + 1).next_power_of_two(), (0, 0));
+            self.entries.resize((index + 1).next_power_of_two(), (0, ModuleId::ROOT));
         }
         let entry = &mut self.entries[index];
         if entry.0 != self.stamp {
@@ -46,7 +46,7 @@ impl Stamped {
 /// for facts, so that it costs what it holds.
 pub(super) enum Index {
     Borrowed(Stamped),
-    Own(FastMap<u32, u32>),
+    Own(FastMap<u32, ModuleId>),
 }
 
 impl Index {
@@ -73,7 +73,7 @@ impl Index {
         Self::Own(own)
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<u32> {
+    pub(super) fn get(&self, index: usize) -> Option<ModuleId> {
         match self {
             Self::Borrowed(map) => map.get(index),
             Self::Own(map) => map.get(&u32::try_from(index).ok()?).copied(),
@@ -81,16 +81,16 @@ impl Index {
     }
 
     /// Replaces the entry that is there.
-    pub(super) fn set(&mut self, index: usize, value: u32) {
+    pub(super) fn set(&mut self, index: usize, value: ModuleId) {
         *self.entry(index, value) = value;
     }
 
     /// Keeps the entry that is there.
-    pub(super) fn add(&mut self, index: usize, value: u32) {
+    pub(super) fn add(&mut self, index: usize, value: ModuleId) {
         self.entry(index, value);
     }
 
-    fn entry(&mut self, index: usize, value: u32) -> &mut u32 {
+    fn entry(&mut self, index: usize, value: ModuleId) -> &mut ModuleId {
         match self {
             Self::Borrowed(map) => map.entry(index, value),
             Self::Own(map) => map.entry(u32::try_from(index).unwrap_or(u32::MAX)).or_insert(value),

@@ -9,7 +9,7 @@ use super::search::{Found, Requester, Search, fatal};
 use super::trace::Trace;
 use super::{Fatal, How, LOADER, Module, ROOT, tokens};
 use crate::format::elf::Object;
-use crate::id::{FileId, Id as _, StrId};
+use crate::id::{FileId, Id as _, ModuleId, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) struct Inherited {
     /// The module's own list.
     own: Option<Arc<DirList>>,
     /// The next module above it that has a list, and another one.
-    next: Option<u32>,
+    next: Option<ModuleId>,
 }
 
 impl Builder<'_, '_> {
@@ -28,7 +28,7 @@ impl Builder<'_, '_> {
         &mut self,
         raw: StrId,
         has_token: bool,
-        module: u32,
+        module: ModuleId,
     ) -> Option<StrId> {
         if !has_token {
             return Some(raw);
@@ -46,11 +46,11 @@ impl Builder<'_, '_> {
 
     /// `$ORIGIN` of a module. Of a program that the kernel starts, and since glibc 2.42 under ldd
     /// too, it is the directory of its real path (9b646f5dc9).
-    fn origin(&mut self, module: u32) -> StrId {
-        if let Some(origin) = self.origins.get(module as usize).copied().flatten() {
+    fn origin(&mut self, module: ModuleId) -> StrId {
+        if let Some(origin) = self.origins.get(module.index()).copied().flatten() {
             return origin;
         }
-        let m = &self.modules[module as usize];
+        let m = &self.modules[module.index()];
         let file = self.root.program();
         let program = self.view.object(file).is_some_and(|object| object.interp.is_some());
         let real = module == ROOT
@@ -63,14 +63,14 @@ impl Builder<'_, '_> {
             tokens::origin(self.resolver.strings.text(m.path), cwd)
         };
         let id = self.resolver.strings.id(&text);
-        if let Some(slot) = self.origins.get_mut(module as usize) {
+        if let Some(slot) = self.origins.get_mut(module.index()) {
             *slot = Some(id);
         }
         id
     }
 
     /// `_dl_map_object`: an object that is there already, one that a search finds, or a stub.
-    pub(super) fn map(&mut self, name: StrId, requester: u32, how: How) -> Mapped {
+    pub(super) fn map(&mut self, name: StrId, requester: ModuleId, how: How) -> Mapped {
         if let Some(module) = self.known(name) {
             return Mapped::Module(module, How::Loaded);
         }
@@ -99,7 +99,7 @@ impl Builder<'_, '_> {
     }
 
     /// The first object in list order that answers to `name` by a name or its DT_SONAME.
-    pub(super) fn known(&mut self, name: StrId) -> Option<u32> {
+    pub(super) fn known(&mut self, name: StrId) -> Option<ModuleId> {
         let mut hit = self.by_name.get(name.index())?;
         if self.moved {
             let found = [ROOT, LOADER]
@@ -112,7 +112,7 @@ impl Builder<'_, '_> {
                 None => hit,
             };
         }
-        let module = &mut self.modules[hit as usize];
+        let module = &mut self.modules[hit.index()];
         if !module.answers(name) {
             module.aliases.push(name);
         }
@@ -120,8 +120,8 @@ impl Builder<'_, '_> {
     }
 
     /// True if an object that was found answers to `name` by a name or its DT_SONAME.
-    fn is_called(&self, index: u32, name: StrId) -> bool {
-        let module = &self.modules[index as usize];
+    fn is_called(&self, index: ModuleId, name: StrId) -> bool {
+        let module = &self.modules[index.index()];
         let soname = || {
             let object = module.file.and_then(|file| self.view.object(file));
             object.and_then(Object::soname) == Some(self.resolver.strings.text(name))
@@ -132,19 +132,19 @@ impl Builder<'_, '_> {
     pub(super) fn search(
         &mut self,
         name: StrId,
-        requester: u32,
+        requester: ModuleId,
         trace: Option<&mut Trace>,
     ) -> Option<Found> {
         self.origins.resize(self.modules.len(), None);
         self.rpaths.resize(self.modules.len(), None);
-        let names = self.modules[requester as usize].file.and_then(|file| self.names(file));
+        let names = self.modules[requester.index()].file.and_then(|file| self.names(file));
         let runpath = names.as_ref().and_then(|names| names.runpath);
         let asks_above = runpath.is_none() && self.has_rpath;
         let rpaths = if asks_above { self.inherited(requester) } else { Vec::new() };
         let runpath = runpath.map(|text| self.dirs_of(text, requester));
         let library_path = self.library_path();
         let package_cache = self.package_cache().ok()?;
-        let nodeflib = self.modules[requester as usize]
+        let nodeflib = self.modules[requester.index()]
             .file
             .and_then(|file| self.view.object(file))
             .is_some_and(|object| object.nodeflib);
@@ -176,22 +176,22 @@ impl Builder<'_, '_> {
     }
 
     /// The directories of a path list of `module`.
-    fn dirs_of(&mut self, text: StrId, module: u32) -> Arc<DirList> {
+    fn dirs_of(&mut self, text: StrId, module: ModuleId) -> Arc<DirList> {
         let origin = self.origin(module);
         self.searcher(None).dirs(text, origin)
     }
 
     /// DT_RPATH lists for the needs of `module`: its own, its requester's and so on. A list that
     /// comes again right behind itself finds nothing new.
-    fn inherited(&mut self, module: u32) -> Vec<(u32, Arc<DirList>)> {
+    fn inherited(&mut self, module: ModuleId) -> Vec<(ModuleId, Arc<DirList>)> {
         let mut todo = Vec::new();
         let mut here = Some(module);
-        while let Some(module) = here.filter(|module| self.rpaths[*module as usize].is_none()) {
+        while let Some(module) = here.filter(|module| self.rpaths[module.index()].is_none()) {
             todo.push(module);
             here = self.above(module);
         }
         for module in todo.into_iter().rev() {
-            let file = self.modules[module as usize].file;
+            let file = self.modules[module.index()].file;
             let names = file.and_then(|file| self.names(file));
             let text = names.filter(|names| names.runpath.is_none()).and_then(|names| names.rpath);
             let own = text.map(|text| self.dirs_of(text, module));
@@ -199,30 +199,30 @@ impl Builder<'_, '_> {
             if let (Some(own), Some((_, above))) = (&own, next.and_then(|at| self.list_of(at)))
                 && Arc::ptr_eq(own, &above)
             {
-                next = next.and_then(|at| self.rpaths[at as usize].as_ref()?.next);
+                next = next.and_then(|at| self.rpaths[at.index()].as_ref()?.next);
             }
-            self.rpaths[module as usize] = Some(Inherited { own, next });
+            self.rpaths[module.index()] = Some(Inherited { own, next });
         }
         let first = self.first_list(module).and_then(|at| self.list_of(at));
         let next =
-            |(at, _): &(u32, _)| self.list_of(self.rpaths.get(*at as usize)?.as_ref()?.next?);
+            |(at, _): &(ModuleId, _)| self.list_of(self.rpaths.get(at.index())?.as_ref()?.next?);
         std::iter::successors(first, next).collect()
     }
 
     /// Whose DT_RPATH comes next: the requester's, and at the end the program's.
-    fn above(&self, module: u32) -> Option<u32> {
+    fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
-        self.modules[module as usize].requester.or(hosted.then_some(ROOT))
+        self.modules[module.index()].requester.or(hosted.then_some(ROOT))
     }
 
     /// The module whose list is the first for the needs of `module`.
-    fn first_list(&self, module: u32) -> Option<u32> {
-        let inherited = self.rpaths.get(module as usize)?.as_ref()?;
+    fn first_list(&self, module: ModuleId) -> Option<ModuleId> {
+        let inherited = self.rpaths.get(module.index())?.as_ref()?;
         if inherited.own.is_some() { Some(module) } else { inherited.next }
     }
 
-    fn list_of(&self, module: u32) -> Option<(u32, Arc<DirList>)> {
-        let list = self.rpaths.get(module as usize)?.as_ref()?.own.as_ref()?;
+    fn list_of(&self, module: ModuleId) -> Option<(ModuleId, Arc<DirList>)> {
+        let list = self.rpaths.get(module.index())?.as_ref()?.own.as_ref()?;
         Some((module, Arc::clone(list)))
     }
 
@@ -267,12 +267,12 @@ impl Builder<'_, '_> {
         file: FileId,
         path: StrId,
         name: StrId,
-        requester: u32,
+        requester: ModuleId,
         how: How,
     ) -> Mapped {
         let known = self.by_file.get(file.index());
         if let Some(module) = known.filter(|module| !self.hidden.contains(module)) {
-            self.modules[module as usize].aliases.push(name);
+            self.modules[module.index()].aliases.push(name);
             self.register(name, module);
             return Mapped::Module(module, how);
         }
@@ -297,9 +297,9 @@ impl Builder<'_, '_> {
         file: Option<FileId>,
         name: StrId,
         path: StrId,
-        requester: u32,
+        requester: ModuleId,
         how: How,
-    ) -> u32 {
+    ) -> ModuleId {
         let module = self.push(Module::new(file, name, path, Some(requester), how));
         self.list.push(module);
         module

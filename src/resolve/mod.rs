@@ -30,7 +30,7 @@ pub mod versions;
 pub use how::How;
 
 use crate::format::elf::{NeedKind, machine};
-use crate::id::{FileId, LoaderId, StrId};
+use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub struct Module {
     /// Names it answers to besides `name` and `path`.
     pub aliases: Vec<StrId>,
     /// The module whose need loaded it first; nothing for the root and the loader.
-    pub requester: Option<u32>,
+    pub requester: Option<ModuleId>,
     /// How it was found.
     pub how: How,
     /// Its needs in [`Closure::edges`], first and one behind the last.
@@ -82,7 +82,7 @@ impl Module {
         file: Option<FileId>,
         name: StrId,
         path: StrId,
-        requester: Option<u32>,
+        requester: Option<ModuleId>,
         how: How,
     ) -> Self {
         let (aliases, edges, version_limit) = (Vec::new(), (0, 0), u16::MAX);
@@ -106,7 +106,7 @@ impl Module {
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// The module that needs.
-    pub from: u32,
+    pub from: ModuleId,
     /// The name as it stands in the file.
     pub raw: StrId,
     /// The name after replacement of tokens.
@@ -114,7 +114,7 @@ pub struct Edge {
     /// The tag.
     pub kind: NeedKind,
     /// The module it led to.
-    pub to: u32,
+    pub to: ModuleId,
     /// How this need was met: `Loaded` where the module was there before.
     pub how: How,
 }
@@ -127,7 +127,7 @@ pub struct Fatal {
     /// The file at fault, if one was opened.
     pub file: Option<FileId>,
     /// The module whose need led there.
-    pub requester: u32,
+    pub requester: ModuleId,
     /// The loader's text.
     pub text: &'static str,
 }
@@ -147,7 +147,7 @@ pub struct PreloadFailure {
 #[derive(Clone, Debug)]
 pub struct LoadFailure {
     /// The stub of what is missing.
-    pub module: u32,
+    pub module: ModuleId,
     /// The file that was opened and is no library, if one was.
     pub file: Option<FileId>,
     /// The words of the error number.
@@ -172,24 +172,24 @@ pub struct Links {
     /// What the program had loaded before: its modules come first.
     base: Option<Arc<Closure>>,
     /// Names by which needs of a plugin found modules of its host.
-    renamed: Vec<(u32, StrId)>,
+    renamed: Vec<(ModuleId, StrId)>,
     /// The module of the root's own file.
-    pub start: u32,
+    pub start: ModuleId,
     /// Filters have moved objects in the list.
     moved: bool,
     /// Filtees of the root, which no need finds.
-    hidden: Vec<u32>,
+    hidden: Vec<ModuleId>,
     /// Modules by the order in which they were mapped; the root, of whichever root this was built
     /// for, is 0, the loader itself 1.
     modules: Vec<Module>,
     /// Needs in the order in which they were met.
     pub edges: Vec<Edge>,
     /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
-    pub list: Vec<u32>,
+    pub list: Vec<ModuleId>,
     /// The search scope: the root, then all found objects in breadth-first order.
-    pub scope: Vec<u32>,
+    pub scope: Vec<ModuleId>,
     /// Order of relocation: dependencies first, the root last.
-    pub order: Vec<u32>,
+    pub order: Vec<ModuleId>,
     /// Set if the loader stops; then list, scope and order are as far as it came.
     pub fatal: Option<Fatal>,
     /// Libraries to preload that were passed over.
@@ -203,9 +203,9 @@ pub struct Links {
 }
 
 /// The index of the program among the modules of a closure: the root, or its host.
-pub const ROOT: u32 = 0;
+pub const ROOT: ModuleId = ModuleId::ROOT;
 /// The index of the loader among the modules of a closure.
-pub const LOADER: u32 = 1;
+pub const LOADER: ModuleId = ModuleId::LOADER;
 
 impl Deref for Closure {
     type Target = Links;
@@ -217,32 +217,31 @@ impl Deref for Closure {
 
 impl Links {
     /// The module at `index`; the root's is that of the root this was built for.
-    fn module(&self, index: u32) -> &Module {
+    fn module(&self, index: ModuleId) -> &Module {
         match &self.base {
-            Some(base) if index < self.first_own() => base.module(index),
-            _ => &self.modules[(index - self.first_own()) as usize],
+            Some(base) if index.index() < self.base_count() => base.module(index),
+            _ => &self.modules[index.index() - self.base_count()],
         }
     }
 
-    /// The first module that is not the host's.
-    fn first_own(&self) -> u32 {
-        let count = self.base.as_ref().map_or(0, |base| base.module_count());
-        u32::try_from(count).unwrap_or(u32::MAX)
+    /// How many modules are the host's; those come first.
+    fn base_count(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.module_count())
     }
 
     /// `_dl_name_match_p`: true if the loader knows the module by this name.
-    pub fn answers(&self, index: u32, name: StrId) -> bool {
+    pub fn answers(&self, index: ModuleId, name: StrId) -> bool {
         self.module(index).answers(name) || self.renamed.contains(&(index, name))
     }
 
     /// The loader's whole list, without the program.
-    pub fn whole_list(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn whole_list(&self) -> impl Iterator<Item = ModuleId> + '_ {
         let base = self.base.as_ref().map_or(&[][..], |base| &base.list);
         base.iter().chain(&self.list).copied()
     }
 
     /// The whole search scope: the host's and then the root's own.
-    pub fn whole_scope(&self) -> impl Iterator<Item = u32> + '_ {
+    pub fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
         let base = self.base.as_ref().map_or(&[][..], |base| &base.scope);
         base.iter().chain(&self.scope).copied()
     }
@@ -254,9 +253,9 @@ impl Links {
     }
 
     /// Needs of the module at `index`.
-    pub fn needs(&self, index: u32) -> &[Edge] {
+    pub fn needs(&self, index: ModuleId) -> &[Edge] {
         match &self.base {
-            Some(base) if index < self.first_own() => base.needs(index),
+            Some(base) if index.index() < self.base_count() => base.needs(index),
             _ => {
                 let (first, end) = self.module(index).edges;
                 &self.edges[first as usize..end as usize]
@@ -271,11 +270,11 @@ impl Links {
 
     /// How many modules there are, the host's among them.
     pub fn module_count(&self) -> usize {
-        self.first_own() as usize + self.modules.len()
+        self.base_count() + self.modules.len()
     }
 
     /// The needs that lead from the program to a module, the program first.
-    pub fn chain(&self, module: u32) -> Vec<u32> {
+    pub fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
         let mut chain = vec![module];
         let mut here = module;
         while let Some(above) = self.above(here) {
@@ -290,7 +289,7 @@ impl Links {
     }
 
     /// Who loaded a module; a plugin was loaded by its host.
-    fn above(&self, module: u32) -> Option<u32> {
+    fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.module(module).requester.or(hosted.then_some(ROOT))
     }
@@ -323,30 +322,29 @@ impl Closure {
     }
 
     /// The module at `index`.
-    pub fn module(&self, index: u32) -> &Module {
+    pub fn module(&self, index: ModuleId) -> &Module {
         if index == ROOT { &self.main } else { self.links.module(index) }
     }
 
     /// The modules of the root, by the order in which they were mapped, without those of its host.
-    pub fn modules(&self) -> impl Iterator<Item = (u32, &Module)> {
-        let first = self.first_own();
-        let all = u32::try_from(self.module_count()).unwrap_or(u32::MAX);
-        (first..all).map(|index| (index, self.module(index)))
+    pub fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
+        let own = (self.base_count()..self.module_count()).map(ModuleId::from_index);
+        own.map(|index| (index, self.module(index)))
     }
 
     /// All modules, those of a host first.
     fn all_modules(&self) -> Vec<Module> {
-        let all = u32::try_from(self.module_count()).unwrap_or(u32::MAX);
-        (0..all).map(|index| self.module(index).clone()).collect()
+        let all = (0..self.module_count()).map(ModuleId::from_index);
+        all.map(|index| self.module(index).clone()).collect()
     }
 
     /// Modules of the root with a file, in scope order, without those of its host.
-    pub fn found(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+    pub fn found(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
     }
 
     /// All modules with a file in the scope, those of a host first.
-    pub fn in_scope(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+    pub fn in_scope(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         self.whole_scope().filter_map(|index| Some((index, self.module(index).file?)))
     }
 }

@@ -7,7 +7,7 @@
 
 use super::closure::{Builder, Mapped};
 use super::{Closure, Fatal, How, LOADER, ROOT};
-use crate::id::{Id as _, StrId};
+use crate::id::{Id as _, ModuleId, StrId};
 
 impl Builder<'_, '_> {
     /// Begins with the modules of the host, which answer to the names they have.
@@ -18,13 +18,13 @@ impl Builder<'_, '_> {
         self.rpaths.resize(count, None);
         self.queued.resize(count, false);
         for module in &host.scope {
-            self.queued[*module as usize] = true;
+            self.queued[module.index()] = true;
         }
         self.list.clone_from(&host.list);
         self.moved = host.moved;
         self.hidden.clone_from(&host.hidden);
-        for index in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-            let module = &self.modules[index as usize];
+        for index in (0..count).map(ModuleId::from_index) {
+            let module = &self.modules[index.index()];
             if module.is_stub() {
                 continue;
             }
@@ -55,8 +55,8 @@ impl Builder<'_, '_> {
         match mapped {
             Mapped::Module(module, _) => {
                 self.start = module;
-                if module as usize >= before {
-                    self.modules[module as usize].requester = None;
+                if module.index() >= before {
+                    self.modules[module.index()].requester = None;
                     self.append(module);
                 }
                 None
@@ -67,15 +67,15 @@ impl Builder<'_, '_> {
     }
 
     /// Leaves the host's modules to the host; answers names that needs have given them.
-    pub(super) fn leave_to(&mut self, host: &Closure) -> Vec<(u32, StrId)> {
+    pub(super) fn leave_to(&mut self, host: &Closure) -> Vec<(ModuleId, StrId)> {
         let own = self.modules.split_off(host.module_count());
         let mut renamed = Vec::new();
-        for (index, module) in (0..).zip(&self.modules) {
+        for (index, module) in (0..).map(ModuleId::from_index).zip(&self.modules) {
             let known = host.module(index).aliases.len();
             renamed.extend(module.aliases.iter().skip(known).map(|name| (index, *name)));
         }
         let first = self.modules.len();
-        self.list.retain(|module| *module as usize >= first);
+        self.list.retain(|module| module.index() >= first);
         self.modules = own;
         renamed
     }

@@ -3,7 +3,7 @@
 
 use super::closure::{Builder, Mapped};
 use super::{Fatal, How, PreloadFailure, ROOT};
-use crate::id::StrId;
+use crate::id::{Id as _, ModuleId, StrId};
 
 impl Builder<'_, '_> {
     /// Entries of LD_PRELOAD and then of ld.so.preload, with the root as requester (`elf/rtld.c`,
@@ -22,7 +22,7 @@ impl Builder<'_, '_> {
             let new = self.modules.len();
             match self.map(expanded, ROOT, How::Preload) {
                 Mapped::Module(module, _) => {
-                    if self.modules[module as usize].is_stub() {
+                    if self.modules[module.index()].is_stub() {
                         let text = match (self.other_class, self.loader().target.is_64) {
                             (false, _) => "cannot open shared object file",
                             (true, true) => "wrong ELF class: ELFCLASS32",
@@ -31,7 +31,7 @@ impl Builder<'_, '_> {
                         self.drop_stub(module);
                         self.preload_failures.push(PreloadFailure { name, source, text });
                     } else {
-                        if module as usize == new {
+                        if module.index() == new {
                             // It is known by what was typed.
                             self.modules[new].name = name;
                             self.register(name, module);
@@ -50,8 +50,8 @@ impl Builder<'_, '_> {
     }
 
     /// A preload that was not found leaves no stub behind.
-    fn drop_stub(&mut self, module: u32) {
-        if self.modules.len() == module as usize + 1 {
+    fn drop_stub(&mut self, module: ModuleId) {
+        if self.modules.len() == module.index() + 1 {
             self.modules.pop();
             self.origins.pop();
             self.rpaths.pop();

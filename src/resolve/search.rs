@@ -10,7 +10,7 @@ use super::trace::{Outcome, Trace};
 use super::{Fatal, How};
 use crate::facts::{Need, Place, View};
 use crate::format::elf::Verdict;
-use crate::id::{FileId, StrId, Strings};
+use crate::id::{FileId, ModuleId, StrId, Strings};
 use crate::plan::Plan;
 use crate::tree::Errno;
 use std::ops::Range;
@@ -34,7 +34,7 @@ pub enum Found {
 pub struct Requester<'a> {
     /// DT_RPATH lists in the order in which they are walked: its own, its requester's and so on,
     /// each with the module it belongs to. Empty if the object has DT_RUNPATH.
-    pub rpaths: &'a [(u32, Arc<DirList>)],
+    pub rpaths: &'a [(ModuleId, Arc<DirList>)],
     /// LD_LIBRARY_PATH's list.
     pub library_path: Option<Arc<DirList>>,
     /// DT_RUNPATH's list.
@@ -359,7 +359,7 @@ fn file_of(place: Place) -> Option<FileId> {
 }
 
 /// The fatal end of a search, as part of a closure.
-pub fn fatal(found: Found, requester: u32) -> Option<Fatal> {
+pub fn fatal(found: Found, requester: ModuleId) -> Option<Fatal> {
     match found {
         Found::Stop(object, file, text) => Some(Fatal { object, file, requester, text }),
         Found::File(..) | Found::Nothing => None,

@@ -11,7 +11,7 @@ use super::resolver::Resolver;
 use super::search::Found;
 use super::{Closure, Edge, Module, PreloadFailure, Root};
 use crate::facts::{Need, View};
-use crate::id::{FastSet, FileId, Id as _, StrId};
+use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
 use crate::plan::Plan;
 use std::sync::Arc;
 
@@ -28,20 +28,20 @@ const FEW: usize = 16;
 pub struct Suspended {
     root: Root,
     base: Option<Arc<Closure>>,
-    start: u32,
+    start: ModuleId,
     modules: Vec<Module>,
     origins: Vec<Option<StrId>>,
     rpaths: Vec<Option<Inherited>>,
     by_name: Index,
     by_file: Index,
     edges: Vec<Edge>,
-    list: Vec<u32>,
+    list: Vec<ModuleId>,
     queue: Vec<Queued>,
     place: Place,
     preload_failures: Vec<PreloadFailure>,
     queued: Vec<bool>,
     moved: bool,
-    hidden: Vec<u32>,
+    hidden: Vec<ModuleId>,
     by_cpu: bool,
     by_cwd: bool,
 }
@@ -129,7 +129,7 @@ impl<'a, 'v> Builder<'a, 'v> {
         }
         let mut at = real;
         while at < self.modules.len() {
-            self.ask_needs(u32::try_from(at).unwrap_or(u32::MAX), 0, &mut ahead);
+            self.ask_needs(ModuleId::from_index(at), 0, &mut ahead);
             at += 1;
         }
         self.modules.truncate(real);
@@ -141,8 +141,8 @@ impl<'a, 'v> Builder<'a, 'v> {
 
     /// Searches for the needs of one module from `next` on; a file that is known becomes a module
     /// until the look ahead ends.
-    fn ask_needs(&mut self, module: u32, next: usize, ahead: &mut Ahead) {
-        let file = self.modules[module as usize].file;
+    fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut Ahead) {
+        let file = self.modules[module.index()].file;
         let Some(names) = file.and_then(|file| self.names(file)) else { return };
         for (_, raw, has_token) in names.needs.iter().skip(next) {
             if ahead.known >= MOST_AHEAD || ahead.asked >= MOST_ASKED {

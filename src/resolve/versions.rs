@@ -5,7 +5,7 @@ use super::index::Stamped;
 use super::{Closure, How, LOADER, Links, ROOT};
 use crate::facts::View;
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FileId, Id as _, StrId, Strings};
+use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
 /// What the loader says of one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,9 +22,9 @@ pub enum Complaint {
 #[derive(Clone, Debug)]
 pub struct VersionIssue {
     /// The module that needs the version.
-    pub requester: u32,
+    pub requester: ModuleId,
     /// The module that should define it.
-    pub provider: u32,
+    pub provider: ModuleId,
     /// The version's name, as it stands in the requester.
     pub version: Box<[u8]>,
     /// What is wrong.
@@ -36,9 +36,9 @@ pub struct VersionIssue {
 pub enum Stop {
     /// A file that versions are needed of is not among the names of any object
     /// (`assert (needed != NULL)`).
-    NoSuchName(u32, StrId),
+    NoSuchName(ModuleId, StrId),
     /// DT_RELR without the GLIBC_ABI_DT_RELR version of libc.
-    Relr(u32),
+    Relr(ModuleId),
 }
 
 /// The check of one root.
@@ -57,7 +57,7 @@ const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
 /// Objects in the order in which the loader checks them: its list, root first; with dlopen what is
 /// new in the plugin's scope (`elf/dl-open.c`).
-fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ {
+fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
     let hosted = closure.host().is_some();
     let (root, list) = if hosted { (None, &closure.scope) } else { (Some(ROOT), &closure.list) };
     root.into_iter()
@@ -125,15 +125,15 @@ impl<'m> Answering<'m> {
         Self(map)
     }
 
-    fn to(&self, name: StrId) -> Option<u32> {
+    fn to(&self, name: StrId) -> Option<ModuleId> {
         self.0.get(name.index())
     }
 }
 
 /// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
 /// where a need has already matched them.
-fn find_needed(links: &Links, name: StrId) -> Option<u32> {
-    let answers = |index: &u32| links.answers(*index, name);
+fn find_needed(links: &Links, name: StrId) -> Option<ModuleId> {
+    let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
         .chain(links.whole_list())
         .find(answers)
@@ -142,7 +142,7 @@ fn find_needed(links: &Links, name: StrId) -> Option<u32> {
 
 /// The second half of `find_needed`: the root's own search scope (`l_searchlist`), in which a filtee
 /// stands that the list does not have. Other objects have none.
-fn find_in_scope(closure: &Closure, index: u32, name: StrId) -> Option<u32> {
+fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope.iter().copied().filter(|_| index == closure.start);
     scope.find(|module| closure.answers(*module, name))
 }
@@ -174,7 +174,7 @@ pub fn check(
         Some(names) => names.to(name),
         None => find_needed(closure, name),
     };
-    let checked = |(index, _): &(u32, FileId)| match part {
+    let checked = |(index, _): &(ModuleId, FileId)| match part {
         Part::Whole => true,
         Part::Root => *index == ROOT,
         Part::Others => *index != ROOT,
@@ -213,8 +213,8 @@ pub fn check(
 
 /// The versions that an object needs of one file, at this place among its needs.
 fn check_file(
-    (requester, object, place): (u32, &Object, usize),
-    (provider, definer): (u32, &Object),
+    (requester, object, place): (ModuleId, &Object, usize),
+    (provider, definer): (ModuleId, &Object),
     issues: &mut Vec<VersionIssue>,
 ) {
     for need in object.versions.needs.get(place).iter().flat_map(|file| &*file.versions) {
@@ -254,7 +254,7 @@ pub fn limit_tables(links: &mut Links, view: View<'_>, strings: &Strings) {
         return;
     }
     for index in 0..links.modules.len() {
-        let at = u32::try_from(index).unwrap_or(u32::MAX);
+        let at = ModuleId::from_index(index);
         let Some(object) = links.module(at).file.and_then(|file| view.object(file)) else {
             continue;
         };

@@ -12,7 +12,7 @@ use super::trace::Trace;
 use super::{Edge, How, LOADER, Links, LoadFailure, Module, ROOT, Root};
 use crate::facts::{Content, Need, Place, View};
 use crate::format::elf::{NeedKind, Object, Role};
-use crate::id::{FastMap, FileId, StrId};
+use crate::id::{FastMap, FileId, Id as _, ModuleId, StrId};
 use crate::plan::Plan;
 use search::words;
 
@@ -65,11 +65,11 @@ pub(super) struct Load<'a, 'v> {
     edges: Vec<Edge>,
     failures: Vec<LoadFailure>,
     /// The loader's list, the root first.
-    chain: Vec<u32>,
+    chain: Vec<ModuleId>,
     /// `shortname`: what a search has found an object by.
-    by_name: FastMap<StrId, u32>,
+    by_name: FastMap<StrId, ModuleId>,
     named: Vec<bool>,
-    by_file: FastMap<FileId, u32>,
+    by_file: FastMap<FileId, ModuleId>,
     by_cwd: bool,
     /// The words of the last error number.
     errno: &'static str,
@@ -78,7 +78,7 @@ pub(super) struct Load<'a, 'v> {
 
 /// What one name led to.
 enum Loaded {
-    Module(u32, How),
+    Module(ModuleId, How),
     /// Nothing: what was opened, if anything was, and the words of the error number.
     Failed(Option<FileId>, &'static str),
     /// A fact is missing; it is in `needs`.
@@ -168,7 +168,7 @@ impl<'a, 'v> Load<'a, 'v> {
         mut self,
         modules: Vec<Module>,
         name: StrId,
-        from: u32,
+        from: ModuleId,
         trace: &'a mut Trace,
     ) {
         self.modules = modules;
@@ -192,8 +192,8 @@ impl<'a, 'v> Load<'a, 'v> {
     }
 
     /// `load_direct_deps`
-    fn visit(&mut self, module: u32) -> bool {
-        let Some(file) = self.modules[module as usize].file else { return true };
+    fn visit(&mut self, module: ModuleId) -> bool {
+        let Some(file) = self.modules[module.index()].file else { return true };
         let Some(object) = self.view.object(file) else { return true };
         let names = self.resolver.names(file, object);
         let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
@@ -215,17 +215,17 @@ impl<'a, 'v> Load<'a, 'v> {
             self.edges.push(Edge { from: module, raw: *name, name: *name, kind: *kind, to, how });
         }
         let end = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
-        self.modules[module as usize].edges = (first, end);
+        self.modules[module.index()].edges = (first, end);
         complete
     }
 
     /// `load_library`
-    fn load(&mut self, name: StrId, requester: Option<u32>) -> Loaded {
+    fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
         let text = self.resolver.strings.text(name);
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");
         }
-        if builtin(text).is_some() || name == self.modules[LOADER as usize].path {
+        if builtin(text).is_some() || name == self.modules[LOADER.index()].path {
             if !self.chain.contains(&LOADER) {
                 self.chain.push(LOADER);
             }
@@ -256,7 +256,7 @@ impl<'a, 'v> Load<'a, 'v> {
             Place::Failed(errno) => return Loaded::Failed(None, words(errno)),
         };
         if let Some(module) = self.by_file.get(&file).copied() {
-            if !is_path && !self.named[module as usize] {
+            if !is_path && !self.named[module.index()] {
                 self.name(module);
             }
             return Loaded::Module(module, how);
@@ -288,21 +288,21 @@ impl<'a, 'v> Load<'a, 'v> {
         file: Option<FileId>,
         name: StrId,
         path: StrId,
-        requester: Option<u32>,
+        requester: Option<ModuleId>,
         how: How,
-    ) -> u32 {
+    ) -> ModuleId {
         self.modules.push(Module::new(file, name, path, requester, how));
         self.named.push(false);
-        u32::try_from(self.modules.len() - 1).unwrap_or(u32::MAX)
+        ModuleId::from_index(self.modules.len() - 1)
     }
 
     /// Gives an object the name by which later needs find it: the last part of its path.
-    fn name(&mut self, module: u32) {
-        let path = self.resolver.strings.text(self.modules[module as usize].path);
+    fn name(&mut self, module: ModuleId) {
+        let path = self.resolver.strings.text(self.modules[module.index()].path);
         let short = path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec();
         let short = self.resolver.strings.id(&short);
         self.by_name.entry(short).or_insert(module);
-        self.named[module as usize] = true;
+        self.named[module.index()] = true;
     }
 
     /// `map_library`, and the probe for a libc that is not musl's; an error if the tables it asks are

@@ -2,7 +2,7 @@
 //! needed it, by its path, and what it needs comes behind what the program has loaded.
 
 use super::{Load, Loaded};
-use crate::id::StrId;
+use crate::id::{Id as _, ModuleId, StrId};
 use crate::resolve::{Closure, Fatal, How, LOADER, Links, ROOT};
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ impl Load<'_, '_> {
         };
         // The path of the plugin is what was typed, not what a program will pass.
         self.by_cwd = false;
-        if start as usize >= before {
-            self.modules[start as usize].how = How::Dlopen;
+        if start.index() >= before {
+            self.modules[start.index()].how = How::Dlopen;
         }
         if !self.visit_from(listed) {
             return None;
@@ -60,11 +60,11 @@ impl Load<'_, '_> {
             }
         }
         let plain = |name: &StrId| !self.resolver.strings.text(*name).contains(&b'/');
-        let mut searched: Vec<u32> = host.found().map(|(index, _)| index).collect();
+        let mut searched: Vec<ModuleId> = host.found().map(|(index, _)| index).collect();
         searched.retain(|index| plain(&host.module(*index).name));
         searched.extend(host.edges.iter().filter(|edge| plain(&edge.name)).map(|edge| edge.to));
         for index in searched {
-            let is_library = !host.module(index).is_stub() && !self.named[index as usize];
+            let is_library = !host.module(index).is_stub() && !self.named[index.index()];
             if is_library {
                 self.name(index);
             }

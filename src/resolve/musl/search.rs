@@ -8,7 +8,7 @@ use super::super::trace::Outcome;
 use super::super::{How, ROOT};
 use super::{Load, Loaded};
 use crate::facts::{Need, Place, Portion};
-use crate::id::StrId;
+use crate::id::{Id as _, ModuleId, StrId};
 use crate::tree::Errno;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -30,7 +30,7 @@ impl Load<'_, '_> {
     pub(super) fn search(
         &mut self,
         name: StrId,
-        requester: Option<u32>,
+        requester: Option<ModuleId>,
     ) -> Result<(StrId, Place, How), Loaded> {
         if self.resolver.strings.text(name).contains(&b'/') {
             self.by_cwd |= !self.resolver.strings.text(name).starts_with(b"/");
@@ -44,7 +44,7 @@ impl Load<'_, '_> {
         let mut here = requester;
         while let Some(module) = here {
             lists.extend(self.rpath(module).map(|list| (list, How::Rpath(module))));
-            here = self.modules[module as usize].requester.or((module != ROOT).then_some(ROOT));
+            here = self.modules[module.index()].requester.or((module != ROOT).then_some(ROOT));
         }
         let loader = self.resolver.loaders.get(self.root.loader);
         let system = loader.system_dirs.iter().map(|dir| self.resolver.strings.text(*dir));
@@ -145,8 +145,8 @@ impl Load<'_, '_> {
     }
 
     /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; with any token but `$ORIGIN` there is none.
-    fn rpath(&self, module: u32) -> Option<Vec<u8>> {
-        let m = &self.modules[module as usize];
+    fn rpath(&self, module: ModuleId) -> Option<Vec<u8>> {
+        let m = &self.modules[module.index()];
         let object = self.view.object(m.file?)?;
         let text = object.str(object.runpath.or(object.rpath)?);
         let path = if module == ROOT && !self.plan.as_ldd {

@@ -15,7 +15,7 @@ use super::Output;
 use crate::audit::Audit;
 use crate::facts::View;
 use crate::format::elf::NeedKind;
-use crate::id::{FastSet, FileId, IdVec, RootId, StrId};
+use crate::id::{FastSet, FileId, Id as _, IdVec, RootId, StrId};
 use crate::plan::Plan;
 use crate::resolve::trace::{Outcome, Tried};
 use crate::resolve::{self, Closure, How, ROOT};
@@ -137,7 +137,7 @@ impl Maker {
         let before = closure.host().map_or(0, |host| host.module_count());
         loaded[..before].fill(true);
         for edge in &closure.edges {
-            let seen = std::mem::replace(&mut loaded[edge.to as usize], true);
+            let seen = std::mem::replace(&mut loaded[edge.to.index()], true);
             let loads = !seen && edge.how != How::Loaded;
             self.edge(root, closure, *edge, Tag::Need(edge.kind), loads);
         }
