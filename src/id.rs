@@ -61,7 +61,7 @@ define_id! {
     MemberId,
     /// One name that members of archives define or refer to.
     NameId,
-    /// One object of one link map, by the order in which it was mapped; see `resolve::Links`.
+    /// One object of one link map, by the order in which it was mapped; see `resolve::Closure`.
     ModuleId,
     /// One set of loader rules: an interpreter that was read, or the lack of one.
     LoaderId,

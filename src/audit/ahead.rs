@@ -24,7 +24,7 @@ pub(super) struct Ahead {
 
 /// True if what an object leaves open in this closure of its own is used under other roots.
 pub(super) fn is_reused(closure: &Closure, loader: &Loader) -> bool {
-    closure.fatal.is_none() && loader.family == Family::Glibc
+    closure.fatal().is_none() && loader.family == Family::Glibc
 }
 
 impl Ahead {

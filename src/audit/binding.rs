@@ -112,7 +112,7 @@ fn quiet_links(
     // Where all bindings are wanted every module is gone through anyway.
     let roots = closures.roots.iter().filter(|_| !plan.facts);
     let roots: Vec<&Closure> = roots
-        .filter(|closure| loader(closure).family == Family::Glibc && closure.fatal.is_none())
+        .filter(|closure| loader(closure).family == Family::Glibc && closure.fatal().is_none())
         .filter(|closure| closure.host().is_none())
         .filter(&mut second)
         .collect();

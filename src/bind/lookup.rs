@@ -74,7 +74,7 @@ impl<'v> Scope<'v> {
     /// those that were not are needs.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();
-        let mut entries = Vec::with_capacity(closure.scope.len());
+        let mut entries = Vec::with_capacity(closure.scope().len());
         for (module, file) in closure.in_scope() {
             let Some(object) = view.object(file) else { continue };
             if object.tables.is_none() && (module != ROOT || with_root) {

@@ -85,7 +85,7 @@ pub fn bind(
     release: (u16, u16, u16),
     bindings: bool,
 ) -> Result<RootBinding, Vec<Need>> {
-    if closure.fatal.is_some() {
+    if closure.fatal().is_some() {
         return Ok(RootBinding::default());
     }
     let mut needs = Vec::new();
@@ -107,7 +107,7 @@ pub fn bind(
     }
     let mut out = RootBinding::default();
     let mut load = Musl { scope: &scope, release, bindings: bindings.then_some(&mut out.bindings) };
-    for module in closure.order.iter().filter(|module| **module != LOADER) {
+    for module in closure.order().iter().filter(|module| **module != LOADER) {
         let Some(file) = closure.module(*module).file else { continue };
         let (Some(object), Ok(relocations)) = (view.object(file), view.relocations(file)) else {
             continue;

@@ -70,7 +70,7 @@ pub fn bind(
 ) -> Result<Vec<Binding>, Vec<Need>> {
     let mut out = Vec::new();
     let concerns = |(_, file): (ModuleId, FileId)| symbols.contains_key(&file);
-    if closure.fatal.is_some() || !closure.found().any(concerns) {
+    if closure.fatal().is_some() || !closure.found().any(concerns) {
         return Ok(out);
     }
     let scope = Scope::new(closure, view, true)?;
@@ -81,7 +81,7 @@ pub fn bind(
     let started = rules.started && starts(closure, view);
     let mut needs = Vec::new();
     // Unique definitions that the host reaches are there before the plugin is.
-    for module in closure.host().map_or(&[][..], |host| &host.order) {
+    for module in closure.host().map_or(&[][..], |host| host.order()) {
         let Some(file) = closure.module(*module).file else { continue };
         let Some(only) = symbols.get(&file) else { continue };
         match view.relocations(file) {
@@ -91,7 +91,7 @@ pub fn bind(
             Err(need) => needs.push(need),
         }
     }
-    let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
+    let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
     for module in modules.chain(started.then_some(LOADER)) {
         let Some(file) = closure.module(module).file else { continue };
         let Some(only) = symbols.get(&file) else { continue };

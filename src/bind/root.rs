@@ -78,7 +78,7 @@ pub fn bind(
         checked: versions::check(closure, (shared.view, shared.needed), (release, part), memory),
         ..RootBinding::default()
     };
-    if closure.fatal.is_some() || out.checked.stop.is_some() {
+    if closure.fatal().is_some() || out.checked.stop.is_some() {
         return Ok(out);
     }
     here.fill(closure.in_scope().map(|(_, file)| file));
@@ -99,7 +99,7 @@ pub fn bind(
     };
     // Once a program is started its loader is relocated again, and uses the program's allocator.
     let started = shared.bindings && shared.started && starts(closure, shared.view);
-    let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
+    let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
     for module in modules.chain(started.then_some(LOADER)) {
         let Some(file) = closure.module(module).file else { continue };
         let only = open.get(&module);
@@ -146,7 +146,7 @@ pub fn bind(
 /// True if the root is a program whose loader relocates itself once more.
 pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
     let program = view.object(closure.root.file).is_some_and(|object| object.interp.is_some());
-    program && closure.host().is_none() && closure.scope.contains(&LOADER)
+    program && closure.host().is_none() && closure.scope().contains(&LOADER)
 }
 
 /// True if no module but the root can have anything open, whatever root has these links: each is

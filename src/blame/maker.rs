@@ -77,10 +77,11 @@ impl Maker<'_> {
         if !closure.lacks_any() {
             return;
         }
-        for edge in &closure.edges {
+        for edge in closure.edges() {
             let missing = closure.module(edge.to).how == How::Missing;
             // An auxiliary object may be missing; what was opened and refused is not.
-            let refused = closure.failures.iter().any(|f| f.module == edge.to && f.file.is_some());
+            let refused =
+                closure.failures().iter().any(|f| f.module == edge.to && f.file.is_some());
             if !missing || refused || edge.kind == NeedKind::Auxiliary {
                 continue;
             }
@@ -102,13 +103,13 @@ impl Maker<'_> {
 
     fn take_stops(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
         let at = |module: ModuleId| closure.module(module).file.unwrap_or(closure.root.file);
-        for failure in &closure.failures {
+        for failure in closure.failures() {
             let Some(file) = failure.file else { continue };
             let stub = closure.module(failure.module);
             let site = Site { root, module: stub.requester.unwrap_or(ROOT) };
             self.stop(root, (file, true), stub.path, failure.text, site);
         }
-        if let Some(Fatal { object, file, requester, text }) = &closure.fatal {
+        if let Some(Fatal { object, file, requester, text }) = closure.fatal() {
             let site = Site { root, module: *requester };
             let (opened, file) = (file.is_some(), file.unwrap_or(at(*requester)));
             return self.stop(root, (file, opened), *object, text, site);

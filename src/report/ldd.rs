@@ -69,7 +69,7 @@ impl<'a> Page<'a> {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let program = &self.program;
-        for failure in &self.closure.preload_failures {
+        for failure in self.closure.preload_failures() {
             let name = self.name(failure.name);
             let (source, text) = (failure.source, failure.text);
             writeln!(
@@ -77,7 +77,7 @@ impl<'a> Page<'a> {
                 "ERROR: ld.so: object '{name}' from {source} cannot be preloaded ({text}): ignored."
             )?;
         }
-        if let Some(fatal) = &self.closure.fatal {
+        if let Some(fatal) = self.closure.fatal() {
             let object = self.name(fatal.object);
             return writeln!(
                 out,
@@ -130,7 +130,7 @@ impl<'a> Page<'a> {
         if !needs.iter().any(|need| need.kind == NeedKind::Needed) {
             return writeln!(out, "\tstatically linked");
         }
-        for module in self.closure.list.iter().map(|module| self.closure.module(*module)) {
+        for module in self.closure.list().iter().map(|module| self.closure.module(*module)) {
             let name = self.name(module.name);
             if module.is_stub() {
                 writeln!(out, "\t{name} => not found")?;

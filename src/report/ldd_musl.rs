@@ -14,12 +14,12 @@ impl Page<'_> {
         let loader = self.object(LOADER);
         writeln!(out, "\t{loader}")?;
         let mut seen = FastSet::default();
-        for module in self.closure.list.iter().map(|module| self.closure.module(*module)) {
+        for module in self.closure.list().iter().map(|module| self.closure.module(*module)) {
             if module.how == How::Preload {
                 writeln!(out, "\t{} => {}", self.name(module.name), self.name(module.path))?;
             }
         }
-        for module in self.closure.scope.iter().filter(|module| **module != LOADER) {
+        for module in self.closure.scope().iter().filter(|module| **module != LOADER) {
             for edge in self.closure.needs(*module) {
                 self.need(*module, (edge.to, edge.name, edge.how), &mut seen, out)?;
             }
@@ -43,7 +43,7 @@ impl Page<'_> {
                 _ => Ok(()),
             },
             How::Missing | How::Provided => {
-                let failures = &self.closure.failures;
+                let failures = self.closure.failures();
                 let failure = failures.iter().find(|failure| failure.module == to);
                 let text = failure.map_or("", |failure| failure.text);
                 writeln!(

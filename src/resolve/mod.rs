@@ -14,7 +14,7 @@ mod index;
 pub mod loader;
 mod mapping;
 pub mod musl;
-pub mod order;
+mod order;
 mod paths;
 mod plugin;
 mod portions;
@@ -31,7 +31,6 @@ pub use how::How;
 
 use crate::format::elf::{NeedKind, machine};
 use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
-use std::ops::Deref;
 use std::sync::Arc;
 
 /// What a load starts from.
@@ -168,13 +167,13 @@ pub struct Closure {
 
 /// A link map: what the loader maps, in which order, and how the objects need each other.
 #[derive(Clone, Debug)]
-pub struct Links {
+struct Links {
     /// What the program had loaded before: its modules come first.
     base: Option<Arc<Closure>>,
     /// Names by which needs of a plugin found modules of its host.
     renamed: Vec<(ModuleId, StrId)>,
     /// The module of the root's own file.
-    pub start: ModuleId,
+    start: ModuleId,
     /// Filters have moved objects in the list.
     moved: bool,
     /// Filtees of the root, which no need finds.
@@ -183,37 +182,29 @@ pub struct Links {
     /// for, is 0, the loader itself 1.
     modules: Vec<Module>,
     /// Needs in the order in which they were met.
-    pub edges: Vec<Edge>,
+    edges: Vec<Edge>,
     /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
-    pub list: Vec<ModuleId>,
+    list: Vec<ModuleId>,
     /// The search scope: the root, then all found objects in breadth-first order.
-    pub scope: Vec<ModuleId>,
+    scope: Vec<ModuleId>,
     /// Order of relocation: dependencies first, the root last.
-    pub order: Vec<ModuleId>,
+    order: Vec<ModuleId>,
     /// Set if the loader stops; then list, scope and order are as far as it came.
-    pub fatal: Option<Fatal>,
+    fatal: Option<Fatal>,
     /// Libraries to preload that were passed over.
-    pub preload_failures: Vec<PreloadFailure>,
+    preload_failures: Vec<PreloadFailure>,
     /// What became of each need that led nowhere, where the loader tells and goes on.
-    pub failures: Vec<LoadFailure>,
+    failures: Vec<LoadFailure>,
     /// The result depends on the processor: a hwcaps directory decided.
-    pub by_cpu: bool,
+    by_cpu: bool,
     /// The result depends on the working directory.
-    pub by_cwd: bool,
+    by_cwd: bool,
 }
 
 /// The index of the program among the modules of a closure: the root, or its host.
 pub const ROOT: ModuleId = ModuleId::ROOT;
 /// The index of the loader among the modules of a closure.
 pub const LOADER: ModuleId = ModuleId::LOADER;
-
-impl Deref for Closure {
-    type Target = Links;
-
-    fn deref(&self) -> &Links {
-        &self.links
-    }
-}
 
 impl Links {
     /// The module at `index`; the root's is that of the root this was built for.
@@ -230,30 +221,30 @@ impl Links {
     }
 
     /// `_dl_name_match_p`: true if the loader knows the module by this name.
-    pub fn answers(&self, index: ModuleId, name: StrId) -> bool {
+    fn answers(&self, index: ModuleId, name: StrId) -> bool {
         self.module(index).answers(name) || self.renamed.contains(&(index, name))
     }
 
     /// The loader's whole list, without the program.
-    pub fn whole_list(&self) -> impl Iterator<Item = ModuleId> + '_ {
-        let base = self.base.as_ref().map_or(&[][..], |base| &base.list);
+    fn whole_list(&self) -> impl Iterator<Item = ModuleId> + '_ {
+        let base = self.base.as_ref().map_or(&[][..], |base| base.list());
         base.iter().chain(&self.list).copied()
     }
 
     /// The whole search scope: the host's and then the root's own.
-    pub fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
-        let base = self.base.as_ref().map_or(&[][..], |base| &base.scope);
+    fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
+        let base = self.base.as_ref().map_or(&[][..], |base| base.scope());
         base.iter().chain(&self.scope).copied()
     }
 
     /// All needs, those of a host's modules first.
-    pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
-        let base = self.base.as_ref().map_or(&[][..], |base| &base.edges);
+    fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
+        let base = self.base.as_ref().map_or(&[][..], |base| base.edges());
         base.iter().chain(&self.edges)
     }
 
     /// Needs of the module at `index`.
-    pub fn needs(&self, index: ModuleId) -> &[Edge] {
+    fn needs(&self, index: ModuleId) -> &[Edge] {
         match &self.base {
             Some(base) if index.index() < self.base_count() => base.needs(index),
             _ => {
@@ -264,17 +255,17 @@ impl Links {
     }
 
     /// True if a need of some module was not found, or not looked for.
-    pub fn lacks_any(&self) -> bool {
+    fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
 
     /// How many modules there are, the host's among them.
-    pub fn module_count(&self) -> usize {
+    fn module_count(&self) -> usize {
         self.base_count() + self.modules.len()
     }
 
     /// The needs that lead from the program to a module, the program first.
-    pub fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
+    fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
         let mut chain = vec![module];
         let mut here = module;
         while let Some(above) = self.above(here) {
@@ -306,6 +297,91 @@ impl Closure {
         Self { root, main, links }
     }
 
+    /// The module of the entry point's own file.
+    pub fn start(&self) -> ModuleId {
+        self.links.start
+    }
+
+    /// Needs in the order in which they were met.
+    pub fn edges(&self) -> &[Edge] {
+        &self.links.edges
+    }
+
+    /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
+    pub fn list(&self) -> &[ModuleId] {
+        &self.links.list
+    }
+
+    /// The search scope: the root, then all found objects in breadth-first order.
+    pub fn scope(&self) -> &[ModuleId] {
+        &self.links.scope
+    }
+
+    /// Order of relocation: dependencies first, the root last.
+    pub fn order(&self) -> &[ModuleId] {
+        &self.links.order
+    }
+
+    /// Set if the loader stops; then list, scope and order are as far as it came.
+    pub fn fatal(&self) -> Option<&Fatal> {
+        self.links.fatal.as_ref()
+    }
+
+    /// Libraries to preload that were passed over.
+    pub fn preload_failures(&self) -> &[PreloadFailure] {
+        &self.links.preload_failures
+    }
+
+    /// What became of each need that led nowhere, where the loader tells and goes on.
+    pub fn failures(&self) -> &[LoadFailure] {
+        &self.links.failures
+    }
+
+    /// The result depends on the processor: a hwcaps directory decided.
+    pub fn by_cpu(&self) -> bool {
+        self.links.by_cpu
+    }
+
+    /// The result depends on the working directory.
+    pub fn by_cwd(&self) -> bool {
+        self.links.by_cwd
+    }
+
+    /// `_dl_name_match_p`: true if the loader knows the module by this name.
+    pub fn answers(&self, index: ModuleId, name: StrId) -> bool {
+        self.links.answers(index, name)
+    }
+
+    /// The whole search scope: the host's and then the root's own.
+    pub fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
+        self.links.whole_scope()
+    }
+
+    /// All needs, those of a host's modules first.
+    pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
+        self.links.whole_edges()
+    }
+
+    /// Needs of the module at `index`.
+    pub fn needs(&self, index: ModuleId) -> &[Edge] {
+        self.links.needs(index)
+    }
+
+    /// True if a need of some module was not found, or not looked for.
+    pub fn lacks_any(&self) -> bool {
+        self.links.lacks_any()
+    }
+
+    /// How many modules there are, the host's among them.
+    pub fn module_count(&self) -> usize {
+        self.links.module_count()
+    }
+
+    /// The needs that lead from the program to a module, the program first.
+    pub fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
+        self.links.chain(module)
+    }
+
     /// A number that closures have in common whose modules are the same but for the root.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()
@@ -328,7 +404,7 @@ impl Closure {
 
     /// The modules of the root, by the order in which they were mapped, without those of its host.
     pub fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
-        let own = (self.base_count()..self.module_count()).map(ModuleId::from_index);
+        let own = (self.links.base_count()..self.module_count()).map(ModuleId::from_index);
         own.map(|index| (index, self.module(index)))
     }
 
@@ -340,7 +416,7 @@ impl Closure {
 
     /// Modules of the root with a file, in scope order, without those of its host.
     pub fn found(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
-        self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
+        self.scope().iter().filter_map(|index| Some((*index, self.module(*index).file?)))
     }
 
     /// All modules with a file in the scope, those of a host first.

@@ -8,7 +8,7 @@ use crate::id::{Id as _, ModuleId};
 const ROOT_LAST: (u16, u16) = (2, 37);
 
 /// Modules in the order in which they are relocated.
-pub fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<ModuleId> {
+pub(super) fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<ModuleId> {
     let mut seen = vec![false; links.module_count()];
     // What the host has loaded is relocated, and needs nothing that is new.
     seen[..links.base_count()].fill(true);

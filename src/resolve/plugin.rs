@@ -17,12 +17,12 @@ impl Builder<'_, '_> {
         self.origins.resize(count, None);
         self.rpaths.resize(count, None);
         self.queued.resize(count, false);
-        for module in &host.scope {
+        for module in host.scope() {
             self.queued[module.index()] = true;
         }
-        self.list.clone_from(&host.list);
-        self.moved = host.moved;
-        self.hidden.clone_from(&host.hidden);
+        self.list.extend_from_slice(host.list());
+        self.moved = host.links.moved;
+        self.hidden.clone_from(&host.links.hidden);
         for index in (0..count).map(ModuleId::from_index) {
             let module = &self.modules[index.index()];
             if module.is_stub() {

@@ -186,7 +186,7 @@ impl Resolver {
         let base = closure.host().cloned();
         let mut builder = Builder::new(self, view, plan, closure.root, base, &mut needs);
         builder.modules = closure.all_modules();
-        builder.start = closure.start;
+        builder.start = closure.start();
         builder.has_rpath = true;
         edges
             .iter()

@@ -219,7 +219,7 @@ impl Resolving {
     /// Resolves plugins whose host is known. All hosts are.
     fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         if self.host_closures.is_empty() {
-            let starts = |closure: &&Closure| closure.fatal.is_none();
+            let starts = |closure: &&Closure| closure.fatal().is_none();
             let closure = |file: FileId| {
                 let candidate = self.sure.iter().find(|candidate| candidate.start.file == file);
                 candidate.and_then(Candidate::closure).filter(starts).cloned().map(Arc::new)
@@ -357,7 +357,7 @@ fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
             break;
         }
         if let Ok(closure) = round.closure(root, &mut None) {
-            room = room.saturating_sub(closure.module_count() + closure.edges.len());
+            room = room.saturating_sub(closure.module_count() + closure.edges().len());
             out.lone.insert(root.file, closure);
         }
     }

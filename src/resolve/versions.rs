@@ -59,7 +59,7 @@ const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 /// new in the plugin's scope (`elf/dl-open.c`).
 fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
     let hosted = closure.host().is_some();
-    let (root, list) = if hosted { (None, &closure.scope) } else { (Some(ROOT), &closure.list) };
+    let (root, list) = if hosted { (None, closure.scope()) } else { (Some(ROOT), closure.list()) };
     root.into_iter()
         .chain(list.iter().copied())
         .filter(move |index| !(hosted && *index == LOADER))
@@ -143,7 +143,7 @@ fn find_needed(links: &Links, name: StrId) -> Option<ModuleId> {
 /// The second half of `find_needed`: the root's own search scope (`l_searchlist`), in which a filtee
 /// stands that the list does not have. Other objects have none.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
-    let mut scope = closure.scope.iter().copied().filter(|_| index == closure.start);
+    let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
 }
 
@@ -169,10 +169,10 @@ pub fn check(
     let Memory { clean, names } = memory;
     clean.resize(needed.names.len(), None);
     // For one object it takes longer to take all names down than to look for its few.
-    let names = (part != Part::Root).then(|| Answering::new(closure, names));
+    let names = (part != Part::Root).then(|| Answering::new(&closure.links, names));
     let answering = |name| match &names {
         Some(names) => names.to(name),
-        None => find_needed(closure, name),
+        None => find_needed(&closure.links, name),
     };
     let checked = |(index, _): &(ModuleId, FileId)| match part {
         Part::Whole => true,
@@ -249,7 +249,7 @@ fn relr_unmarked(object: &Object) -> bool {
 
 /// With needed files missing the loader makes its version tables only as large as the highest
 /// index it met in files that were found, and none at all if there was no such index.
-pub fn limit_tables(links: &mut Links, view: View<'_>, strings: &Strings) {
+pub(super) fn limit_tables(links: &mut Links, view: View<'_>, strings: &Strings) {
     if !links.lacks_any() {
         return;
     }

@@ -62,7 +62,7 @@ impl Load<'_, '_> {
         let plain = |name: &StrId| !self.resolver.strings.text(*name).contains(&b'/');
         let mut searched: Vec<ModuleId> = host.found().map(|(index, _)| index).collect();
         searched.retain(|index| plain(&host.module(*index).name));
-        searched.extend(host.edges.iter().filter(|edge| plain(&edge.name)).map(|edge| edge.to));
+        searched.extend(host.edges().iter().filter(|edge| plain(&edge.name)).map(|edge| edge.to));
         for index in searched {
             let is_library = !host.module(index).is_stub() && !self.named[index.index()];
             if is_library {

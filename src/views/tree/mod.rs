@@ -136,7 +136,7 @@ impl Maker {
         let mut loaded = vec![false; closure.module_count()];
         let before = closure.host().map_or(0, |host| host.module_count());
         loaded[..before].fill(true);
-        for edge in &closure.edges {
+        for edge in closure.edges() {
             let seen = std::mem::replace(&mut loaded[edge.to.index()], true);
             let loads = !seen && edge.how != How::Loaded;
             self.edge(root, closure, *edge, Tag::Need(edge.kind), loads);

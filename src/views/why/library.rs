@@ -158,7 +158,7 @@ fn requesters(audit: &Audit, edges: &[&Edge]) -> Vec<Requester> {
         });
     }
     for (root, closure) in audit.closures.roots.entries() {
-        for edge in &closure.edges {
+        for edge in closure.edges() {
             let Some(from) = closure.module(edge.from).file else { continue };
             let to = closure.module(edge.to).file;
             if let Some(at) = at.get(&(from, edge.raw, Tag::Need(edge.kind), to)) {
