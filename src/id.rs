@@ -63,6 +63,10 @@ define_id! {
     NameId,
     /// One object of one link map, by the order in which it was mapped; see `resolve::Closure`.
     ModuleId,
+    /// The needs of one object with all that decides about its links besides its loader.
+    SignatureId,
+    /// One set of search paths that objects search with; see `resolve::search`.
+    ContextId,
     /// One set of loader rules: an interpreter that was read, or the lack of one.
     LoaderId,
 }
@@ -86,6 +90,19 @@ impl<I: Id, T> IdVec<I, T> {
         let id = I::from_index(self.items.len());
         self.items.push(item);
         id
+    }
+
+    /// Forgets the things from the one at `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.items.truncate(len);
+    }
+
+    /// Takes the things from the one at `from` on out, and forgets those before them. The room for
+    /// more stays.
+    pub fn take_from(&mut self, from: usize) -> Vec<T> {
+        let out = self.items.drain(from..).collect();
+        self.items.clear();
+        out
     }
 
     /// Makes room for `more` things.

@@ -2,6 +2,7 @@
 //! The same code runs on a [`View`](crate::facts::View) with edits; only the roots that load a
 //! changed object are looked at. `fix::prove` is the caller.
 
+use super::binding::Resolved;
 use super::{Audit, binding, hosts, resolve, source};
 use crate::blame;
 use crate::facts::collect::Collector;
@@ -65,10 +66,9 @@ impl Audit {
         let corpus = &mut self.corpus;
         let found = hosts(&plan, corpus, &mut collector, &self.prefixes);
         let starts = (starts, found);
-        let (closures, ahead) =
-            resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
-        let found = (&resolver, &closures, ahead);
-        let bindings = binding::bind(&plan, corpus, edits, &mut collector, found);
+        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
+        let resolved = Resolved { resolver: &resolver, closures: &closures };
+        let bindings = binding::bind(&plan, corpus, edits, &mut collector, resolved);
         let view = View::edited(corpus, edits);
         let found = (&resolver, &closures, &bindings[..]);
         let source = source(&plan, &self.prefixes, view, found);

@@ -2,7 +2,6 @@
 //! that a view asks about. A stage that lacks a fact answers with needs; the collector reads them.
 
 use super::Audit;
-use super::ahead::{Ahead, is_reused};
 use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
@@ -19,17 +18,25 @@ use crate::resolve::versions::NeededFiles;
 use crate::tree::Tree;
 use rayon::prelude::*;
 
+/// What resolving came to.
+#[derive(Clone, Copy)]
+pub(super) struct Resolved<'a> {
+    pub(super) resolver: &'a Resolver,
+    pub(super) closures: &'a Closures,
+}
+
 pub(super) fn bind(
     plan: &Plan,
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    (resolver, closures, ahead): (&Resolver, &Closures, Ahead),
+    resolved: Resolved<'_>,
 ) -> Vec<RootBinding> {
+    let Resolved { resolver, closures } = resolved;
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
-    let own = bind_own(plan, corpus, edits, collector, (resolver, closures, ahead));
+    let own = bind_own(plan, corpus, edits, collector, resolved);
     let view = View::edited(corpus, edits);
-    let needed = NeededFiles::new(view, &resolver.strings, corpus.files.ids());
+    let needed = NeededFiles::new(&view, &resolver.strings, corpus.files.ids());
     let quiet = quiet_links(plan, view, closures, (&own, &needed), resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
     let hosts = hosts(closures);
@@ -212,7 +219,7 @@ fn bind_own(
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    (resolver, closures, mut ahead): (&Resolver, &Closures, Ahead),
+    Resolved { resolver, closures }: Resolved<'_>,
 ) -> OwnBindings {
     let mut own = OwnBindings::default();
     if !plan.reuse {
@@ -223,14 +230,9 @@ fn bind_own(
     let mut seen = IdSet::default();
     let found = closures.roots.iter().flat_map(|closure| closure.found().map(|(_, file)| file));
     let mut todo: Vec<FileId> = found.filter(|file| seen.insert(*file)).collect();
-    todo.retain(|file| lone.get(file).is_some_and(|closure| is_reused(closure, loader(closure))));
-    todo.retain(|file| match ahead.take(lone[file]) {
-        Some(answer) => {
-            own.insert(*file, answer);
-            false
-        }
-        None => true,
-    });
+    let is_reused =
+        |closure: &&Closure| closure.fatal().is_none() && loader(closure).family == Family::Glibc;
+    todo.retain(|file| lone.get(file).is_some_and(is_reused));
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
         let answers: Vec<Result<Own, Vec<Need>>> = todo

@@ -2,7 +2,6 @@
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
 mod again;
-mod ahead;
 pub(crate) mod archives;
 mod binding;
 mod candidates;
@@ -38,8 +37,7 @@ use crate::sniff::{SNIFF_LEN, Sniffed, sniff};
 use crate::starts::Names;
 use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
-use ahead::Ahead;
-use binding::bind;
+use binding::{Resolved, bind};
 use named::Wanted;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -254,12 +252,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let none = Edits::default();
     let starts = names.starts(plan, &corpus);
     let found = hosts(plan, &mut corpus, &mut collector, &prefixes);
-    let (closures, ahead) =
+    let closures =
         resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, (starts, found));
     clock.lap("resolve");
 
-    let found = (&resolver, &closures, ahead);
-    let bindings = bind(plan, &mut corpus, &none, &mut collector, found);
+    let resolved = Resolved { resolver: &resolver, closures: &closures };
+    let bindings = bind(plan, &mut corpus, &none, &mut collector, resolved);
     clock.lap("bind");
 
     let found = (&resolver, &closures, &bindings[..]);
@@ -372,7 +370,9 @@ fn hosts(
     prefixes: &Prefixes,
 ) -> Hosts {
     loop {
-        match Hosts::find(plan, corpus, prefixes) {
+        let audited = corpus.files.entries().filter(|(_, facts)| facts.audited);
+        let found = Hosts::find(plan, &View::new(corpus), audited.map(|(file, _)| file), prefixes);
+        match found {
             Ok(hosts) => return hosts,
             Err(needs) => collector.answer(corpus, needs),
         }
@@ -386,18 +386,15 @@ fn resolve(
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
     ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
-) -> (Closures, Ahead) {
-    let mut resolving = Resolving::new(View::edited(corpus, edits), plan, hosts, given, walked);
-    let mut ahead = Ahead::default();
+) -> Closures {
+    let store = &View::edited(corpus, edits);
+    let mut resolving = Resolving::new(store, plan, hosts, given, walked);
     loop {
-        let view = View::edited(corpus, edits);
-        let needs = ahead
-            .during(view, plan, |made| resolving.step(&mut Round { resolver, view, plan, made }));
+        let store = &View::edited(corpus, edits);
+        let mut round = Round { resolver, store, plan };
+        let needs = resolving.step(&mut round);
         if needs.is_empty() {
-            let closures = ahead.during(view, plan, |made| {
-                resolving.finish(&mut Round { resolver, view, plan, made })
-            });
-            return (closures, ahead);
+            return resolving.finish(&mut round);
         }
         collector.answer(corpus, needs);
     }

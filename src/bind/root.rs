@@ -10,7 +10,7 @@ use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
-use crate::resolve::versions::{self, Memory, NeededFiles, Part};
+use crate::resolve::versions::{self, Check, Memory, NeededFiles, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// What all roots share.
@@ -32,6 +32,12 @@ pub struct Shared<'a> {
     pub started: bool,
     /// Unique definitions that the host of a plugin has reached.
     pub unique: Option<&'a Unique>,
+}
+
+impl Shared<'_> {
+    fn check(&self, release: (u16, u16), part: Part) -> Check<'_> {
+        Check { store: &self.view, needed: self.needed, release, part }
+    }
 }
 
 /// What one worker keeps from root to root.
@@ -75,7 +81,7 @@ pub fn bind(
     let quiet = shared.quiet.contains(&closure.links_id());
     let part = if quiet { Part::Root } else { Part::Whole };
     let mut out = RootBinding {
-        checked: versions::check(closure, (shared.view, shared.needed), (release, part), memory),
+        checked: versions::check(closure, shared.check(release, part), memory),
         ..RootBinding::default()
     };
     if closure.fatal().is_some() || out.checked.stop.is_some() {
@@ -158,8 +164,7 @@ pub fn is_quiet(
     worker: &mut Worker,
 ) -> bool {
     let Worker { versions: memory, here } = worker;
-    let rules = (release, Part::Others);
-    let checked = versions::check(closure, (shared.view, shared.needed), rules, memory);
+    let checked = versions::check(closure, shared.check(release, Part::Others), memory);
     let others = || closure.found().filter(|(module, _)| *module != ROOT);
     here.fill(others().map(|(_, file)| file));
     let is_settled = |(module, file): (ModuleId, FileId)| {

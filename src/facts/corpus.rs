@@ -10,6 +10,7 @@ use crate::symbol_names::SymbolNames;
 use crate::tree::{Errno, Special};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What lies at a path once links are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct Corpus {
     pub(super) relocations: FastMap<FileId, Relocations>,
     pub(super) members: FastMap<FileId, Arc<Members>>,
     pub(super) symbol_names: Arc<SymbolNames>,
+    /// How many long lists of directories have a number.
+    lists: AtomicU64,
 }
 
 impl Corpus {
@@ -64,7 +67,12 @@ impl Corpus {
         self.portions.contains(portion)
     }
 
-    /// Whether `path` is a directory.
+    /// A number for a long list that no other list has in the portions of this corpus.
+    pub fn new_list(&self) -> u64 {
+        self.lists.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// True if `path` is a directory.
     pub fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
         self.directories.get(path).copied().ok_or_else(|| Need::Directory(path.to_vec()))
     }

@@ -2,28 +2,27 @@
 //! them. The rules are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here
 //! names its own.
 //!
-//! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again.
+//! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again. What it knows
+//! comes from a [`FactStore`](crate::facts::FactStore).
 
 pub mod cache;
 pub mod candidate;
 mod closure;
 pub mod hosts;
 mod how;
-pub mod hwcaps;
-mod index;
+mod hwcaps;
 pub mod loader;
 mod mapping;
 pub mod musl;
+mod names;
 mod order;
 mod paths;
-mod plugin;
 mod portions;
-mod preload;
 pub mod resolver;
 pub mod roots;
-pub mod search;
-mod suspend;
-pub mod tokens;
+mod search;
+mod state;
+mod tokens;
 pub mod trace;
 pub mod versions;
 
@@ -31,6 +30,7 @@ pub use how::How;
 
 use crate::format::elf::{NeedKind, machine};
 use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a load starts from.
@@ -69,8 +69,8 @@ pub struct Module {
     pub requester: Option<ModuleId>,
     /// How it was found.
     pub how: How,
-    /// Its needs in [`Closure::edges`], first and one behind the last.
-    pub edges: (u32, u32),
+    /// Its needs in [`Closure::edges`].
+    pub edges: Range<usize>,
     /// The highest version index that the loader knows of; see `versions`.
     pub version_limit: u16,
 }
@@ -84,7 +84,7 @@ impl Module {
         requester: Option<ModuleId>,
         how: How,
     ) -> Self {
-        let (aliases, edges, version_limit) = (Vec::new(), (0, 0), u16::MAX);
+        let (aliases, edges, version_limit) = (Vec::new(), 0..0, u16::MAX);
         Self { file, name, path, aliases, requester, how, edges, version_limit }
     }
 
@@ -247,10 +247,7 @@ impl Links {
     fn needs(&self, index: ModuleId) -> &[Edge] {
         match &self.base {
             Some(base) if index.index() < self.base_count() => base.needs(index),
-            _ => {
-                let (first, end) = self.module(index).edges;
-                &self.edges[first as usize..end as usize]
-            }
+            _ => &self.edges[self.module(index).edges.clone()],
         }
     }
 
@@ -408,10 +405,10 @@ impl Closure {
         own.map(|index| (index, self.module(index)))
     }
 
-    /// All modules, those of a host first.
-    fn all_modules(&self) -> Vec<Module> {
+    /// Copies of all modules, those of a host first.
+    fn all_modules(&self) -> impl Iterator<Item = Module> + '_ {
         let all = (0..self.module_count()).map(ModuleId::from_index);
-        all.map(|index| self.module(index).clone()).collect()
+        all.map(|index| self.module(index).clone())
     }
 
     /// Modules of the root with a file, in scope order, without those of its host.

@@ -1,9 +1,8 @@
 //! The check of needed versions at load (`elf/dl-version.c`): every version that an object needs of
 //! a file must be defined by the object that answers to the file's name.
 
-use super::index::Stamped;
 use super::{Closure, How, LOADER, Links, ROOT};
-use crate::facts::View;
+use crate::facts::FactStore;
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
@@ -87,11 +86,15 @@ pub struct NeededFiles {
 
 impl NeededFiles {
     /// Those of `files`, which are all there are, in the order of their ids.
-    pub fn new(view: View<'_>, strings: &Strings, files: impl Iterator<Item = FileId>) -> Self {
+    pub fn new(
+        store: &dyn FactStore,
+        strings: &Strings,
+        files: impl Iterator<Item = FileId>,
+    ) -> Self {
         let mut out = Self::default();
         for file in files {
             let start = out.names.len();
-            let object = view.object(file);
+            let object = store.object(file);
             if let Some(object) = object {
                 let needs = object.versions.needs.iter();
                 out.names.extend(needs.map(|need| strings.find(object.str(need.file))));
@@ -103,6 +106,37 @@ impl NeededFiles {
 
     fn of(&self, file: FileId) -> (usize, usize, bool) {
         self.of.get(file.index()).copied().unwrap_or_default()
+    }
+}
+
+/// A map from small numbers to modules that is emptied at no cost: entries of an earlier root carry
+/// an old stamp.
+#[derive(Default)]
+struct Stamped {
+    stamp: u32,
+    entries: Vec<(u32, ModuleId)>,
+}
+
+impl Stamped {
+    /// Empties it.
+    fn clear(&mut self) {
+        self.stamp += 1;
+    }
+
+    fn get(&self, name: StrId) -> Option<ModuleId> {
+        let entry = self.entries.get(name.index());
+        entry.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, module)| *module)
+    }
+
+    /// Keeps the entry that is there.
+    fn add(&mut self, name: StrId, module: ModuleId) {
+        let index = name.index();
+        if index >= self.entries.len() {
+            self.entries.resize((index + 1).next_power_of_two(), (0, ROOT));
+        }
+        if self.entries[index].0 != self.stamp {
+            self.entries[index] = (self.stamp, module);
+        }
     }
 }
 
@@ -119,14 +153,14 @@ impl<'m> Answering<'m> {
             let renamed = links.renamed.iter().filter(|(other, _)| *other == index);
             let aliases = module.aliases.iter().chain(renamed.map(|(_, name)| name));
             for name in [module.name].into_iter().chain(path).chain(aliases.copied()) {
-                map.add(name.index(), index);
+                map.add(name, index);
             }
         }
         Self(map)
     }
 
     fn to(&self, name: StrId) -> Option<ModuleId> {
-        self.0.get(name.index())
+        self.0.get(name)
     }
 }
 
@@ -158,13 +192,22 @@ pub enum Part {
     Others,
 }
 
+/// What a check goes by.
+#[derive(Clone, Copy)]
+pub struct Check<'a> {
+    /// The facts.
+    pub store: &'a dyn FactStore,
+    /// The files that objects need versions of.
+    pub needed: &'a NeededFiles,
+    /// glibc's release.
+    pub release: (u16, u16),
+    /// The objects that are checked.
+    pub part: Part,
+}
+
 /// Checks objects of a root.
-pub fn check(
-    closure: &Closure,
-    (view, needed): (View<'_>, &NeededFiles),
-    (release, part): ((u16, u16), Part),
-    memory: &mut Memory,
-) -> Checked {
+pub fn check(closure: &Closure, check: Check<'_>, memory: &mut Memory) -> Checked {
+    let Check { store, needed, release, part } = check;
     let mut out = Checked::default();
     let Memory { clean, names } = memory;
     clean.resize(needed.names.len(), None);
@@ -194,7 +237,7 @@ pub fn check(
             if clean[at] == Some(found) {
                 continue;
             }
-            let (Some(object), Some(definer)) = (view.object(file), view.object(found)) else {
+            let (Some(object), Some(definer)) = (store.object(file), store.object(found)) else {
                 continue;
             };
             let before = out.issues.len();
@@ -249,13 +292,13 @@ fn relr_unmarked(object: &Object) -> bool {
 
 /// With needed files missing the loader makes its version tables only as large as the highest
 /// index it met in files that were found, and none at all if there was no such index.
-pub(super) fn limit_tables(links: &mut Links, view: View<'_>, strings: &Strings) {
+pub(super) fn limit_tables(links: &mut Links, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;
     }
     for index in 0..links.modules.len() {
         let at = ModuleId::from_index(index);
-        let Some(object) = links.module(at).file.and_then(|file| view.object(file)) else {
+        let Some(object) = links.module(at).file.and_then(|file| store.object(file)) else {
             continue;
         };
         if links.module(at).version_limit == 0 {

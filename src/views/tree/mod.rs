@@ -184,7 +184,7 @@ impl Maker {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {
             let needs: Vec<_> = searched.iter().map(|(_, edge)| *edge).collect();
-            let tried = resolver.tried(View::new(corpus), plan, &closures.roots[root], &needs);
+            let tried = resolver.tried(&View::new(corpus), plan, &closures.roots[root], &needs);
             for ((at, _), mut tried) in searched.iter().zip(tried) {
                 tried.retain(|tried| tried.outcome != Outcome::Taken);
                 self.edges[*at].tried = tried;
