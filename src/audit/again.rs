@@ -4,7 +4,7 @@
 
 use super::binding::Resolved;
 use super::{Audit, binding, hosts, resolve, source};
-use crate::blame;
+use crate::blame::{self, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::id::{FileId, RootId};
@@ -72,7 +72,7 @@ impl Audit {
         let view = View::edited(corpus, edits);
         let found = (&resolver, &closures, &bindings[..]);
         let source = source(&plan, &self.prefixes, view, found);
-        Self::faults(&blame::blame(source, &self.providers))
+        Self::faults(&blame::blame(source, &Undefined::find(source), &self.providers))
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {

@@ -19,7 +19,7 @@ pub use explained::Explained;
 pub use linked::Libraries;
 
 use crate::bind::RootBinding;
-use crate::blame::{self, Blame, Source};
+use crate::blame::{self, Blame, Source, Undefined};
 use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -261,7 +261,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     clock.lap("bind");
 
     let found = (&resolver, &closures, &bindings[..]);
-    let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
+    let open = Undefined::find(source(plan, &prefixes, View::new(&corpus), found));
+    let unbound = open.names(source(plan, &prefixes, View::new(&corpus), found));
     let early =
         archives::read_all(plan, &mut corpus, &mut collector, (&unbound, (&closures, &bindings)));
     let archives = match &early {
@@ -269,7 +270,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         None => collector.archive_definitions(&mut corpus, &unbound),
     };
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &providers);
+    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &open, &providers);
     let candidates = Candidates::find(tree, &corpus, &prefixes, &blame);
     clock.lap("blame");
 

@@ -1,7 +1,7 @@
 //! Goes through what resolving and binding found under each root and makes one fact of what is one
 //! fact, whatever roots it was met under. Only [`super::blame`] is for others.
 
-use super::fate::{self, Fate, Fated};
+use super::fate::{Fate, Fated, Undefined};
 use super::{
     Assumed, Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey,
     UndefinedSymbol,
@@ -16,7 +16,7 @@ use crate::resolve::{Closure, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the facts.
-pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
+pub fn blame(source: Source<'_>, open: &Undefined, providers: &Providers) -> Blame {
     let mut maker = Maker {
         source,
         missing: BTreeMap::new(),
@@ -28,16 +28,13 @@ pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
         assumed: Vec::new(),
         provided: Vec::new(),
     };
-    let mut fates = fate::of_all(source, providers).into_iter().peekable();
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
         maker.take_missing(root, closure);
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
-        if let Some((_, fates)) = fates.next_if(|(at, _)| *at == root) {
-            maker.take_fates(root, closure, fates);
-        }
     }
+    open.fates(source, providers, |root, fated| maker.take_fate(root, fated));
     maker.finish()
 }
 
@@ -187,35 +184,32 @@ impl Maker<'_> {
         }
     }
 
-    fn take_fates(&mut self, root: RootId, closure: &Closure, fates: Vec<Fated>) {
-        for Fated { module, symbol, fate } in fates {
-            let Some(file) = closure.module(module).file else { continue };
-            let key = (file, symbol);
-            match fate {
-                Fate::Assumed(host) => self.assumed.push((key, host)),
-                Fate::Explained(missing, version) => self.explained.push((key, (missing, version))),
-                Fate::Provided(library) => self.provided.push((key, library)),
-                Fate::Undefined { version, at_load } => {
-                    let Some(object) = self.source.view.object(file) else { continue };
-                    let entry = object.versions.entry(version);
-                    let library = entry.and_then(|e| e.file).map(|s| object.str(s));
-                    let new = || UndefinedSymbol {
-                        file,
-                        symbol: object.symbol_name(symbol).to_vec(),
-                        version: entry.map(|e| object.str(e.name).to_vec()),
-                        library: library.map(<[u8]>::to_vec),
-                        at_load,
-                        site: Site { root, module },
-                        roots: Vec::new(),
-                    };
-                    let at = *self.undefined_at.entry(key).or_insert_with(|| {
-                        self.undefined.push((key, new()));
-                        self.undefined.len() - 1
-                    });
-                    let (_, undefined) = &mut self.undefined[at];
-                    undefined.at_load |= at_load;
-                    undefined.roots.push(root);
-                }
+    fn take_fate(&mut self, root: RootId, fated: Fated<'_>) {
+        let Fated { module, file, object, symbol, version, at_load, fate } = fated;
+        let key = (file, symbol);
+        match fate {
+            Fate::Assumed(host) => self.assumed.push((key, host)),
+            Fate::Explained(from, name) => self.explained.push((key, ((from, name), version))),
+            Fate::Provided(library) => self.provided.push((key, library)),
+            Fate::Undefined => {
+                let entry = object.versions.entry(version);
+                let library = entry.and_then(|e| e.file).map(|s| object.str(s));
+                let new = || UndefinedSymbol {
+                    file,
+                    symbol: object.symbol_name(symbol).to_vec(),
+                    version: entry.map(|e| object.str(e.name).to_vec()),
+                    library: library.map(<[u8]>::to_vec),
+                    at_load,
+                    site: Site { root, module },
+                    roots: Vec::new(),
+                };
+                let at = *self.undefined_at.entry(key).or_insert_with(|| {
+                    self.undefined.push((key, new()));
+                    self.undefined.len() - 1
+                });
+                let (_, undefined) = &mut self.undefined[at];
+                undefined.at_load |= at_load;
+                undefined.roots.push(root);
             }
         }
     }

@@ -141,11 +141,17 @@ impl Resolving {
     /// Resolves what can be resolved; answers the facts that are missing, none when all is done.
     pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         round.resolver.new_round();
+        let lists = [&self.sure, &self.perhaps, &self.plugins];
+        let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
+        let files: Vec<FileId> = files.collect();
+        // A link map that is begun before its facts are there is begun in vain.
+        let ahead = round.resolver.look_ahead(round.store, round.plan, &files);
+        if !ahead.is_empty() {
+            return ahead;
+        }
         let mut needs = self.pass_on(round);
         if !needs.is_empty() {
-            let lists = [&self.sure, &self.perhaps, &self.plugins];
-            let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
-            let files: Vec<FileId> = files.collect();
+            // By now there may be another loader.
             needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
         }
         needs
