@@ -55,7 +55,7 @@ fn check(query: &Query<'_>) -> Findings {
             continue;
         }
         let interp = object.interp().map(show);
-        let machine = crate::format::elf::machine::name(&object.header);
+        let machine = crate::format::elf::machine::name(object.header.target());
         let message = match (why, interp) {
             (NoLoader::UnknownFamily, Some(interp)) => {
                 format!("its interpreter {interp} follows rules that are not known")

@@ -277,7 +277,7 @@ fn file(
         rpath: string(object.rpath),
         runpath: string(object.runpath),
         interpreter: string(object.interp),
-        machine: machine::name(&object.header),
+        machine: machine::name(object.header.target()),
         exports: None,
     }
 }
