@@ -2,6 +2,7 @@
 //! that a view asks about. A stage that lacks a fact answers with needs; the collector reads them.
 
 use super::Audit;
+use super::rounds::Rounds;
 use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
@@ -81,7 +82,7 @@ pub(super) fn bind(
         if needs.is_empty() && done.iter().all(Option::is_some) {
             return done.into_iter().flatten().collect();
         }
-        collector.answer(corpus, needs);
+        Rounds::of("bind").answer(corpus, collector, needs);
     }
 }
 
@@ -195,7 +196,7 @@ pub fn bind_names(
         if needs.is_empty() {
             break done.into_iter().filter_map(Result::ok).collect();
         }
-        collector.answer(corpus, needs);
+        Rounds::of("bind_names").answer(corpus, &mut collector, needs);
     };
     let archives = collector.archive_definitions(corpus, names);
     NamedBindings { symbols, bindings, archives }
@@ -253,7 +254,9 @@ fn bind_own(
                 }
             }
         }
-        collector.answer(corpus, needs);
+        if !again.is_empty() {
+            Rounds::of("bind_own").answer(corpus, collector, needs);
+        }
         todo = again;
     }
     own

@@ -9,6 +9,7 @@ mod coverage;
 mod explained;
 mod linked;
 mod named;
+mod rounds;
 pub mod trace;
 
 pub use again::Fault;
@@ -39,6 +40,7 @@ use crate::tree::walk::{self, Entry, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{DiskTree, Kind, Opened, Tree};
 use binding::{Resolved, bind};
 use named::Wanted;
+use rounds::Rounds;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -375,7 +377,7 @@ fn hosts(
         let found = Hosts::find(plan, &View::new(corpus), audited.map(|(file, _)| file), prefixes);
         match found {
             Ok(hosts) => return hosts,
-            Err(needs) => collector.answer(corpus, needs),
+            Err(needs) => Rounds::of("hosts").answer(corpus, collector, needs),
         }
     }
 }
@@ -397,6 +399,6 @@ fn resolve(
         if needs.is_empty() {
             return resolving.finish(&mut round);
         }
-        collector.answer(corpus, needs);
+        Rounds::of("resolve").answer(corpus, collector, needs);
     }
 }

@@ -101,6 +101,25 @@ impl Corpus {
         self.members.get(&file).ok_or(Need::Members(file))
     }
 
+    /// True if a need has its answer.
+    pub fn answers(&self, need: &Need) -> bool {
+        match need {
+            // A search may end before the last path.
+            Need::First { paths, portion, .. } => {
+                portion.is_some_and(|portion| self.is_looked_through(&portion))
+                    || paths.first().is_none_or(|path| self.place(path).is_some())
+            }
+            Need::Directory(path) => self.directories.contains_key(&**path),
+            Need::Bytes(path) => self.bytes.contains_key(&**path),
+            Need::Interpreter(file) => self.interpreters.contains_key(file),
+            Need::Tables(file) => {
+                self.files[*file].object().is_none_or(|object| object.tables.is_some())
+            }
+            Need::Relocations(file) => self.relocations.contains_key(file),
+            Need::Members(file) => self.members.contains_key(file),
+        }
+    }
+
     /// The names of symbols of archives.
     pub fn symbol_names(&self) -> &Arc<SymbolNames> {
         &self.symbol_names
