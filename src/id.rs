@@ -223,6 +223,13 @@ impl Strings {
         id
     }
 
+    /// Makes room for `more` strings.
+    pub fn reserve(&mut self, more: usize) {
+        let Self { by_text, texts, state } = self;
+        by_text.reserve(more, |id| state.hash_one(&*texts[*id]));
+        texts.reserve(more);
+    }
+
     /// The id of `text` if it is known.
     pub fn find(&self, text: &[u8]) -> Option<StrId> {
         let is_same = |id: &StrId| &*self.texts[*id] == text;

@@ -391,6 +391,7 @@ fn resolve(
     ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
 ) -> Closures {
     let store = &View::edited(corpus, edits);
+    resolver.expect(given.len() + walked.len());
     let mut resolving = Resolving::new(store, plan, hosts, given, walked);
     loop {
         let store = &View::edited(corpus, edits);

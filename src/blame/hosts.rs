@@ -33,12 +33,29 @@ enum Shape<'a> {
 }
 
 impl<'a> Shape<'a> {
-    fn new(pattern: &'a Pattern) -> Self {
-        let is_special = |byte: &u8| b"*?[]{}\\".contains(byte);
-        match (pattern.whole(), pattern.text().as_bytes().strip_suffix(b"*")) {
-            (Some(name), _) => Self::Whole(name),
-            (None, Some(begin)) if !begin.iter().any(is_special) => Self::Begin(begin),
-            (None, _) => Self::Other(pattern),
+    /// The shapes of a pattern: one, or one for each alternative.
+    fn of(pattern: &'a Pattern) -> Vec<Self> {
+        let is_plain = |text: &&str| !text.bytes().any(|byte| b"*?[]{}\\".contains(&byte));
+        if let Some(name) = pattern.whole() {
+            return vec![Self::Whole(name)];
+        }
+        let begin = pattern.text().strip_suffix('*');
+        if let Some(begin) = begin.filter(is_plain) {
+            return vec![Self::Begin(begin.as_bytes())];
+        }
+        let inner = begin.and_then(|begin| begin.strip_prefix('{')?.strip_suffix('}'));
+        match inner.filter(is_plain) {
+            Some(inner) => inner.split(',').map(|part| Self::Begin(part.as_bytes())).collect(),
+            None => vec![Self::Other(pattern)],
+        }
+    }
+
+    fn may_begin_with(self, byte: u8) -> bool {
+        match self {
+            Self::Whole(text) | Self::Begin(text) => {
+                text.first().is_none_or(|first| *first == byte)
+            }
+            Self::Other(_) => true,
         }
     }
 
@@ -58,7 +75,10 @@ impl<'a> Patterns<'a> {
         let all: Vec<(usize, &Pattern)> = all.collect();
         let of = |byte| {
             let may = all.iter().filter(move |(_, pattern)| pattern.may_begin_with(byte));
-            may.map(|(host, pattern)| (*host, Shape::new(pattern))).collect()
+            let shapes = may.flat_map(|(host, pattern)| {
+                Shape::of(pattern).into_iter().map(move |shape| (*host, shape))
+            });
+            shapes.filter(|(_, shape)| shape.may_begin_with(byte)).collect()
         };
         Self((0..=u8::MAX).map(of).collect())
     }

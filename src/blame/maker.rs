@@ -60,7 +60,8 @@ type Explained = ((FileId, StrId), u16);
 
 /// The first entry for each symbol, by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
-    list.sort_by_key(|(key, _)| *key);
+    // One comparison of numbers for two.
+    list.sort_by_key(|((file, symbol), _)| ((file.index() as u64) << 32) | u64::from(*symbol));
     list.dedup_by_key(|(key, _)| *key);
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Builder<'a> {
     pub(super) state: Box<LinkMapState>,
     pub(super) search: Search<'a>,
     pub(super) names: &'a mut NameTable,
+    /// How objects without any search path of their own search.
+    pub(super) plain: Option<Arc<Requester>>,
     /// The last search passed over a file of another class.
     pub(super) other_class: bool,
     /// A fact is missing; somebody has asked for it.
@@ -151,7 +153,7 @@ impl Builder<'_> {
         let module = state.push(module, names.cloned());
         state.list.push(module);
         state.by_file.insert(file, module);
-        let soname = names.and_then(|names| names.soname);
+        let soname = names.and_then(|names| names.soname).filter(|soname| *soname != name);
         for name in [name, path].into_iter().chain(soname) {
             state.register(name, module);
         }
@@ -174,6 +176,11 @@ impl Builder<'_> {
         if let Some(known) = &self.state.working[module].requester {
             return Some(Arc::clone(known));
         }
+        let is_plain = self.state.names(module).is_none_or(|names| names.is_plain());
+        let is_plain = is_plain && !self.state.has_rpath;
+        if let Some(plain) = self.plain.as_ref().filter(|_| is_plain) {
+            return Some(Arc::clone(plain));
+        }
         let package_cache = self.package_cache().ok()?;
         let names = self.state.names(module).cloned();
         let runpath = names.as_ref().and_then(|names| names.runpath);
@@ -191,7 +198,11 @@ impl Builder<'_> {
         };
         requester.context = self.search.cache.context(self.search.loader, &requester);
         let requester = Arc::new(requester);
-        self.state.working[module].requester = Some(Arc::clone(&requester));
+        if is_plain {
+            self.plain = Some(Arc::clone(&requester));
+        } else {
+            self.state.working[module].requester = Some(Arc::clone(&requester));
+        }
         Some(requester)
     }
 

@@ -20,6 +20,9 @@ use std::sync::Arc;
 /// What links depend on that roots share: the loader, and the signature of the root's object.
 type ShareKey = (LoaderId, SignatureId);
 
+/// A file has a path and a name, and is looked for under both.
+const STRINGS_A_FILE: usize = 3;
+
 /// How many names one look ahead searches for.
 const MOST_AHEAD: usize = 1 << 13;
 
@@ -46,6 +49,11 @@ pub struct Resolver {
 }
 
 impl Resolver {
+    /// Makes room for the names of so many files.
+    pub fn expect(&mut self, files: usize) {
+        self.strings.reserve(STRINGS_A_FILE * files);
+    }
+
     /// The directories of an object's own RPATH or RUNPATH, as its loader's choice needs them:
     /// before a loader is known, `$LIB` and `$PLATFORM` have no value.
     pub fn own_dirs(&mut self, object: &Object, path: &[u8], plan: &Plan) -> Vec<StrId> {
@@ -157,7 +165,7 @@ impl Resolver {
         needs: &'a mut Vec<Need>,
     ) -> Builder<'a> {
         let (search, names) = self.tools(store, plan, state.root.loader, needs);
-        Builder { state, search, names, other_class: false, incomplete: false }
+        Builder { state, search, names, plain: None, other_class: false, incomplete: false }
     }
 
     /// Facts that were missing have been read.

@@ -467,3 +467,117 @@ fn file_of(place: Place) -> Option<FileId> {
         Place::Directory | Place::Special(_) | Place::Failed(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Found, Requester, Search, SearchCache};
+    use crate::facts::{FactStore, FileFacts, Need, Place, Portion};
+    use crate::format::elf::interpreter::Interpreter;
+    use crate::format::elf::{Object, Target, machine};
+    use crate::id::{FastMap, FileId, Strings};
+    use crate::plan::Plan;
+    use crate::resolve::loader::{Family, Loader};
+    use crate::tree::Errno;
+
+    /// A store in which no file was read yet.
+    #[derive(Default)]
+    struct Few {
+        dirs: FastMap<&'static [u8], bool>,
+        places: FastMap<&'static [u8], Place>,
+    }
+
+    impl FactStore for Few {
+        fn file(&self, file: FileId) -> &FileFacts {
+            panic!("{file:?} was not read")
+        }
+
+        fn object(&self, _: FileId) -> Option<&Object> {
+            None
+        }
+
+        fn place(&self, path: &[u8]) -> Option<Place> {
+            self.places.get(path).copied()
+        }
+
+        fn is_looked_through(&self, _: &Portion) -> bool {
+            false
+        }
+
+        fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
+            self.dirs.get(path).copied().ok_or_else(|| Need::Directory(path.to_vec()))
+        }
+
+        fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need> {
+            Err(Need::Bytes(path.to_vec()))
+        }
+
+        fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need> {
+            Err(Need::Interpreter(file))
+        }
+
+        fn new_list(&self) -> u64 {
+            0
+        }
+    }
+
+    fn loader(strings: &mut Strings) -> Loader {
+        let target =
+            Target { is_64: true, big: false, machine: 62, flags: 0, machine_first: false };
+        Loader {
+            family: Family::Glibc,
+            path: strings.id(b"/lib64/ld-linux-x86-64.so.2"),
+            file: None,
+            target,
+            machine: machine::of(target).expect("x86-64"),
+            release: (2, 41),
+            system_dirs: vec![strings.id(b"/a/"), strings.id(b"/b/")],
+            lib: b"lib".to_vec(),
+            platform: None,
+            subdirs: vec![strings.id(b"")],
+            active: Vec::new(),
+            cache: None,
+            preload: Vec::new(),
+            package_cache: false,
+            guessed: None,
+        }
+    }
+
+    #[test]
+    fn a_search_asks_until_it_knows() {
+        let (mut strings, mut cache) = (Strings::default(), SearchCache::default());
+        let (loader, plan) = (loader(&mut strings), Plan::new(Vec::new(), "/".into()));
+        let name = strings.id(b"libx.so");
+        let mut requester = Requester::default();
+        requester.context = cache.context(&loader, &requester);
+        let mut store = Few::default();
+        let mut find = |store: &Few, is_new_round: bool| {
+            let mut needs = Vec::new();
+            if is_new_round {
+                cache.new_round();
+            }
+            let (strings, cache) = (&mut strings, &mut cache);
+            let needed = &mut needs;
+            let mut search =
+                Search { store, plan: &plan, loader: &loader, strings, cache, needs: needed };
+            let found = search.find(name, &requester, None).map(|answer| answer.found);
+            (found, needs)
+        };
+        // Not known yet: which directories there are. Asked for once a round.
+        let dirs = ["/a/", "/b/"].map(|dir| Need::Directory(dir.into()));
+        assert_eq!(find(&store, true), (None, dirs.to_vec()));
+        assert_eq!(find(&store, false), (None, Vec::new()));
+        // Then what lies in them.
+        store.dirs.extend([(&b"/a/"[..], true), (b"/b/", true)]);
+        let paths = vec![b"/a/libx.so".to_vec(), b"/b/libx.so".to_vec()];
+        let first = Need::First { paths, target: Some(loader.target), portion: None };
+        assert_eq!(find(&store, true), (None, vec![first]));
+        // What cannot be read is passed over.
+        store.places.insert(b"/a/libx.so", Place::Failed(Errno::ACCESS));
+        store.places.insert(b"/b/libx.so", Place::Directory);
+        let (found, needs) = find(&store, true);
+        assert!(matches!(found, Some(Found::Stop(_, None, _))) && needs.is_empty());
+        // It is known from now on, whatever is asked.
+        store.places.clear();
+        assert_eq!(find(&store, true).0, found);
+    }
+}
