@@ -41,6 +41,13 @@ impl NameId {
     pub const LAST: Self = Self(u32::MAX);
 }
 
+impl ModuleId {
+    /// The program: what the link map starts from, or the host of a plugin.
+    pub const ROOT: Self = Self(0);
+    /// The loader.
+    pub const LOADER: Self = Self(1);
+}
+
 define_id! {
     /// One file that was read: one inode, whatever its names.
     FileId,
@@ -54,6 +61,12 @@ define_id! {
     MemberId,
     /// One name that members of archives define or refer to.
     NameId,
+    /// One object of one link map, by the order in which it was mapped; see `resolve::Closure`.
+    ModuleId,
+    /// The needs of one object with all that decides about its links besides its loader.
+    SignatureId,
+    /// One set of search paths that objects search with; see `resolve::search`.
+    ContextId,
     /// One set of loader rules: an interpreter that was read, or the lack of one.
     LoaderId,
 }
@@ -77,6 +90,19 @@ impl<I: Id, T> IdVec<I, T> {
         let id = I::from_index(self.items.len());
         self.items.push(item);
         id
+    }
+
+    /// Forgets the things from the one at `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.items.truncate(len);
+    }
+
+    /// Takes the things from the one at `from` on out, and forgets those before them. The room for
+    /// more stays.
+    pub fn take_from(&mut self, from: usize) -> Vec<T> {
+        let out = self.items.drain(from..).collect();
+        self.items.clear();
+        out
     }
 
     /// Makes room for `more` things.
@@ -195,6 +221,13 @@ impl Strings {
         let id = texts.push(text.into());
         by_text.insert_unique(hash, id, |id| state.hash_one(&*texts[*id]));
         id
+    }
+
+    /// Makes room for `more` strings.
+    pub fn reserve(&mut self, more: usize) {
+        let Self { by_text, texts, state } = self;
+        by_text.reserve(more, |id| state.hash_one(&*texts[*id]));
+        texts.reserve(more);
     }
 
     /// The id of `text` if it is known.

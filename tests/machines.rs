@@ -93,7 +93,7 @@ impl Sum {
 
 /// The machine and ABI of an object, as the sums name it.
 fn label(object: &Object) -> String {
-    let name = machine::name(&object.header);
+    let name = machine::name(object.header.target());
     let nan2008 = name.starts_with("mips") && object.header.flags & 0x400 != 0;
     if nan2008 { format!("{name}-nan2008") } else { name }
 }

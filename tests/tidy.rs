@@ -9,9 +9,12 @@
     reason = "tests read what lies in the repository"
 )]
 
+#[path = "tidy/imports.rs"]
+mod imports;
 #[path = "tidy/source.rs"]
 mod source;
 
+use imports::Imports;
 use linkaudit::{report, rules};
 use source::{Source, sources};
 use std::collections::BTreeSet;
@@ -22,6 +25,9 @@ const MOST_LINES: usize = 600;
 
 /// Files that may be longer, each with its reason.
 const LONGER: &[(&str, &str)] = &[];
+
+/// Files that may import each other.
+const CIRCLES: &[&[&str]] = &[&["src/tree/list.rs", "src/tree/walk.rs"]];
 
 /// The modules of the crate from the ground up: each uses only those on lower floors.
 const FLOORS: &[&[&str]] = &[
@@ -148,6 +154,18 @@ fn audits_share_no_state() {
     }
     shared.retain(|found| !SHARED.iter().any(|(known, _)| known == found));
     none("statics that two audits in one process would share", &shared);
+}
+
+#[test]
+fn no_file_is_in_an_import_circle() {
+    let imports = Imports::new(&sources("src"));
+    let is_listed = |circle: &Vec<String>| CIRCLES.iter().any(|listed| *listed == &circle[..]);
+    let circles = imports.circles();
+    let lines = circles.iter().filter(|circle| !is_listed(circle)).flat_map(|circle| {
+        let head = format!("{} files:", circle.len());
+        std::iter::once(head).chain(imports.inside(circle))
+    });
+    none("files that import each other", &lines.collect::<Vec<String>>());
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //! The same code runs on a [`View`](crate::facts::View) with edits; only the roots that load a
 //! changed object are looked at. `fix::prove` is the caller.
 
+use super::binding::Resolved;
 use super::{Audit, binding, hosts, resolve, source};
-use crate::blame;
+use crate::blame::{self, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::id::{FileId, RootId};
@@ -65,14 +66,13 @@ impl Audit {
         let corpus = &mut self.corpus;
         let found = hosts(&plan, corpus, &mut collector, &self.prefixes);
         let starts = (starts, found);
-        let (closures, ahead) =
-            resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
-        let found = (&resolver, &closures, ahead);
-        let bindings = binding::bind(&plan, corpus, edits, &mut collector, found);
+        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
+        let resolved = Resolved { resolver: &resolver, closures: &closures };
+        let bindings = binding::bind(&plan, corpus, edits, &mut collector, resolved);
         let view = View::edited(corpus, edits);
         let found = (&resolver, &closures, &bindings[..]);
         let source = source(&plan, &self.prefixes, view, found);
-        Self::faults(&blame::blame(source, &self.providers))
+        Self::faults(&blame::blame(source, &Undefined::find(source), &self.providers))
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {

@@ -2,7 +2,7 @@
 //! that a view asks about. A stage that lacks a fact answers with needs; the collector reads them.
 
 use super::Audit;
-use super::ahead::{Ahead, is_reused};
+use super::rounds::Rounds;
 use crate::bind::own::{self, Own, Rules};
 use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
@@ -19,17 +19,25 @@ use crate::resolve::versions::NeededFiles;
 use crate::tree::Tree;
 use rayon::prelude::*;
 
+/// What resolving came to.
+#[derive(Clone, Copy)]
+pub(super) struct Resolved<'a> {
+    pub(super) resolver: &'a Resolver,
+    pub(super) closures: &'a Closures,
+}
+
 pub(super) fn bind(
     plan: &Plan,
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    (resolver, closures, ahead): (&Resolver, &Closures, Ahead),
+    resolved: Resolved<'_>,
 ) -> Vec<RootBinding> {
+    let Resolved { resolver, closures } = resolved;
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
-    let own = bind_own(plan, corpus, edits, collector, (resolver, closures, ahead));
+    let own = bind_own(plan, corpus, edits, collector, resolved);
     let view = View::edited(corpus, edits);
-    let needed = NeededFiles::new(view, &resolver.strings, corpus.files.ids());
+    let needed = NeededFiles::new(&view, &resolver.strings, corpus.files.ids());
     let quiet = quiet_links(plan, view, closures, (&own, &needed), resolver);
     let mut done: Vec<Option<RootBinding>> = closures.roots.iter().map(|_| None).collect();
     let hosts = hosts(closures);
@@ -74,7 +82,7 @@ pub(super) fn bind(
         if needs.is_empty() && done.iter().all(Option::is_some) {
             return done.into_iter().flatten().collect();
         }
-        collector.answer(corpus, needs);
+        Rounds::of("bind").answer(corpus, collector, needs);
     }
 }
 
@@ -112,7 +120,7 @@ fn quiet_links(
     // Where all bindings are wanted every module is gone through anyway.
     let roots = closures.roots.iter().filter(|_| !plan.facts);
     let roots: Vec<&Closure> = roots
-        .filter(|closure| loader(closure).family == Family::Glibc && closure.fatal.is_none())
+        .filter(|closure| loader(closure).family == Family::Glibc && closure.fatal().is_none())
         .filter(|closure| closure.host().is_none())
         .filter(&mut second)
         .collect();
@@ -188,7 +196,7 @@ pub fn bind_names(
         if needs.is_empty() {
             break done.into_iter().filter_map(Result::ok).collect();
         }
-        collector.answer(corpus, needs);
+        Rounds::of("bind_names").answer(corpus, &mut collector, needs);
     };
     let archives = collector.archive_definitions(corpus, names);
     NamedBindings { symbols, bindings, archives }
@@ -212,7 +220,7 @@ fn bind_own(
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
-    (resolver, closures, mut ahead): (&Resolver, &Closures, Ahead),
+    Resolved { resolver, closures }: Resolved<'_>,
 ) -> OwnBindings {
     let mut own = OwnBindings::default();
     if !plan.reuse {
@@ -223,14 +231,9 @@ fn bind_own(
     let mut seen = IdSet::default();
     let found = closures.roots.iter().flat_map(|closure| closure.found().map(|(_, file)| file));
     let mut todo: Vec<FileId> = found.filter(|file| seen.insert(*file)).collect();
-    todo.retain(|file| lone.get(file).is_some_and(|closure| is_reused(closure, loader(closure))));
-    todo.retain(|file| match ahead.take(lone[file]) {
-        Some(answer) => {
-            own.insert(*file, answer);
-            false
-        }
-        None => true,
-    });
+    let is_reused =
+        |closure: &&Closure| closure.fatal().is_none() && loader(closure).family == Family::Glibc;
+    todo.retain(|file| lone.get(file).is_some_and(is_reused));
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
         let answers: Vec<Result<Own, Vec<Need>>> = todo
@@ -251,7 +254,9 @@ fn bind_own(
                 }
             }
         }
-        collector.answer(corpus, needs);
+        if !again.is_empty() {
+            Rounds::of("bind_own").answer(corpus, collector, needs);
+        }
         todo = again;
     }
     own

@@ -36,7 +36,7 @@ impl Audit {
         }
         for (root, places) in by_root {
             let edges: Vec<_> = places.iter().map(|place| blame.missing[*place].edge).collect();
-            let found = resolver.tried(view, plan, &closures.roots[root], &edges);
+            let found = resolver.tried(&view, plan, &closures.roots[root], &edges);
             for (place, trace) in places.into_iter().zip(found) {
                 tried[place] = trace;
             }

@@ -2,7 +2,6 @@
 //! stage says what it lacks, the collector reads it, the stage runs again.
 
 mod again;
-mod ahead;
 pub(crate) mod archives;
 mod binding;
 mod candidates;
@@ -10,6 +9,7 @@ mod coverage;
 mod explained;
 mod linked;
 mod named;
+mod rounds;
 pub mod trace;
 
 pub use again::Fault;
@@ -20,7 +20,7 @@ pub use explained::Explained;
 pub use linked::Libraries;
 
 use crate::bind::RootBinding;
-use crate::blame::{self, Blame, Source};
+use crate::blame::{self, Blame, Source, Undefined};
 use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -38,9 +38,9 @@ use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::Names;
 use crate::tree::walk::{self, Given, Problem, Totals, Visit, Walked};
 use crate::tree::{Kind, Opened, Tree};
-use ahead::Ahead;
-use binding::bind;
+use binding::{Resolved, bind};
 use named::Wanted;
+use rounds::Rounds;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -250,16 +250,17 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let none = Edits::default();
     let starts = names.starts(plan, &corpus);
     let found = hosts(plan, &mut corpus, &mut collector, &prefixes);
-    let (closures, ahead) =
+    let closures =
         resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, (starts, found));
     clock.lap("resolve");
 
-    let found = (&resolver, &closures, ahead);
-    let bindings = bind(plan, &mut corpus, &none, &mut collector, found);
+    let resolved = Resolved { resolver: &resolver, closures: &closures };
+    let bindings = bind(plan, &mut corpus, &none, &mut collector, resolved);
     clock.lap("bind");
 
     let found = (&resolver, &closures, &bindings[..]);
-    let unbound = blame::unbound_names(source(plan, &prefixes, View::new(&corpus), found));
+    let open = Undefined::find(source(plan, &prefixes, View::new(&corpus), found));
+    let unbound = open.names(source(plan, &prefixes, View::new(&corpus), found));
     let early =
         archives::read_all(plan, &mut corpus, &mut collector, (&unbound, (&closures, &bindings)));
     let archives = match &early {
@@ -267,7 +268,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         None => collector.archive_definitions(&mut corpus, &unbound),
     };
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &providers);
+    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &open, &providers);
     let candidates = Candidates::find(tree, &corpus, &prefixes, &blame);
     clock.lap("blame");
 
@@ -376,9 +377,11 @@ fn hosts(
     prefixes: &Prefixes,
 ) -> Hosts {
     loop {
-        match Hosts::find(plan, corpus, prefixes) {
+        let audited = corpus.files.entries().filter(|(_, facts)| facts.audited);
+        let found = Hosts::find(plan, &View::new(corpus), audited.map(|(file, _)| file), prefixes);
+        match found {
             Ok(hosts) => return hosts,
-            Err(needs) => collector.answer(corpus, needs),
+            Err(needs) => Rounds::of("hosts").answer(corpus, collector, needs),
         }
     }
 }
@@ -390,19 +393,17 @@ fn resolve(
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
     ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
-) -> (Closures, Ahead) {
-    let mut resolving = Resolving::new(View::edited(corpus, edits), plan, hosts, given, walked);
-    let mut ahead = Ahead::default();
+) -> Closures {
+    let store = &View::edited(corpus, edits);
+    resolver.expect(given.len() + walked.len());
+    let mut resolving = Resolving::new(store, plan, hosts, given, walked);
     loop {
-        let view = View::edited(corpus, edits);
-        let needs = ahead
-            .during(view, plan, |made| resolving.step(&mut Round { resolver, view, plan, made }));
+        let store = &View::edited(corpus, edits);
+        let mut round = Round { resolver, store, plan };
+        let needs = resolving.step(&mut round);
         if needs.is_empty() {
-            let closures = ahead.during(view, plan, |made| {
-                resolving.finish(&mut Round { resolver, view, plan, made })
-            });
-            return (closures, ahead);
+            return resolving.finish(&mut round);
         }
-        collector.answer(corpus, needs);
+        Rounds::of("resolve").answer(corpus, collector, needs);
     }
 }

@@ -10,7 +10,7 @@ use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::binds_local;
 use crate::format::elf::{Object, RefKind, hash};
-use crate::id::{FastMap, FastSet, Strings};
+use crate::id::{FastMap, FastSet, ModuleId, Strings};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
 use std::mem::{Discriminant, discriminant};
@@ -63,7 +63,7 @@ impl<'v> Exact<'_, 'v> {
     /// Answers the messages and pushes bindings if they are wanted.
     pub fn relocate(
         &mut self,
-        module: u32,
+        module: ModuleId,
         relocations: &Relocations,
         only: Option<&FastSet<u32>>,
         mut bindings: Option<&mut Vec<Binding>>,
@@ -116,7 +116,7 @@ impl<'v> Exact<'_, 'v> {
 
     /// The functions with which the loader allocates once the program runs, and the modules they come
     /// from (`elf/rtld-malloc.h`, `__rtld_malloc_init_real`; since glibc 2.31).
-    pub fn allocator(&mut self) -> Vec<(&'static str, u32)> {
+    pub fn allocator(&mut self) -> Vec<(&'static str, ModuleId)> {
         if self.release < ALLOCATOR {
             return Vec::new();
         }
@@ -133,7 +133,7 @@ impl<'v> Exact<'_, 'v> {
 
     fn undefined(
         &self,
-        module: u32,
+        module: ModuleId,
         object: &Object,
         symbol: u32,
         asked: &Asked<'_>,
@@ -149,7 +149,7 @@ impl<'v> Exact<'_, 'v> {
     }
 
     /// The loader has version indices and no table for them: it follows a null pointer.
-    fn no_version_table(&self, module: u32, object: &Object) -> bool {
+    fn no_version_table(&self, module: ModuleId, object: &Object) -> bool {
         object.versions.has_versym
             && (self.closure.module(module).version_limit == 0
                 || object.versions.highest_index() == 0)
@@ -157,7 +157,7 @@ impl<'v> Exact<'_, 'v> {
 
     fn lookup(
         &mut self,
-        module: u32,
+        module: ModuleId,
         object: &'v Object,
         asked: &Asked<'_>,
         relocation: Relocation,
@@ -185,7 +185,7 @@ impl<'v> Exact<'_, 'v> {
     }
 
     /// `check_match` asserts that the object a version was linked against still has versions.
-    fn lost_versions(&self, object: &Object, version: u16, provider: u32) -> bool {
+    fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
         let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
             return false;
         };
@@ -194,7 +194,7 @@ impl<'v> Exact<'_, 'v> {
     }
 
     /// `do_lookup_unique`.
-    fn unique(&mut self, name: &[u8], found: Winner, copy: bool, module: u32) -> Winner {
+    fn unique(&mut self, name: &[u8], found: Winner, copy: bool, module: ModuleId) -> Winner {
         match self.unique.get(name) {
             // The copy's source is the definition that was found, not the central one.
             Some(_) if copy => found,

@@ -5,6 +5,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::Object;
 use crate::format::elf::find::{Candidate, Query, Wanted};
 use crate::format::elf::tables::{Bloom, Tables, binds_local};
+use crate::id::ModuleId;
 use crate::resolve::{Closure, ROOT};
 use object::elf;
 
@@ -15,7 +16,7 @@ pub struct Scope<'v> {
 }
 
 struct Entry<'v> {
-    module: u32,
+    module: ModuleId,
     object: &'v Object,
     bloom: Bloom<'v>,
     limit: u16,
@@ -25,7 +26,7 @@ struct Entry<'v> {
 #[derive(Clone, Copy, Debug)]
 pub struct Winner {
     /// The module.
-    pub module: u32,
+    pub module: ModuleId,
     /// The definition.
     pub candidate: Candidate,
 }
@@ -50,7 +51,7 @@ pub struct Pending {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
     /// This module is asked first: it has DT_SYMBOLIC and is not the root.
-    pub first: Option<u32>,
+    pub first: Option<ModuleId>,
     /// The root is passed over: a copy relocation.
     pub skip_root: bool,
 }
@@ -73,7 +74,7 @@ impl<'v> Scope<'v> {
     /// those that were not are needs.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();
-        let mut entries = Vec::with_capacity(closure.scope.len());
+        let mut entries = Vec::with_capacity(closure.scope().len());
         for (module, file) in closure.in_scope() {
             let Some(object) = view.object(file) else { continue };
             if object.tables.is_none() && (module != ROOT || with_root) {
@@ -131,11 +132,11 @@ impl<'v> Scope<'v> {
     }
 
     /// The object of a module.
-    pub fn object(&self, module: u32) -> Option<&'v Object> {
+    pub fn object(&self, module: ModuleId) -> Option<&'v Object> {
         self.entry(module).map(|entry| entry.object)
     }
 
-    fn entry(&self, module: u32) -> Option<&Entry<'v>> {
+    fn entry(&self, module: ModuleId) -> Option<&Entry<'v>> {
         self.entries.iter().find(|entry| entry.module == module)
     }
 }

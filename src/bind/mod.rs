@@ -12,7 +12,7 @@ pub mod named;
 pub mod own;
 pub mod root;
 
-use crate::id::{FastMap, FileId, Id as _};
+use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::versions::Checked;
 
 /// What binding one root came to.
@@ -22,16 +22,16 @@ pub struct RootBinding {
     pub checked: Checked,
     /// What relocating each module reports, in the order of relocation; modules without any are
     /// left out.
-    pub reports: Vec<(u32, Vec<Report>)>,
+    pub reports: Vec<(ModuleId, Vec<Report>)>,
     /// Set if the loader itself ends here.
-    pub abort: Option<(u32, Abort)>,
+    pub abort: Option<(ModuleId, Abort)>,
     /// All bindings, if they are wanted.
     pub bindings: Vec<Binding>,
     /// Unique definitions that were reached, if bindings are wanted: plugins of this program get them.
     pub unique: Unique,
     /// Modules whose functions the loader of a running program allocates with, by name; if bindings
     /// are wanted.
-    pub allocator: Vec<(&'static str, u32)>,
+    pub allocator: Vec<(&'static str, ModuleId)>,
 }
 
 /// One message of relocation.
@@ -58,7 +58,7 @@ pub enum Report {
         /// Index in the module's dynamic symbol table.
         symbol: u32,
         /// The module that defines it.
-        provider: u32,
+        provider: ModuleId,
         /// A copy; else an address.
         copy: bool,
     },
@@ -78,11 +78,11 @@ pub enum Abort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Binding {
     /// The module that refers.
-    pub module: u32,
+    pub module: ModuleId,
     /// Index in its dynamic symbol table.
     pub symbol: u32,
     /// The module whose definition it gets.
-    pub provider: u32,
+    pub provider: ModuleId,
 }
 
 /// Unique definitions by name: the first that a lookup reaches serves the whole process.

@@ -9,6 +9,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::Object;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::Relocation;
+use crate::id::ModuleId;
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 
@@ -84,11 +85,11 @@ pub fn bind(
     release: (u16, u16, u16),
     bindings: bool,
 ) -> Result<RootBinding, Vec<Need>> {
-    if closure.fatal.is_some() {
+    if closure.fatal().is_some() {
         return Ok(RootBinding::default());
     }
     let mut needs = Vec::new();
-    let mut scope: Vec<(u32, &Object)> = Vec::new();
+    let mut scope: Vec<(ModuleId, &Object)> = Vec::new();
     for (module, file) in closure.in_scope() {
         let Some(object) = view.object(file) else { continue };
         if object.tables.is_none() {
@@ -106,7 +107,7 @@ pub fn bind(
     }
     let mut out = RootBinding::default();
     let mut load = Musl { scope: &scope, release, bindings: bindings.then_some(&mut out.bindings) };
-    for module in closure.order.iter().filter(|module| **module != LOADER) {
+    for module in closure.order().iter().filter(|module| **module != LOADER) {
         let Some(file) = closure.module(*module).file else { continue };
         let (Some(object), Ok(relocations)) = (view.object(file), view.relocations(file)) else {
             continue;
@@ -134,14 +135,20 @@ pub fn bind(
 }
 
 struct Musl<'a, 'v> {
-    scope: &'a [(u32, &'v Object)],
+    scope: &'a [(ModuleId, &'v Object)],
     release: (u16, u16, u16),
     bindings: Option<&'a mut Vec<Binding>>,
 }
 
 impl Musl<'_, '_> {
     /// Looks up the symbol of one relocation; false if that is an error.
-    fn lookup(&mut self, module: u32, object: &Object, symbol: u32, class: LookupClass) -> bool {
+    fn lookup(
+        &mut self,
+        module: ModuleId,
+        object: &Object,
+        symbol: u32,
+        class: LookupClass,
+    ) -> bool {
         let Some(entry) = object.tables.as_ref().and_then(|tables| tables.symbol(symbol)) else {
             return true;
         };
@@ -162,7 +169,7 @@ impl Musl<'_, '_> {
     }
 
     /// `get_lfs64`: libc by the plain name of a function with `64` at the end.
-    fn lfs64(&self, name: &[u8]) -> Option<u32> {
+    fn lfs64(&self, name: &[u8]) -> Option<ModuleId> {
         let plain = match name {
             b"readdir64_r" => b"readdir_r",
             _ => name

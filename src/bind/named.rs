@@ -9,7 +9,7 @@ use crate::facts::{Need, View};
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
 use crate::format::elf::{Object, hash};
-use crate::id::{FastMap, FastSet, FileId, Strings};
+use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
 use crate::resolve::{Closure, LOADER};
 use rayon::prelude::*;
 
@@ -69,8 +69,8 @@ pub fn bind(
     rules: Rules,
 ) -> Result<Vec<Binding>, Vec<Need>> {
     let mut out = Vec::new();
-    let concerns = |(_, file): (u32, FileId)| symbols.contains_key(&file);
-    if closure.fatal.is_some() || !closure.found().any(concerns) {
+    let concerns = |(_, file): (ModuleId, FileId)| symbols.contains_key(&file);
+    if closure.fatal().is_some() || !closure.found().any(concerns) {
         return Ok(out);
     }
     let scope = Scope::new(closure, view, true)?;
@@ -81,7 +81,7 @@ pub fn bind(
     let started = rules.started && starts(closure, view);
     let mut needs = Vec::new();
     // Unique definitions that the host reaches are there before the plugin is.
-    for module in closure.host().map_or(&[][..], |host| &host.order) {
+    for module in closure.host().map_or(&[][..], |host| host.order()) {
         let Some(file) = closure.module(*module).file else { continue };
         let Some(only) = symbols.get(&file) else { continue };
         match view.relocations(file) {
@@ -91,7 +91,7 @@ pub fn bind(
             Err(need) => needs.push(need),
         }
     }
-    let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
+    let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
     for module in modules.chain(started.then_some(LOADER)) {
         let Some(file) = closure.module(module).file else { continue };
         let Some(only) = symbols.get(&file) else { continue };

@@ -9,8 +9,8 @@ use super::own::{self, Own, Rules};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{Object, RefKind};
-use crate::id::{FastMap, FastSet, FileId, Id as _, Strings};
-use crate::resolve::versions::{self, Memory, NeededFiles, Part};
+use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
+use crate::resolve::versions::{self, Check, Memory, NeededFiles, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
 
 /// What all roots share.
@@ -32,6 +32,12 @@ pub struct Shared<'a> {
     pub started: bool,
     /// Unique definitions that the host of a plugin has reached.
     pub unique: Option<&'a Unique>,
+}
+
+impl Shared<'_> {
+    fn check(&self, release: (u16, u16), part: Part) -> Check<'_> {
+        Check { store: &self.view, needed: self.needed, release, part }
+    }
 }
 
 /// What one worker keeps from root to root.
@@ -75,10 +81,10 @@ pub fn bind(
     let quiet = shared.quiet.contains(&closure.links_id());
     let part = if quiet { Part::Root } else { Part::Whole };
     let mut out = RootBinding {
-        checked: versions::check(closure, (shared.view, shared.needed), (release, part), memory),
+        checked: versions::check(closure, shared.check(release, part), memory),
         ..RootBinding::default()
     };
-    if closure.fatal.is_some() || out.checked.stop.is_some() {
+    if closure.fatal().is_some() || out.checked.stop.is_some() {
         return Ok(out);
     }
     here.fill(closure.in_scope().map(|(_, file)| file));
@@ -99,7 +105,7 @@ pub fn bind(
     };
     // Once a program is started its loader is relocated again, and uses the program's allocator.
     let started = shared.bindings && shared.started && starts(closure, shared.view);
-    let modules = closure.order.iter().copied().filter(|module| *module != LOADER);
+    let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
     for module in modules.chain(started.then_some(LOADER)) {
         let Some(file) = closure.module(module).file else { continue };
         let only = open.get(&module);
@@ -146,7 +152,7 @@ pub fn bind(
 /// True if the root is a program whose loader relocates itself once more.
 pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
     let program = view.object(closure.root.file).is_some_and(|object| object.interp.is_some());
-    program && closure.host().is_none() && closure.scope.contains(&LOADER)
+    program && closure.host().is_none() && closure.scope().contains(&LOADER)
 }
 
 /// True if no module but the root can have anything open, whatever root has these links: each is
@@ -158,11 +164,10 @@ pub fn is_quiet(
     worker: &mut Worker,
 ) -> bool {
     let Worker { versions: memory, here } = worker;
-    let rules = (release, Part::Others);
-    let checked = versions::check(closure, (shared.view, shared.needed), rules, memory);
+    let checked = versions::check(closure, shared.check(release, Part::Others), memory);
     let others = || closure.found().filter(|(module, _)| *module != ROOT);
     here.fill(others().map(|(_, file)| file));
-    let is_settled = |(module, file): (u32, FileId)| {
+    let is_settled = |(module, file): (ModuleId, FileId)| {
         let own = settled(closure, shared, module, file, here);
         match shared.view.object(file) {
             _ if closure.module(module).version_limit == 0 => false,
@@ -192,7 +197,7 @@ fn open_modules(
     release: (u16, u16),
     here: &FileSet,
     part: Part,
-) -> Result<FastMap<u32, Open>, Vec<Need>> {
+) -> Result<FastMap<ModuleId, Open>, Vec<Need>> {
     let mut scope: Option<Scope<'_>> = None;
     let mut out = FastMap::default();
     let concerns = |module| module != LOADER && (part == Part::Whole || module == ROOT);
@@ -242,7 +247,7 @@ fn all(object: &Object) -> std::ops::Range<u32> {
 fn settled<'a>(
     closure: &Closure,
     shared: Shared<'a>,
-    module: u32,
+    module: ModuleId,
     file: FileId,
     here: &FileSet,
 ) -> Option<&'a Own> {

@@ -6,7 +6,7 @@ use super::Source;
 use crate::facts::plugins::is_plugin;
 use crate::format::elf::Role;
 use crate::id::{FastMap, FileId};
-use crate::policy::Pattern;
+use crate::policy::{Host, Pattern};
 use crate::resolve::Closure;
 use std::rc::Rc;
 
@@ -17,14 +17,89 @@ pub(super) struct Hosts<'a> {
     known: FastMap<(FileId, usize), bool>,
     /// The hosts that provide a name: the same few names are open in many files.
     provided: FastMap<&'a [u8], Rc<[usize]>>,
-    /// Patterns of names by the bytes that a match may begin with, each with its host, in their order.
-    patterns: Vec<Vec<(usize, &'a Pattern)>>,
+    patterns: &'a Patterns<'a>,
+}
+
+/// What hosts provide: patterns of names by the bytes that a match may begin with, each with its
+/// host, in the order of the policy.
+pub(super) struct Patterns<'a>(Vec<Vec<(usize, Shape<'a>)>>);
+
+/// A pattern of names. Nearly all are a name or the begin of one.
+#[derive(Clone, Copy)]
+enum Shape<'a> {
+    Whole(&'a [u8]),
+    Begin(&'a [u8]),
+    Other(&'a Pattern),
+}
+
+impl<'a> Shape<'a> {
+    /// The shapes of a pattern: one, or one for each alternative.
+    fn of(pattern: &'a Pattern) -> Vec<Self> {
+        let is_plain = |text: &&str| !text.bytes().any(|byte| b"*?[]{}\\".contains(&byte));
+        if let Some(name) = pattern.whole() {
+            return vec![Self::Whole(name)];
+        }
+        let begin = pattern.text().strip_suffix('*');
+        if let Some(begin) = begin.filter(is_plain) {
+            return vec![Self::Begin(begin.as_bytes())];
+        }
+        let inner = begin.and_then(|begin| begin.strip_prefix('{')?.strip_suffix('}'));
+        match inner.filter(is_plain) {
+            Some(inner) => inner.split(',').map(|part| Self::Begin(part.as_bytes())).collect(),
+            None => vec![Self::Other(pattern)],
+        }
+    }
+
+    fn may_begin_with(self, byte: u8) -> bool {
+        match self {
+            Self::Whole(text) | Self::Begin(text) => {
+                text.first().is_none_or(|first| *first == byte)
+            }
+            Self::Other(_) => true,
+        }
+    }
+
+    fn matches(self, name: &[u8]) -> bool {
+        match self {
+            Self::Whole(whole) => name == whole,
+            Self::Begin(begin) => name.starts_with(begin),
+            Self::Other(pattern) => pattern.matches(name),
+        }
+    }
+}
+
+impl<'a> Patterns<'a> {
+    pub(super) fn new(hosts: &'a [Host]) -> Self {
+        let hosts = hosts.iter().enumerate();
+        let all = hosts.flat_map(|(at, host)| host.symbols.iter().map(move |p| (at, p)));
+        let all: Vec<(usize, &Pattern)> = all.collect();
+        let of = |byte| {
+            let may = all.iter().filter(move |(_, pattern)| pattern.may_begin_with(byte));
+            let shapes = may.flat_map(|(host, pattern)| {
+                Shape::of(pattern).into_iter().map(move |shape| (*host, shape))
+            });
+            shapes.filter(|(_, shape)| shape.may_begin_with(byte)).collect()
+        };
+        Self((0..=u8::MAX).map(of).collect())
+    }
+
+    /// The hosts that define `name`, in the order of the policy.
+    fn hosts(&self, name: &[u8]) -> Rc<[usize]> {
+        let first = usize::from(name.first().copied().unwrap_or_default());
+        let mut hosts: Vec<usize> = Vec::new();
+        for (host, shape) in &self.0[first] {
+            if hosts.last() != Some(host) && shape.matches(name) {
+                hosts.push(*host);
+            }
+        }
+        hosts.into()
+    }
 }
 
 impl<'a> Hosts<'a> {
-    pub(super) fn new(source: Source<'a>) -> Self {
+    pub(super) fn new(source: Source<'a>, patterns: &'a Patterns<'a>) -> Self {
         let (known, provided) = (FastMap::default(), FastMap::default());
-        Self { source, known, provided, patterns: Vec::new() }
+        Self { source, known, provided, patterns }
     }
 
     /// The host that is assumed to define `name` for `file`, which was loaded under this root. A
@@ -48,33 +123,9 @@ impl<'a> Hosts<'a> {
         hosts.find(|at| self.loads(*at, file) || (helps && self.loads(*at, root)))
     }
 
-    /// The hosts that define `name`, in the order of the policy.
     fn providing(&mut self, name: &'a [u8]) -> Rc<[usize]> {
-        if let Some(known) = self.provided.get(name) {
-            return Rc::clone(known);
-        }
-        let first = usize::from(name.first().copied().unwrap_or_default());
-        let mut hosts: Vec<usize> = Vec::new();
-        for (host, pattern) in &self.patterns()[first] {
-            if hosts.last() != Some(host) && pattern.matches(name) {
-                hosts.push(*host);
-            }
-        }
-        let hosts: Rc<[usize]> = hosts.into();
-        self.provided.insert(name, Rc::clone(&hosts));
-        hosts
-    }
-
-    fn patterns(&mut self) -> &[Vec<(usize, &'a Pattern)>] {
-        if self.patterns.is_empty() {
-            let hosts = self.source.hosts.iter().enumerate();
-            let all = hosts.flat_map(|(at, host)| host.symbols.iter().map(move |p| (at, p)));
-            let all: Vec<(usize, &Pattern)> = all.collect();
-            let of =
-                |byte| all.iter().copied().filter(move |(_, p)| p.may_begin_with(byte)).collect();
-            self.patterns = (0..=u8::MAX).map(of).collect();
-        }
-        &self.patterns
+        let patterns = self.patterns;
+        Rc::clone(self.provided.entry(name).or_insert_with(|| patterns.hosts(name)))
     }
 
     fn is_program(&self, file: FileId) -> bool {

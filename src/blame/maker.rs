@@ -1,7 +1,7 @@
 //! Goes through what resolving and binding found under each root and makes one fact of what is one
 //! fact, whatever roots it was met under. Only [`super::blame`] is for others.
 
-use super::fate::{self, Fate, Fated};
+use super::fate::{Fate, Fated, Undefined};
 use super::{
     Assumed, Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey,
     UndefinedSymbol,
@@ -9,14 +9,14 @@ use super::{
 use crate::bind::{Abort, RootBinding};
 use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
-use crate::id::{FastMap, FileId, Id as _, RootId, StrId};
+use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::policy::Host;
 use crate::resolve::versions::{Complaint, Stop};
 use crate::resolve::{Closure, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the facts.
-pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
+pub fn blame(source: Source<'_>, open: &Undefined, providers: &Providers) -> Blame {
     let mut maker = Maker {
         source,
         missing: BTreeMap::new(),
@@ -28,16 +28,13 @@ pub fn blame(source: Source<'_>, providers: &Providers) -> Blame {
         assumed: Vec::new(),
         provided: Vec::new(),
     };
-    let mut fates = fate::of_all(source, providers).into_iter().peekable();
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
         maker.take_missing(root, closure);
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
-        if let Some((_, fates)) = fates.next_if(|(at, _)| *at == root) {
-            maker.take_fates(root, closure, fates);
-        }
     }
+    open.fates(source, providers, |root, fated| maker.take_fate(root, fated));
     maker.finish()
 }
 
@@ -63,7 +60,8 @@ type Explained = ((FileId, StrId), u16);
 
 /// The first entry for each symbol, by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
-    list.sort_by_key(|(key, _)| *key);
+    // One comparison of numbers for two.
+    list.sort_by_key(|((file, symbol), _)| ((file.index() as u64) << 32) | u64::from(*symbol));
     list.dedup_by_key(|(key, _)| *key);
 }
 
@@ -77,10 +75,11 @@ impl Maker<'_> {
         if !closure.lacks_any() {
             return;
         }
-        for edge in &closure.edges {
+        for edge in closure.edges() {
             let missing = closure.module(edge.to).how == How::Missing;
             // An auxiliary object may be missing; what was opened and refused is not.
-            let refused = closure.failures.iter().any(|f| f.module == edge.to && f.file.is_some());
+            let refused =
+                closure.failures().iter().any(|f| f.module == edge.to && f.file.is_some());
             if !missing || refused || edge.kind == NeedKind::Auxiliary {
                 continue;
             }
@@ -101,14 +100,14 @@ impl Maker<'_> {
     }
 
     fn take_stops(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
-        let at = |module: u32| closure.module(module).file.unwrap_or(closure.root.file);
-        for failure in &closure.failures {
+        let at = |module: ModuleId| closure.module(module).file.unwrap_or(closure.root.file);
+        for failure in closure.failures() {
             let Some(file) = failure.file else { continue };
             let stub = closure.module(failure.module);
             let site = Site { root, module: stub.requester.unwrap_or(ROOT) };
             self.stop(root, (file, true), stub.path, failure.text, site);
         }
-        if let Some(Fatal { object, file, requester, text }) = &closure.fatal {
+        if let Some(Fatal { object, file, requester, text }) = closure.fatal() {
             let site = Site { root, module: *requester };
             let (opened, file) = (file.is_some(), file.unwrap_or(at(*requester)));
             return self.stop(root, (file, opened), *object, text, site);
@@ -186,35 +185,32 @@ impl Maker<'_> {
         }
     }
 
-    fn take_fates(&mut self, root: RootId, closure: &Closure, fates: Vec<Fated>) {
-        for Fated { module, symbol, fate } in fates {
-            let Some(file) = closure.module(module).file else { continue };
-            let key = (file, symbol);
-            match fate {
-                Fate::Assumed(host) => self.assumed.push((key, host)),
-                Fate::Explained(missing, version) => self.explained.push((key, (missing, version))),
-                Fate::Provided(library) => self.provided.push((key, library)),
-                Fate::Undefined { version, at_load } => {
-                    let Some(object) = self.source.view.object(file) else { continue };
-                    let entry = object.versions.entry(version);
-                    let library = entry.and_then(|e| e.file).map(|s| object.str(s));
-                    let new = || UndefinedSymbol {
-                        file,
-                        symbol: object.symbol_name(symbol).to_vec(),
-                        version: entry.map(|e| object.str(e.name).to_vec()),
-                        library: library.map(<[u8]>::to_vec),
-                        at_load,
-                        site: Site { root, module },
-                        roots: Vec::new(),
-                    };
-                    let at = *self.undefined_at.entry(key).or_insert_with(|| {
-                        self.undefined.push((key, new()));
-                        self.undefined.len() - 1
-                    });
-                    let (_, undefined) = &mut self.undefined[at];
-                    undefined.at_load |= at_load;
-                    undefined.roots.push(root);
-                }
+    fn take_fate(&mut self, root: RootId, fated: Fated<'_>) {
+        let Fated { module, file, object, symbol, version, at_load, fate } = fated;
+        let key = (file, symbol);
+        match fate {
+            Fate::Assumed(host) => self.assumed.push((key, host)),
+            Fate::Explained(from, name) => self.explained.push((key, ((from, name), version))),
+            Fate::Provided(library) => self.provided.push((key, library)),
+            Fate::Undefined => {
+                let entry = object.versions.entry(version);
+                let library = entry.and_then(|e| e.file).map(|s| object.str(s));
+                let new = || UndefinedSymbol {
+                    file,
+                    symbol: object.symbol_name(symbol).to_vec(),
+                    version: entry.map(|e| object.str(e.name).to_vec()),
+                    library: library.map(<[u8]>::to_vec),
+                    at_load,
+                    site: Site { root, module },
+                    roots: Vec::new(),
+                };
+                let at = *self.undefined_at.entry(key).or_insert_with(|| {
+                    self.undefined.push((key, new()));
+                    self.undefined.len() - 1
+                });
+                let (_, undefined) = &mut self.undefined[at];
+                undefined.at_load |= at_load;
+                undefined.roots.push(root);
             }
         }
     }

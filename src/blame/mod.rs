@@ -9,17 +9,16 @@ mod fate;
 mod hosts;
 mod maker;
 
+pub use fate::Undefined;
 pub use maker::blame;
 
-use crate::bind::{Report, RootBinding};
+use crate::bind::RootBinding;
 use crate::facts::View;
-use crate::format::archive::Names;
-use crate::format::elf::{Object, hash};
-use crate::id::{FileId, Id as _, RootId, Strings};
+use crate::format::elf::Object;
+use crate::id::{FileId, Id as _, ModuleId, RootId, Strings};
 use crate::package::Prefixes;
 use crate::policy::Host;
 use crate::resolve::{Closure, Edge, ROOT};
-use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// Where a fact was first met: the root and the module under it.
@@ -28,7 +27,7 @@ pub struct Site {
     /// The root.
     pub root: RootId,
     /// The module in the root's closure.
-    pub module: u32,
+    pub module: ModuleId,
 }
 
 /// A need that leads nowhere.
@@ -148,39 +147,12 @@ pub struct Source<'a> {
 /// An object and the index of a symbol in it.
 type SymbolKey = (FileId, u32);
 
-/// All symbols that stay without definition somewhere, to be looked for among files at hand.
-pub fn unbound_names(source: Source<'_>) -> Names {
-    let mut symbols: Vec<SymbolKey> = Vec::new();
-    for (closure, binding) in source.closures.roots.iter().zip(source.bindings) {
-        for (module, reports) in &binding.reports {
-            let Some(file) = closure.module(*module).file else { continue };
-            symbols.extend(reports.iter().filter_map(|report| match report {
-                Report::Undefined { symbol, .. } => Some((file, *symbol)),
-                Report::Size { .. } | Report::Protected { .. } => None,
-            }));
-        }
-    }
-    // One library may be met under a thousand roots.
-    symbols.par_sort_unstable();
-    symbols.dedup();
-    let name = |(file, symbol): &SymbolKey| {
-        let name = source.view.object(*file)?.symbol_name(*symbol);
-        Some((name, hash::gnu(name)))
-    };
-    let hashed: Vec<(&[u8], u32)> = symbols.par_iter().filter_map(name).collect();
-    let mut names = Names::default();
-    for (name, hash) in hashed {
-        names.insert(name, hash);
-    }
-    names
-}
-
-fn object_of<'v>(view: View<'v>, closure: &Closure, module: u32) -> Option<&'v Object> {
+fn object_of<'v>(view: View<'v>, closure: &Closure, module: ModuleId) -> Option<&'v Object> {
     view.object(closure.module(module).file?)
 }
 
 /// Modules from the root of `site` to its module, root first, with how each was found.
-pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<u32> {
+pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<ModuleId> {
     let chain = closures.roots[site.root].chain(site.module);
     if chain == [ROOT] { Vec::new() } else { chain }
 }

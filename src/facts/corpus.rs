@@ -10,6 +10,7 @@ use crate::symbol_names::SymbolNames;
 use crate::tree::{Errno, Special};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What lies at a path once links are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct Corpus {
     pub(super) relocations: FastMap<FileId, Relocations>,
     pub(super) members: FastMap<FileId, Arc<Members>>,
     pub(super) symbol_names: Arc<SymbolNames>,
+    /// How many long lists of directories have a number.
+    lists: AtomicU64,
 }
 
 impl Corpus {
@@ -64,7 +67,12 @@ impl Corpus {
         self.portions.contains(portion)
     }
 
-    /// Whether `path` is a directory.
+    /// A number for a long list that no other list has in the portions of this corpus.
+    pub fn new_list(&self) -> u64 {
+        self.lists.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// True if `path` is a directory.
     pub fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
         self.directories.get(path).copied().ok_or_else(|| Need::Directory(path.to_vec()))
     }
@@ -91,6 +99,25 @@ impl Corpus {
     /// The members of the archive `file`.
     pub fn members(&self, file: FileId) -> Result<&Arc<Members>, Need> {
         self.members.get(&file).ok_or(Need::Members(file))
+    }
+
+    /// True if a need has its answer.
+    pub fn answers(&self, need: &Need) -> bool {
+        match need {
+            // A search may end before the last path.
+            Need::First { paths, portion, .. } => {
+                portion.is_some_and(|portion| self.is_looked_through(&portion))
+                    || paths.first().is_none_or(|path| self.place(path).is_some())
+            }
+            Need::Directory(path) => self.directories.contains_key(&**path),
+            Need::Bytes(path) => self.bytes.contains_key(&**path),
+            Need::Interpreter(file) => self.interpreters.contains_key(file),
+            Need::Tables(file) => {
+                self.files[*file].object().is_none_or(|object| object.tables.is_some())
+            }
+            Need::Relocations(file) => self.relocations.contains_key(file),
+            Need::Members(file) => self.members.contains_key(file),
+        }
     }
 
     /// The names of symbols of archives.

@@ -10,9 +10,11 @@ pub mod members;
 pub mod plugins;
 pub mod providers;
 pub mod read;
+mod store;
 mod view;
 
 pub use corpus::{Corpus, Place};
+pub use store::FactStore;
 pub use view::{Edits, View};
 
 use crate::format::Defect;

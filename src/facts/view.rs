@@ -1,7 +1,7 @@
 //! The model that resolving and binding run on: the corpus seen through one value, so that a
 //! proof of a fix can run the same code on a changed model. It answers, or names the fact it misses.
 
-use super::{Corpus, FileFacts, Need, Place, Portion};
+use super::{Corpus, FactStore, FileFacts, Need, Place, Portion};
 use crate::format::archive::Members;
 use crate::format::elf::Object;
 use crate::format::elf::edit::Edited;
@@ -49,31 +49,6 @@ impl<'c> View<'c> {
         }
     }
 
-    /// What lies at `path`.
-    pub fn place(&self, path: &[u8]) -> Option<Place> {
-        self.corpus.place(path)
-    }
-
-    /// True if all paths of a portion were looked at: there is nothing at those that are not known.
-    pub fn is_looked_through(&self, portion: &Portion) -> bool {
-        self.corpus.is_looked_through(portion)
-    }
-
-    /// Whether `path` is a directory.
-    pub fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
-        self.corpus.is_directory(path)
-    }
-
-    /// A configuration file of the loader.
-    pub fn bytes(&self, path: &[u8]) -> Result<Result<&'c [u8], Errno>, Need> {
-        self.corpus.bytes(path)
-    }
-
-    /// What a loader binary says of itself.
-    pub fn interpreter(&self, file: FileId) -> Result<&'c Interpreter, Need> {
-        self.corpus.interpreter(file)
-    }
-
     /// The relocations of a file.
     pub fn relocations(&self, file: FileId) -> Result<&'c Relocations, Need> {
         match self.edit(file) {
@@ -85,5 +60,39 @@ impl<'c> View<'c> {
     /// The members of an archive.
     pub fn members(&self, file: FileId) -> Result<&'c Arc<Members>, Need> {
         self.corpus.members(file)
+    }
+}
+
+impl FactStore for View<'_> {
+    fn file(&self, file: FileId) -> &FileFacts {
+        View::file(self, file)
+    }
+
+    fn object(&self, file: FileId) -> Option<&Object> {
+        View::object(self, file)
+    }
+
+    fn place(&self, path: &[u8]) -> Option<Place> {
+        self.corpus.place(path)
+    }
+
+    fn is_looked_through(&self, portion: &Portion) -> bool {
+        self.corpus.is_looked_through(portion)
+    }
+
+    fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
+        self.corpus.is_directory(path)
+    }
+
+    fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need> {
+        self.corpus.bytes(path)
+    }
+
+    fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need> {
+        self.corpus.interpreter(file)
+    }
+
+    fn new_list(&self) -> u64 {
+        self.corpus.new_list()
     }
 }

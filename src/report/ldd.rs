@@ -4,7 +4,7 @@
 use crate::audit::Audit;
 use crate::bind::{Abort, Report as Message, RootBinding};
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FastSet, FileId, Id as _, RootId, StrId};
+use crate::id::{FastSet, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::resolve::loader::Family;
 use crate::resolve::versions::{Complaint, Stop};
 use crate::resolve::{Closure, ROOT};
@@ -56,7 +56,7 @@ impl<'a> Page<'a> {
     }
 
     /// A module as messages name it.
-    pub(super) fn object(&self, module: u32) -> String {
+    pub(super) fn object(&self, module: ModuleId) -> String {
         if module == ROOT {
             return self.program.clone();
         }
@@ -69,7 +69,7 @@ impl<'a> Page<'a> {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let program = &self.program;
-        for failure in &self.closure.preload_failures {
+        for failure in self.closure.preload_failures() {
             let name = self.name(failure.name);
             let (source, text) = (failure.source, failure.text);
             writeln!(
@@ -77,7 +77,7 @@ impl<'a> Page<'a> {
                 "ERROR: ld.so: object '{name}' from {source} cannot be preloaded ({text}): ignored."
             )?;
         }
-        if let Some(fatal) = &self.closure.fatal {
+        if let Some(fatal) = self.closure.fatal() {
             let object = self.name(fatal.object);
             return writeln!(
                 out,
@@ -130,7 +130,7 @@ impl<'a> Page<'a> {
         if !needs.iter().any(|need| need.kind == NeedKind::Needed) {
             return writeln!(out, "\tstatically linked");
         }
-        for module in self.closure.list.iter().map(|module| self.closure.module(*module)) {
+        for module in self.closure.list().iter().map(|module| self.closure.module(*module)) {
             let name = self.name(module.name);
             if module.is_stub() {
                 writeln!(out, "\t{name} => not found")?;
@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn message(&self, module: u32, object: &Object, message: Message) -> String {
+    fn message(&self, module: ModuleId, object: &Object, message: Message) -> String {
         match message {
             Message::Size { symbol } => format!(
                 "{}: Symbol `{}' has different size in shared object, consider re-linking",

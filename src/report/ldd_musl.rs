@@ -4,7 +4,7 @@
 
 use super::ldd::Page;
 use crate::bind::Report as Message;
-use crate::id::{FastSet, StrId};
+use crate::id::{FastSet, ModuleId, StrId};
 use crate::resolve::{How, LOADER, musl};
 use crate::text::show;
 use std::io::{self, Write};
@@ -14,12 +14,12 @@ impl Page<'_> {
         let loader = self.object(LOADER);
         writeln!(out, "\t{loader}")?;
         let mut seen = FastSet::default();
-        for module in self.closure.list.iter().map(|module| self.closure.module(*module)) {
+        for module in self.closure.list().iter().map(|module| self.closure.module(*module)) {
             if module.how == How::Preload {
                 writeln!(out, "\t{} => {}", self.name(module.name), self.name(module.path))?;
             }
         }
-        for module in self.closure.scope.iter().filter(|module| **module != LOADER) {
+        for module in self.closure.scope().iter().filter(|module| **module != LOADER) {
             for edge in self.closure.needs(*module) {
                 self.need(*module, (edge.to, edge.name, edge.how), &mut seen, out)?;
             }
@@ -29,9 +29,9 @@ impl Page<'_> {
 
     fn need(
         &self,
-        from: u32,
-        (to, name, how): (u32, StrId, How),
-        seen: &mut FastSet<Result<u32, usize>>,
+        from: ModuleId,
+        (to, name, how): (ModuleId, StrId, How),
+        seen: &mut FastSet<Result<ModuleId, usize>>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let found = self.closure.module(to);
@@ -43,7 +43,7 @@ impl Page<'_> {
                 _ => Ok(()),
             },
             How::Missing | How::Provided => {
-                let failures = &self.closure.failures;
+                let failures = self.closure.failures();
                 let failure = failures.iter().find(|failure| failure.module == to);
                 let text = failure.map_or("", |failure| failure.text);
                 writeln!(

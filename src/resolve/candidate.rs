@@ -2,11 +2,10 @@
 //! what resolving it came to. `roots` holds them and decides which become roots.
 
 use super::hosts::Host;
-use super::loader::{Choice, InterpFault, Loader, NoLoader};
-use super::resolver::Resolver;
-use super::suspend::Suspended;
+use super::loader::{Choice, InterpFault, NoLoader};
+use super::resolver::{Resolver, Suspended};
 use super::{Closure, Root};
-use crate::facts::{Need, View};
+use crate::facts::{FactStore, Need};
 use crate::id::{FastMap, FileId, LoaderId, StrId};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,24 +19,20 @@ pub struct Round<'r> {
     /// What holds for all roots.
     pub resolver: &'r mut Resolver,
     /// The facts.
-    pub view: View<'r>,
+    pub store: &'r dyn FactStore,
     /// What was asked for.
     pub plan: &'r Plan,
-    /// Is told of each closure of something that is started itself, with its loader, as soon as it is
-    /// made; some do not stay.
-    pub made: &'r mut dyn FnMut(&Closure, &Loader),
 }
 
 impl Round<'_> {
-    /// The closure of a root without host.
+    /// The closure of a root, which `host` opens if there is one.
     pub(super) fn closure(
         &mut self,
         root: Root,
-        before: &mut Option<Box<Suspended>>,
+        host: Option<&Arc<Closure>>,
+        before: &mut Option<Suspended>,
     ) -> Result<Closure, Vec<Need>> {
-        let closure = self.resolver.closure(self.view, self.plan, root, None, before)?;
-        (self.made)(&closure, self.resolver.loaders.get(root.loader));
-        Ok(closure)
+        self.resolver.closure(self.store, self.plan, root, host, before)
     }
 }
 
@@ -56,9 +51,9 @@ pub(super) struct Candidate {
     /// Its place among the hosts' programs, if it is resolved as a plugin of one.
     pub(super) host: Option<usize>,
     /// The loader, once it is chosen, and the name it is started by.
-    chosen: Option<(LoaderId, StrId)>,
+    pub(super) chosen: Option<(LoaderId, StrId)>,
     /// Its link map as far as it is known.
-    before: Option<Box<Suspended>>,
+    before: Option<Suspended>,
     pub(super) outcome: Option<Outcome>,
 }
 
@@ -100,9 +95,7 @@ impl Candidate {
     /// not start.
     pub(super) fn open(
         &mut self,
-        resolver: &mut Resolver,
-        view: View<'_>,
-        plan: &Plan,
+        round: &mut Round<'_>,
         host: Option<&Arc<Closure>>,
         needs: &mut Vec<Need>,
     ) {
@@ -112,20 +105,24 @@ impl Candidate {
         };
         let root = Root {
             file: self.start.file,
-            path: resolver.strings.id(&self.start.path),
+            path: round.resolver.strings.id(&self.start.path),
             loader: host.root.loader,
             host: Some(host.root.file),
         };
-        match resolver.closure(view, plan, root, Some(host), &mut self.before) {
+        match round.closure(root, Some(host), &mut self.before) {
             Ok(closure) => self.outcome = Some(Outcome::Closure(Box::new(closure))),
             Err(missing) => needs.extend(missing),
         }
     }
 
     /// Where it stands among the roots: by its real path, the name it is started by, its host.
-    pub(super) fn key<'a>(&'a self, view: View<'a>, hosts: &'a [Host]) -> impl Ord + use<'a> {
+    pub(super) fn key<'a>(
+        &'a self,
+        store: &'a dyn FactStore,
+        hosts: &'a [Host],
+    ) -> impl Ord + use<'a> {
         let host = self.host.and_then(|host| hosts.get(host));
-        let real = |file: FileId| view.file(file).path.as_os_str().as_bytes();
+        let real = |file: FileId| store.file(file).path.as_os_str().as_bytes();
         (real(self.start.file), &*self.start.path, host.map(|host| real(host.file)))
     }
 }
@@ -140,7 +137,7 @@ pub(super) fn resolve(
     let Start { file, path } = &candidate.start;
     let (loader, path) = match candidate.chosen {
         Some(chosen) => chosen,
-        None => match choose(round.resolver, round.view, round.plan, *file, path) {
+        None => match choose(round, *file, path) {
             Err(missing) => return needs.extend(missing),
             Ok(Choice { loader: Err(why), .. }) => {
                 candidate.outcome = Some(Outcome::NoLoader(why));
@@ -155,32 +152,27 @@ pub(super) fn resolve(
         },
     };
     let root = Root { file: *file, path, loader, host: None };
-    match round.closure(root, &mut candidate.before) {
+    match round.closure(root, None, &mut candidate.before) {
         Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
         Err(missing) => needs.extend(missing),
     }
 }
 
-fn choose(
-    resolver: &mut Resolver,
-    view: View<'_>,
-    plan: &Plan,
-    file: FileId,
-    path: &[u8],
-) -> Result<Choice, Vec<Need>> {
-    let Some(object) = view.object(file) else {
+fn choose(round: &mut Round<'_>, file: FileId, path: &[u8]) -> Result<Choice, Vec<Need>> {
+    let Round { resolver, store, plan } = round;
+    let Some(object) = store.object(file) else {
         return Ok(Choice { loader: Err(NoLoader::UnknownMachine), interp: None });
     };
     let dirs = match object.interp {
         None if !plan.as_ldd => resolver.own_dirs(object, path, plan),
         _ => Vec::new(),
     };
-    let Resolver { loaders, strings, .. } = resolver;
+    let Resolver { loaders, strings, .. } = &mut **resolver;
     // Asked for one at a time, ten thousand directories would be as many rounds.
     let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
-    let unknown: Vec<Need> = texts.filter_map(|dir| view.is_directory(dir).err()).collect();
+    let unknown: Vec<Need> = texts.filter_map(|dir| store.is_directory(dir).err()).collect();
     if !unknown.is_empty() {
         return Err(unknown);
     }
-    loaders.choose(view, plan, strings, object, &dirs).map_err(|need| vec![need])
+    loaders.choose(*store, plan, strings, object, &dirs).map_err(|need| vec![need])
 }

@@ -1,148 +1,38 @@
 //! The link map of one root: breadth first over all needs, names and inodes de-duplicated, filters
-//! and auxiliaries before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`).
+//! and auxiliaries before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`); before them
+//! what LD_PRELOAD and ld.so.preload name (`elf/rtld.c`), or what a host has loaded (`elf/dl-open.c`).
+//!
+//! A build that lacks a fact is suspended: its state is handed back, and taken up in the next round at
+//! the need it came to. What lies behind the missing fact is asked for already, as far as it can be
+//! guessed; nothing is built on the guess.
 
-use super::index::Index;
-use super::loader::Loader;
-use super::mapping::Inherited;
-use super::resolver::{Names, Resolver};
-use super::suspend::Suspended;
+use super::mapping::{Asking, Builder, Mapped, Opened};
+use super::search::Found;
+use super::state::{LinkMapState, Queued};
 use super::{
-    Closure, Edge, Fatal, How, LOADER, Links, Module, PreloadFailure, ROOT, Root, order, versions,
+    Closure, Edge, Fatal, How, Links, Module, PreloadFailure, ROOT, Root, order, versions,
 };
-use crate::facts::{Need, View};
 use crate::format::elf::NeedKind;
-use crate::id::{FileId, Id as _, StrId};
-use crate::plan::Plan;
-use std::sync::Arc;
+use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
 
-/// What the loader does with a filter that is its own target, by whatever way; it has no message.
-const ENDLESS: &str = "is a filter of itself: the loader goes round until its memory ends";
+/// How many needs that lead to something known one look ahead goes through.
+const MOST_AHEAD: usize = 500;
 
-/// Room for the modules of most programs.
-const FEW: usize = 10;
-
-/// The state of one breadth-first run.
-pub(super) struct Builder<'a, 'v> {
-    pub(super) resolver: &'a mut Resolver,
-    pub(super) view: View<'v>,
-    pub(super) plan: &'a Plan,
-    pub(super) root: Root,
-    /// What the root's host has loaded.
-    pub(super) base: Option<Arc<Closure>>,
-    /// The module of the root's file.
-    pub(super) start: u32,
-    pub(super) needs: &'a mut Vec<Need>,
-    pub(super) modules: Vec<Module>,
-    /// `$ORIGIN` of each module.
-    pub(super) origins: Vec<Option<StrId>>,
-    /// DT_RPATH lists that hold for each module's needs.
-    pub(super) rpaths: Vec<Option<Inherited>>,
-    /// Some module has a DT_RPATH that counts.
-    pub(super) has_rpath: bool,
-    /// Modules by the names they answer to.
-    pub(super) by_name: Index,
-    /// Modules by file.
-    pub(super) by_file: Index,
-    pub(super) edges: Vec<Edge>,
-    pub(super) list: Vec<u32>,
-    pub(super) queue: Vec<Queued>,
-    /// How far the walk came.
-    pub(super) place: Place,
-    pub(super) preload_failures: Vec<PreloadFailure>,
-    /// Which modules are in `queue`.
-    pub(super) queued: Vec<bool>,
-    /// A filter has moved objects: list order is not the order of loading any more.
-    pub(super) moved: bool,
-    /// Filtees of the root. They stand before it in the loader's list, of which every walk begins at
-    /// the root: no later need finds them, and their versions are not looked at.
-    pub(super) hidden: Vec<u32>,
-    pub(super) by_cpu: bool,
-    pub(super) by_cwd: bool,
-    /// The last search passed over a file of another class.
-    pub(super) other_class: bool,
-    /// A fact is missing; somebody has asked for it.
-    pub(super) incomplete: bool,
-}
-
-/// One entry of the breadth-first list.
-#[derive(Clone, Copy)]
-pub(super) struct Queued {
-    pub(super) module: u32,
-    pub(super) done: bool,
-}
-
-/// Where a walk goes on.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Place {
-    /// The entry of the queue.
-    pub(super) at: usize,
-    /// The entry that is being visited: it moves when a filter's target comes before it.
-    here: usize,
-    /// The module that is being visited and its next need.
-    pub(super) visiting: Option<(u32, usize)>,
-}
+/// How many needs one look ahead asks for: each may be hundreds of paths.
+const MOST_ASKED: usize = 512;
 
 /// What a run came to.
 pub(super) enum Built {
-    Links(Box<Links>),
+    /// The link map, and memory for the next.
+    Links(Box<Links>, Box<LinkMapState>),
     /// Facts are missing. Nothing to go on from if that was before the walk.
-    Suspended(Option<Box<Suspended>>),
+    Suspended(Option<Box<LinkMapState>>),
 }
 
-/// How `Builder::map` ended.
-pub(super) enum Mapped {
-    Module(u32, How),
-    Fatal(Fatal),
-    Unknown,
-}
-
-impl<'a, 'v> Builder<'a, 'v> {
-    pub(super) fn new(
-        resolver: &'a mut Resolver,
-        view: View<'v>,
-        plan: &'a Plan,
-        root: Root,
-        base: Option<Arc<Closure>>,
-        needs: &'a mut Vec<Need>,
-    ) -> Self {
-        let by_name = Index::borrow(&mut resolver.by_name);
-        let by_file = Index::borrow(&mut resolver.by_file);
-        Self {
-            resolver,
-            view,
-            plan,
-            root,
-            start: ROOT,
-            needs,
-            modules: Vec::with_capacity(FEW),
-            origins: Vec::with_capacity(FEW),
-            rpaths: Vec::with_capacity(FEW),
-            // A host's modules are there already.
-            has_rpath: base.is_some(),
-            base,
-            by_name,
-            by_file,
-            edges: Vec::with_capacity(2 * FEW),
-            list: Vec::with_capacity(FEW),
-            queue: Vec::with_capacity(FEW),
-            place: Place::default(),
-            preload_failures: Vec::new(),
-            queued: Vec::with_capacity(FEW),
-            moved: false,
-            hidden: Vec::new(),
-            by_cpu: false,
-            by_cwd: false,
-            other_class: false,
-            incomplete: false,
-        }
-    }
-
-    pub(super) fn loader(&self) -> &Loader {
-        self.resolver.loaders.get(self.root.loader)
-    }
-
+impl Builder<'_> {
+    /// Builds from the start.
     pub(super) fn run(mut self) -> Built {
-        if let Some(host) = self.base.clone() {
+        if let Some(host) = self.state.base.clone() {
             self.take_over(&host);
             let refused = self.open();
             return if refused.is_some() { self.finish(refused) } else { self.go_on() };
@@ -152,8 +42,6 @@ impl<'a, 'v> Builder<'a, 'v> {
         self.preload();
         if self.incomplete {
             self.look_ahead();
-            self.by_name.give_back(&mut self.resolver.by_name);
-            self.by_file.give_back(&mut self.resolver.by_file);
             return Built::Suspended(None);
         }
         self.go_on()
@@ -162,154 +50,105 @@ impl<'a, 'v> Builder<'a, 'v> {
     /// Walks on from where the last round ended.
     pub(super) fn go_on(mut self) -> Built {
         let stopped = self.walk();
-        if self.incomplete { self.suspend() } else { self.finish(stopped) }
+        if self.incomplete {
+            self.look_ahead();
+            return Built::Suspended(Some(self.state));
+        }
+        self.finish(stopped)
     }
 
-    fn finish(mut self, stopped: Option<Fatal>) -> Built {
-        let scope: Vec<u32> = self
-            .queue
-            .iter()
-            .map(|queued| queued.module)
-            .filter(|module| !self.modules[*module as usize].is_stub())
-            .collect();
+    fn finish(self, stopped: Option<Fatal>) -> Built {
+        let Self { mut state, search, .. } = self;
+        let scope = state.scope();
         let mut renamed = Vec::new();
-        match self.base.clone() {
-            Some(host) => renamed = self.leave_to(&host),
-            None => self.place_loader(&scope),
+        let base = state.base.take();
+        match &base {
+            Some(host) => renamed = state.leave_to(host),
+            None => state.place_loader(&scope, search.loader.release),
         }
+        let first = base.as_ref().map_or(0, |host| host.module_count());
         let mut links = Links {
-            base: self.base,
+            base,
             renamed,
-            start: self.start,
-            moved: self.moved,
+            start: state.start,
+            moved: state.moved,
             order: Vec::new(),
-            modules: self.modules,
-            edges: self.edges,
-            list: self.list,
+            modules: state.modules.take_from(first),
+            edges: state.edges.drain(..).collect(),
+            list: state.list.drain(..).collect(),
             scope,
-            hidden: self.hidden,
+            hidden: std::mem::take(&mut state.hidden),
             fatal: stopped,
-            preload_failures: self.preload_failures,
+            preload_failures: std::mem::take(&mut state.preload_failures),
             failures: Vec::new(),
-            by_cpu: self.by_cpu,
-            by_cwd: self.by_cwd,
+            by_cpu: state.by_cpu,
+            by_cwd: state.by_cwd,
         };
-        let release = self.resolver.loaders.get(self.root.loader).release;
-        links.order = order::relocation_order(&links, release);
-        if self.plan.as_ldd {
+        links.order = order::relocation_order(&links, search.loader.release);
+        if search.plan.as_ldd {
             for module in &links.hidden {
-                links.modules[*module as usize].version_limit = 0;
+                links.modules[module.index()].version_limit = 0;
             }
-            versions::limit_tables(&mut links, self.view, &self.resolver.strings);
+            versions::limit_tables(&mut links, search.store, search.strings);
         }
-        self.by_name.give_back(&mut self.resolver.by_name);
-        self.by_file.give_back(&mut self.resolver.by_file);
-        Built::Links(Box::new(links))
+        Built::Links(Box::new(links), state)
     }
 
     fn add_root(&mut self) {
-        let Root { file, path, .. } = self.root;
-        let names = self.names(file);
+        let Root { file, path, .. } = self.state.root;
         // elf/rtld.c takes the program's name away: it answers to the empty one only.
-        let empty = self.resolver.strings.id(b"");
-        let soname = names.as_ref().and_then(|names| names.soname);
-        self.push(Module::new(Some(file), empty, path, None, How::Root));
-        self.register(empty, ROOT);
-        if let Some(soname) = soname {
-            self.register(soname, ROOT);
+        let empty = self.search.strings.id(b"");
+        let root = self.push(Module::new(Some(file), empty, path, None, How::Root));
+        let soname = self.state.names(root).and_then(|names| names.soname);
+        for name in [empty].into_iter().chain(soname) {
+            self.state.register(name, root);
         }
-        self.append(ROOT);
+        self.state.append(root);
     }
 
     /// The loader is there from the start, answers to three names and is listed only when needed.
     fn add_loader(&mut self) {
-        let (path, file) = (self.loader().path, self.loader().file);
-        let interp = self.names(self.root.file).and_then(|names| names.interp);
+        let (path, file) = (self.search.loader.path, self.search.loader.file);
+        let interp = self.state.names(ROOT).and_then(|names| names.interp);
         let name = interp.unwrap_or(path);
-        let soname = file.and_then(|file| self.names(file)).and_then(|names| names.soname);
+        let loader = self.push(Module::new(file, name, path, None, How::Loaded));
+        let soname = self.state.names(loader).and_then(|names| names.soname);
+        self.state.modules[loader].aliases.extend(soname);
         for name in [name, path].into_iter().chain(soname) {
-            self.register(name, LOADER);
+            self.state.register(name, loader);
         }
-        self.push(Module {
-            file,
-            name,
-            path,
-            aliases: soname.into_iter().collect(),
-            requester: None,
-            how: How::Loaded,
-            edges: (0, 0),
-            version_limit: u16::MAX,
-        });
-    }
-
-    pub(super) fn register(&mut self, name: StrId, module: u32) {
-        self.by_name.add(name.index(), module);
-    }
-
-    pub(super) fn push(&mut self, module: Module) -> u32 {
-        let names = module.file.and_then(|file| self.names(file));
-        self.has_rpath |=
-            names.is_some_and(|names| names.runpath.is_none() && names.rpath.is_some());
-        self.modules.push(module);
-        self.origins.push(None);
-        self.rpaths.push(None);
-        self.queued.push(false);
-        u32::try_from(self.modules.len() - 1).unwrap_or(u32::MAX)
-    }
-
-    pub(super) fn names(&mut self, file: FileId) -> Option<Arc<Names>> {
-        let object = self.view.object(file)?;
-        Some(self.resolver.names(file, object))
     }
 
     /// Visits the queue until its end, a fatal error or a missing fact.
     fn walk(&mut self) -> Option<Fatal> {
-        while self.place.at < self.queue.len() {
-            if self.place.visiting.is_none() {
-                if self.queue[self.place.at].done {
-                    self.place.at += 1;
-                    continue;
-                }
-                self.begin();
-            }
-            let fatal = self.visit();
+        while let Some((module, next)) = self.state.next() {
+            let fatal = self.visit(module, next);
             if fatal.is_some() || self.incomplete {
                 return fatal;
             }
-            self.place.visiting = None;
+            self.state.place.visiting = None;
             // A filter's target may now stand at this place, not yet visited.
         }
         None
     }
 
-    fn begin(&mut self) {
-        let at = self.place.at;
-        self.queue[at].done = true;
-        let module = self.queue[at].module;
-        let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
-        self.modules[module as usize].edges = (first, first);
-        self.place.here = at;
-        self.place.visiting = Some((module, 0));
-    }
-
     /// The needs of the module that is being visited, from the next one on.
-    fn visit(&mut self) -> Option<Fatal> {
-        let (module, next) = self.place.visiting?;
-        let names = self.modules[module as usize].file.and_then(|file| self.names(file))?;
-        for (i, (kind, raw, has_token)) in names.needs.iter().enumerate().skip(next) {
-            self.place.visiting = Some((module, i));
-            let Some(name) = self.expand_need(*raw, *has_token, module) else { continue };
-            match self.map(name, module, How::Loaded) {
-                Mapped::Fatal(_) if *kind == NeedKind::Auxiliary => {}
+    fn visit(&mut self, module: ModuleId, next: usize) -> Option<Fatal> {
+        let names = self.state.names(module).cloned()?;
+        for (i, need) in names.needs.iter().enumerate().skip(next) {
+            self.state.place.visiting = Some((module, i));
+            let Some(name) = self.expand_need(need.raw, need.has_token, module) else { continue };
+            match self.map(Asking { name, requester: module }, How::Loaded) {
+                Mapped::Fatal(_) if need.kind == NeedKind::Auxiliary => {}
                 Mapped::Fatal(fatal) => return Some(fatal),
                 Mapped::Unknown => return None,
                 Mapped::Module(to, how) => {
-                    self.edges.push(Edge { from: module, raw: *raw, name, kind: *kind, to, how });
-                    self.modules[module as usize].edges.1 += 1;
+                    let (raw, kind) = (need.raw, need.kind);
+                    self.state.add_edge(Edge { from: module, raw, name, kind, to, how });
                     match kind {
-                        NeedKind::Needed => self.append(to),
+                        NeedKind::Needed => self.state.append(to),
                         NeedKind::Auxiliary | NeedKind::Filter => {
-                            let endless = self.insert_before(to, module);
+                            let endless = self.state.insert_before(to, module);
                             if endless.is_some() {
                                 return endless;
                             }
@@ -320,72 +159,151 @@ impl<'a, 'v> Builder<'a, 'v> {
         }
         None
     }
+}
 
-    pub(super) fn append(&mut self, module: u32) {
-        if !std::mem::replace(&mut self.queued[module as usize], true) {
-            self.queue.push(Queued { module, done: false });
+/// Preloads: behind the root and before its needs.
+impl Builder<'_> {
+    /// Entries of LD_PRELOAD and then of ld.so.preload, with the root as requester (`elf/rtld.c`,
+    /// `handle_preload_list` and `do_preload`). Tokens count in paths only.
+    fn preload(&mut self) {
+        let typed = self.search.plan.ld_preload.split(|b| matches!(b, b':' | b' '));
+        let typed = typed.filter(|entry| !entry.is_empty());
+        let strings = &mut *self.search.strings;
+        let mut list: Vec<(StrId, &str)> =
+            typed.map(|entry| (strings.id(entry), "LD_PRELOAD")).collect();
+        let listed = self.search.loader.preload.iter();
+        list.extend(listed.map(|name| (*name, "/etc/ld.so.preload")));
+        for (name, source) in list {
+            let text = self.search.strings.text(name);
+            let has_token = text.contains(&b'/') && text.contains(&b'$');
+            let expanded = self.expand_need(name, has_token, ROOT).unwrap_or(name);
+            let new = self.state.modules.len();
+            let asking = Asking { name: expanded, requester: ROOT };
+            let failed = match self.map(asking, How::Preload) {
+                Mapped::Module(module, _) if self.state.modules[module].is_stub() => {
+                    self.state.drop_stub(module);
+                    match (self.other_class, self.search.loader.target.is_64) {
+                        (false, _) => "cannot open shared object file",
+                        (true, true) => "wrong ELF class: ELFCLASS32",
+                        (true, false) => "wrong ELF class: ELFCLASS64",
+                    }
+                }
+                Mapped::Module(module, _) => {
+                    if module.index() == new {
+                        // It is known by what was typed.
+                        self.state.modules[module].name = name;
+                        self.state.register(name, module);
+                    }
+                    self.state.append(module);
+                    continue;
+                }
+                // `do_preload` leaves the error number out.
+                Mapped::Fatal(Fatal { text, .. }) => {
+                    text.strip_suffix(": Error 21").unwrap_or(text)
+                }
+                Mapped::Unknown => continue,
+            };
+            self.state.preload_failures.push(PreloadFailure { name, source, text: failed });
         }
     }
+}
 
-    /// Puts a filter's target before the filter in scope and list, unless it already is
-    /// (`_dl_map_object_deps`). Where that never ends, it is the error that stops the loader.
-    fn insert_before(&mut self, target: u32, filter: u32) -> Option<Fatal> {
-        let here = self.place.here;
-        match self.queue.iter().position(|queued| queued.module == target) {
-            Some(place) if place <= here => return None,
-            // It was visited, and the filter came before it as its target, or as one of that: each
-            // is moved before the other until the stack ends.
-            Some(place) if self.queue[place].done => return Some(self.endless(target, filter)),
-            Some(place) => {
-                self.queue.remove(place);
-            }
-            // What the host has loaded comes before all that is new.
-            None if self.queued[target as usize] => return None,
-            None => {}
-        }
-        self.queued[target as usize] = true;
-        self.queue.insert(here, Queued { module: target, done: false });
-        self.place.here += 1;
-        self.moved = true;
-        self.list.retain(|entry| *entry != target);
-        match self.list.iter().position(|entry| *entry == filter) {
-            Some(before) => self.list.insert(before, target),
-            None if self.is_below_itself(target, filter) => {
-                return Some(self.endless(target, filter));
-            }
-            None => self.hidden.push(target),
-        }
-        None
+/// Plugins: the host's objects keep their places; the file is opened by its path, and its needs are
+/// met like any others, first of all by what is there. RTLD_NOW and RTLD_LOCAL are assumed, as is that
+/// nothing was opened before.
+impl Builder<'_> {
+    fn take_over(&mut self, host: &Closure) {
+        let Self { state, search, names, .. } = self;
+        state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// True if the target, which no later need finds, is a file that led to it: it leads to itself
-    /// again, and is mapped anew each time until the memory ends.
-    fn is_below_itself(&self, target: u32, filter: u32) -> bool {
-        let file = |module: u32| self.modules[module as usize].file;
-        let mut above =
-            std::iter::successors(Some(filter), |at| self.modules[*at as usize].requester);
-        above.any(|module| file(module) == file(target))
-    }
-
-    fn endless(&self, target: u32, filter: u32) -> Fatal {
-        let Module { name, path, file, .. } = self.modules[target as usize];
-        let object = if target == ROOT { path } else { name };
-        Fatal { object, file, requester: filter, text: ENDLESS }
-    }
-
-    /// The loader's place in the list: behind its predecessor in the scope if something needs it,
-    /// and since glibc 2.41 always, behind the last found object (8f8dd904c4).
-    fn place_loader(&mut self, scope: &[u32]) {
-        let after = match scope.iter().position(|module| *module == LOADER) {
-            Some(place) => place.checked_sub(1).map(|before| scope[before]),
-            None if self.loader().release >= (2, 41) => scope.last().copied(),
-            None => return,
+    /// `_dl_map_object` for the plugin itself. Its requester is only asked for search paths that a
+    /// path does not need, and forgotten (`__RTLD_CALLMAP`).
+    fn open(&mut self) -> Option<Fatal> {
+        let Root { file, path, .. } = self.state.root;
+        let before = self.state.modules.len();
+        let mapped = if let Some(module) = self.state.known(path) {
+            Mapped::Module(module, How::Loaded)
+        } else {
+            let asking = Asking { name: path, requester: ROOT };
+            self.map_file(asking, Opened { file, path, how: How::Dlopen })
         };
-        match after.map(|module| (module, self.list.iter().position(|entry| *entry == module))) {
-            None | Some((ROOT, _)) => self.list.insert(0, LOADER),
-            Some((_, Some(place))) => self.list.insert(place + 1, LOADER),
-            // Behind a filtee of the root: before what is shown.
-            Some((_, None)) => {}
+        match mapped {
+            Mapped::Module(module, _) => {
+                self.state.start = module;
+                if module.index() >= before {
+                    self.state.modules[module].requester = None;
+                    self.state.append(module);
+                }
+                None
+            }
+            Mapped::Fatal(fatal) => Some(fatal),
+            Mapped::Unknown => None,
         }
     }
+}
+
+/// The look ahead of a build that is suspended.
+impl Builder<'_> {
+    /// Asks for what the walk will come to behind the missing fact, so that one round answers it.
+    fn look_ahead(&mut self) {
+        let (by_cpu, by_cwd) = (self.state.by_cpu, self.state.by_cwd);
+        let (has_rpath, real) = (self.state.has_rpath, self.state.modules.len());
+        let mut ahead = Ahead::default();
+        if let Some((module, next)) = self.state.place.visiting {
+            self.ask_needs(module, next + 1, &mut ahead);
+        }
+        for at in self.state.place.at..self.state.queue.len() {
+            let Queued { module, done } = self.state.queue[at];
+            if !done {
+                self.ask_needs(module, 0, &mut ahead);
+            }
+        }
+        let mut at = real;
+        while at < self.state.modules.len() {
+            self.ask_needs(ModuleId::from_index(at), 0, &mut ahead);
+            at += 1;
+        }
+        self.state.truncate(real);
+        (self.state.by_cpu, self.state.by_cwd) = (by_cpu, by_cwd);
+        self.state.has_rpath = has_rpath;
+    }
+
+    /// Searches for the needs of one module from `next` on; a file that is known becomes a module
+    /// until the look ahead ends.
+    fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut Ahead) {
+        let Some(names) = self.state.names(module).cloned() else { return };
+        for need in names.needs.iter().skip(next) {
+            if ahead.known >= MOST_AHEAD || ahead.asked >= MOST_ASKED {
+                return;
+            }
+            ahead.known += 1;
+            let Some(name) = self.expand_need(need.raw, need.has_token, module) else { continue };
+            if self.state.by_name.contains_key(&name) || !ahead.names.insert(name) {
+                continue;
+            }
+            match self.search(Asking { name, requester: module }, None) {
+                Some(Found::File(file, path, how)) => {
+                    if !self.state.by_file.contains_key(&file) && ahead.files.insert(file) {
+                        self.push(Module::new(Some(file), name, path, Some(module), how));
+                    }
+                }
+                Some(Found::Nothing | Found::Stop(..)) => {}
+                // It is asked for, and will be known in the next round.
+                None => {
+                    ahead.known -= 1;
+                    ahead.asked += 1;
+                }
+            }
+        }
+    }
+}
+
+/// What one look ahead has met.
+#[derive(Default)]
+struct Ahead {
+    names: FastSet<StrId>,
+    files: FastSet<FileId>,
+    known: usize,
+    asked: usize,
 }

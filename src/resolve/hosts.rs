@@ -3,7 +3,7 @@
 //! every plugin once for each of its hosts.
 
 use crate::facts::plugins::{can_be_plugin, is_plugin};
-use crate::facts::{Corpus, Need, Place, View};
+use crate::facts::{FactStore, Need, Place};
 use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FileId};
 use crate::package::{Located, Prefixes};
@@ -54,16 +54,21 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Finds the programs, and the plugins that patterns name; or says what is missing to do so.
-    pub fn find(plan: &Plan, corpus: &Corpus, prefixes: &Prefixes) -> Result<Self, Vec<Need>> {
+    /// Finds the programs, and the plugins among `audited` that patterns name; or says what is missing
+    /// to do so.
+    pub fn find(
+        plan: &Plan,
+        store: &dyn FactStore,
+        audited: impl Iterator<Item = FileId>,
+        prefixes: &Prefixes,
+    ) -> Result<Self, Vec<Need>> {
         let mut out = Self::default();
         let by_policy = plan.policy.hosts.iter().any(|entry| entry.executable.is_some());
         if plan.every_file_is_root || (plan.hosts.is_empty() && !by_policy) {
             return Ok(out);
         }
         let mut needs = Vec::new();
-        let view = View::new(corpus);
-        let audited = corpus.files.entries().filter(|(_, facts)| facts.audited);
+        let audited = audited.map(|file| (file, store.file(file)));
         let candidates: Vec<Candidate> = audited
             .filter(|(_, facts)| facts.object().is_some_and(can_be_plugin))
             .map(|(file, facts)| {
@@ -73,9 +78,9 @@ impl Hosts {
             })
             .collect();
         for number in 0..plan.hosts.len() {
-            out.add_option(number, plan, view, &candidates, &mut needs);
+            out.add_option(number, plan, store, &candidates, &mut needs);
         }
-        out.add_policies(plan, view, &candidates, &mut needs);
+        out.add_policies(plan, store, &candidates, &mut needs);
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
@@ -90,9 +95,9 @@ impl Hosts {
     }
 
     /// Hosts of a shared object that nothing else needs, as places in `list`.
-    pub(super) fn of_rest(&self, view: View<'_>, file: FileId) -> Vec<usize> {
-        let fits = |host: &usize| self.list[*host].file != file && self.fits(view, *host, file);
-        let is_plugin = view.object(file).is_some_and(can_be_plugin);
+    pub(super) fn of_rest(&self, store: &dyn FactStore, file: FileId) -> Vec<usize> {
+        let fits = |host: &usize| self.list[*host].file != file && self.fits(store, *host, file);
+        let is_plugin = store.object(file).is_some_and(can_be_plugin);
         self.of_rest.iter().copied().filter(|host| is_plugin && fits(host)).collect()
     }
 
@@ -108,17 +113,17 @@ impl Hosts {
         &mut self,
         number: usize,
         plan: &Plan,
-        view: View<'_>,
+        store: &dyn FactStore,
         candidates: &[Candidate],
         needs: &mut Vec<Need>,
     ) {
         let host = &plan.hosts[number];
         let bytes = host.path.as_os_str().as_bytes();
         let path = if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() };
-        let Some(place) = view.place(&path) else {
+        let Some(place) = store.place(&path) else {
             return needs.push(Need::path(path, None));
         };
-        let Some(file) = program_at(view, place) else {
+        let Some(file) = program_at(store, place) else {
             return self.unhosted.unusable.push(number);
         };
         let at = self.add(Host { file, path, option: Some(number) });
@@ -134,7 +139,7 @@ impl Hosts {
             let is_named = |name: &Located| pattern.matches(name.path.as_os_str().as_bytes());
             if *plugin != file && names.iter().any(is_named) {
                 idle = false;
-                if self.fits(view, at, *plugin) {
+                if self.fits(store, at, *plugin) {
                     self.pair(*plugin, at);
                 } else {
                     self.unhosted.foreign.push((*plugin, file));
@@ -151,7 +156,7 @@ impl Hosts {
     fn add_policies(
         &mut self,
         plan: &Plan,
-        view: View<'_>,
+        store: &dyn FactStore,
         candidates: &[Candidate],
         needs: &mut Vec<Need>,
     ) {
@@ -163,17 +168,17 @@ impl Hosts {
             for prefix in &prefixes {
                 let path = prefix.join(executable).into_os_string();
                 let path = path.as_bytes().to_vec();
-                let Some(place) = view.place(&path) else {
+                let Some(place) = store.place(&path) else {
                     needs.push(Need::path(path, None));
                     continue;
                 };
-                let Some(file) = program_at(view, place) else { continue };
+                let Some(file) = program_at(store, place) else { continue };
                 let at = self.add(Host { file, path, option: None });
                 let names =
                     candidates.iter().flat_map(|(file, names)| names.iter().zip(repeat(*file)));
                 for (located, plugin) in names.filter(|(l, _)| l.prefix.as_ref() == Some(*prefix)) {
-                    match is_plugin(entry, plugin, view.file(plugin), &located.path) {
-                        Ok(true) if self.fits(view, at, plugin) => self.pair(plugin, at),
+                    match is_plugin(entry, plugin, store.file(plugin), &located.path) {
+                        Ok(true) if self.fits(store, at, plugin) => self.pair(plugin, at),
                         Ok(_) => {}
                         Err(need) => needs.push(need),
                     }
@@ -199,16 +204,16 @@ impl Hosts {
     }
 
     /// True if a plugin is for the machine of a host.
-    fn fits(&self, view: View<'_>, host: usize, plugin: FileId) -> bool {
-        let target = |file| view.object(file).map(|object: &Object| object.header.target());
+    fn fits(&self, store: &dyn FactStore, host: usize, plugin: FileId) -> bool {
+        let target = |file| store.object(file).map(|object: &Object| object.header.target());
         let pair = target(plugin).zip(target(self.list[host].file));
         pair.is_some_and(|(plugin, host)| plugin.links_with(host))
     }
 }
 
 /// The program at a place that was looked at.
-fn program_at(view: View<'_>, place: Place) -> Option<FileId> {
+fn program_at(store: &dyn FactStore, place: Place) -> Option<FileId> {
     let Place::File(file) = place else { return None };
     let is_program = |object: &Object| object.role == Role::Program && object.is_dynamic();
-    view.object(file).is_some_and(is_program).then_some(file)
+    store.object(file).is_some_and(is_program).then_some(file)
 }

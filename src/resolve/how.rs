@@ -2,6 +2,8 @@
 //! `mapping` say which it was. The root and stubs answer to names in their own way; all else is for
 //! messages.
 
+use crate::id::ModuleId;
+
 /// How a file was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
@@ -14,7 +16,7 @@ pub enum How {
     /// The name has a slash and is opened as it is.
     Path,
     /// DT_RPATH of the module with this index.
-    Rpath(u32),
+    Rpath(ModuleId),
     /// LD_LIBRARY_PATH
     LdLibraryPath,
     /// DT_RUNPATH of the requester.

@@ -11,7 +11,7 @@ const NO_LEGACY: (u16, u16) = (2, 37);
 const SUBDIRS: (u16, u16) = (2, 33);
 
 /// Names of `glibc-hwcaps` directories that the processor makes active, best first.
-pub fn active(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<&'static str> {
+pub(super) fn active(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<&'static str> {
     if release < SUBDIRS {
         return Vec::new();
     }
@@ -32,13 +32,13 @@ fn is_x86(machine: Machine) -> bool {
 
 /// `$PLATFORM` and the last part of legacy subdirectories. Where the kernel's word depends on the
 /// processor (`v7l`, `power9`, `z15`) there is none, and an entry with the token is dropped.
-pub fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
+pub(super) fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
 /// All subdirectories in the order in which they are tried, each with its slash at the end; the
 /// last is empty and means the directory itself.
-pub fn subdirs(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<Vec<u8>> {
+pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
         .iter()
         .map(|name| format!("glibc-hwcaps/{name}/").into_bytes())

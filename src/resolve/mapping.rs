@@ -2,227 +2,245 @@
 //! (`elf/dl-load.c`, `_dl_map_object`). The order of needs is `closure`'s business.
 
 use super::cache::Cache;
-use super::closure::{Builder, Mapped};
-use super::paths::DirList;
-use super::resolver::Resolver;
-use super::search::{Found, Requester, Search, fatal};
+use super::names::{NameTable, Names};
+use super::paths;
+use super::search::{Found, Requester, Search, Seen};
+use super::state::{Inherited, LinkMapState};
 use super::trace::Trace;
-use super::{Fatal, How, LOADER, Module, ROOT, tokens};
-use crate::format::elf::Object;
-use crate::id::{FileId, Id as _, StrId};
+use super::{Fatal, How, Module, ROOT, tokens};
+use crate::id::{FileId, ModuleId, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// DT_RPATH as one module's needs see it.
-#[derive(Clone)]
-pub(super) struct Inherited {
-    /// The module's own list.
-    own: Option<Arc<DirList>>,
-    /// The next module above it that has a list, and another one.
-    next: Option<u32>,
+/// A link map with all that building it takes.
+pub(super) struct Builder<'a> {
+    pub(super) state: Box<LinkMapState>,
+    pub(super) search: Search<'a>,
+    pub(super) names: &'a mut NameTable,
+    /// How objects without any search path of their own search.
+    pub(super) plain: Option<Arc<Requester>>,
+    /// The last search passed over a file of another class.
+    pub(super) other_class: bool,
+    /// A fact is missing; somebody has asked for it.
+    pub(super) incomplete: bool,
 }
 
-impl Builder<'_, '_> {
+/// How [`Builder::map`] ended.
+pub(super) enum Mapped {
+    Module(ModuleId, How),
+    Fatal(Fatal),
+    Unknown,
+}
+
+/// A file that a search has led to, or that is opened by its path.
+#[derive(Clone, Copy)]
+pub(super) struct Opened {
+    pub(super) file: FileId,
+    pub(super) path: StrId,
+    pub(super) how: How,
+}
+
+/// A need on its way to a module.
+#[derive(Clone, Copy)]
+pub(super) struct Asking {
+    pub(super) name: StrId,
+    pub(super) requester: ModuleId,
+}
+
+impl Builder<'_> {
+    /// The names of a file's object; nothing if it holds none.
+    pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<Names>> {
+        self.names.of(file, self.search.store, self.search.strings).cloned()
+    }
+
+    /// Adds a module, which no name leads to yet.
+    pub(super) fn push(&mut self, module: Module) -> ModuleId {
+        let names = module.file.and_then(|file| self.names_of(file));
+        self.state.push(module, names)
+    }
+
     /// Tokens in a need (`expand_dst`); nothing if one has no value.
     pub(super) fn expand_need(
         &mut self,
         raw: StrId,
         has_token: bool,
-        module: u32,
+        module: ModuleId,
     ) -> Option<StrId> {
         if !has_token {
             return Some(raw);
         }
         let origin = self.origin(module);
-        let loader = self.resolver.loaders.get(self.root.loader);
-        let values = tokens::Tokens {
-            origin: self.resolver.strings.text(origin),
-            lib: &loader.lib,
-            platform: loader.platform.map(str::as_bytes),
-        };
-        let text = tokens::expand(self.resolver.strings.text(raw), values)?;
-        (!text.is_empty()).then(|| self.resolver.strings.id(&text))
+        let Search { loader, strings, .. } = &mut self.search;
+        let values = paths::values(loader, strings.text(origin));
+        let text = tokens::expand(strings.text(raw), values)?;
+        (!text.is_empty()).then(|| strings.id(&text))
     }
 
     /// `$ORIGIN` of a module. Of a program that the kernel starts, and since glibc 2.42 under ldd
     /// too, it is the directory of its real path (9b646f5dc9).
-    fn origin(&mut self, module: u32) -> StrId {
-        if let Some(origin) = self.origins.get(module as usize).copied().flatten() {
+    fn origin(&mut self, module: ModuleId) -> StrId {
+        if let Some(origin) = self.state.working[module].origin {
             return origin;
         }
-        let m = &self.modules[module as usize];
-        let file = self.root.program();
-        let program = self.view.object(file).is_some_and(|object| object.interp.is_some());
-        let real = module == ROOT
-            && if self.plan.as_ldd { self.loader().release >= (2, 42) } else { program };
-        let cwd = self.plan.cwd.as_os_str().as_bytes();
+        let Search { store, plan, loader, strings, .. } = &mut self.search;
+        let file = self.state.root.program();
+        let program = store.object(file).is_some_and(|object| object.interp.is_some());
+        let real = module == ROOT && if plan.as_ldd { loader.release >= (2, 42) } else { program };
+        let cwd = plan.cwd.as_os_str().as_bytes();
         let text = if real {
-            let path = self.view.file(file).real.as_os_str().as_bytes();
+            let path = store.file(file).real.as_os_str().as_bytes();
             tokens::origin(path, cwd)
         } else {
-            tokens::origin(self.resolver.strings.text(m.path), cwd)
+            tokens::origin(strings.text(self.state.modules[module].path), cwd)
         };
-        let id = self.resolver.strings.id(&text);
-        if let Some(slot) = self.origins.get_mut(module as usize) {
-            *slot = Some(id);
-        }
+        let id = strings.id(&text);
+        self.state.working[module].origin = Some(id);
         id
     }
 
     /// `_dl_map_object`: an object that is there already, one that a search finds, or a stub.
-    pub(super) fn map(&mut self, name: StrId, requester: u32, how: How) -> Mapped {
-        if let Some(module) = self.known(name) {
+    pub(super) fn map(&mut self, asking: Asking, how: How) -> Mapped {
+        let Asking { name, requester } = asking;
+        if let Some(module) = self.state.known(name) {
             return Mapped::Module(module, How::Loaded);
         }
-        if self.plan.policy.provides(self.resolver.strings.text(name)) {
-            let module = self.add_module(None, name, name, requester, How::Provided);
-            return Mapped::Module(module, How::Provided);
+        if self.search.plan.policy.provides(self.search.strings.text(name)) {
+            return self.add_stub(asking, How::Provided);
         }
-        let Some(found) = self.search(name, requester, None) else {
+        let Some(found) = self.search(asking, None) else {
             self.incomplete = true;
             return Mapped::Unknown;
         };
         match found {
             Found::File(file, path, found_how) => {
                 let how = if how == How::Preload { how } else { found_how };
-                self.map_file(file, path, name, requester, how)
+                self.map_file(asking, Opened { file, path, how })
             }
-            Found::Nothing => {
-                let module = self.add_module(None, name, name, requester, How::Missing);
-                Mapped::Module(module, How::Missing)
+            Found::Nothing => self.add_stub(asking, How::Missing),
+            Found::Stop(object, file, text) => {
+                Mapped::Fatal(Fatal { object, file, requester, text })
             }
-            Found::Stop(..) => match fatal(found, requester) {
-                Some(fatal) => Mapped::Fatal(fatal),
-                None => Mapped::Unknown,
-            },
         }
     }
 
-    /// The first object in list order that answers to `name` by a name or its DT_SONAME.
-    pub(super) fn known(&mut self, name: StrId) -> Option<u32> {
-        let mut hit = self.by_name.get(name.index())?;
-        if self.moved {
-            let found = [ROOT, LOADER]
-                .into_iter()
-                .chain(self.list.iter().copied())
-                .find(|index| self.is_called(*index, name));
-            hit = match found {
-                Some(found) => found,
-                None if self.hidden.contains(&hit) => return None,
-                None => hit,
-            };
-        }
-        let module = &mut self.modules[hit as usize];
-        if !module.answers(name) {
-            module.aliases.push(name);
-        }
-        Some(hit)
+    fn add_stub(&mut self, Asking { name, requester }: Asking, how: How) -> Mapped {
+        let module = self.push(Module::new(None, name, name, Some(requester), how));
+        self.state.list.push(module);
+        Mapped::Module(module, how)
     }
 
-    /// True if an object that was found answers to `name` by a name or its DT_SONAME.
-    fn is_called(&self, index: u32, name: StrId) -> bool {
-        let module = &self.modules[index as usize];
-        let soname = || {
-            let object = module.file.and_then(|file| self.view.object(file));
-            object.and_then(Object::soname) == Some(self.resolver.strings.text(name))
-        };
-        !module.is_stub() && (module.answers(name) || soname())
+    /// `_dl_map_object_from_fd`: the same inode is the same object, else the file is mapped.
+    pub(super) fn map_file(&mut self, asking: Asking, opened: Opened) -> Mapped {
+        let (Asking { name, requester }, Opened { file, path, how }) = (asking, opened);
+        let state = &mut self.state;
+        let known = state.by_file.get(&file).copied();
+        if let Some(module) = known.filter(|module| !state.hidden.contains(module)) {
+            state.modules[module].aliases.push(name);
+            state.register(name, module);
+            return Mapped::Module(module, how);
+        }
+        let names = self.names_of(file);
+        let names = names.as_ref();
+        let fatal = |text| Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
+        if let Some(text) = names.and_then(|names| names.refused) {
+            return fatal(text);
+        }
+        if self.state.base.is_some() && names.is_some_and(|names| names.noopen) {
+            return fatal("shared object cannot be dlopen()ed");
+        }
+        let state = &mut self.state;
+        let module = Module::new(Some(file), name, path, Some(requester), how);
+        let module = state.push(module, names.cloned());
+        state.list.push(module);
+        state.by_file.insert(file, module);
+        let soname = names.and_then(|names| names.soname).filter(|soname| *soname != name);
+        for name in [name, path].into_iter().chain(soname) {
+            state.register(name, module);
+        }
+        Mapped::Module(module, how)
     }
 
-    pub(super) fn search(
-        &mut self,
-        name: StrId,
-        requester: u32,
-        trace: Option<&mut Trace>,
-    ) -> Option<Found> {
-        self.origins.resize(self.modules.len(), None);
-        self.rpaths.resize(self.modules.len(), None);
-        let names = self.modules[requester as usize].file.and_then(|file| self.names(file));
-        let runpath = names.as_ref().and_then(|names| names.runpath);
-        let asks_above = runpath.is_none() && self.has_rpath;
-        let rpaths = if asks_above { self.inherited(requester) } else { Vec::new() };
-        let runpath = runpath.map(|text| self.dirs_of(text, requester));
-        let library_path = self.library_path();
-        let package_cache = self.package_cache().ok()?;
-        let nodeflib = self.modules[requester as usize]
-            .file
-            .and_then(|file| self.view.object(file))
-            .is_some_and(|object| object.nodeflib);
-        let mut search = self.searcher(trace);
-        let requester =
-            Requester { rpaths: &rpaths, library_path, runpath, nodeflib, package_cache };
-        let found = search.find(name, &requester);
-        let Search { by_cpu, by_cwd, other_class, .. } = search;
-        self.by_cpu |= by_cpu;
-        self.by_cwd |= by_cwd;
+    /// Searches for a need; nothing if a fact is missing.
+    pub(super) fn search(&mut self, asking: Asking, trace: Option<&mut Trace>) -> Option<Found> {
+        let requester = self.requester(asking.requester)?;
+        let answer = self.search.find(asking.name, &requester, trace)?;
+        let Seen { by_cpu, by_cwd, other_class } = answer.seen;
+        self.state.by_cpu |= by_cpu;
+        self.state.by_cwd |= by_cwd;
         self.other_class = other_class;
-        found
+        Some(answer.found)
     }
 
-    fn searcher<'s>(&'s mut self, trace: Option<&'s mut Trace>) -> Search<'s, 's> {
-        let Resolver { strings, loaders, memo, .. } = &mut *self.resolver;
-        Search {
-            view: self.view,
-            plan: self.plan,
-            loader: loaders.get(self.root.loader),
-            strings,
-            memo,
-            needs: self.needs,
-            trace,
-            by_cpu: false,
-            by_cwd: false,
-            other_class: false,
+    /// How the needs of a module are searched for; nothing if a fact is missing to say it.
+    fn requester(&mut self, module: ModuleId) -> Option<Arc<Requester>> {
+        if let Some(known) = &self.state.working[module].requester {
+            return Some(Arc::clone(known));
         }
-    }
-
-    /// The directories of a path list of `module`.
-    fn dirs_of(&mut self, text: StrId, module: u32) -> Arc<DirList> {
-        let origin = self.origin(module);
-        self.searcher(None).dirs(text, origin)
+        let is_plain = self.state.names(module).is_none_or(|names| names.is_plain());
+        let is_plain = is_plain && !self.state.has_rpath;
+        if let Some(plain) = self.plain.as_ref().filter(|_| is_plain) {
+            return Some(Arc::clone(plain));
+        }
+        let package_cache = self.package_cache().ok()?;
+        let names = self.state.names(module).cloned();
+        let runpath = names.as_ref().and_then(|names| names.runpath);
+        let asks_above = runpath.is_none() && self.state.has_rpath;
+        let rpaths = if asks_above { self.inherited(module) } else { Vec::new() };
+        let origin = runpath.map(|text| (text, self.origin(module)));
+        let library_path = self.library_path();
+        let mut requester = Requester {
+            rpaths,
+            library_path,
+            runpath: origin.map(|(text, origin)| self.search.dirs(text, origin)),
+            nodeflib: names.is_some_and(|names| names.nodeflib),
+            package_cache,
+            context: None,
+        };
+        requester.context = self.search.cache.context(self.search.loader, &requester);
+        let requester = Arc::new(requester);
+        if is_plain {
+            self.plain = Some(Arc::clone(&requester));
+        } else {
+            self.state.working[module].requester = Some(Arc::clone(&requester));
+        }
+        Some(requester)
     }
 
     /// DT_RPATH lists for the needs of `module`: its own, its requester's and so on. A list that
     /// comes again right behind itself finds nothing new.
-    fn inherited(&mut self, module: u32) -> Vec<(u32, Arc<DirList>)> {
+    fn inherited(&mut self, module: ModuleId) -> Vec<(ModuleId, Arc<paths::DirList>)> {
         let mut todo = Vec::new();
         let mut here = Some(module);
-        while let Some(module) = here.filter(|module| self.rpaths[*module as usize].is_none()) {
+        while let Some(module) = here.filter(|at| self.state.working[*at].rpaths.is_none()) {
             todo.push(module);
-            here = self.above(module);
+            here = self.state.above(module);
         }
         for module in todo.into_iter().rev() {
-            let file = self.modules[module as usize].file;
-            let names = file.and_then(|file| self.names(file));
-            let text = names.filter(|names| names.runpath.is_none()).and_then(|names| names.rpath);
-            let own = text.map(|text| self.dirs_of(text, module));
-            let mut next = self.above(module).and_then(|above| self.first_list(above));
+            let text = self.state.names(module).and_then(|names| names.counting_rpath());
+            let origin = text.map(|text| (text, self.origin(module)));
+            let own = origin.map(|(text, origin)| self.search.dirs(text, origin));
+            let mut next = self.state.above(module).and_then(|above| self.first_list(above));
             if let (Some(own), Some((_, above))) = (&own, next.and_then(|at| self.list_of(at)))
                 && Arc::ptr_eq(own, &above)
             {
-                next = next.and_then(|at| self.rpaths[at as usize].as_ref()?.next);
+                next = next.and_then(|at| self.state.working[at].rpaths.as_ref()?.next);
             }
-            self.rpaths[module as usize] = Some(Inherited { own, next });
+            self.state.working[module].rpaths = Some(Inherited { own, next });
         }
         let first = self.first_list(module).and_then(|at| self.list_of(at));
         let next =
-            |(at, _): &(u32, _)| self.list_of(self.rpaths.get(*at as usize)?.as_ref()?.next?);
+            |(at, _): &(ModuleId, _)| self.list_of(self.state.working[*at].rpaths.as_ref()?.next?);
         std::iter::successors(first, next).collect()
     }
 
-    /// Whose DT_RPATH comes next: the requester's, and at the end the program's.
-    fn above(&self, module: u32) -> Option<u32> {
-        let hosted = self.base.is_some() && module == self.start && module != ROOT;
-        self.modules[module as usize].requester.or(hosted.then_some(ROOT))
-    }
-
     /// The module whose list is the first for the needs of `module`.
-    fn first_list(&self, module: u32) -> Option<u32> {
-        let inherited = self.rpaths.get(module as usize)?.as_ref()?;
+    fn first_list(&self, module: ModuleId) -> Option<ModuleId> {
+        let inherited = self.state.working[module].rpaths.as_ref()?;
         if inherited.own.is_some() { Some(module) } else { inherited.next }
     }
 
-    fn list_of(&self, module: u32) -> Option<(u32, Arc<DirList>)> {
-        let list = self.rpaths.get(module as usize)?.as_ref()?.own.as_ref()?;
+    fn list_of(&self, module: ModuleId) -> Option<(ModuleId, Arc<paths::DirList>)> {
+        let list = self.state.working[module].rpaths.as_ref()?.own.as_ref()?;
         Some((module, Arc::clone(list)))
     }
 
@@ -230,78 +248,35 @@ impl Builder<'_, '_> {
     /// not been read.
     fn package_cache(&mut self) -> Result<Option<Arc<Cache>>, ()> {
         const STORE: &[u8] = b"/gnu/store/";
-        if !self.loader().package_cache {
+        let Search { store, loader, strings, cache, needs, .. } = &mut self.search;
+        if !loader.package_cache {
             return Ok(None);
         }
-        let real = self.view.file(self.root.program()).real.as_os_str().as_bytes();
+        let real = store.file(self.state.root.program()).real.as_os_str().as_bytes();
         let Some(below) = real.strip_prefix(STORE) else { return Ok(None) };
         let item = below.split(|b| *b == b'/').next().unwrap_or_default();
         let path = [STORE, item, b"/etc/ld.so.cache"].concat();
-        let id = self.resolver.strings.id(&path);
-        if let Some(cache) = self.resolver.memo.caches.get(&id) {
+        let id = strings.id(&path);
+        if let Some(cache) = cache.packages.get(&id) {
             return Ok(cache.clone());
         }
-        let bytes = self.view.bytes(&path).map_err(|need| self.needs.push(need))?;
-        let big = self.loader().target.big;
-        let cache = bytes.ok().and_then(|bytes| Cache::parse(bytes.into(), big)).map(Arc::new);
-        self.resolver.memo.caches.insert(id, cache.clone());
-        Ok(cache)
+        let bytes = store.bytes(&path).map_err(|need| needs.push(need))?;
+        let big = loader.target.big;
+        let package = bytes.ok().and_then(|bytes| Cache::parse(bytes.into(), big)).map(Arc::new);
+        cache.packages.insert(id, package.clone());
+        Ok(package)
     }
 
     /// LD_LIBRARY_PATH with the root's `$ORIGIN` (`_dl_init_paths`), a semicolon made a colon.
-    fn library_path(&mut self) -> Option<Arc<DirList>> {
-        let text = &self.plan.ld_library_path;
+    fn library_path(&mut self) -> Option<Arc<paths::DirList>> {
+        let text = &self.search.plan.ld_library_path;
         if text.is_empty() {
             return None;
         }
         let text: Vec<u8> = text.iter().map(|b| if *b == b';' { b':' } else { *b }).collect();
         let varies = text.contains(&b'$');
-        let text = self.resolver.strings.id(&text);
+        let text = self.search.strings.id(&text);
         let origin = if varies { self.origin(ROOT) } else { text };
-        Some(self.searcher(None).dirs(text, origin))
-    }
-
-    /// `_dl_map_object_from_fd`: the same inode is the same object, else the file is mapped.
-    pub(super) fn map_file(
-        &mut self,
-        file: FileId,
-        path: StrId,
-        name: StrId,
-        requester: u32,
-        how: How,
-    ) -> Mapped {
-        let known = self.by_file.get(file.index());
-        if let Some(module) = known.filter(|module| !self.hidden.contains(module)) {
-            self.modules[module as usize].aliases.push(name);
-            self.register(name, module);
-            return Mapped::Module(module, how);
-        }
-        if let Some(text) = self.view.object(file).and_then(|object| object.refused) {
-            return Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
-        }
-        if self.base.is_some() && self.view.object(file).is_some_and(|object| object.noopen) {
-            let text = "shared object cannot be dlopen()ed";
-            return Mapped::Fatal(Fatal { object: name, file: Some(file), requester, text });
-        }
-        let module = self.add_module(Some(file), name, path, requester, how);
-        self.by_file.set(file.index(), module);
-        let soname = self.names(file).and_then(|names| names.soname);
-        for name in [name, path].into_iter().chain(soname) {
-            self.register(name, module);
-        }
-        Mapped::Module(module, how)
-    }
-
-    fn add_module(
-        &mut self,
-        file: Option<FileId>,
-        name: StrId,
-        path: StrId,
-        requester: u32,
-        how: How,
-    ) -> u32 {
-        let module = self.push(Module::new(file, name, path, Some(requester), how));
-        self.list.push(module);
-        module
+        Some(self.search.dirs(text, origin))
     }
 }

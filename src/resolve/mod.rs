@@ -2,36 +2,35 @@
 //! them. The rules are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here
 //! names its own.
 //!
-//! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again.
+//! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again. What it knows
+//! comes from a [`FactStore`](crate::facts::FactStore).
 
 pub mod cache;
 pub mod candidate;
 mod closure;
 pub mod hosts;
 mod how;
-pub mod hwcaps;
-mod index;
+mod hwcaps;
 pub mod loader;
 mod mapping;
 pub mod musl;
-pub mod order;
+mod names;
+mod order;
 mod paths;
-mod plugin;
 mod portions;
-mod preload;
 pub mod resolver;
 pub mod roots;
-pub mod search;
-mod suspend;
-pub mod tokens;
+mod search;
+mod state;
+mod tokens;
 pub mod trace;
 pub mod versions;
 
 pub use how::How;
 
 use crate::format::elf::{NeedKind, machine};
-use crate::id::{FileId, LoaderId, StrId};
-use std::ops::Deref;
+use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a load starts from.
@@ -67,11 +66,11 @@ pub struct Module {
     /// Names it answers to besides `name` and `path`.
     pub aliases: Vec<StrId>,
     /// The module whose need loaded it first; nothing for the root and the loader.
-    pub requester: Option<u32>,
+    pub requester: Option<ModuleId>,
     /// How it was found.
     pub how: How,
-    /// Its needs in [`Closure::edges`], first and one behind the last.
-    pub edges: (u32, u32),
+    /// Its needs in [`Closure::edges`].
+    pub edges: Range<usize>,
     /// The highest version index that the loader knows of; see `versions`.
     pub version_limit: u16,
 }
@@ -82,10 +81,10 @@ impl Module {
         file: Option<FileId>,
         name: StrId,
         path: StrId,
-        requester: Option<u32>,
+        requester: Option<ModuleId>,
         how: How,
     ) -> Self {
-        let (aliases, edges, version_limit) = (Vec::new(), (0, 0), u16::MAX);
+        let (aliases, edges, version_limit) = (Vec::new(), 0..0, u16::MAX);
         Self { file, name, path, aliases, requester, how, edges, version_limit }
     }
 
@@ -106,7 +105,7 @@ impl Module {
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// The module that needs.
-    pub from: u32,
+    pub from: ModuleId,
     /// The name as it stands in the file.
     pub raw: StrId,
     /// The name after replacement of tokens.
@@ -114,7 +113,7 @@ pub struct Edge {
     /// The tag.
     pub kind: NeedKind,
     /// The module it led to.
-    pub to: u32,
+    pub to: ModuleId,
     /// How this need was met: `Loaded` where the module was there before.
     pub how: How,
 }
@@ -127,7 +126,7 @@ pub struct Fatal {
     /// The file at fault, if one was opened.
     pub file: Option<FileId>,
     /// The module whose need led there.
-    pub requester: u32,
+    pub requester: ModuleId,
     /// The loader's text.
     pub text: &'static str,
 }
@@ -147,7 +146,7 @@ pub struct PreloadFailure {
 #[derive(Clone, Debug)]
 pub struct LoadFailure {
     /// The stub of what is missing.
-    pub module: u32,
+    pub module: ModuleId,
     /// The file that was opened and is no library, if one was.
     pub file: Option<FileId>,
     /// The words of the error number.
@@ -168,114 +167,102 @@ pub struct Closure {
 
 /// A link map: what the loader maps, in which order, and how the objects need each other.
 #[derive(Clone, Debug)]
-pub struct Links {
+struct Links {
     /// What the program had loaded before: its modules come first.
     base: Option<Arc<Closure>>,
     /// Names by which needs of a plugin found modules of its host.
-    renamed: Vec<(u32, StrId)>,
+    renamed: Vec<(ModuleId, StrId)>,
     /// The module of the root's own file.
-    pub start: u32,
+    start: ModuleId,
     /// Filters have moved objects in the list.
     moved: bool,
     /// Filtees of the root, which no need finds.
-    hidden: Vec<u32>,
+    hidden: Vec<ModuleId>,
     /// Modules by the order in which they were mapped; the root, of whichever root this was built
     /// for, is 0, the loader itself 1.
     modules: Vec<Module>,
     /// Needs in the order in which they were met.
-    pub edges: Vec<Edge>,
+    edges: Vec<Edge>,
     /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
-    pub list: Vec<u32>,
+    list: Vec<ModuleId>,
     /// The search scope: the root, then all found objects in breadth-first order.
-    pub scope: Vec<u32>,
+    scope: Vec<ModuleId>,
     /// Order of relocation: dependencies first, the root last.
-    pub order: Vec<u32>,
+    order: Vec<ModuleId>,
     /// Set if the loader stops; then list, scope and order are as far as it came.
-    pub fatal: Option<Fatal>,
+    fatal: Option<Fatal>,
     /// Libraries to preload that were passed over.
-    pub preload_failures: Vec<PreloadFailure>,
+    preload_failures: Vec<PreloadFailure>,
     /// What became of each need that led nowhere, where the loader tells and goes on.
-    pub failures: Vec<LoadFailure>,
+    failures: Vec<LoadFailure>,
     /// The result depends on the processor: a hwcaps directory decided.
-    pub by_cpu: bool,
+    by_cpu: bool,
     /// The result depends on the working directory.
-    pub by_cwd: bool,
+    by_cwd: bool,
 }
 
 /// The index of the program among the modules of a closure: the root, or its host.
-pub const ROOT: u32 = 0;
+pub const ROOT: ModuleId = ModuleId::ROOT;
 /// The index of the loader among the modules of a closure.
-pub const LOADER: u32 = 1;
-
-impl Deref for Closure {
-    type Target = Links;
-
-    fn deref(&self) -> &Links {
-        &self.links
-    }
-}
+pub const LOADER: ModuleId = ModuleId::LOADER;
 
 impl Links {
     /// The module at `index`; the root's is that of the root this was built for.
-    fn module(&self, index: u32) -> &Module {
+    fn module(&self, index: ModuleId) -> &Module {
         match &self.base {
-            Some(base) if index < self.first_own() => base.module(index),
-            _ => &self.modules[(index - self.first_own()) as usize],
+            Some(base) if index.index() < self.base_count() => base.module(index),
+            _ => &self.modules[index.index() - self.base_count()],
         }
     }
 
-    /// The first module that is not the host's.
-    fn first_own(&self) -> u32 {
-        let count = self.base.as_ref().map_or(0, |base| base.module_count());
-        u32::try_from(count).unwrap_or(u32::MAX)
+    /// How many modules are the host's; those come first.
+    fn base_count(&self) -> usize {
+        self.base.as_ref().map_or(0, |base| base.module_count())
     }
 
     /// `_dl_name_match_p`: true if the loader knows the module by this name.
-    pub fn answers(&self, index: u32, name: StrId) -> bool {
+    fn answers(&self, index: ModuleId, name: StrId) -> bool {
         self.module(index).answers(name) || self.renamed.contains(&(index, name))
     }
 
     /// The loader's whole list, without the program.
-    pub fn whole_list(&self) -> impl Iterator<Item = u32> + '_ {
-        let base = self.base.as_ref().map_or(&[][..], |base| &base.list);
+    fn whole_list(&self) -> impl Iterator<Item = ModuleId> + '_ {
+        let base = self.base.as_ref().map_or(&[][..], |base| base.list());
         base.iter().chain(&self.list).copied()
     }
 
     /// The whole search scope: the host's and then the root's own.
-    pub fn whole_scope(&self) -> impl Iterator<Item = u32> + '_ {
-        let base = self.base.as_ref().map_or(&[][..], |base| &base.scope);
+    fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
+        let base = self.base.as_ref().map_or(&[][..], |base| base.scope());
         base.iter().chain(&self.scope).copied()
     }
 
     /// All needs, those of a host's modules first.
-    pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
-        let base = self.base.as_ref().map_or(&[][..], |base| &base.edges);
+    fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
+        let base = self.base.as_ref().map_or(&[][..], |base| base.edges());
         base.iter().chain(&self.edges)
     }
 
     /// Needs of the module at `index`.
-    pub fn needs(&self, index: u32) -> &[Edge] {
+    fn needs(&self, index: ModuleId) -> &[Edge] {
         match &self.base {
-            Some(base) if index < self.first_own() => base.needs(index),
-            _ => {
-                let (first, end) = self.module(index).edges;
-                &self.edges[first as usize..end as usize]
-            }
+            Some(base) if index.index() < self.base_count() => base.needs(index),
+            _ => &self.edges[self.module(index).edges.clone()],
         }
     }
 
     /// True if a need of some module was not found, or not looked for.
-    pub fn lacks_any(&self) -> bool {
+    fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
 
     /// How many modules there are, the host's among them.
-    pub fn module_count(&self) -> usize {
-        self.first_own() as usize + self.modules.len()
+    fn module_count(&self) -> usize {
+        self.base_count() + self.modules.len()
     }
 
     /// The needs that lead from the program to a module, the program first.
-    pub fn chain(&self, module: u32) -> Vec<u32> {
+    fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
         let mut chain = vec![module];
         let mut here = module;
         while let Some(above) = self.above(here) {
@@ -290,7 +277,7 @@ impl Links {
     }
 
     /// Who loaded a module; a plugin was loaded by its host.
-    fn above(&self, module: u32) -> Option<u32> {
+    fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.module(module).requester.or(hosted.then_some(ROOT))
     }
@@ -305,6 +292,91 @@ impl Closure {
             None => Module { file: Some(root.file), path: root.path, ..links.module(ROOT).clone() },
         };
         Self { root, main, links }
+    }
+
+    /// The module of the entry point's own file.
+    pub fn start(&self) -> ModuleId {
+        self.links.start
+    }
+
+    /// Needs in the order in which they were met.
+    pub fn edges(&self) -> &[Edge] {
+        &self.links.edges
+    }
+
+    /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
+    pub fn list(&self) -> &[ModuleId] {
+        &self.links.list
+    }
+
+    /// The search scope: the root, then all found objects in breadth-first order.
+    pub fn scope(&self) -> &[ModuleId] {
+        &self.links.scope
+    }
+
+    /// Order of relocation: dependencies first, the root last.
+    pub fn order(&self) -> &[ModuleId] {
+        &self.links.order
+    }
+
+    /// Set if the loader stops; then list, scope and order are as far as it came.
+    pub fn fatal(&self) -> Option<&Fatal> {
+        self.links.fatal.as_ref()
+    }
+
+    /// Libraries to preload that were passed over.
+    pub fn preload_failures(&self) -> &[PreloadFailure] {
+        &self.links.preload_failures
+    }
+
+    /// What became of each need that led nowhere, where the loader tells and goes on.
+    pub fn failures(&self) -> &[LoadFailure] {
+        &self.links.failures
+    }
+
+    /// The result depends on the processor: a hwcaps directory decided.
+    pub fn by_cpu(&self) -> bool {
+        self.links.by_cpu
+    }
+
+    /// The result depends on the working directory.
+    pub fn by_cwd(&self) -> bool {
+        self.links.by_cwd
+    }
+
+    /// `_dl_name_match_p`: true if the loader knows the module by this name.
+    pub fn answers(&self, index: ModuleId, name: StrId) -> bool {
+        self.links.answers(index, name)
+    }
+
+    /// The whole search scope: the host's and then the root's own.
+    pub fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
+        self.links.whole_scope()
+    }
+
+    /// All needs, those of a host's modules first.
+    pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
+        self.links.whole_edges()
+    }
+
+    /// Needs of the module at `index`.
+    pub fn needs(&self, index: ModuleId) -> &[Edge] {
+        self.links.needs(index)
+    }
+
+    /// True if a need of some module was not found, or not looked for.
+    pub fn lacks_any(&self) -> bool {
+        self.links.lacks_any()
+    }
+
+    /// How many modules there are, the host's among them.
+    pub fn module_count(&self) -> usize {
+        self.links.module_count()
+    }
+
+    /// The needs that lead from the program to a module, the program first.
+    pub fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
+        self.links.chain(module)
     }
 
     /// A number that closures have in common whose modules are the same but for the root.
@@ -323,30 +395,29 @@ impl Closure {
     }
 
     /// The module at `index`.
-    pub fn module(&self, index: u32) -> &Module {
+    pub fn module(&self, index: ModuleId) -> &Module {
         if index == ROOT { &self.main } else { self.links.module(index) }
     }
 
     /// The modules of the root, by the order in which they were mapped, without those of its host.
-    pub fn modules(&self) -> impl Iterator<Item = (u32, &Module)> {
-        let first = self.first_own();
-        let all = u32::try_from(self.module_count()).unwrap_or(u32::MAX);
-        (first..all).map(|index| (index, self.module(index)))
+    pub fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
+        let own = (self.links.base_count()..self.module_count()).map(ModuleId::from_index);
+        own.map(|index| (index, self.module(index)))
     }
 
-    /// All modules, those of a host first.
-    fn all_modules(&self) -> Vec<Module> {
-        let all = u32::try_from(self.module_count()).unwrap_or(u32::MAX);
-        (0..all).map(|index| self.module(index).clone()).collect()
+    /// Copies of all modules, those of a host first.
+    fn all_modules(&self) -> impl Iterator<Item = Module> + '_ {
+        let all = (0..self.module_count()).map(ModuleId::from_index);
+        all.map(|index| self.module(index).clone())
     }
 
     /// Modules of the root with a file, in scope order, without those of its host.
-    pub fn found(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
-        self.scope.iter().filter_map(|index| Some((*index, self.module(*index).file?)))
+    pub fn found(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
+        self.scope().iter().filter_map(|index| Some((*index, self.module(*index).file?)))
     }
 
     /// All modules with a file in the scope, those of a host first.
-    pub fn in_scope(&self) -> impl Iterator<Item = (u32, FileId)> + '_ {
+    pub fn in_scope(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         self.whole_scope().filter_map(|index| Some((index, self.module(index).file?)))
     }
 }

@@ -2,15 +2,16 @@
 //! decides in which order undefined symbols are met and which unique definition is first.
 
 use super::{Links, ROOT};
+use crate::id::{Id as _, ModuleId};
 
 /// The glibc release in which the root always comes last (1e903124ce).
 const ROOT_LAST: (u16, u16) = (2, 37);
 
 /// Modules in the order in which they are relocated.
-pub fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<u32> {
+pub(super) fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<ModuleId> {
     let mut seen = vec![false; links.module_count()];
     // What the host has loaded is relocated, and needs nothing that is new.
-    seen[..links.first_own() as usize].fill(true);
+    seen[..links.base_count()].fill(true);
     let mut order = Vec::with_capacity(links.scope.len());
     let mut stack = Vec::new();
     for start in links.scope.iter().rev() {
@@ -28,12 +29,12 @@ pub fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<u32> {
 /// Depth first with a stack of its own: a chain of thousands of libraries is no deep recursion.
 fn visit(
     links: &Links,
-    start: u32,
+    start: ModuleId,
     seen: &mut [bool],
-    stack: &mut Vec<(u32, usize)>,
-    order: &mut Vec<u32>,
+    stack: &mut Vec<(ModuleId, usize)>,
+    order: &mut Vec<ModuleId>,
 ) {
-    if std::mem::replace(&mut seen[start as usize], true) {
+    if std::mem::replace(&mut seen[start.index()], true) {
         return;
     }
     stack.push((start, 0));
@@ -44,7 +45,7 @@ fn visit(
         if let Some(dep) = dep {
             *next += 1;
             let skip = dep == ROOT || links.module(dep).is_stub();
-            if !skip && !std::mem::replace(&mut seen[dep as usize], true) {
+            if !skip && !std::mem::replace(&mut seen[dep.index()], true) {
                 stack.push((dep, 0));
             }
         } else {

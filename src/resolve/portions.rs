@@ -2,11 +2,8 @@
 //! the first portion is remembered path by path: thousands of needs times thousands of directories are
 //! millions of paths, all of which may fail. `search` and musl's search walk by it.
 
-use super::paths::Probe;
-use super::search::Search;
-use crate::facts::{Need, Place, Portion};
+use crate::facts::Portion;
 use crate::id::StrId;
-use crate::tree::Errno;
 
 /// Probes that are asked for at once and remembered one by one: more than ordinary lists have.
 pub(super) const FIRST: usize = 256;
@@ -31,32 +28,4 @@ pub(super) fn end_of(at: usize) -> usize {
 /// The portion of the probe at `at`; nothing if that is remembered path by path.
 pub(super) fn portion(list: u64, name: StrId, at: usize) -> Option<Portion> {
     (at >= FIRST).then(|| Portion { list, name, end: end_of(at) })
-}
-
-impl Search<'_, '_> {
-    /// What lies at a name below the probe at `at` of a list; nothing if that is not known yet.
-    pub(super) fn met(
-        &mut self,
-        list: u64,
-        at: usize,
-        probe: &Probe,
-        name: StrId,
-    ) -> Option<Place> {
-        if let Some(known) = self.memo.places.get(&(probe.path, name)) {
-            return Some(*known);
-        }
-        if let Some(place) = self.view.place(&self.path(probe.path, name)) {
-            self.memo.places.insert((probe.path, name), place);
-            return Some(place);
-        }
-        // What else was there is known by its path.
-        let portion = portion(list, name, at)?;
-        self.view.is_looked_through(&portion).then_some(Place::Failed(Errno::NOENT))
-    }
-
-    /// Asks for what lies at `paths`, the last of which belongs to the probe before `end`.
-    pub(super) fn ask(&mut self, list: u64, name: StrId, at: usize, paths: Vec<Vec<u8>>) {
-        let (target, portion) = (Some(self.loader.target), portion(list, name, at));
-        self.needs.push(Need::First { paths, target, portion });
-    }
 }

@@ -1,55 +1,59 @@
 //! What holds for all roots of a run: strings, loaders, names of objects and results of searches.
-//! `roots` and `audit` ask it for closures; `closure` builds them.
+//! `candidate` and `audit` ask it for closures; `closure` and `musl` build them.
 
-use super::closure::{Builder, Built};
-use super::index::Stamped;
+use super::closure::Built;
 use super::loader::{Family, Loaders};
+use super::mapping::{Asking, Builder};
 use super::musl::Load;
-use super::paths::Memo;
-use super::suspend::Suspended;
+use super::names::NameTable;
+use super::search::{Requester, Search, SearchCache};
+use super::state::LinkMapState;
 use super::trace::{Trace, Tried};
 use super::{Closure, Edge, Links, Root, tokens};
-use crate::facts::{Need, View};
-use crate::format::elf::{NeedKind, Object, Str};
-use crate::id::{FastMap, FastSet, FileId, Id as _, LoaderId, StrId, Strings};
+use crate::facts::{FactStore, Need};
+use crate::format::elf::{Object, Target};
+use crate::id::{FastMap, FastSet, FileId, IdSet, LoaderId, SignatureId, StrId, Strings};
 use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// What decides about the links of a root without any search path or token of its own: its loader,
-/// PT_INTERP, DT_SONAME and needs.
-type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
+/// What links depend on that roots share: the loader, and the signature of the root's object.
+type ShareKey = (LoaderId, SignatureId);
 
-/// Names of one object as string ids, made once a run.
-pub(super) struct Names {
-    /// The number of its signature, if it has one.
-    signature: Option<u32>,
-    pub(super) needs: Vec<(NeedKind, StrId, bool)>,
-    pub(super) interp: Option<StrId>,
-    pub(super) soname: Option<StrId>,
-    pub(super) rpath: Option<StrId>,
-    pub(super) runpath: Option<StrId>,
-}
+/// A file has a path and a name, and is looked for under both.
+const STRINGS_A_FILE: usize = 3;
 
-/// Resolves roots one after the other; what holds for all of them is remembered.
+/// How many names one look ahead searches for.
+const MOST_AHEAD: usize = 1 << 13;
+
+/// A link map that waits for facts.
+pub(super) struct Suspended(Box<LinkMapState>);
+
+/// Resolves roots one after the other; what holds for all of them is kept.
 #[derive(Default)]
 pub struct Resolver {
     /// All strings of closures.
     pub strings: Strings,
     /// All loaders.
     pub loaders: Loaders,
-    names: Vec<Option<Arc<Names>>>,
-    signatures: FastMap<Signature, u32>,
+    names: NameTable,
+    searches: SearchCache,
     /// Links that roots with one signature share.
-    shared: FastMap<(LoaderId, u32), Arc<Links>>,
+    shared: FastMap<ShareKey, Arc<Links>>,
     /// Those of whose links somebody has asked in this round for what is missing.
-    waiting: FastSet<(LoaderId, u32)>,
-    pub(super) memo: Memo,
-    pub(super) by_name: Stamped,
-    pub(super) by_file: Stamped,
+    waiting: FastSet<ShareKey>,
+    /// Names that are searched for ahead, by loader, as far as nobody knows where they lead.
+    ahead: FastMap<LoaderId, Vec<StrId>>,
+    /// Memory of the last build.
+    spare: Option<Box<LinkMapState>>,
 }
 
 impl Resolver {
+    /// Makes room for the names of so many files.
+    pub fn expect(&mut self, files: usize) {
+        self.strings.reserve(STRINGS_A_FILE * files);
+    }
+
     /// The directories of an object's own RPATH or RUNPATH, as its loader's choice needs them:
     /// before a loader is known, `$LIB` and `$PLATFORM` have no value.
     pub fn own_dirs(&mut self, object: &Object, path: &[u8], plan: &Plan) -> Vec<StrId> {
@@ -70,52 +74,19 @@ impl Resolver {
             .collect()
     }
 
-    pub(super) fn names(&mut self, file: FileId, object: &Object) -> Arc<Names> {
-        if let Some(Some(names)) = self.names.get(file.index()) {
-            return Arc::clone(names);
-        }
-        let strings = &mut self.strings;
-        let needs: Vec<(NeedKind, StrId, bool)> = object
-            .needs
-            .iter()
-            .map(|need| {
-                let text = object.str(need.name);
-                (need.kind, strings.id(text), text.contains(&b'$'))
-            })
-            .collect();
-        let mut id = |s: Option<Str>| s.map(|s| strings.id(object.str(s)));
-        let (soname, rpath, runpath) = (id(object.soname), id(object.rpath), id(object.runpath));
-        let interp = id(object.interp);
-        let plain = rpath.is_none() && runpath.is_none() && !object.nodeflib;
-        let signature = (plain && needs.iter().all(|(.., token)| !token)).then(|| {
-            let next = u32::try_from(self.signatures.len()).unwrap_or(u32::MAX);
-            let needs = needs.iter().map(|(kind, name, _)| (*kind, *name)).collect();
-            *self.signatures.entry((interp, soname, needs)).or_insert(next)
-        });
-        let names = Arc::new(Names { signature, needs, interp, soname, rpath, runpath });
-        if file.index() >= self.names.len() {
-            self.names.resize(file.index() + 1, None);
-        }
-        self.names[file.index()] = Some(Arc::clone(&names));
-        names
-    }
-
-    /// Everything the loader maps for `root`, which `host` opens if there is one, or the facts that are missing to say it: none if a root
-    /// with the same links has named them in this round. What was
-    /// found out so far stays in `before` until the next round.
-    pub fn closure(
+    /// Everything the loader maps for `root`, which `host` opens if there is one, or the facts that
+    /// are missing to say it: none if a root with the same links has named them in this round. A
+    /// build that is suspended stays in `before` until the next round.
+    pub(super) fn closure(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         root: Root,
         host: Option<&Arc<Closure>>,
-        before: &mut Option<Box<Suspended>>,
+        before: &mut Option<Suspended>,
     ) -> Result<Closure, Vec<Need>> {
-        let names = view.object(root.file).map(|object| self.names(root.file, object));
-        let varies = plan.environment_varies() || self.loaders.get(root.loader).package_cache;
-        let alone = plan.reuse && !varies && host.is_none();
-        let signature = names.and_then(|names| names.signature).filter(|_| alone);
-        let key = signature.map(|number| (root.loader, number));
+        let key =
+            if plan.reuse && host.is_none() { self.share_key(store, plan, root) } else { None };
         if let Some(links) = key.and_then(|key| self.shared.get(&key)) {
             return Ok(Closure::new(root, Arc::clone(links)));
         }
@@ -124,30 +95,49 @@ impl Resolver {
         }
         let mut needs = Vec::new();
         if let Family::Musl(_) = self.loaders.get(root.loader).family {
-            let load = Load::new(self, view, plan, root, &mut needs);
+            let (search, names) = self.tools(store, plan, root.loader, &mut needs);
+            let load = Load::new(search, names, root);
             let links = match host {
                 Some(host) => load.run_plugin(host),
                 None => load.run(),
             };
             let links = links.ok_or(needs)?;
-            return Ok(self.share(root, key, Arc::new(links)));
+            return Ok(self.share(root, key, links));
         }
-        let built = match before.take() {
-            Some(before) => Builder::resume(self, view, plan, &mut needs, *before).go_on(),
-            None => Builder::new(self, view, plan, root, host.cloned(), &mut needs).run(),
-        };
-        let links = match built {
-            Built::Links(links) => Arc::new(*links),
-            Built::Suspended(state) => {
-                *before = state;
-                self.waiting.extend(key);
-                return Err(needs);
+        let begun = before.take().map(|suspended| suspended.0);
+        let is_begun = begun.is_some();
+        let state = begun.unwrap_or_else(|| match self.spare.take() {
+            Some(mut spare) => {
+                spare.reset(root, host.cloned());
+                spare
             }
-        };
-        Ok(self.share(root, key, links))
+            None => Box::new(LinkMapState::new(root, host.cloned())),
+        });
+        let builder = self.builder(store, plan, state, &mut needs);
+        match if is_begun { builder.go_on() } else { builder.run() } {
+            Built::Links(links, spare) => {
+                self.spare = Some(spare);
+                Ok(self.share(root, key, *links))
+            }
+            Built::Suspended(state) => {
+                *before = state.map(Suspended);
+                self.waiting.extend(key);
+                Err(needs)
+            }
+        }
     }
 
-    fn share(&mut self, root: Root, key: Option<(LoaderId, u32)>, links: Arc<Links>) -> Closure {
+    /// What the root's links depend on, if other roots may have the same.
+    fn share_key(&mut self, store: &dyn FactStore, plan: &Plan, root: Root) -> Option<ShareKey> {
+        if plan.environment_varies() || self.loaders.get(root.loader).package_cache {
+            return None;
+        }
+        let names = self.names.of(root.file, store, &mut self.strings)?;
+        Some((root.loader, names.signature?))
+    }
+
+    fn share(&mut self, root: Root, key: Option<ShareKey>, links: Links) -> Closure {
+        let links = Arc::new(links);
         // With something missing, which versions the loader knows depends on the root.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {
             self.shared.insert(key, Arc::clone(&links));
@@ -155,46 +145,122 @@ impl Resolver {
         Closure::new(root, links)
     }
 
+    fn tools<'a>(
+        &'a mut self,
+        store: &'a dyn FactStore,
+        plan: &'a Plan,
+        loader: LoaderId,
+        needs: &'a mut Vec<Need>,
+    ) -> (Search<'a>, &'a mut NameTable) {
+        let Self { strings, loaders, names, searches, .. } = self;
+        let loader = loaders.get(loader);
+        (Search { store, plan, loader, strings, cache: searches, needs }, names)
+    }
+
+    fn builder<'a>(
+        &'a mut self,
+        store: &'a dyn FactStore,
+        plan: &'a Plan,
+        state: Box<LinkMapState>,
+        needs: &'a mut Vec<Need>,
+    ) -> Builder<'a> {
+        let (search, names) = self.tools(store, plan, state.root.loader, needs);
+        Builder { state, search, names, plain: None, other_class: false, incomplete: false }
+    }
+
     /// Facts that were missing have been read.
-    pub fn new_round(&mut self) {
-        self.memo.new_round();
+    pub(super) fn new_round(&mut self) {
+        self.searches.new_round();
         self.waiting.clear();
+    }
+
+    /// Searches under every loader for what `files` without any search path of their own need, and
+    /// answers the facts that are missing for that. Most of it some root will ask for: this way it is
+    /// read in few rounds. Nothing is built on it.
+    pub(super) fn look_ahead(
+        &mut self,
+        store: &dyn FactStore,
+        plan: &Plan,
+        files: &[FileId],
+    ) -> Vec<Need> {
+        let mut needs = Vec::new();
+        if !plan.ld_library_path.is_empty() {
+            return needs;
+        }
+        for id in self.loaders.ids() {
+            let loader = self.loaders.get(id);
+            if loader.family != Family::Glibc || loader.package_cache {
+                continue;
+            }
+            let target = loader.target;
+            let mut left = match self.ahead.remove(&id) {
+                Some(left) => left,
+                None => self.plain_needs(store, plan, target, files),
+            };
+            let (mut search, _) = self.tools(store, plan, id, &mut needs);
+            let mut requester = Requester::default();
+            requester.context = search.cache.context(search.loader, &requester);
+            left.retain(|name| search.find(*name, &requester, None).is_none());
+            self.ahead.insert(id, left);
+        }
+        needs
+    }
+
+    /// Names that objects for `target` need, of those without any search path of their own.
+    fn plain_needs(
+        &mut self,
+        store: &dyn FactStore,
+        plan: &Plan,
+        target: Target,
+        files: &[FileId],
+    ) -> Vec<StrId> {
+        let mut out = Vec::new();
+        let mut seen = IdSet::default();
+        let fits = |object: &Object| object.header.target().links_with(target);
+        for file in files.iter().filter(|file| store.object(**file).is_some_and(fits)) {
+            let Some(names) = self.names.of(*file, store, &mut self.strings) else { continue };
+            for need in names.needs.iter().filter(|need| names.is_plain() && !need.has_token) {
+                let provided = || plan.policy.provides(self.strings.text(need.raw));
+                if seen.insert(need.raw) && !provided() {
+                    out.push(need.raw);
+                }
+            }
+        }
+        out.truncate(MOST_AHEAD);
+        out
     }
 
     /// What is tried for some needs of one root, for evidence. All facts are known.
     pub fn tried(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         closure: &Closure,
         edges: &[Edge],
     ) -> Vec<Vec<Tried>> {
         let mut needs = Vec::new();
+        let root = closure.root;
         let trace = || Trace::of_one_in(edges.len());
-        if let Family::Musl(_) = self.loaders.get(closure.root.loader).family {
-            let modules = closure.all_modules();
-            return edges
-                .iter()
-                .map(|edge| {
-                    let mut trace = trace();
-                    let load = Load::new(self, view, plan, closure.root, &mut needs);
-                    load.tried(modules.clone(), edge.name, edge.from, &mut trace);
-                    trace.kept
-                })
-                .collect();
+        if let Family::Musl(_) = self.loaders.get(root.loader).family {
+            let tried = |edge: &Edge| {
+                let (search, names) = self.tools(store, plan, root.loader, &mut needs);
+                let load = Load::new(search, names, root);
+                load.tried(closure.all_modules().collect(), edge, trace())
+            };
+            return edges.iter().map(tried).collect();
         }
-        let base = closure.host().cloned();
-        let mut builder = Builder::new(self, view, plan, closure.root, base, &mut needs);
-        builder.modules = closure.all_modules();
-        builder.start = closure.start;
-        builder.has_rpath = true;
-        edges
-            .iter()
-            .map(|edge| {
-                let mut trace = trace();
-                builder.search(edge.name, edge.from, Some(&mut trace));
-                trace.kept
-            })
-            .collect()
+        let mut state = Box::new(LinkMapState::new(root, closure.host().cloned()));
+        state.start = closure.start();
+        let mut builder = self.builder(store, plan, state, &mut needs);
+        for module in closure.all_modules() {
+            builder.push(module);
+        }
+        let tried = |edge: &Edge| {
+            let mut trace = trace();
+            let asking = Asking { name: edge.name, requester: edge.from };
+            builder.search(asking, Some(&mut trace));
+            trace.kept
+        };
+        edges.iter().map(tried).collect()
     }
 }

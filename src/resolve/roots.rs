@@ -7,7 +7,7 @@ use super::candidate::{BadInterps, Candidate, Outcome, Round, Start, resolve};
 use super::hosts::{Hosts, Unhosted};
 use super::loader::{InterpFault, NoLoader};
 use super::{Closure, Root};
-use crate::facts::{Need, View};
+use crate::facts::{FactStore, Need};
 use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FastSet, FileId, IdSet, IdVec, RootId};
 use crate::plan::Plan;
@@ -83,7 +83,7 @@ impl Resolving {
     /// Begins with what the walk found: `given` are started by the names that were typed, `walked`
     /// lie in given directories.
     pub fn new(
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         hosts: Hosts,
         given: Vec<Start>,
@@ -92,7 +92,7 @@ impl Resolving {
         let (mut sure, mut perhaps, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
         let given = given.into_iter().map(|start| (start, true));
         for (start, given) in given.chain(walked.into_iter().map(|start| (start, false))) {
-            let Some(object) = view.object(start.file).filter(|object| object.is_dynamic()) else {
+            let Some(object) = store.object(start.file).filter(|object| object.is_dynamic()) else {
                 continue;
             };
             if !hosts.of(start.file).is_empty() {
@@ -114,7 +114,7 @@ impl Resolving {
             list.sort_by(|a, b| (&a.start.path, a.host).cmp(&(&b.start.path, b.host)));
             list.dedup_by(|b, a| a.start == b.start && a.host == b.host);
         }
-        let named = named(view, &perhaps);
+        let named = named(store, &perhaps);
         perhaps.sort_by(|a, b| a.start.path.cmp(&b.start.path));
         let (mut first, rest): (Vec<_>, Vec<_>) =
             perhaps.into_iter().partition(|candidate| !named.contains(&candidate.start.file));
@@ -140,8 +140,25 @@ impl Resolving {
 
     /// Resolves what can be resolved; answers the facts that are missing, none when all is done.
     pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
-        let mut needs = Vec::new();
         round.resolver.new_round();
+        let lists = [&self.sure, &self.perhaps, &self.plugins];
+        let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
+        let files: Vec<FileId> = files.collect();
+        // A link map that is begun before its facts are there is begun in vain.
+        let ahead = round.resolver.look_ahead(round.store, round.plan, &files);
+        if !ahead.is_empty() {
+            return ahead;
+        }
+        let mut needs = self.pass_on(round);
+        if !needs.is_empty() {
+            // By now there may be another loader.
+            needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
+        }
+        needs
+    }
+
+    fn pass_on(&mut self, round: &mut Round<'_>) -> Vec<Need> {
+        let mut needs = Vec::new();
         // What the first waits for, the loader and its directories, nearly all wait for.
         let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
         for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
@@ -189,7 +206,7 @@ impl Resolving {
                         self.pass = Pass::Rest(0);
                     }
                     Pass::Rest(_) if self.hosts.take_rest() => {
-                        self.give_rest_to_hosts(round.view);
+                        self.give_rest_to_hosts(round.store);
                         self.pass = Pass::Plugins;
                     }
                     Pass::Sure | Pass::Rest(_) | Pass::Plugins | Pass::Last(_) => break,
@@ -219,7 +236,7 @@ impl Resolving {
     /// Resolves plugins whose host is known. All hosts are.
     fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         if self.host_closures.is_empty() {
-            let starts = |closure: &&Closure| closure.fatal.is_none();
+            let starts = |closure: &&Closure| closure.fatal().is_none();
             let closure = |file: FileId| {
                 let candidate = self.sure.iter().find(|candidate| candidate.start.file == file);
                 candidate.and_then(Candidate::closure).filter(starts).cloned().map(Arc::new)
@@ -228,18 +245,18 @@ impl Resolving {
         }
         for plugin in self.plugins.iter_mut().filter(|plugin| plugin.outcome.is_none()) {
             let host = plugin.host.and_then(|host| self.host_closures[host].as_ref());
-            plugin.open(round.resolver, round.view, round.plan, host, needs);
+            plugin.open(round, host, needs);
         }
     }
 
     /// Shared objects that nothing else needs become plugins of the hosts that load those.
-    fn give_rest_to_hosts(&mut self, view: View<'_>) {
+    fn give_rest_to_hosts(&mut self, store: &dyn FactStore) {
         let loaded = self.loaded();
         let alone = |c: &&Candidate| c.closure().is_some() && !loaded.contains(c.start.file);
         let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
         let mut plugins = Vec::new();
         for Candidate { start, .. } in self.sure.iter().chain(chosen).filter(alone) {
-            let hosts = self.hosts.of_rest(view, start.file).into_iter();
+            let hosts = self.hosts.of_rest(store, start.file).into_iter();
             plugins.extend(hosts.map(|host| Candidate::plugin(start.clone(), host)));
         }
         self.given_away.extend(plugins.iter().map(|plugin: &Candidate| plugin.start.file));
@@ -275,7 +292,7 @@ impl Resolving {
 
     /// Chooses the roots when nothing is missing any more.
     pub fn finish(mut self, round: &mut Round<'_>) -> Closures {
-        let (view, bad_interps) = (round.view, &self.bad_interps);
+        let (store, bad_interps) = (round.store, &self.bad_interps);
         let mut out = Closures::default();
         let mut roots = std::mem::take(&mut self.sure);
         let chosen = |at: usize, file: &FileId| self.roots.get(file) == Some(&at);
@@ -285,7 +302,7 @@ impl Resolving {
         self.hosts.note_idle(|host| plugins.iter().any(|plugin| plugin.host == Some(host)));
         roots.extend(plugins);
         let hosts = &self.hosts.list;
-        roots.sort_by(|a, b| a.key(view, hosts).cmp(&b.key(view, hosts)));
+        roots.sort_by(|a, b| a.key(store, hosts).cmp(&b.key(store, hosts)));
         let mut stopped: BTreeMap<FileId, usize> = BTreeMap::new();
         for Candidate { start, host, outcome, .. } in roots {
             if let Some(fault) = bad_interps.get(&start.file) {
@@ -314,17 +331,17 @@ impl Resolving {
 
 /// Which files some need names, by soname or by file name. A hint only: what a need leads to is for
 /// the search to say.
-fn named(view: View<'_>, candidates: &[Candidate]) -> FastSet<FileId> {
+fn named(store: &dyn FactStore, candidates: &[Candidate]) -> FastSet<FileId> {
     let mut names: FastSet<&[u8]> = FastSet::default();
     let last = |text: &'_ [u8]| text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
-    for object in candidates.iter().filter_map(|c| view.object(c.start.file)) {
+    for object in candidates.iter().filter_map(|c| store.object(c.start.file)) {
         names.extend(object.needs.iter().map(|need| {
             let text = object.str(need.name);
             &text[last(text)..]
         }));
     }
     let is_named = |file: &FileId| {
-        let facts = view.file(*file);
+        let facts = store.file(*file);
         let others = facts.names.iter().filter_map(|name| name.path.file_name());
         let mut files = facts.path.file_name().into_iter().chain(others);
         files.any(|name| names.contains(name.as_bytes()))
@@ -356,8 +373,8 @@ fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
         if room == 0 {
             break;
         }
-        if let Ok(closure) = round.closure(root, &mut None) {
-            room = room.saturating_sub(closure.module_count() + closure.edges.len());
+        if let Ok(closure) = round.closure(root, None, &mut None) {
+            room = room.saturating_sub(closure.module_count() + closure.edges().len());
             out.lone.insert(root.file, closure);
         }
     }

@@ -1,18 +1,18 @@
 //! The search for one need (`elf/dl-load.c`, `_dl_map_object`, `open_path`, `fillin_rpath`): the
-//! steps in their order, the directories of each, and what every candidate makes the loader do.
+//! steps in their order, the directories of each, and what every candidate makes the loader do. Each
+//! search is done once: what it came to is kept by name and by the paths of the object that asks.
 
+use super::How;
 use super::cache::Cache;
 use super::loader::Loader;
-use super::paths::{DirList, Memo};
-use super::portions::{self, Passed};
-use super::tokens::Tokens;
+use super::paths::{Ask, DirList, DirLists, Probe};
+use super::portions::{self, Passed, portion};
 use super::trace::{Outcome, Trace};
-use super::{Fatal, How};
-use crate::facts::{Need, Place, View};
+use crate::facts::{FactStore, Need, Place};
 use crate::format::elf::Verdict;
-use crate::id::{FileId, StrId, Strings};
+use crate::id::{ContextId, FastMap, FileId, Id as _, ModuleId, StrId, Strings};
 use crate::plan::Plan;
-use crate::tree::Errno;
+use crate::tree::{Errno, Special};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const NOTDIR_GOES_ON: (u16, u16) = (2, 39);
 
 /// What a search came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub(super) enum Found {
     /// A file, the path it was opened by and the step that found it.
     File(FileId, StrId, How),
     /// Nothing.
@@ -30,43 +30,105 @@ pub enum Found {
     Stop(StrId, Option<FileId>, &'static str),
 }
 
-/// Who asks: the object whose need is searched for.
-pub struct Requester<'a> {
-    /// DT_RPATH lists in the order in which they are walked: its own, its requester's and so on,
-    /// each with the module it belongs to. Empty if the object has DT_RUNPATH.
-    pub rpaths: &'a [(u32, Arc<DirList>)],
-    /// LD_LIBRARY_PATH's list.
-    pub library_path: Option<Arc<DirList>>,
-    /// DT_RUNPATH's list.
-    pub runpath: Option<Arc<DirList>>,
-    /// DF_1_NODEFLIB
-    pub nodeflib: bool,
-    /// The cache of the program's package, where that is what the loader asks.
-    pub package_cache: Option<Arc<Cache>>,
+/// What a search came to, and what that depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Answer {
+    pub(super) found: Found,
+    pub(super) seen: Seen,
 }
 
-/// One search in one root.
-pub struct Search<'a, 'v> {
-    /// The facts.
-    pub view: View<'v>,
-    /// What the run is to do.
-    pub plan: &'a Plan,
-    /// The rules.
-    pub loader: &'a Loader,
-    /// All strings.
-    pub strings: &'a mut Strings,
-    /// Earlier results.
-    pub memo: &'a mut Memo,
-    /// Facts that are missing.
-    pub needs: &'a mut Vec<Need>,
-    /// What was tried, if anybody wants to know.
-    pub trace: Option<&'a mut Trace>,
-    /// A hwcaps directory decided, or a directory relative to the current one was searched.
-    pub by_cpu: bool,
+/// What a search met on its way.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// A hwcaps directory decided.
+    pub(super) by_cpu: bool,
     /// A directory relative to the current one was searched.
-    pub by_cwd: bool,
+    pub(super) by_cwd: bool,
     /// A file of another ELFCLASS was passed over.
-    pub other_class: bool,
+    pub(super) other_class: bool,
+}
+
+/// Who asks: the object whose need is searched for, as far as its search depends on it.
+#[derive(Clone, Default)]
+pub(super) struct Requester {
+    /// DT_RPATH lists in the order in which they are walked: its own, its requester's and so on,
+    /// each with the module it belongs to. Empty if the object has DT_RUNPATH.
+    pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
+    /// LD_LIBRARY_PATH's list.
+    pub(super) library_path: Option<Arc<DirList>>,
+    /// DT_RUNPATH's list.
+    pub(super) runpath: Option<Arc<DirList>>,
+    /// DF_1_NODEFLIB
+    pub(super) nodeflib: bool,
+    /// The cache of the program's package, where that is what the loader asks.
+    pub(super) package_cache: Option<Arc<Cache>>,
+    /// Searches of requesters with the same number come to the same; none under a package's cache.
+    pub(super) context: Option<ContextId>,
+}
+
+/// What makes requesters search alike: the loader, LD_LIBRARY_PATH, the lists of DT_RPATH and
+/// DT_RUNPATH by their numbers, DF_1_NODEFLIB.
+type Context = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
+
+/// A search that was begun.
+#[derive(Clone, Copy)]
+enum Kept {
+    Done(Answer),
+    /// It waits for a fact that was asked for in this round.
+    Asked(u32),
+}
+
+/// Searches and lists of directories, for all entry points of a run.
+#[derive(Default)]
+pub(super) struct SearchCache {
+    pub(super) lists: DirLists,
+    contexts: FastMap<Context, ContextId>,
+    /// The step of a DT_RPATH is kept as the place of the list among the requester's.
+    searches: FastMap<(ContextId, StrId), Kept>,
+    /// How far searches in long lists have come, by (list, name).
+    pub(super) passed: FastMap<(u64, StrId), Passed>,
+    /// Numbers of musl's long lists by their texts.
+    pub(super) long: FastMap<StrId, u64>,
+    /// Caches of packages by their paths.
+    pub(super) packages: FastMap<StrId, Option<Arc<Cache>>>,
+    round: u32,
+}
+
+impl SearchCache {
+    /// The facts that were missing have been read: searches may be tried again.
+    pub(super) fn new_round(&mut self) {
+        self.lists.new_round();
+        self.round += 1;
+    }
+
+    /// The number of a requester's context.
+    pub(super) fn context(&mut self, loader: &Loader, requester: &Requester) -> Option<ContextId> {
+        if loader.package_cache {
+            return None;
+        }
+        let id = |list: &Option<Arc<DirList>>| list.as_ref().map(|list| list.id);
+        let rpaths = requester.rpaths.iter().map(|(_, list)| list.id).collect();
+        let (library_path, runpath) = (id(&requester.library_path), id(&requester.runpath));
+        let key = (loader.path, library_path, rpaths, runpath, requester.nodeflib);
+        let next = ContextId::from_index(self.contexts.len());
+        Some(*self.contexts.entry(key).or_insert(next))
+    }
+}
+
+/// What searches of one entry point work with.
+pub(super) struct Search<'a> {
+    /// The facts.
+    pub(super) store: &'a dyn FactStore,
+    /// What the run is to do.
+    pub(super) plan: &'a Plan,
+    /// The rules.
+    pub(super) loader: &'a Loader,
+    /// All strings.
+    pub(super) strings: &'a mut Strings,
+    /// Earlier results.
+    pub(super) cache: &'a mut SearchCache,
+    /// Facts that are missing.
+    pub(super) needs: &'a mut Vec<Need>,
 }
 
 /// How one path list ended.
@@ -89,84 +151,134 @@ impl ListEnd {
     }
 }
 
-impl Search<'_, '_> {
-    /// What tokens stand for in an object with this origin.
-    pub fn tokens<'t>(&'t self, origin: &'t [u8]) -> Tokens<'t> {
-        Tokens { origin, lib: &self.loader.lib, platform: self.loader.platform.map(str::as_bytes) }
+impl Search<'_> {
+    /// What lists of directories are made with.
+    pub(super) fn lists(&mut self) -> (&mut DirLists, Ask<'_>) {
+        let Search { store, loader, strings, cache, needs, .. } = self;
+        (&mut cache.lists, Ask { store: *store, loader, strings, needs })
     }
 
-    /// Searches for `name`. Nothing if a fact is missing.
-    pub fn find(&mut self, name: StrId, requester: &Requester<'_>) -> Option<Found> {
-        if self.strings.text(name).contains(&b'/') {
-            return self.open(name);
-        }
-        let plain = requester.rpaths.is_empty()
-            && requester.runpath.is_none()
-            && !requester.nodeflib
-            && !self.plan.environment_varies()
-            && !self.loader.package_cache
-            && self.trace.is_none();
-        if !plain {
-            return self.steps(name, requester);
-        }
-        let key = (self.loader.path, name);
-        if let Some((found, by_cpu)) = self.memo.plain.get(&key) {
-            self.by_cpu |= by_cpu;
-            return Some(*found);
-        }
-        if self.memo.asked.contains(&key) {
-            return None;
-        }
-        let before = std::mem::take(&mut self.by_cpu);
-        let found = self.steps(name, requester);
-        match found {
-            Some(found) => {
-                self.memo.plain.insert(key, (found, self.by_cpu));
-            }
-            None => {
-                self.memo.asked.insert(key);
-            }
-        }
-        self.by_cpu |= before;
-        found
+    /// The directories of a path list of an object whose `$ORIGIN` is `origin`.
+    pub(super) fn dirs(&mut self, text: StrId, origin: StrId) -> Arc<DirList> {
+        let (lists, mut ask) = self.lists();
+        lists.of(text, origin, &mut ask)
     }
 
-    fn steps(&mut self, name: StrId, requester: &Requester<'_>) -> Option<Found> {
+    /// Searches for `name`. Nothing if a fact is missing. A trace is written anew each time.
+    pub(super) fn find(
+        &mut self,
+        name: StrId,
+        requester: &Requester,
+        trace: Option<&mut Trace>,
+    ) -> Option<Answer> {
+        let key = requester.context.filter(|_| trace.is_none()).map(|context| (context, name));
+        match key.and_then(|key| self.cache.searches.get(&key)) {
+            Some(Kept::Done(answer)) => return Some(answer.under(requester)),
+            Some(Kept::Asked(round)) if *round == self.cache.round => return None,
+            Some(Kept::Asked(_)) | None => {}
+        }
+        let mut steps = Steps { search: self, name, requester, trace, seen: Seen::default() };
+        let found = steps.run();
+        let answer = found.map(|found| Answer { found, seen: steps.seen });
+        if let Some(key) = key {
+            let kept = answer.map_or(Kept::Asked(self.cache.round), |answer| {
+                Kept::Done(answer.by_place(requester))
+            });
+            self.cache.searches.insert(key, kept);
+        }
+        answer
+    }
+
+    /// `open_verify`: what the loader does with what lies at a path.
+    fn judge(&self, place: Place) -> Outcome {
+        match place {
+            Place::Failed(errno) => Outcome::Failed(errno),
+            Place::Directory => Outcome::Fatal("cannot read file data: Error 21"),
+            // open(2) of a socket fails with ENXIO, that of a FIFO waits, a device reads as empty.
+            Place::Special(Special::Socket) => Outcome::Failed(Errno::NXIO),
+            Place::Special(Special::Fifo) => {
+                Outcome::Fatal("is a FIFO: the loader waits for a writer")
+            }
+            Place::Special(Special::Device) => Outcome::Fatal("file too short"),
+            Place::File(file) => match self.store.file(file).content.verdict(self.loader.target) {
+                Verdict::Accepted => Outcome::Taken,
+                Verdict::WrongClass => Outcome::WrongClass,
+                Verdict::WrongMachine => Outcome::WrongMachine,
+                Verdict::Fatal(text) => Outcome::Fatal(text),
+            },
+        }
+    }
+}
+
+impl Answer {
+    /// With the module of a DT_RPATH replaced by the place of its list.
+    fn by_place(self, requester: &Requester) -> Self {
+        let Found::File(file, path, How::Rpath(module)) = self.found else { return self };
+        let place = requester.rpaths.iter().position(|(other, _)| *other == module);
+        let how = How::Rpath(place.map_or(module, ModuleId::from_index));
+        Self { found: Found::File(file, path, how), ..self }
+    }
+
+    /// The reverse, for another requester with the same lists.
+    fn under(self, requester: &Requester) -> Self {
+        let Found::File(file, path, How::Rpath(place)) = self.found else { return self };
+        let how = How::Rpath(requester.rpaths.get(place.index()).map_or(place, |(at, _)| *at));
+        Self { found: Found::File(file, path, how), ..self }
+    }
+}
+
+/// One search on its way.
+struct Steps<'s, 'a> {
+    search: &'s mut Search<'a>,
+    name: StrId,
+    requester: &'s Requester,
+    trace: Option<&'s mut Trace>,
+    seen: Seen,
+}
+
+impl Steps<'_, '_> {
+    fn run(&mut self) -> Option<Found> {
+        if self.search.strings.text(self.name).contains(&b'/') {
+            return self.open();
+        }
+        let requester = self.requester;
         let own = requester.rpaths.iter().map(|(module, list)| (list, How::Rpath(*module)));
         let named = requester.library_path.iter().map(|list| (list, How::LdLibraryPath));
         for (list, how) in own.chain(named) {
-            if let Some(end) = self.list(list, name, how).end() {
+            if let Some(end) = self.list(list, how).end() {
                 return end;
             }
         }
-        let cache_first = self.loader.package_cache;
-        if cache_first && let Some(end) = self.cache(name, requester).end() {
+        let cache_first = self.search.loader.package_cache;
+        if cache_first && let Some(end) = self.cache().end() {
             return end;
         }
         if let Some(list) = &requester.runpath
-            && let Some(end) = self.list(list, name, How::Runpath).end()
+            && let Some(end) = self.list(list, How::Runpath).end()
         {
             return end;
         }
-        if !cache_first && let Some(end) = self.cache(name, requester).end() {
+        if !cache_first && let Some(end) = self.cache().end() {
             return end;
         }
         if requester.nodeflib {
             return Some(Found::Nothing);
         }
-        let system = self.system();
-        self.list(&system, name, How::Default).end().unwrap_or(Some(Found::Nothing))
+        let Search { loader, store, cache, .. } = &mut *self.search;
+        let system = cache.lists.system(loader, *store);
+        self.list(&system, How::Default).end().unwrap_or(Some(Found::Nothing))
     }
 
     /// A need with a slash: opened as it is, relative to the current directory.
-    fn open(&mut self, path: StrId) -> Option<Found> {
-        let text = self.strings.text(path).to_vec();
-        self.by_cwd |= !text.starts_with(b"/");
-        let Some(place) = self.view.place(&text) else {
-            self.needs.push(Need::path(text, Some(self.loader.target)));
+    fn open(&mut self) -> Option<Found> {
+        let text = self.search.strings.text(self.name);
+        self.seen.by_cwd |= !text.starts_with(b"/");
+        let Some(place) = self.search.store.place(text) else {
+            let need = Need::path(text.to_vec(), Some(self.search.loader.target));
+            self.search.needs.push(need);
             return None;
         };
-        Some(self.only(place, path, How::Path).unwrap_or(Found::Nothing))
+        Some(self.only(place, self.name, How::Path).unwrap_or(Found::Nothing))
     }
 
     /// What the one path of a step makes the loader do; nothing if it goes on.
@@ -177,36 +289,48 @@ impl Search<'_, '_> {
         ends.then(|| end(place, outcome, path, how))
     }
 
+    fn judge(&mut self, place: Place) -> Outcome {
+        let outcome = self.search.judge(place);
+        self.seen.other_class |= outcome == Outcome::WrongClass;
+        outcome
+    }
+
     /// `open_path` over one list of directories.
-    fn list(&mut self, list: &DirList, name: StrId, how: How) -> ListEnd {
-        if list.ready.get().is_none() && !self.prepare(list) {
+    fn list(&mut self, list: &DirList, how: How) -> ListEnd {
+        let (lists, mut ask) = self.search.lists();
+        if !lists.prepare(list, &mut ask) {
             return ListEnd::Unknown;
         }
-        let probes = list.ready.get().map_or(&[][..], |probes| &**probes);
-        let mut passed = self.passed(list, name, probes.len());
+        let probes = list.probes().unwrap_or_default();
+        let name = self.name;
+        let mut passed = self.passed(list, probes.len());
         // Unknown candidates are asked for in one go, as far as the loader would go.
         let mut unknown: Vec<Vec<u8>> = Vec::new();
         let mut told = 0;
+        let mut path: Vec<u8> = Vec::new();
         for (i, probe) in probes.iter().enumerate().skip(passed.done) {
             if unknown.is_empty() {
                 passed.done = i;
             } else if i == portions::end_of(passed.done) {
                 break;
             }
-            self.trace_absent(list, told..probe.dir as usize, name, how);
-            told = probe.dir as usize + 1;
-            self.by_cwd |= probe.relative;
+            self.trace_absent(list, told..probe.dir, how);
+            told = probe.dir + 1;
+            self.seen.by_cwd |= probe.relative;
             let mut error = Errno::NOENT;
-            match self.met(list.id, i, probe, name) {
-                None => unknown.push(self.path(probe.path, name)),
+            path.clear();
+            path.extend_from_slice(self.search.strings.text(probe.path));
+            path.extend_from_slice(self.search.strings.text(name));
+            match self.met(list.id, i, &path) {
+                None => unknown.push(path.clone()),
                 Some(place) => match self.judge(place) {
                     outcome @ (Outcome::Taken | Outcome::Fatal(_)) => {
                         if !unknown.is_empty() {
                             break;
                         }
-                        self.by_cpu |= outcome == Outcome::Taken && probe.by_cpu;
+                        self.seen.by_cpu |= outcome == Outcome::Taken && probe.by_cpu;
                         self.tell(how, outcome, probe.subdir, (probe.path, Some(name)));
-                        let path = self.strings.id(&self.path(probe.path, name));
+                        let path = self.search.strings.id(&path);
                         return ListEnd::Found(end(place, outcome, path, how));
                     }
                     outcome => {
@@ -224,34 +348,52 @@ impl Search<'_, '_> {
                 break;
             }
         }
-        if probes.len() > portions::FIRST {
-            passed.by_cwd = probes[..passed.done].iter().any(|probe| probe.relative);
-            self.memo.passed.insert((list.id, name), passed);
-        }
+        self.keep_passed(list, probes, passed);
         if unknown.is_empty() {
-            self.trace_absent(list, told..list.dirs.len(), name, how);
+            self.trace_absent(list, told..list.dirs.len(), how);
             return ListEnd::NextStep;
         }
-        self.ask(list.id, name, passed.done, unknown);
+        let (target, portion) =
+            (Some(self.search.loader.target), portion(list.id, name, passed.done));
+        self.search.needs.push(Need::First { paths: unknown, target, portion });
         ListEnd::Unknown
     }
 
+    /// What lies at `path`, which the probe at `at` of a list leads to; nothing if that is not known
+    /// yet.
+    fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<Place> {
+        let Search { store, .. } = &*self.search;
+        store.place(path).or_else(|| {
+            // What else was there is known by its path.
+            let portion = portion(list, self.name, at)?;
+            store.is_looked_through(&portion).then_some(Place::Failed(Errno::NOENT))
+        })
+    }
+
     /// How far earlier searches have come; a trace begins anew.
-    fn passed(&mut self, list: &DirList, name: StrId, probes: usize) -> Passed {
+    fn passed(&mut self, list: &DirList, probes: usize) -> Passed {
         if probes <= portions::FIRST || self.trace.is_some() {
             return Passed::default();
         }
-        let passed = self.memo.passed.get(&(list.id, name)).copied().unwrap_or_default();
-        self.by_cwd |= passed.by_cwd;
-        self.other_class |= passed.other_class;
+        let key = (list.id, self.name);
+        let passed = self.search.cache.passed.get(&key).copied().unwrap_or_default();
+        self.seen.by_cwd |= passed.by_cwd;
+        self.seen.other_class |= passed.other_class;
         passed
     }
 
+    fn keep_passed(&mut self, list: &DirList, probes: &[Probe], mut passed: Passed) {
+        if probes.len() > portions::FIRST {
+            passed.by_cwd = probes[..passed.done].iter().any(|probe| probe.relative);
+            self.search.cache.passed.insert((list.id, self.name), passed);
+        }
+    }
+
     /// Tells of directories that do not exist, in their place among those that do.
-    fn trace_absent(&mut self, list: &DirList, places: Range<usize>, name: StrId, how: How) {
+    fn trace_absent(&mut self, list: &DirList, places: Range<usize>, how: How) {
         if self.trace.is_some() {
             for dir in list.dirs.get(places).unwrap_or_default() {
-                self.tell(how, Outcome::NoDirectory, false, (*dir, Some(name)));
+                self.tell(how, Outcome::NoDirectory, false, (*dir, Some(self.name)));
             }
         }
     }
@@ -260,82 +402,50 @@ impl Search<'_, '_> {
     fn goes_on(&self, errno: Errno) -> bool {
         errno == Errno::NOENT
             || errno == Errno::ACCESS
-            || (errno == Errno::NOTDIR && self.loader.release >= NOTDIR_GOES_ON)
-    }
-
-    pub(super) fn path(&self, dir: StrId, name: StrId) -> Vec<u8> {
-        [self.strings.text(dir), self.strings.text(name)].concat()
+            || (errno == Errno::NOTDIR && self.search.loader.release >= NOTDIR_GOES_ON)
     }
 
     /// The step over ld.so.cache: one path, and none but that.
-    fn cache(&mut self, name: StrId, requester: &Requester<'_>) -> ListEnd {
-        let Some((id, by_cpu)) = self.cached(name, requester) else { return ListEnd::NextStep };
-        let path = self.strings.text(id);
-        let forbidden = requester.nodeflib
-            && self.loader.system_dirs.iter().any(|dir| path.starts_with(self.strings.text(*dir)));
+    fn cache(&mut self) -> ListEnd {
+        let Some((id, by_cpu)) = self.cached() else { return ListEnd::NextStep };
+        let Search { loader, strings, store, .. } = &*self.search;
+        let path = strings.text(id);
+        let forbidden = self.requester.nodeflib
+            && loader.system_dirs.iter().any(|dir| path.starts_with(strings.text(*dir)));
         if forbidden {
             self.tell(How::Cache, Outcome::Forbidden, false, (id, None));
             return ListEnd::NextStep;
         }
-        let Some(place) = self.view.place(path) else {
-            self.needs.push(Need::path(path.to_vec(), Some(self.loader.target)));
+        let Some(place) = store.place(path) else {
+            let need = Need::path(path.to_vec(), Some(loader.target));
+            self.search.needs.push(need);
             return ListEnd::Unknown;
         };
         match self.only(place, id, How::Cache) {
             Some(found) => {
-                self.by_cpu |= by_cpu && matches!(found, Found::File(..));
+                self.seen.by_cpu |= by_cpu && matches!(found, Found::File(..));
                 ListEnd::Found(found)
             }
             None => ListEnd::NextStep,
         }
     }
 
-    /// The path that the cache has for a name, and whether a hwcaps entry decided.
-    fn cached(&mut self, name: StrId, requester: &Requester<'_>) -> Option<(StrId, bool)> {
-        let asker = self.loader.asker(&self.plan.cpu);
-        if self.loader.package_cache {
-            let cache = requester.package_cache.as_deref()?;
-            let (path, by_cpu) = cache.lookup(self.strings.text(name), &asker)?;
-            return Some((self.strings.id(path), by_cpu));
-        }
-        let cache = self.loader.cache.as_ref()?;
-        let key = (self.loader.path, name);
-        if let Some(known) = self.memo.cached.get(&key) {
-            return *known;
-        }
-        let found = cache.lookup(self.strings.text(name), &asker);
-        let found = found.map(|(path, by_cpu)| (self.strings.id(path), by_cpu));
-        self.memo.cached.insert(key, found);
-        found
-    }
-
-    /// `open_verify`: what the loader does with what lies at a path.
-    fn judge(&mut self, place: Place) -> Outcome {
-        match place {
-            Place::Failed(errno) => Outcome::Failed(errno),
-            Place::Directory => Outcome::Fatal("cannot read file data: Error 21"),
-            // open(2) of a socket fails with ENXIO, that of a FIFO waits, a device reads as empty.
-            Place::Special(crate::tree::Special::Socket) => Outcome::Failed(Errno::NXIO),
-            Place::Special(crate::tree::Special::Fifo) => {
-                Outcome::Fatal("is a FIFO: the loader waits for a writer")
-            }
-            Place::Special(crate::tree::Special::Device) => Outcome::Fatal("file too short"),
-            Place::File(file) => match self.view.file(file).content.verdict(self.loader.target) {
-                Verdict::Accepted => Outcome::Taken,
-                Verdict::WrongClass => {
-                    self.other_class = true;
-                    Outcome::WrongClass
-                }
-                Verdict::WrongMachine => Outcome::WrongMachine,
-                Verdict::Fatal(text) => Outcome::Fatal(text),
-            },
-        }
+    /// The path that the cache has for the name, and whether a hwcaps entry decided.
+    fn cached(&mut self) -> Option<(StrId, bool)> {
+        let Search { loader, strings, plan, .. } = &mut *self.search;
+        let cache = if loader.package_cache {
+            self.requester.package_cache.as_deref()?
+        } else {
+            loader.cache.as_ref()?
+        };
+        let (path, by_cpu) = cache.lookup(strings.text(self.name), &loader.asker(&plan.cpu))?;
+        Some((strings.id(path), by_cpu))
     }
 
     /// Writes down what came of a path, or a directory and a name, if anybody wants to know.
     fn tell(&mut self, how: How, outcome: Outcome, subdir: bool, path: (StrId, Option<StrId>)) {
         if let Some(trace) = &mut self.trace {
-            let text = |id| self.strings.text(id);
+            let text = |id| self.search.strings.text(id);
             let path = || [text(path.0), path.1.map_or(&b""[..], text)].concat();
             trace.push(how, outcome, subdir, path);
         }
@@ -358,10 +468,116 @@ fn file_of(place: Place) -> Option<FileId> {
     }
 }
 
-/// The fatal end of a search, as part of a closure.
-pub fn fatal(found: Found, requester: u32) -> Option<Fatal> {
-    match found {
-        Found::Stop(object, file, text) => Some(Fatal { object, file, requester, text }),
-        Found::File(..) | Found::Nothing => None,
+#[cfg(test)]
+mod tests {
+    use super::{Found, Requester, Search, SearchCache};
+    use crate::facts::{FactStore, FileFacts, Need, Place, Portion};
+    use crate::format::elf::interpreter::Interpreter;
+    use crate::format::elf::{Object, Target, machine};
+    use crate::id::{FastMap, FileId, Strings};
+    use crate::plan::Plan;
+    use crate::resolve::loader::{Family, Loader};
+    use crate::tree::Errno;
+
+    /// A store in which no file was read yet.
+    #[derive(Default)]
+    struct Few {
+        dirs: FastMap<&'static [u8], bool>,
+        places: FastMap<&'static [u8], Place>,
+    }
+
+    impl FactStore for Few {
+        fn file(&self, file: FileId) -> &FileFacts {
+            panic!("{file:?} was not read")
+        }
+
+        fn object(&self, _: FileId) -> Option<&Object> {
+            None
+        }
+
+        fn place(&self, path: &[u8]) -> Option<Place> {
+            self.places.get(path).copied()
+        }
+
+        fn is_looked_through(&self, _: &Portion) -> bool {
+            false
+        }
+
+        fn is_directory(&self, path: &[u8]) -> Result<bool, Need> {
+            self.dirs.get(path).copied().ok_or_else(|| Need::Directory(path.to_vec()))
+        }
+
+        fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need> {
+            Err(Need::Bytes(path.to_vec()))
+        }
+
+        fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need> {
+            Err(Need::Interpreter(file))
+        }
+
+        fn new_list(&self) -> u64 {
+            0
+        }
+    }
+
+    fn loader(strings: &mut Strings) -> Loader {
+        let target =
+            Target { is_64: true, big: false, machine: 62, flags: 0, machine_first: false };
+        Loader {
+            family: Family::Glibc,
+            path: strings.id(b"/lib64/ld-linux-x86-64.so.2"),
+            file: None,
+            target,
+            machine: machine::of(target).expect("x86-64"),
+            release: (2, 41),
+            system_dirs: vec![strings.id(b"/a/"), strings.id(b"/b/")],
+            lib: b"lib".to_vec(),
+            platform: None,
+            subdirs: vec![strings.id(b"")],
+            active: Vec::new(),
+            cache: None,
+            preload: Vec::new(),
+            package_cache: false,
+            guessed: None,
+        }
+    }
+
+    #[test]
+    fn a_search_asks_until_it_knows() {
+        let (mut strings, mut cache) = (Strings::default(), SearchCache::default());
+        let (loader, plan) = (loader(&mut strings), Plan::new(Vec::new(), "/".into()));
+        let name = strings.id(b"libx.so");
+        let mut requester = Requester::default();
+        requester.context = cache.context(&loader, &requester);
+        let mut store = Few::default();
+        let mut find = |store: &Few, is_new_round: bool| {
+            let mut needs = Vec::new();
+            if is_new_round {
+                cache.new_round();
+            }
+            let (strings, cache) = (&mut strings, &mut cache);
+            let needed = &mut needs;
+            let mut search =
+                Search { store, plan: &plan, loader: &loader, strings, cache, needs: needed };
+            let found = search.find(name, &requester, None).map(|answer| answer.found);
+            (found, needs)
+        };
+        // Not known yet: which directories there are. Asked for once a round.
+        let dirs = ["/a/", "/b/"].map(|dir| Need::Directory(dir.into()));
+        assert_eq!(find(&store, true), (None, dirs.to_vec()));
+        assert_eq!(find(&store, false), (None, Vec::new()));
+        // Then what lies in them.
+        store.dirs.extend([(&b"/a/"[..], true), (b"/b/", true)]);
+        let paths = vec![b"/a/libx.so".to_vec(), b"/b/libx.so".to_vec()];
+        let first = Need::First { paths, target: Some(loader.target), portion: None };
+        assert_eq!(find(&store, true), (None, vec![first]));
+        // What cannot be read is passed over.
+        store.places.insert(b"/a/libx.so", Place::Failed(Errno::ACCESS));
+        store.places.insert(b"/b/libx.so", Place::Directory);
+        let (found, needs) = find(&store, true);
+        assert!(matches!(found, Some(Found::Stop(_, None, _))) && needs.is_empty());
+        // It is known from now on, whatever is asked.
+        store.places.clear();
+        assert_eq!(find(&store, true).0, found);
     }
 }

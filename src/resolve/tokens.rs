@@ -3,7 +3,7 @@
 
 /// What the tokens stand for in one object.
 #[derive(Clone, Copy)]
-pub struct Tokens<'a> {
+pub(super) struct Tokens<'a> {
     /// Directory of the object, without slash at the end.
     pub origin: &'a [u8],
     /// `$LIB`
@@ -26,7 +26,7 @@ fn token(input: &[u8], name: &[u8]) -> Option<usize> {
 }
 
 /// Replaces all tokens of `text`; unknown ones stay. Nothing if a known token has no value.
-pub fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
+pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + tokens.origin.len());
     let mut rest = text;
     while let Some(at) = rest.iter().position(|b| *b == b'$') {
@@ -52,7 +52,7 @@ pub fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
 
 /// The directory part of a path that an object was opened by, made absolute with `cwd` but with
 /// links, `.` and `..` kept (`elf/dl-object.c`, `_dl_new_object`).
-pub fn origin(path: &[u8], cwd: &[u8]) -> Vec<u8> {
+pub(super) fn origin(path: &[u8], cwd: &[u8]) -> Vec<u8> {
     let mut full = Vec::new();
     if !path.starts_with(b"/") {
         full.extend_from_slice(cwd);

@@ -1,11 +1,10 @@
 //! The check of needed versions at load (`elf/dl-version.c`): every version that an object needs of
 //! a file must be defined by the object that answers to the file's name.
 
-use super::index::Stamped;
 use super::{Closure, How, LOADER, Links, ROOT};
-use crate::facts::View;
+use crate::facts::FactStore;
 use crate::format::elf::{NeedKind, Object};
-use crate::id::{FileId, Id as _, StrId, Strings};
+use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
 /// What the loader says of one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,9 +21,9 @@ pub enum Complaint {
 #[derive(Clone, Debug)]
 pub struct VersionIssue {
     /// The module that needs the version.
-    pub requester: u32,
+    pub requester: ModuleId,
     /// The module that should define it.
-    pub provider: u32,
+    pub provider: ModuleId,
     /// The version's name, as it stands in the requester.
     pub version: Box<[u8]>,
     /// What is wrong.
@@ -36,9 +35,9 @@ pub struct VersionIssue {
 pub enum Stop {
     /// A file that versions are needed of is not among the names of any object
     /// (`assert (needed != NULL)`).
-    NoSuchName(u32, StrId),
+    NoSuchName(ModuleId, StrId),
     /// DT_RELR without the GLIBC_ABI_DT_RELR version of libc.
-    Relr(u32),
+    Relr(ModuleId),
 }
 
 /// The check of one root.
@@ -57,9 +56,9 @@ const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
 /// Objects in the order in which the loader checks them: its list, root first; with dlopen what is
 /// new in the plugin's scope (`elf/dl-open.c`).
-fn checked_order(closure: &Closure) -> impl Iterator<Item = (u32, FileId)> + '_ {
+fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
     let hosted = closure.host().is_some();
-    let (root, list) = if hosted { (None, &closure.scope) } else { (Some(ROOT), &closure.list) };
+    let (root, list) = if hosted { (None, closure.scope()) } else { (Some(ROOT), closure.list()) };
     root.into_iter()
         .chain(list.iter().copied())
         .filter(move |index| !(hosted && *index == LOADER))
@@ -87,11 +86,15 @@ pub struct NeededFiles {
 
 impl NeededFiles {
     /// Those of `files`, which are all there are, in the order of their ids.
-    pub fn new(view: View<'_>, strings: &Strings, files: impl Iterator<Item = FileId>) -> Self {
+    pub fn new(
+        store: &dyn FactStore,
+        strings: &Strings,
+        files: impl Iterator<Item = FileId>,
+    ) -> Self {
         let mut out = Self::default();
         for file in files {
             let start = out.names.len();
-            let object = view.object(file);
+            let object = store.object(file);
             if let Some(object) = object {
                 let needs = object.versions.needs.iter();
                 out.names.extend(needs.map(|need| strings.find(object.str(need.file))));
@@ -103,6 +106,37 @@ impl NeededFiles {
 
     fn of(&self, file: FileId) -> (usize, usize, bool) {
         self.of.get(file.index()).copied().unwrap_or_default()
+    }
+}
+
+/// A map from small numbers to modules that is emptied at no cost: entries of an earlier root carry
+/// an old stamp.
+#[derive(Default)]
+struct Stamped {
+    stamp: u32,
+    entries: Vec<(u32, ModuleId)>,
+}
+
+impl Stamped {
+    /// Empties it.
+    fn clear(&mut self) {
+        self.stamp += 1;
+    }
+
+    fn get(&self, name: StrId) -> Option<ModuleId> {
+        let entry = self.entries.get(name.index());
+        entry.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, module)| *module)
+    }
+
+    /// Keeps the entry that is there.
+    fn add(&mut self, name: StrId, module: ModuleId) {
+        let index = name.index();
+        if index >= self.entries.len() {
+            self.entries.resize((index + 1).next_power_of_two(), (0, ROOT));
+        }
+        if self.entries[index].0 != self.stamp {
+            self.entries[index] = (self.stamp, module);
+        }
     }
 }
 
@@ -119,21 +153,21 @@ impl<'m> Answering<'m> {
             let renamed = links.renamed.iter().filter(|(other, _)| *other == index);
             let aliases = module.aliases.iter().chain(renamed.map(|(_, name)| name));
             for name in [module.name].into_iter().chain(path).chain(aliases.copied()) {
-                map.add(name.index(), index);
+                map.add(name, index);
             }
         }
         Self(map)
     }
 
-    fn to(&self, name: StrId) -> Option<u32> {
-        self.0.get(name.index())
+    fn to(&self, name: StrId) -> Option<ModuleId> {
+        self.0.get(name)
     }
 }
 
 /// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
 /// where a need has already matched them.
-fn find_needed(links: &Links, name: StrId) -> Option<u32> {
-    let answers = |index: &u32| links.answers(*index, name);
+fn find_needed(links: &Links, name: StrId) -> Option<ModuleId> {
+    let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
         .chain(links.whole_list())
         .find(answers)
@@ -142,8 +176,8 @@ fn find_needed(links: &Links, name: StrId) -> Option<u32> {
 
 /// The second half of `find_needed`: the root's own search scope (`l_searchlist`), in which a filtee
 /// stands that the list does not have. Other objects have none.
-fn find_in_scope(closure: &Closure, index: u32, name: StrId) -> Option<u32> {
-    let mut scope = closure.scope.iter().copied().filter(|_| index == closure.start);
+fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
+    let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
 }
 
@@ -158,23 +192,32 @@ pub enum Part {
     Others,
 }
 
+/// What a check goes by.
+#[derive(Clone, Copy)]
+pub struct Check<'a> {
+    /// The facts.
+    pub store: &'a dyn FactStore,
+    /// The files that objects need versions of.
+    pub needed: &'a NeededFiles,
+    /// glibc's release.
+    pub release: (u16, u16),
+    /// The objects that are checked.
+    pub part: Part,
+}
+
 /// Checks objects of a root.
-pub fn check(
-    closure: &Closure,
-    (view, needed): (View<'_>, &NeededFiles),
-    (release, part): ((u16, u16), Part),
-    memory: &mut Memory,
-) -> Checked {
+pub fn check(closure: &Closure, check: Check<'_>, memory: &mut Memory) -> Checked {
+    let Check { store, needed, release, part } = check;
     let mut out = Checked::default();
     let Memory { clean, names } = memory;
     clean.resize(needed.names.len(), None);
     // For one object it takes longer to take all names down than to look for its few.
-    let names = (part != Part::Root).then(|| Answering::new(closure, names));
+    let names = (part != Part::Root).then(|| Answering::new(&closure.links, names));
     let answering = |name| match &names {
         Some(names) => names.to(name),
-        None => find_needed(closure, name),
+        None => find_needed(&closure.links, name),
     };
-    let checked = |(index, _): &(u32, FileId)| match part {
+    let checked = |(index, _): &(ModuleId, FileId)| match part {
         Part::Whole => true,
         Part::Root => *index == ROOT,
         Part::Others => *index != ROOT,
@@ -194,7 +237,7 @@ pub fn check(
             if clean[at] == Some(found) {
                 continue;
             }
-            let (Some(object), Some(definer)) = (view.object(file), view.object(found)) else {
+            let (Some(object), Some(definer)) = (store.object(file), store.object(found)) else {
                 continue;
             };
             let before = out.issues.len();
@@ -213,8 +256,8 @@ pub fn check(
 
 /// The versions that an object needs of one file, at this place among its needs.
 fn check_file(
-    (requester, object, place): (u32, &Object, usize),
-    (provider, definer): (u32, &Object),
+    (requester, object, place): (ModuleId, &Object, usize),
+    (provider, definer): (ModuleId, &Object),
     issues: &mut Vec<VersionIssue>,
 ) {
     for need in object.versions.needs.get(place).iter().flat_map(|file| &*file.versions) {
@@ -249,13 +292,13 @@ fn relr_unmarked(object: &Object) -> bool {
 
 /// With needed files missing the loader makes its version tables only as large as the highest
 /// index it met in files that were found, and none at all if there was no such index.
-pub fn limit_tables(links: &mut Links, view: View<'_>, strings: &Strings) {
+pub(super) fn limit_tables(links: &mut Links, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;
     }
     for index in 0..links.modules.len() {
-        let at = u32::try_from(index).unwrap_or(u32::MAX);
-        let Some(object) = links.module(at).file.and_then(|file| view.object(file)) else {
+        let at = ModuleId::from_index(index);
+        let Some(object) = links.module(at).file.and_then(|file| store.object(file)) else {
             continue;
         };
         if links.module(at).version_limit == 0 {

@@ -4,7 +4,7 @@
 use super::Query;
 use crate::facts::{Content, FileFacts};
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding};
-use crate::id::{FastMap, FileId, RootId};
+use crate::id::{FastMap, FileId, ModuleId, RootId};
 use crate::package::Located;
 use crate::policy::{Origin, Pattern, SymbolAt};
 use crate::text::show;
@@ -102,8 +102,8 @@ impl<'a> Query<'a> {
     }
 
     /// Roots by the files they load.
-    pub(super) fn loaders(&self) -> FastMap<FileId, Vec<(RootId, u32)>> {
-        let mut out: FastMap<FileId, Vec<(RootId, u32)>> = FastMap::default();
+    pub(super) fn loaders(&self) -> FastMap<FileId, Vec<(RootId, ModuleId)>> {
+        let mut out: FastMap<FileId, Vec<(RootId, ModuleId)>> = FastMap::default();
         for (root, closure) in self.entry_points() {
             for (module, file) in closure.found() {
                 out.entry(file).or_default().push((root, module));

@@ -6,7 +6,7 @@ use crate::blame::Site;
 use crate::catalogue::POLICY;
 use crate::facts::FileFacts;
 use crate::finding::{Finding, Findings, When};
-use crate::id::{FileId, RootId};
+use crate::id::{FileId, ModuleId, RootId};
 use crate::policy::ForbiddenLibrary;
 use crate::text::show;
 
@@ -67,7 +67,7 @@ fn of_file(
     query: &Query<'_>,
     (file, facts): (FileId, &FileFacts),
     forbidden: &[ForbiddenLibrary],
-    loaders: &[(RootId, u32)],
+    loaders: &[(RootId, ModuleId)],
 ) -> Findings {
     let mut out = Findings::new();
     let Some(object) = facts.object() else { return out };
@@ -90,7 +90,7 @@ fn finding(
     file: FileId,
     name: &[u8],
     entry: &ForbiddenLibrary,
-    loaders: &[(RootId, u32)],
+    loaders: &[(RootId, ModuleId)],
 ) -> Box<Finding> {
     let message = format!(
         "needs {}, which {} forbids{}",

@@ -89,7 +89,7 @@ fn check(query: &Query<'_>) -> Findings {
 fn preloads(query: &Query<'_>) -> Findings {
     let mut failures: BTreeMap<(&[u8], &str, &str), Vec<RootId>> = BTreeMap::new();
     for (root, closure) in query.entry_points() {
-        for failure in &closure.preload_failures {
+        for failure in closure.preload_failures() {
             let name = query.text(failure.name);
             failures.entry((name, failure.source, failure.text)).or_default().push(root);
         }

@@ -8,7 +8,7 @@ use crate::cover::Library;
 use crate::facts::providers::Provider;
 use crate::facts::{CrossCheck, FileFacts, View};
 use crate::format::elf::{Object, Target};
-use crate::id::{ArchiveId, FastMap, FileId, Id as _, RootId, StrId};
+use crate::id::{ArchiveId, FastMap, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::merged::solve::{Solution, Solved};
 use crate::package::{Located, Prefixes};
 use crate::plan::{HostFile, MergedFrom, Plan};
@@ -148,7 +148,7 @@ impl<'a> Query<'a> {
     }
 
     /// Modules from the entry point of a site to its module.
-    pub(super) fn chain(&self, site: crate::blame::Site) -> Vec<u32> {
+    pub(super) fn chain(&self, site: crate::blame::Site) -> Vec<ModuleId> {
         crate::blame::chain(&self.audit.closures, site)
     }
 

@@ -55,7 +55,7 @@ fn check(query: &Query<'_>) -> Findings {
             continue;
         }
         let interp = object.interp().map(show);
-        let machine = crate::format::elf::machine::name(&object.header);
+        let machine = crate::format::elf::machine::name(object.header.target());
         let message = match (why, interp) {
             (NoLoader::UnknownFamily, Some(interp)) => {
                 format!("its interpreter {interp} follows rules that are not known")
@@ -70,8 +70,8 @@ fn check(query: &Query<'_>) -> Findings {
     }
     for (_, closure) in query.entry_points() {
         let loader = query.loader(closure);
-        let by_cpu = closure.by_cpu && !query.plan().cpu_stated;
-        let by_cwd = closure.by_cwd && !query.plan().cwd_stated;
+        let by_cpu = closure.by_cpu() && !query.plan().cpu_stated;
+        let by_cwd = closure.by_cwd() && !query.plan().cwd_stated;
         // Of a plugin's loader its host has said it.
         let guessed = loader.guessed.filter(|_| closure.host().is_none());
         let cases = [

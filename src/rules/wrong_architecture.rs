@@ -69,7 +69,8 @@ fn check(query: &Query<'_>) -> Findings {
 /// Plugins that `--host` gives to a program that cannot load them.
 fn plugins(query: &Query<'_>) -> Findings {
     let foreign = &query.unhosted().foreign;
-    let machine = |file| query.view().object(file).map(|object| machine::name(&object.header));
+    let machine =
+        |file| query.view().object(file).map(|object| machine::name(object.header.target()));
     foreign
         .iter()
         .map(|(plugin, host)| {

@@ -2,6 +2,7 @@
 //! (`elf/dl-load.c`, `open_verify`). It does not judge segments or tables.
 
 use super::machine::{self, IdentRules};
+use super::target::Target;
 use object::{Endianness, elf};
 
 /// The first bytes of any file that a loader may be led to, kept to answer what it would say.
@@ -38,21 +39,6 @@ pub struct Header {
     pub phnum: u16,
     /// The program headers could be read whole.
     pub phdrs_present: bool,
-}
-
-/// The objects that one loader takes: those of its own class, byte order and machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Target {
-    /// ELFCLASS64
-    pub is_64: bool,
-    /// ELFDATA2MSB
-    pub big: bool,
-    /// e_machine
-    pub machine: u16,
-    /// e_flags
-    pub flags: u32,
-    /// Debian's loaders pass over a file of another machine before they judge its e_ident.
-    pub machine_first: bool,
 }
 
 /// What a loader says to a file that lies where it searches.

@@ -4,6 +4,7 @@
 //!
 //! `read` makes an [`Object`]; `facts::collect` calls it.
 
+mod chains;
 mod dynamic;
 pub mod edit;
 mod exports;
@@ -24,12 +25,14 @@ mod segments;
 mod strings;
 pub mod symtab;
 pub mod tables;
+mod target;
 mod versions;
 
-pub use header::{Header, Ident, Target, Verdict};
+pub use header::{Header, Ident, Verdict};
 pub use read::read;
 pub use segments::Segment;
 pub use tables::Tables;
+pub use target::Target;
 pub use versions::{NeedFile, VersionDef, VersionNeed, Versions};
 
 use super::Defect;

@@ -239,7 +239,7 @@ fn files(audit: &Audit) -> Vec<File> {
 /// The needs of a file as the first entry point that loads it meets them.
 fn met(audit: &Audit, file: FileId, root: RootId) -> Vec<Need> {
     let closure = &audit.closures.roots[root];
-    let own = closure.edges.iter().filter(|edge| closure.module(edge.from).file == Some(file));
+    let own = closure.edges().iter().filter(|edge| closure.module(edge.from).file == Some(file));
     let need = |edge: &Edge| {
         let module = closure.module(edge.to);
         Need {
@@ -277,7 +277,7 @@ fn file(
         rpath: string(object.rpath),
         runpath: string(object.runpath),
         interpreter: string(object.interp),
-        machine: machine::name(&object.header),
+        machine: machine::name(object.header.target()),
         exports: None,
     }
 }

@@ -2,69 +2,17 @@
 //! list and release, read out of its own binary by `read`.
 
 mod read;
+mod rules;
+
+pub use rules::{Family, Loader, NoLoader};
 
 use super::Machine;
-use super::cache::{Asker, Cache};
-use crate::facts::{Need, Place, View};
+use super::musl::names::arches;
+use crate::facts::{FactStore, Need, Place};
 use crate::format::elf::{Object, Target, Verdict, machine};
-use crate::id::{FastMap, FileId, IdVec, LoaderId, StrId, Strings};
+use crate::id::{FastMap, IdVec, LoaderId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
-
-/// Whose rules a loader follows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Family {
-    /// The GNU C library's.
-    Glibc,
-    /// musl's, with its release.
-    Musl((u16, u16, u16)),
-}
-
-/// The rules of one loader binary.
-pub struct Loader {
-    /// Whose rules they are.
-    pub family: Family,
-    /// The path by which it is started: PT_INTERP, or where the system keeps it.
-    pub path: StrId,
-    /// Its binary, if there is one.
-    pub file: Option<FileId>,
-    /// The objects it takes.
-    pub target: Target,
-    /// The row of its machine.
-    pub machine: Machine,
-    /// glibc's release.
-    pub release: (u16, u16),
-    /// Default directories, each with its slash at the end.
-    pub system_dirs: Vec<StrId>,
-    /// `$LIB`
-    pub lib: Vec<u8>,
-    /// `$PLATFORM`
-    pub platform: Option<&'static str>,
-    /// Subdirectories tried below every directory; the last is empty.
-    pub subdirs: Vec<StrId>,
-    /// Names of active glibc-hwcaps directories.
-    pub active: Vec<&'static str>,
-    /// ld.so.cache, if there is a usable one.
-    pub cache: Option<Cache>,
-    /// Entries of ld.so.preload.
-    pub preload: Vec<StrId>,
-    /// Guix's: the cache is that of the program's own package, and comes before RUNPATH.
-    pub package_cache: bool,
-    /// What had to be guessed, for an `undecided` finding.
-    pub guessed: Option<&'static str>,
-}
-
-/// Why no loader rules could be chosen for a root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoLoader {
-    /// PT_INTERP names a loader whose rules are not built in.
-    UnknownFamily,
-    /// The machine's loader rules are not built in.
-    UnknownMachine,
-    /// The system has no loader that takes this object.
-    NotHere,
-    /// The loader refuses the object itself with this text.
-    Refused(&'static str),
-}
+use rules::file_for;
 
 /// Why a program's interpreter is not its loader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +46,11 @@ pub struct Loaders {
 }
 
 impl Loaders {
+    /// All loaders that were read.
+    pub(super) fn ids(&self) -> impl Iterator<Item = LoaderId> + use<> {
+        self.list.ids()
+    }
+
     /// The loader with this id.
     pub fn get(&self, id: LoaderId) -> &Loader {
         &self.list[id]
@@ -107,7 +60,7 @@ impl Loaders {
     /// RUNPATH.
     pub fn choose(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         strings: &mut Strings,
         object: &Object,
@@ -125,53 +78,53 @@ impl Loaders {
             return Ok(found(Err(NoLoader::UnknownMachine)));
         };
         if plan.loader == Some(LoaderRules::Musl) {
-            return Ok(found(self.musl(view, plan, strings, object, target, machine)?));
+            return Ok(found(self.musl(store, plan, strings, object, target, machine)?));
         }
         if plan.as_ldd {
-            return Ok(found(self.system(view, plan, strings, target, machine)?));
+            return Ok(found(self.system(store, plan, strings, target, machine)?));
         }
         if let Some(interp) = object.interp() {
             let key = (strings.id(interp), target);
             if let Some(known) = self.by_interp.get(&key) {
                 return Ok(*known);
             }
-            let choice = self.named(view, plan, strings, key, machine)?;
+            let choice = self.named(store, plan, strings, key, machine)?;
             self.by_interp.insert(key, choice);
             return Ok(choice);
         }
         if plan.loader.is_none() && needs_musl(object) {
-            let musl = self.musl_of_system(view, plan, strings, target, machine)?;
+            let musl = self.musl_of_system(store, plan, strings, target, machine)?;
             return Ok(found(musl.unwrap_or(Err(NoLoader::UnknownFamily))));
         }
         for dir in run_path {
-            if let Some(path) = beside_libc(view, strings, *dir, target, machine)? {
-                return Ok(found(self.at(view, plan, strings, path, target, machine)?));
+            if let Some(path) = beside_libc(store, strings, *dir, target, machine)? {
+                return Ok(found(self.at(store, plan, strings, path, target, machine)?));
             }
         }
-        Ok(found(self.system(view, plan, strings, target, machine)?))
+        Ok(found(self.system(store, plan, strings, target, machine)?))
     }
 
     /// The loader that lies at a PT_INTERP.
     fn named(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         strings: &mut Strings,
         (path, target): (StrId, Target),
         machine: Machine,
     ) -> Result<Choice, Need> {
         let interp = strings.text(path);
-        let Some(file) = file_for(view, interp, target)? else {
-            let fault = interp_fault(view, interp, target);
-            let loader = self.system(view, plan, strings, target, machine)?;
+        let Some(file) = file_for(store, interp, target)? else {
+            let fault = interp_fault(store, interp, target);
+            let loader = self.system(store, plan, strings, target, machine)?;
             return Ok(Choice { loader, interp: Some(fault) });
         };
         // `--loader` may say that musl's is not what will run it.
-        let other = plan.loader.is_some() && view.interpreter(file)?.musl.is_some();
+        let other = plan.loader.is_some() && store.interpreter(file)?.musl.is_some();
         let loader = if other {
-            self.system(view, plan, strings, target, machine)?
+            self.system(store, plan, strings, target, machine)?
         } else {
-            self.at(view, plan, strings, path, target, machine)?
+            self.at(store, plan, strings, path, target, machine)?
         };
         Ok(Choice { loader, interp: None })
     }
@@ -179,7 +132,7 @@ impl Loaders {
     /// The loader that `ldd` of the root's system runs for objects of `target`.
     fn system(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         strings: &mut Strings,
         target: Target,
@@ -188,33 +141,33 @@ impl Loaders {
         if let Some(known) = self.of_system.get(&target) {
             return Ok(*known);
         }
-        let found = self.find_system(view, plan, strings, target, machine)?;
+        let found = self.find_system(store, plan, strings, target, machine)?;
         self.of_system.insert(target, found);
         Ok(found)
     }
 
     fn find_system(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         strings: &mut Strings,
         target: Target,
         machine: Machine,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
         for path in machine.loaders {
-            if file_for(view, path.as_bytes(), target)?.is_some() {
+            if file_for(store, path.as_bytes(), target)?.is_some() {
                 let path = strings.id(path.as_bytes());
-                return self.at(view, plan, strings, path, target, machine);
+                return self.at(store, plan, strings, path, target, machine);
             }
         }
-        let musl = self.musl_of_system(view, plan, strings, target, machine)?;
+        let musl = self.musl_of_system(store, plan, strings, target, machine)?;
         Ok(musl.unwrap_or(Err(NoLoader::NotHere)))
     }
 
     /// musl's loader, whatever PT_INTERP says: the one it names if that is musl's, else the root's.
     fn musl(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         strings: &mut Strings,
         object: &Object,
@@ -222,30 +175,30 @@ impl Loaders {
         machine: Machine,
     ) -> Result<Result<LoaderId, NoLoader>, Need> {
         if let Some(interp) = object.interp().filter(|_| !plan.as_ldd)
-            && let Some(file) = file_for(view, interp, target)?
-            && view.interpreter(file)?.musl.is_some()
+            && let Some(file) = file_for(store, interp, target)?
+            && store.interpreter(file)?.musl.is_some()
         {
             let path = strings.id(interp);
-            return self.at(view, plan, strings, path, target, machine);
+            return self.at(store, plan, strings, path, target, machine);
         }
-        let system = self.musl_of_system(view, plan, strings, target, machine)?;
+        let system = self.musl_of_system(store, plan, strings, target, machine)?;
         Ok(system.unwrap_or(Err(NoLoader::NotHere)))
     }
 
     /// The root's own musl, if it has one for objects of `target`.
     fn musl_of_system(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         strings: &mut Strings,
         target: Target,
         machine: Machine,
     ) -> Result<Option<Result<LoaderId, NoLoader>>, Need> {
-        for arch in super::musl::arches(machine.name) {
+        for arch in arches(machine.name) {
             let path = format!("/lib/ld-musl-{arch}.so.1");
-            if file_for(view, path.as_bytes(), target)?.is_some() {
+            if file_for(store, path.as_bytes(), target)?.is_some() {
                 let path = strings.id(path.as_bytes());
-                return self.at(view, plan, strings, path, target, machine).map(Some);
+                return self.at(store, plan, strings, path, target, machine).map(Some);
             }
         }
         Ok(None)
@@ -253,7 +206,7 @@ impl Loaders {
 
     fn at(
         &mut self,
-        view: View<'_>,
+        store: &dyn FactStore,
         plan: &Plan,
         strings: &mut Strings,
         path: StrId,
@@ -265,36 +218,10 @@ impl Loaders {
         if let Some(known) = self.by_path.get(&key) {
             return Ok(*known);
         }
-        let loader = read::read(view, plan, strings, path, target, machine)?;
+        let loader = read::read(store, plan, strings, path, target, machine)?;
         let answer = loader.map(|loader| self.list.push(loader));
         self.by_path.insert(key, answer);
         Ok(answer)
-    }
-}
-
-impl Loader {
-    /// The question this loader puts to its cache.
-    pub fn asker(&self, cpu: &crate::plan::Cpu) -> Asker<'_> {
-        Asker {
-            flags: self.machine.cache_flags,
-            active: &self.active,
-            isa_level: u32::from(cpu.x86_level.saturating_sub(1)),
-            // c5aa5fd40a
-            legacy: self.release < (2, 40),
-            legacy_hwcap: 1 | 1 << 1 | u64::from(cpu.avx512_1) << 2,
-        }
-    }
-}
-
-/// The file at `path` if a loader for `target` would take it; all other places count as absent.
-fn file_for(view: View<'_>, path: &[u8], target: Target) -> Result<Option<FileId>, Need> {
-    match view.place(path) {
-        None => Err(Need::path(path.to_vec(), None)),
-        Some(Place::File(file)) => {
-            let taken = view.file(file).content.verdict(target) == Verdict::Accepted;
-            Ok(taken.then_some(file))
-        }
-        Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
     }
 }
 
@@ -308,9 +235,9 @@ fn needs_musl(object: &Object) -> bool {
 }
 
 /// What lies at a PT_INTERP that no loader for `target` lies at.
-fn interp_fault(view: View<'_>, path: &[u8], target: Target) -> InterpFault {
-    match view.place(path) {
-        Some(Place::File(file)) => match view.file(file).content.verdict(target) {
+fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> InterpFault {
+    match store.place(path) {
+        Some(Place::File(file)) => match store.file(file).content.verdict(target) {
             Verdict::WrongClass | Verdict::WrongMachine => InterpFault::WrongArchitecture,
             Verdict::Fatal(text) => InterpFault::NoLoader(text),
             Verdict::Accepted => InterpFault::Absent,
@@ -323,24 +250,24 @@ fn interp_fault(view: View<'_>, path: &[u8], target: Target) -> InterpFault {
 
 /// The loader that lies beside a libc.so.6 in `dir`: a libc only works with its own.
 fn beside_libc(
-    view: View<'_>,
+    store: &dyn FactStore,
     strings: &mut Strings,
     dir: StrId,
     target: Target,
     machine: Machine,
 ) -> Result<Option<StrId>, Need> {
     let dir = strings.text(dir).to_vec();
-    if !dir.starts_with(b"/") || !view.is_directory(&dir)? {
+    if !dir.starts_with(b"/") || !store.is_directory(&dir)? {
         return Ok(None);
     }
     let libc = [&dir[..], b"libc.so.6"].concat();
-    if file_for(view, &libc, target)?.is_none() {
+    if file_for(store, &libc, target)?.is_none() {
         return Ok(None);
     }
     for system in machine.loaders {
         let name = system.rsplit('/').next().unwrap_or(system);
         let path = [&dir[..], name.as_bytes()].concat();
-        if file_for(view, &path, target)?.is_some() {
+        if file_for(store, &path, target)?.is_some() {
             return Ok(Some(strings.id(&path)));
         }
     }

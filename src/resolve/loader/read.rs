@@ -1,13 +1,13 @@
 //! Reads the rules of one loader out of its binary, its cache and its lists. Only [`super::Loaders`]
 //! calls it, once for each loader.
 
-use super::super::cache::Cache;
-use super::super::{Machine, hwcaps};
-use super::{Family, Loader, NoLoader, file_for};
-use crate::facts::{Need, View};
+use super::rules::{Family, Loader, NoLoader, file_for};
+use crate::facts::{FactStore, Need};
 use crate::format::elf::{Target, interpreter};
 use crate::id::{FileId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
+use crate::resolve::cache::Cache;
+use crate::resolve::{Machine, hwcaps};
 use crate::tree::Errno;
 
 /// What is assumed of a glibc whose binary does not tell.
@@ -15,7 +15,7 @@ const ASSUMED_RELEASE: (u16, u16) = (2, 36);
 
 /// Reads the loader at `path`.
 pub(super) fn read(
-    view: View<'_>,
+    store: &dyn FactStore,
     plan: &Plan,
     strings: &mut Strings,
     path: StrId,
@@ -23,12 +23,12 @@ pub(super) fn read(
     machine: Machine,
 ) -> Result<Result<Loader, NoLoader>, Need> {
     let text = strings.text(path).to_vec();
-    let Some(file) = file_for(view, &text, target)? else {
+    let Some(file) = file_for(store, &text, target)? else {
         return Ok(Err(NoLoader::NotHere));
     };
-    let own = view.interpreter(file)?;
+    let own = store.interpreter(file)?;
     if let Some(release) = own.musl {
-        return Ok(Ok(musl(view, strings, (path, file), target, machine, release)?));
+        return Ok(Ok(musl(store, strings, (path, file), target, machine, release)?));
     }
     if own.cache.is_none() && own.release.is_none() {
         return Ok(Err(NoLoader::UnknownFamily));
@@ -41,17 +41,17 @@ pub(super) fn read(
     }
     let (release, debian) = match own.release {
         Some(release) => (release, own.debian),
-        None => told_by_libc(view, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
+        None => told_by_libc(store, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
     };
     let cache = match &own.cache {
-        Some(path) => match view.bytes(path)? {
+        Some(path) => match store.bytes(path)? {
             Ok(bytes) => Cache::parse(bytes.into(), target.big),
             Err(_) => None,
         },
         None => None,
     };
     let preload = match &own.preload {
-        Some(path) => match view.bytes(path)? {
+        Some(path) => match store.bytes(path)? {
             Ok(bytes) => without_comments(bytes),
             Err(_) => Vec::new(),
         },
@@ -91,7 +91,7 @@ pub(super) fn read(
 /// musl's loader at `path`. Its directories are those that a file beside it lists: in `etc` of the
 /// directory above the loader's own.
 fn musl(
-    view: View<'_>,
+    store: &dyn FactStore,
     strings: &mut Strings,
     (path, file): (StrId, FileId),
     target: Target,
@@ -104,7 +104,7 @@ fn musl(
     let prefix = parts.nth(1).unwrap_or_default();
     let stem = name.split(|b| *b == b'.').next().unwrap_or_default();
     let list = [prefix, b"/etc/", stem, b".path"].concat();
-    let dirs: &[u8] = match view.bytes(&list)? {
+    let dirs: &[u8] = match store.bytes(&list)? {
         Ok(bytes) => bytes,
         Err(Errno::NOENT) => b"/lib:/usr/local/lib:/usr/lib",
         Err(_) => b"",
@@ -134,14 +134,18 @@ type Told = ((u16, u16), bool);
 
 /// Release and vendor of a loader that does not tell them (before 2.33): those that the libc in its
 /// directories says of itself, or the highest version it defines.
-fn told_by_libc(view: View<'_>, dirs: &[Vec<u8>], target: Target) -> Result<Option<Told>, Need> {
+fn told_by_libc(
+    store: &dyn FactStore,
+    dirs: &[Vec<u8>],
+    target: Target,
+) -> Result<Option<Told>, Need> {
     for dir in dirs {
-        let Some(file) = file_for(view, &[&dir[..], b"libc.so.6"].concat(), target)? else {
+        let Some(file) = file_for(store, &[&dir[..], b"libc.so.6"].concat(), target)? else {
             continue;
         };
-        let libc = view.interpreter(file)?;
+        let libc = store.interpreter(file)?;
         let defined = || {
-            let object = view.object(file)?;
+            let object = store.object(file)?;
             let versions = object.versions.defs.iter().map(|def| object.str(def.name));
             versions.filter_map(|name| interpreter::numbers(name.strip_prefix(b"GLIBC_")?)).max()
         };

@@ -4,109 +4,79 @@
 //!
 //! `resolver` calls it for roots whose loader is musl's; binding by its rules is `bind::musl`.
 
-mod plugin;
-mod search;
+pub(super) mod names;
 
-use super::resolver::Resolver;
-use super::trace::Trace;
-use super::{Edge, How, LOADER, Links, LoadFailure, Module, ROOT, Root};
-use crate::facts::{Content, Need, Place, View};
+pub use names::builtin;
+
+use super::names::NameTable;
+use super::portions::{self, portion};
+use super::search::Search;
+use super::trace::{Outcome, Trace, Tried};
+use super::{Closure, Edge, Fatal, How, LOADER, Links, LoadFailure, Module, ROOT, Root};
+use crate::facts::{Content, Need, Place, Portion};
 use crate::format::elf::{NeedKind, Object, Role};
-use crate::id::{FastMap, FileId, StrId};
-use crate::plan::Plan;
-use search::words;
+use crate::id::{FastMap, FileId, Id as _, ModuleId, StrId};
+use crate::tree::Errno;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
 
-/// Libraries that are part of libc: behind `lib`, up to the dot.
-const BUILTIN: [&str; 7] = ["c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."];
 /// Longest file name (`limits.h`).
 const NAME_MAX: usize = 255;
 
-/// The class of names that libc answers to itself, if `name` is one.
-pub fn builtin(name: &[u8]) -> Option<usize> {
-    let rest = name.strip_prefix(b"lib")?;
-    BUILTIN.iter().position(|start| rest.starts_with(start.as_bytes()))
-}
-
-/// Names of musl's architectures for a machine's name.
-pub(super) fn arches(machine: &str) -> &'static [&'static str] {
-    match machine {
-        "x86_64" => &["x86_64"],
-        "x32" => &["x32"],
-        "i386" => &["i386"],
-        "aarch64" => &["aarch64"],
-        "aarch64_be" => &["aarch64_be"],
-        "armhf" | "armel" => &["armhf", "arm"],
-        "riscv64" => &["riscv64", "riscv64-sf", "riscv64-sp"],
-        "riscv32" => &["riscv32"],
-        "ppc" => &["powerpc", "powerpc-sf"],
-        "ppc64" => &["powerpc64"],
-        "ppc64le" => &["powerpc64le"],
-        "s390x" => &["s390x"],
-        "loongarch64" => &["loongarch64"],
-        "mips" => &["mips", "mips-sf"],
-        "mipsel" => &["mipsel", "mipsel-sf"],
-        "mips64" => &["mips64"],
-        "mips64el" => &["mips64el"],
-        "mipsn32" => &["mipsn32"],
-        "mipsn32el" => &["mipsn32el"],
-        "armeb" | "armebhf" => &["armebhf", "armeb"],
-        _ => &[],
-    }
-}
+/// How many needs are asked for in one round: each may be hundreds of paths.
+const MOST_ASKED: usize = 512;
 
 /// The state of one load.
-pub(super) struct Load<'a, 'v> {
-    resolver: &'a mut Resolver,
-    view: View<'v>,
-    plan: &'a Plan,
+pub(super) struct Load<'a> {
+    search: Search<'a>,
+    table: &'a mut NameTable,
     root: Root,
-    needs: &'a mut Vec<Need>,
     modules: Vec<Module>,
     edges: Vec<Edge>,
     failures: Vec<LoadFailure>,
     /// The loader's list, the root first.
-    chain: Vec<u32>,
+    chain: Vec<ModuleId>,
     /// `shortname`: what a search has found an object by.
-    by_name: FastMap<StrId, u32>,
+    by_name: FastMap<StrId, ModuleId>,
     named: Vec<bool>,
-    by_file: FastMap<FileId, u32>,
+    by_file: FastMap<FileId, ModuleId>,
     by_cwd: bool,
     /// The words of the last error number.
     errno: &'static str,
-    trace: Option<&'a mut Trace>,
+    trace: Option<Trace>,
+}
+
+/// How the search through one list of directories ended.
+enum Opened {
+    At(StrId, Place),
+    Not,
+    /// An error that ends all searching.
+    Stop(Errno),
+    Unknown,
 }
 
 /// What one name led to.
 enum Loaded {
-    Module(u32, How),
+    Module(ModuleId, How),
     /// Nothing: what was opened, if anything was, and the words of the error number.
     Failed(Option<FileId>, &'static str),
     /// A fact is missing; it is in `needs`.
     Unknown,
 }
 
-impl<'a, 'v> Load<'a, 'v> {
-    pub(super) fn new(
-        resolver: &'a mut Resolver,
-        view: View<'v>,
-        plan: &'a Plan,
-        root: Root,
-        needs: &'a mut Vec<Need>,
-    ) -> Self {
-        let loader = resolver.loaders.get(root.loader);
-        let (path, file) = (loader.path, loader.file);
-        let empty = resolver.strings.id(b"");
+impl<'a> Load<'a> {
+    pub(super) fn new(search: Search<'a>, table: &'a mut NameTable, root: Root) -> Self {
+        let (path, file) = (search.loader.path, search.loader.file);
+        let empty = search.strings.id(b"");
         let module = |file, name, path, how| Module::new(file, name, path, None, how);
         let modules = vec![
             module(Some(root.file), empty, root.path, How::Root),
             module(file, path, path, How::Builtin),
         ];
         Self {
-            resolver,
-            view,
-            plan,
+            search,
+            table,
             root,
-            needs,
             modules,
             edges: Vec::new(),
             failures: Vec::new(),
@@ -163,27 +133,22 @@ impl<'a, 'v> Load<'a, 'v> {
         complete
     }
 
-    /// What is tried for the need `name` of module `from`, for evidence.
-    pub(super) fn tried(
-        mut self,
-        modules: Vec<Module>,
-        name: StrId,
-        from: u32,
-        trace: &'a mut Trace,
-    ) {
+    /// What is tried for a need, for evidence.
+    pub(super) fn tried(mut self, modules: Vec<Module>, edge: &Edge, trace: Trace) -> Vec<Tried> {
         self.modules = modules;
         self.trace = Some(trace);
         // Every fact is known by now; what it comes to is in the trace.
-        let _ = self.search(name, Some(from));
+        let _ = self.find(edge.name, Some(edge.from));
+        self.trace.map_or_else(Vec::new, |trace| trace.kept)
     }
 
     /// `load_preload`: what cannot be loaded is passed over without a word.
     fn preload(&mut self) -> bool {
-        let plan = self.plan;
+        let plan = self.search.plan;
         let names = plan.ld_preload.split(|b| b.is_ascii_whitespace() || *b == b':');
         let mut complete = true;
         for name in names.filter(|name| !name.is_empty()) {
-            let name = self.resolver.strings.id(name);
+            let name = self.search.strings.id(name);
             if matches!(self.load(name, None), Loaded::Unknown) {
                 complete = false;
             }
@@ -192,14 +157,15 @@ impl<'a, 'v> Load<'a, 'v> {
     }
 
     /// `load_direct_deps`
-    fn visit(&mut self, module: u32) -> bool {
-        let Some(file) = self.modules[module as usize].file else { return true };
-        let Some(object) = self.view.object(file) else { return true };
-        let names = self.resolver.names(file, object);
-        let first = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
+    fn visit(&mut self, module: ModuleId) -> bool {
+        let Some(file) = self.modules[module.index()].file else { return true };
+        let Search { store, strings, .. } = &mut self.search;
+        let Some(names) = self.table.of(file, *store, strings).cloned() else { return true };
+        let first = self.edges.len();
         let mut complete = true;
-        for (kind, name, _) in names.needs.iter().filter(|need| need.0 == NeedKind::Needed) {
-            let (to, how) = match self.load(*name, Some(module)) {
+        for need in names.needs.iter().filter(|need| need.kind == NeedKind::Needed) {
+            let (name, kind) = (need.raw, need.kind);
+            let (to, how) = match self.load(name, Some(module)) {
                 Loaded::Module(to, how) => (to, how),
                 Loaded::Unknown => {
                     complete = false;
@@ -207,31 +173,31 @@ impl<'a, 'v> Load<'a, 'v> {
                 }
                 Loaded::Failed(file, text) => {
                     self.errno = text;
-                    let to = self.push(None, *name, *name, Some(module), How::Missing);
+                    let to = self.push(None, name, name, Some(module), How::Missing);
                     self.failures.push(LoadFailure { module: to, file, text });
                     (to, How::Missing)
                 }
             };
-            self.edges.push(Edge { from: module, raw: *name, name: *name, kind: *kind, to, how });
+            self.edges.push(Edge { from: module, raw: name, name, kind, to, how });
         }
-        let end = u32::try_from(self.edges.len()).unwrap_or(u32::MAX);
-        self.modules[module as usize].edges = (first, end);
+        let end = self.edges.len();
+        self.modules[module.index()].edges = first..end;
         complete
     }
 
     /// `load_library`
-    fn load(&mut self, name: StrId, requester: Option<u32>) -> Loaded {
-        let text = self.resolver.strings.text(name);
+    fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
+        let text = self.search.strings.text(name);
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");
         }
-        if builtin(text).is_some() || name == self.modules[LOADER as usize].path {
+        if builtin(text).is_some() || name == self.modules[LOADER.index()].path {
             if !self.chain.contains(&LOADER) {
                 self.chain.push(LOADER);
             }
             return Loaded::Module(LOADER, How::Builtin);
         }
-        if self.plan.policy.provides(text) {
+        if self.search.plan.policy.provides(text) {
             let module = self.push(None, name, name, requester, How::Provided);
             return Loaded::Module(module, How::Provided);
         }
@@ -245,7 +211,7 @@ impl<'a, 'v> Load<'a, 'v> {
                 return Loaded::Failed(None, self.errno);
             }
         }
-        let (path, place, how) = match self.search(name, requester) {
+        let (path, place, how) = match self.find(name, requester) {
             Ok(found) => found,
             Err(failed) => return failed,
         };
@@ -256,7 +222,7 @@ impl<'a, 'v> Load<'a, 'v> {
             Place::Failed(errno) => return Loaded::Failed(None, words(errno)),
         };
         if let Some(module) = self.by_file.get(&file).copied() {
-            if !is_path && !self.named[module as usize] {
+            if !is_path && !self.named[module.index()] {
                 self.name(module);
             }
             return Loaded::Module(module, how);
@@ -268,7 +234,7 @@ impl<'a, 'v> Load<'a, 'v> {
                 return Loaded::Failed(Some(file), "is mapped, and its relocations are foreign");
             }
             Ok(Mapped::OtherLibc) => {
-                let libc = self.resolver.strings.id(b"libc.so");
+                let libc = self.search.strings.id(b"libc.so");
                 return self.load(libc, requester);
             }
             Ok(Mapped::Library) => {}
@@ -288,28 +254,28 @@ impl<'a, 'v> Load<'a, 'v> {
         file: Option<FileId>,
         name: StrId,
         path: StrId,
-        requester: Option<u32>,
+        requester: Option<ModuleId>,
         how: How,
-    ) -> u32 {
+    ) -> ModuleId {
         self.modules.push(Module::new(file, name, path, requester, how));
         self.named.push(false);
-        u32::try_from(self.modules.len() - 1).unwrap_or(u32::MAX)
+        ModuleId::from_index(self.modules.len() - 1)
     }
 
     /// Gives an object the name by which later needs find it: the last part of its path.
-    fn name(&mut self, module: u32) {
-        let path = self.resolver.strings.text(self.modules[module as usize].path);
+    fn name(&mut self, module: ModuleId) {
+        let path = self.search.strings.text(self.modules[module.index()].path);
         let short = path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec();
-        let short = self.resolver.strings.id(&short);
+        let short = self.search.strings.id(&short);
         self.by_name.entry(short).or_insert(module);
-        self.named[module as usize] = true;
+        self.named[module.index()] = true;
     }
 
     /// `map_library`, and the probe for a libc that is not musl's; an error if the tables it asks are
     /// not there.
     fn is_mappable(&mut self, file: FileId) -> Result<Mapped, ()> {
-        let target = self.resolver.loaders.get(self.root.loader).target;
-        let facts = self.view.file(file);
+        let target = self.search.loader.target;
+        let facts = self.search.store.file(file);
         let Content::Elf(object) = &facts.content else { return Ok(Mapped::Refused) };
         let mapped = matches!(object.role, Role::Program | Role::Shared)
             && object.header.target().is_64 == target.is_64
@@ -321,7 +287,7 @@ impl<'a, 'v> Load<'a, 'v> {
             return Ok(Mapped::OtherMachine);
         }
         if object.tables.is_none() {
-            self.needs.push(Need::Tables(file));
+            self.search.needs.push(Need::Tables(file));
             return Err(());
         }
         let defines = |object: &Object, name: &[u8]| object.find_musl(name, true).is_some();
@@ -340,4 +306,234 @@ enum Mapped {
     /// first relocation. `--list` shows it as loaded; here it is an error at once.
     OtherMachine,
     Refused,
+}
+
+/// dlopen (`dlopen`): the file is loaded as if the program needed it, by its path, and what it needs
+/// comes behind what the program has loaded.
+impl Load<'_> {
+    /// The link map of a plugin over that of its host; nothing if a fact is missing.
+    pub(super) fn run_plugin(mut self, host: &Arc<Closure>) -> Option<Links> {
+        self.take_over(host);
+        let (before, listed) = (self.modules.len(), self.chain.len());
+        let path = self.root.path;
+        let mut fatal = None;
+        let start = match self.load(path, Some(ROOT)) {
+            Loaded::Unknown => return None,
+            Loaded::Module(module, _) => module,
+            Loaded::Failed(file, text) => {
+                fatal = Some(Fatal { object: path, file, requester: ROOT, text });
+                ROOT
+            }
+        };
+        // The path of the plugin is what was typed, not what a program will pass.
+        self.by_cwd = false;
+        if start.index() >= before {
+            self.modules[start.index()].how = How::Dlopen;
+        }
+        if !self.visit_from(listed) {
+            return None;
+        }
+        let own = self.chain.split_off(listed);
+        Some(Links {
+            base: Some(Arc::clone(host)),
+            renamed: Vec::new(),
+            start,
+            moved: false,
+            hidden: Vec::new(),
+            modules: self.modules.split_off(before),
+            edges: self.edges,
+            list: own.clone(),
+            scope: own.clone(),
+            order: own,
+            fatal,
+            preload_failures: Vec::new(),
+            failures: self.failures,
+            by_cpu: false,
+            by_cwd: self.by_cwd,
+        })
+    }
+
+    /// Begins with the host's list. An object has a short name if some search has found it.
+    fn take_over(&mut self, host: &Closure) {
+        self.modules = host.all_modules().collect();
+        self.named.resize(self.modules.len(), false);
+        self.chain = host.whole_scope().collect();
+        for (index, file) in host.found() {
+            if index != ROOT && index != LOADER {
+                self.by_file.insert(file, index);
+            }
+        }
+        let plain = |name: &StrId| !self.search.strings.text(*name).contains(&b'/');
+        let mut searched: Vec<ModuleId> = host.found().map(|(index, _)| index).collect();
+        searched.retain(|index| plain(&host.module(*index).name));
+        searched.extend(host.edges().iter().filter(|edge| plain(&edge.name)).map(|edge| edge.to));
+        for index in searched {
+            let is_library = !host.module(index).is_stub() && !self.named[index.index()];
+            if is_library {
+                self.name(index);
+            }
+        }
+    }
+}
+
+/// The search (`load_library`, `path_open`, `fixup_rpath`): LD_LIBRARY_PATH, the search paths of all
+/// objects that led to the need, the system's directories.
+impl Load<'_> {
+    /// The first file that opens: LD_LIBRARY_PATH, the paths of the requester and of all that led to
+    /// it, the system's.
+    fn find(
+        &mut self,
+        name: StrId,
+        requester: Option<ModuleId>,
+    ) -> Result<(StrId, Place, How), Loaded> {
+        if self.search.strings.text(name).contains(&b'/') {
+            self.by_cwd |= !self.search.strings.text(name).starts_with(b"/");
+            return match self.look(name, How::Path) {
+                Some(Place::Failed(errno)) => Err(Loaded::Failed(None, words(errno))),
+                Some(place) => Ok((name, place, How::Path)),
+                None => Err(Loaded::Unknown),
+            };
+        }
+        let mut lists = vec![(self.search.plan.ld_library_path.clone(), How::LdLibraryPath)];
+        let mut here = requester;
+        while let Some(module) = here {
+            lists.extend(self.rpath(module).map(|list| (list, How::Rpath(module))));
+            here = self.modules[module.index()].requester.or((module != ROOT).then_some(ROOT));
+        }
+        let loader = self.search.loader;
+        let system = loader.system_dirs.iter().map(|dir| self.search.strings.text(*dir));
+        lists.push((system.collect::<Vec<_>>().join(&b':'), How::Default));
+        for (list, how) in lists {
+            match self.open_in(&list, name, how) {
+                Opened::At(path, place) => return Ok((path, place, how)),
+                Opened::Not => {}
+                Opened::Stop(errno) => return Err(Loaded::Failed(None, words(errno))),
+                Opened::Unknown => return Err(Loaded::Unknown),
+            }
+        }
+        Err(Loaded::Failed(None, self.errno))
+    }
+
+    /// `path_open`
+    fn open_in(&mut self, list: &[u8], name: StrId, how: How) -> Opened {
+        let dirs: Vec<&[u8]> =
+            list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty()).collect();
+        let number = (dirs.len() > portions::FIRST).then(|| self.number(list));
+        let key = number.map(|number| (number, name));
+        // A trace begins anew.
+        let known = key.filter(|_| self.trace.is_none());
+        let known = known.and_then(|key| self.search.cache.passed.get(&key).copied());
+        let mut passed = known.unwrap_or_default();
+        self.by_cwd |= dirs[..passed.done].iter().any(|dir| !dir.starts_with(b"/"));
+        let name_text = self.search.strings.text(name).to_vec();
+        let path = |dir: &[u8]| [dir, b"/", &name_text].concat();
+        for (at, dir) in dirs.iter().enumerate().skip(passed.done) {
+            self.by_cwd |= !dir.starts_with(b"/");
+            let path_here = path(dir);
+            passed.done = at;
+            match self.place(&path_here, key.and_then(|(list, name)| portion(list, name, at))) {
+                Some(Place::Failed(errno)) => {
+                    self.tell(&path_here, Place::Failed(errno), how);
+                    self.errno = words(errno);
+                    let goes_on = [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::NAMETOOLONG];
+                    if !goes_on.contains(&errno) {
+                        return Opened::Stop(errno);
+                    }
+                }
+                Some(place) => {
+                    self.tell(&path_here, place, how);
+                    return Opened::At(self.search.strings.id(&path_here), place);
+                }
+                None => {
+                    self.search.cache.passed.extend(key.map(|key| (key, passed)));
+                    // In one go, as far as the loader would go.
+                    let end = portions::end_of(at).min(dirs.len());
+                    let portion = key.and_then(|(list, name)| portion(list, name, at));
+                    if self.search.needs.len() < MOST_ASKED {
+                        let paths = dirs[at..end].iter().map(|dir| path(dir)).collect();
+                        self.search.needs.push(Need::First { paths, target: None, portion });
+                    }
+                    return Opened::Unknown;
+                }
+            }
+        }
+        self.search.cache.passed.extend(key.map(|key| (key, passed)));
+        Opened::Not
+    }
+
+    /// The number of a long list.
+    fn number(&mut self, list: &[u8]) -> u64 {
+        let text = self.search.strings.id(list);
+        let store = self.search.store;
+        *self.search.cache.long.entry(text).or_insert_with(|| store.new_list())
+    }
+
+    /// What lies at a path. Of a portion that was looked through, what is not known is not there.
+    fn place(&self, path: &[u8], portion: Option<Portion>) -> Option<Place> {
+        self.search.store.place(path).or_else(|| {
+            let absent = self.search.store.is_looked_through(&portion?);
+            absent.then_some(Place::Failed(Errno::NOENT))
+        })
+    }
+
+    fn look(&mut self, path: StrId, how: How) -> Option<Place> {
+        let text = self.search.strings.text(path).to_vec();
+        let Some(place) = self.search.store.place(&text) else {
+            self.search.needs.push(Need::path(text, None));
+            return None;
+        };
+        self.tell(&text, place, how);
+        Some(place)
+    }
+
+    /// Writes down what came of a path, if anybody wants to know.
+    fn tell(&mut self, path: &[u8], place: Place, how: How) {
+        if let Some(trace) = &mut self.trace {
+            let outcome = match place {
+                Place::Failed(errno) => Outcome::Failed(errno),
+                Place::File(_) => Outcome::Taken,
+                Place::Directory => Outcome::Fatal("Is a directory"),
+                Place::Special(special) => Outcome::Fatal(special.describe()),
+            };
+            trace.push(how, outcome, false, || path.to_vec());
+        }
+    }
+
+    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; with any token but `$ORIGIN` there is none.
+    fn rpath(&self, module: ModuleId) -> Option<Vec<u8>> {
+        let m = &self.modules[module.index()];
+        let object = self.search.store.object(m.file?)?;
+        let text = object.str(object.runpath.or(object.rpath)?);
+        let path = if module == ROOT && !self.search.plan.as_ldd {
+            // The kernel has mapped it: /proc/self/exe.
+            self.search.store.file(self.root.file).real.as_os_str().as_bytes()
+        } else {
+            self.search.strings.text(m.path)
+        };
+        let origin = path.iter().rposition(|b| *b == b'/').map_or(&b"."[..], |at| &path[..at]);
+        let mut out = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.iter().position(|b| *b == b'$') {
+            let token = [&b"$ORIGIN"[..], b"${ORIGIN}"];
+            let token = token.iter().find(|token| rest[at..].starts_with(token))?;
+            out.extend_from_slice(&rest[..at]);
+            out.extend_from_slice(origin);
+            rest = &rest[at + token.len()..];
+        }
+        out.extend_from_slice(rest);
+        Some(out)
+    }
+}
+
+/// An error number in musl's words (`src/errno/__strerror.h`).
+fn words(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOENT => "No such file or directory",
+        Errno::NOTDIR => "Not a directory",
+        Errno::ACCESS => "Permission denied",
+        Errno::LOOP => "Symbolic link loop",
+        Errno::NAMETOOLONG => "Filename too long",
+        Errno::NXIO => "No such device or address",
+        _ => "I/O error",
+    }
 }

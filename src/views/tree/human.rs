@@ -118,7 +118,7 @@ impl<'t> Page<'_, 't> {
                 self.blocks(file, &mut by_file);
             }
         }
-        if let Some(fatal) = &closure.fatal {
+        if let Some(fatal) = closure.fatal() {
             let object = show(self.audit.text(fatal.object));
             let requester = closure.module(fatal.requester).file.unwrap_or(file);
             let by = self.path(requester);
@@ -297,7 +297,7 @@ fn summary(
     if missing.len() > most {
         writeln!(out, "… and {} more (-v shows all)", missing.len() - most)?;
     }
-    let stops = audit.closures.roots.iter().filter(|closure| closure.fatal.is_some()).count();
+    let stops = audit.closures.roots.iter().filter(|closure| closure.fatal().is_some()).count();
     let interps = audit.closures.bad_interps.len();
     let mut bad = Vec::new();
     if !missing.is_empty() {

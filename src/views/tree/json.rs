@@ -103,7 +103,7 @@ fn path(audit: &Audit, file: FileId) -> Text<'_> {
 
 fn root_out(audit: &Audit, root: RootId) -> RootOut<'_> {
     let closure = &audit.closures.roots[root];
-    let stopped = closure.fatal.as_ref().map(|fatal| Stopped {
+    let stopped = closure.fatal().map(|fatal| Stopped {
         object: Text(audit.text(fatal.object)),
         by: closure.module(fatal.requester).file.map(|file| path(audit, file)),
         reason: fatal.text,

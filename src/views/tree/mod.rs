@@ -15,7 +15,7 @@ use super::Output;
 use crate::audit::Audit;
 use crate::facts::View;
 use crate::format::elf::NeedKind;
-use crate::id::{FastSet, FileId, IdVec, RootId, StrId};
+use crate::id::{FastSet, FileId, Id as _, IdVec, RootId, StrId};
 use crate::plan::Plan;
 use crate::resolve::trace::{Outcome, Tried};
 use crate::resolve::{self, Closure, How, ROOT};
@@ -136,8 +136,8 @@ impl Maker {
         let mut loaded = vec![false; closure.module_count()];
         let before = closure.host().map_or(0, |host| host.module_count());
         loaded[..before].fill(true);
-        for edge in &closure.edges {
-            let seen = std::mem::replace(&mut loaded[edge.to as usize], true);
+        for edge in closure.edges() {
+            let seen = std::mem::replace(&mut loaded[edge.to.index()], true);
             let loads = !seen && edge.how != How::Loaded;
             self.edge(root, closure, *edge, Tag::Need(edge.kind), loads);
         }
@@ -184,7 +184,7 @@ impl Maker {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {
             let needs: Vec<_> = searched.iter().map(|(_, edge)| *edge).collect();
-            let tried = resolver.tried(View::new(corpus), plan, &closures.roots[root], &needs);
+            let tried = resolver.tried(&View::new(corpus), plan, &closures.roots[root], &needs);
             for ((at, _), mut tried) in searched.iter().zip(tried) {
                 tried.retain(|tried| tried.outcome != Outcome::Taken);
                 self.edges[*at].tried = tried;

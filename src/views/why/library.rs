@@ -3,7 +3,7 @@
 
 use crate::audit::Audit;
 use crate::facts::{FileFacts, Place};
-use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
+use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId, StrId};
 use crate::resolve::trace::Tried;
 use crate::resolve::{Closure, How, ROOT};
 use crate::views::tree::{Edge, Tag, Tree};
@@ -158,7 +158,7 @@ fn requesters(audit: &Audit, edges: &[&Edge]) -> Vec<Requester> {
         });
     }
     for (root, closure) in audit.closures.roots.entries() {
-        for edge in &closure.edges {
+        for edge in closure.edges() {
             let Some(from) = closure.module(edge.from).file else { continue };
             let to = closure.module(edge.to).file;
             if let Some(at) = at.get(&(from, edge.raw, Tag::Need(edge.kind), to)) {
@@ -175,7 +175,7 @@ fn requesters(audit: &Audit, edges: &[&Edge]) -> Vec<Requester> {
     out
 }
 
-fn met(audit: &Audit, requester: &mut Requester, root: RootId, module: u32) {
+fn met(audit: &Audit, requester: &mut Requester, root: RootId, module: ModuleId) {
     if requester.roots.last() == Some(&root) {
         return;
     }
@@ -209,7 +209,7 @@ fn providers(audit: &Audit, files: &FastSet<FileId>) -> Vec<Provider> {
 }
 
 /// The place of a module in the scope.
-pub(super) fn position(closure: &Closure, module: u32) -> Option<u32> {
+pub(super) fn position(closure: &Closure, module: ModuleId) -> Option<u32> {
     let place = closure.whole_scope().position(|other| other == module)?;
     u32::try_from(place).ok()
 }

@@ -7,7 +7,7 @@ use crate::bind::{Binding, named};
 use crate::blame::FirstLoader;
 use crate::format::elf::tables::{Symbol as Entry, binds_local};
 use crate::format::elf::{Object, RefKind};
-use crate::id::{FastMap, FileId, Id as _, RootId};
+use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId};
 use crate::resolve::Closure;
 use object::elf;
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,7 +162,7 @@ impl Maker<'_> {
         let bindings = &self.found.bindings[root.index()];
         let mut taken: BTreeMap<Key, BTreeSet<FileId>> = BTreeMap::new();
         // A symbol that is used in two classes may be bound twice: a copy, and what it is a copy of.
-        let mut by_module: FastMap<(u32, u32), BTreeSet<Option<Key>>> = FastMap::default();
+        let mut by_module: FastMap<(ModuleId, u32), BTreeSet<Option<Key>>> = FastMap::default();
         for binding in bindings {
             let key = self.taken(closure, *binding);
             by_module.entry((binding.module, binding.symbol)).or_default().insert(key);
@@ -184,7 +184,7 @@ impl Maker<'_> {
                     provider.places.push(InScope { root, position, taken });
                 }
                 // What the host's own files refer to is said under the host.
-                if (module as usize) < before {
+                if module.index() < before {
                     continue;
                 }
                 // A definition whose own file never asks for it is no reference.

@@ -7,7 +7,7 @@ mod families;
 mod kinds;
 mod table;
 
-use super::header::{Header, Target};
+use super::target::Target;
 use kinds::Kinds;
 use object::elf;
 
@@ -203,11 +203,11 @@ pub fn hwcaps() -> impl Iterator<Item = &'static str> {
 }
 
 /// The name of a machine for reports: the row's, else its number.
-pub fn name(header: &Header) -> String {
-    match (of(header.target()), elf::Machine(header.machine)) {
+pub fn name(target: Target) -> String {
+    match (of(target), elf::Machine(target.machine)) {
         (Some(machine), _) => machine.name.to_owned(),
         (None, elf::EM_RISCV) => "riscv".to_owned(),
-        (None, elf::EM_PPC64) => if header.big { "ppc64" } else { "ppc64le" }.to_owned(),
+        (None, elf::EM_PPC64) => if target.big { "ppc64" } else { "ppc64le" }.to_owned(),
         (None, elf::EM_MIPS) => "mips".to_owned(),
         (None, elf::EM_AMDGPU) => "amdgpu".to_owned(),
         (None, elf::EM_BPF) => "bpf".to_owned(),

@@ -1,0 +1,79 @@
+//! The loop of a stage over missing facts: the stage says what it lacks, the collector reads it, the
+//! stage runs again. A round that answers nothing would be followed by the same round for ever; that
+//! is a fault of ours, and ends the run as one.
+
+use crate::facts::collect::Collector;
+use crate::facts::{Corpus, Need};
+
+/// How many needs of a round are looked at again: the collector answers all or none.
+const WATCHED: usize = 16;
+
+/// The rounds of one stage.
+pub(super) struct Rounds {
+    stage: &'static str,
+}
+
+impl Rounds {
+    /// The rounds of the stage with this name.
+    pub(super) fn of(stage: &'static str) -> Self {
+        Self { stage }
+    }
+
+    /// Reads what the stage lacks.
+    ///
+    /// # Panics
+    ///
+    /// Panics if that answers nothing: the stage lacks nothing and is not done, it asks for what is
+    /// known, or what it asks for cannot be answered. `main` ends with status 70 then.
+    pub(super) fn answer(
+        &self,
+        corpus: &mut Corpus,
+        collector: &mut Collector<'_>,
+        needs: Vec<Need>,
+    ) {
+        let count = needs.len();
+        let open = needs.iter().filter(|need| !corpus.answers(need));
+        let open: Vec<Need> = open.take(WATCHED).cloned().collect();
+        collector.answer(corpus, needs);
+        assert!(
+            open.iter().any(|need| corpus.answers(need)),
+            "{}: a round of {count} needs answered none, such as {:?}",
+            self.stage,
+            open.first()
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rounds;
+    use crate::facts::collect::Collector;
+    use crate::facts::{Corpus, Need};
+    use crate::format::Wants;
+    use crate::tree::MemTree;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// What is left of a run in which a stage asks for these again and again.
+    fn run(rounds: &[Vec<Need>]) -> Result<(), String> {
+        let tree = MemTree::default();
+        let (mut corpus, mut collector) =
+            (Corpus::default(), Collector::new(&tree, Wants::default()));
+        let all = || {
+            for needs in rounds {
+                Rounds::of("test").answer(&mut corpus, &mut collector, needs.clone());
+            }
+        };
+        catch_unwind(AssertUnwindSafe(all))
+            .map_err(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_default())
+    }
+
+    #[test]
+    fn a_round_that_answers_nothing_ends_the_run() {
+        let (dir, path) = (Need::Directory(b"/lib/".to_vec()), Need::path(b"/x".to_vec(), None));
+        assert_eq!(run(&[vec![dir.clone()], vec![dir.clone(), path.clone()]]), Ok(()));
+        let again = run(&[vec![dir.clone()], vec![dir]]).expect_err("nothing new");
+        assert!(again.starts_with("test: a round of 1 needs answered none"), "{again}");
+        assert!(run(&[vec![path.clone()], vec![path]]).is_err());
+        assert!(run(&[Vec::new()]).is_err(), "not done, and nothing to ask for");
+    }
+}

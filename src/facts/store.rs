@@ -1,0 +1,30 @@
+//! What resolving asks of whoever keeps the facts. Each answer has three states: the fact was read, it
+//! is not known yet, or the system refuses it. [`View`](super::View) is the store of a run; a test
+//! brings its own.
+
+use super::{FileFacts, Need, Place, Portion};
+use crate::format::elf::Object;
+use crate::format::elf::interpreter::Interpreter;
+use crate::id::FileId;
+use crate::tree::Errno;
+
+/// Facts by file and by path. What is not known yet is `None` or a [`Need`]; what the system refuses
+/// is a [`Place::Failed`] or an error number.
+pub trait FactStore {
+    /// The facts of a file that was read.
+    fn file(&self, file: FileId) -> &FileFacts;
+    /// The ELF object in a file, if it holds one.
+    fn object(&self, file: FileId) -> Option<&Object>;
+    /// What lies at `path`; `None` until somebody has looked.
+    fn place(&self, path: &[u8]) -> Option<Place>;
+    /// True if all paths of a portion were looked at: there is nothing at those that are not known.
+    fn is_looked_through(&self, portion: &Portion) -> bool;
+    /// True if `path` is a directory.
+    fn is_directory(&self, path: &[u8]) -> Result<bool, Need>;
+    /// A configuration file of the loader, or the error number with which it cannot be read.
+    fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need>;
+    /// What a loader binary says of itself.
+    fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need>;
+    /// A number for a long list of directories that no other list has in a [`Portion`].
+    fn new_list(&self) -> u64;
+}

@@ -1,0 +1,266 @@
+//! The hash table of an object: which kind there is, whether it holds together, and the walk through
+//! one of its chains. What a symbol on a chain is worth is decided in `find`.
+
+use super::hash_table::{Bloom, Filter, HashTable, Width};
+use super::pieces::Piece;
+use super::tables::Tables;
+use crate::format::{Defect, Table};
+use std::ops::Range;
+
+impl Tables {
+    /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
+    pub(super) fn unhashed_end(&self) -> u32 {
+        match &self.hash {
+            HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
+                (*base).min(self.count)
+            }
+            _ => self.count,
+        }
+    }
+
+    fn any_bucket(&self, buckets: &Range<usize>) -> bool {
+        self.bytes[buckets.clone()].iter().any(|b| *b != 0)
+    }
+
+    fn u32_at(&self, range: &Range<usize>, index: usize) -> Option<u32> {
+        let at = range.start.checked_add(index.checked_mul(4)?)?;
+        let raw = self.bytes.get(at..at + 4).filter(|_| at + 4 <= range.end)?.try_into().ok()?;
+        Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
+    }
+
+    /// A word of a SysV table; one that no symbol index can be counts as absent.
+    fn index_at(&self, range: &Range<usize>, index: usize, width: Width) -> Option<u32> {
+        if width == Width::Four {
+            return self.u32_at(range, index);
+        }
+        let (high, low) = (self.u32_at(range, 2 * index)?, self.u32_at(range, 2 * index + 1)?);
+        let (high, low) = if self.big { (high, low) } else { (low, high) };
+        (high == 0).then_some(low)
+    }
+
+    /// The symbol that a word of the GNU chains stands for.
+    fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
+        match translation {
+            None => Some(symbol),
+            Some(table) => self.u32_at(table, symbol.checked_sub(base)? as usize),
+        }
+    }
+
+    /// Validates the hash table and counts the symbols.
+    pub(super) fn set_hash(
+        &mut self,
+        gnu: Option<Range<usize>>,
+        sysv: Option<Range<usize>>,
+        pieces: &[Piece],
+        defects: &mut Vec<Defect>,
+    ) {
+        let symbol_size = if self.is_64 { 24 } else { 16 };
+        let present = u32::try_from(self.symbols.len() / symbol_size).unwrap_or(u32::MAX);
+        let offset = |table| pieces.iter().find(|p| p.table == table).map_or(0, |p| p.offset);
+        self.count = present;
+        if let Some(range) = gnu {
+            match self.gnu_table(&range) {
+                Ok(hash) => self.hash = hash,
+                Err(what) => {
+                    defects.push(Defect::new(Table::GnuHash, offset(Table::GnuHash), what));
+                }
+            }
+            if let Some(count) = self.gnu_count() {
+                if count > present {
+                    let what = "ends before the last symbol that its hash table lists";
+                    defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
+                }
+                self.count = count.min(present);
+            }
+        } else if let Some(range) = sysv {
+            match self.sysv_table(&range) {
+                Ok((hash, count)) => {
+                    if count > present {
+                        let what = "ends before the last symbol that its hash table lists";
+                        defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
+                    }
+                    self.hash = hash;
+                    self.count = count.min(present);
+                }
+                Err(what) => {
+                    defects.push(Defect::new(Table::SysvHash, offset(Table::SysvHash), what));
+                }
+            }
+        }
+    }
+
+    fn gnu_table(&self, range: &Range<usize>) -> Result<HashTable, &'static str> {
+        let short = "ends before its own header says";
+        let word = |index| self.u32_at(range, index).ok_or(short);
+        let (bucket_count, base, bloom_count, shift) = (word(0)?, word(1)?, word(2)?, word(3)?);
+        if bucket_count == 0 {
+            return Ok(HashTable::None);
+        }
+        // dl-setup_hash.c asserts a power of two.
+        if !bloom_count.is_power_of_two() {
+            return Err("has a Bloom filter whose size is not a power of two");
+        }
+        let bloom_size = (bloom_count as usize).checked_mul(if self.is_64 { 8 } else { 4 });
+        let bloom_end =
+            bloom_size.and_then(|size| (range.start + 16).checked_add(size)).ok_or(short)?;
+        let buckets_end = (bucket_count as usize)
+            .checked_mul(4)
+            .and_then(|size| bloom_end.checked_add(size))
+            .filter(|end| *end <= range.end)
+            .ok_or(short)?;
+        let (chains, translation) = match self.mips_symbols {
+            None => (buckets_end..range.end, None),
+            // One table has a word for each symbol from `base` on, and so has the other.
+            Some(count) => {
+                let size = (count.saturating_sub(base) as usize).checked_mul(4).ok_or(short)?;
+                let middle = buckets_end.checked_add(size).ok_or(short)?;
+                let end = middle.checked_add(size).filter(|end| *end <= range.end).ok_or(short)?;
+                (buckets_end..middle, Some(middle..end))
+            }
+        };
+        Ok(HashTable::Gnu {
+            bloom: range.start + 16..bloom_end,
+            shift,
+            buckets: bloom_end..buckets_end,
+            chains,
+            base,
+            translation,
+        })
+    }
+
+    /// The number of symbols by the end of the last chain; nothing if no symbol is hashed.
+    fn gnu_count(&self) -> Option<u32> {
+        let HashTable::Gnu { buckets, chains, base, translation, .. } = &self.hash else {
+            return None;
+        };
+        if translation.is_some() {
+            return self.mips_symbols;
+        }
+        let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
+        let last = if self.big {
+            words.iter().map(|word| u32::from_be_bytes(*word)).max()?
+        } else {
+            words.iter().map(|word| u32::from_le_bytes(*word)).max()?
+        };
+        if last == 0 {
+            return None;
+        }
+        let mut symbol = last;
+        while self.u32_at(chains, symbol.checked_sub(*base)? as usize)? & 1 == 0 {
+            symbol = symbol.checked_add(1)?;
+        }
+        symbol.checked_add(1)
+    }
+
+    fn sysv_table(&self, range: &Range<usize>) -> Result<(HashTable, u32), &'static str> {
+        let short = "ends before its own header says";
+        let width = if self.wide_hash { Width::Eight } else { Width::Four };
+        let bucket_count = self.index_at(range, 0, width).ok_or(short)?;
+        let chain_count = self.index_at(range, 1, width).ok_or(short)?;
+        let end = |start: usize, count: u32| {
+            (count as usize)
+                .checked_mul(width.bytes())
+                .and_then(|size| start.checked_add(size))
+                .filter(|end| *end <= range.end)
+                .ok_or(short)
+        };
+        let buckets_start = range.start + 2 * width.bytes();
+        let buckets_end = end(buckets_start, bucket_count)?;
+        let chains_end = end(buckets_end, chain_count)?;
+        if bucket_count == 0 {
+            return Ok((HashTable::None, chain_count));
+        }
+        let hash = HashTable::Sysv {
+            buckets: buckets_start..buckets_end,
+            chains: buckets_end..chains_end,
+            width,
+        };
+        Ok((hash, chain_count))
+    }
+
+    /// Calls `visit` for every symbol that the GNU hash table lists, with its hash less the lowest
+    /// bit; answers false if the object has no such table.
+    pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
+        let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
+        for (place, word) in self.bytes[chains.clone()].chunks_exact(4).enumerate() {
+            let symbol = base.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
+            if symbol >= self.count {
+                break;
+            }
+            if let Some(symbol) = self.translate(translation.as_ref(), *base, symbol) {
+                visit(self.to_u32(word) & !1, symbol);
+            }
+        }
+        true
+    }
+
+    /// The filter that answers for most names that the object does not define them.
+    pub fn bloom(&self) -> Bloom<'_> {
+        match &self.hash {
+            HashTable::None => Bloom::Never,
+            HashTable::Sysv { .. } => Bloom::Always,
+            HashTable::Gnu { bloom, shift, .. } => {
+                let words = &self.bytes[bloom.clone()];
+                let filter = Filter { words, shift: *shift, big: self.big };
+                if self.is_64 { Bloom::Words64(filter) } else { Bloom::Words32(filter) }
+            }
+        }
+    }
+
+    /// Goes through the chain of `hash`, from the symbol `from` on or whole; nothing in another table.
+    pub(super) fn walk_gnu<T>(
+        &self,
+        hash: u32,
+        from: Option<u32>,
+        visit: &mut impl FnMut(u32) -> Option<T>,
+    ) -> Option<T> {
+        let HashTable::Gnu { buckets, chains, base, translation, .. } = &self.hash else {
+            return None;
+        };
+        let (base, translation) = (*base, translation.as_ref());
+        let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
+        let bucket = || {
+            let buckets = self.bytes.get(buckets.clone())?.as_chunks::<4>().0;
+            buckets.get(hash as usize % buckets.len().max(1)).map(|word| order(*word))
+        };
+        let first = from.or_else(bucket).filter(|first| *first != 0)?;
+        let chains = self.bytes.get(chains.clone())?.as_chunks::<4>().0;
+        let chain = chains.get(first.checked_sub(base)? as usize..)?;
+        for (symbol, word) in (first..=u32::MAX).zip(chain) {
+            let word = order(*word);
+            if (word ^ hash) >> 1 == 0
+                && let Some(translated) = self.translate(translation, base, symbol)
+                && let Some(found) = visit(translated)
+            {
+                return Some(found);
+            }
+            if word & 1 != 0 {
+                return None;
+            }
+        }
+        None
+    }
+
+    pub(super) fn walk_sysv<T>(
+        &self,
+        buckets: &Range<usize>,
+        chains: &Range<usize>,
+        width: Width,
+        hash: u32,
+        visit: &mut impl FnMut(u32) -> Option<T>,
+    ) -> Option<T> {
+        let count = buckets.len() / width.bytes();
+        let mut symbol = self.index_at(buckets, hash as usize % count.max(1), width)?;
+        // A chain that is longer than the table runs in a circle.
+        for _ in 0..=chains.len() / width.bytes() {
+            if symbol == 0 {
+                return None;
+            }
+            if let Some(found) = visit(symbol) {
+                return Some(found);
+            }
+            symbol = self.index_at(chains, symbol as usize, width)?;
+        }
+        None
+    }
+}

@@ -1,0 +1,95 @@
+//! The rules of one loader: its directories, cache, preload list and release. `read` takes them out of
+//! its binary; searches and bindings follow them.
+
+use crate::facts::{FactStore, Need, Place};
+use crate::format::elf::{Target, Verdict};
+use crate::id::{FileId, StrId};
+use crate::plan::Cpu;
+use crate::resolve::Machine;
+use crate::resolve::cache::{Asker, Cache};
+
+/// Whose rules a loader follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// The GNU C library's.
+    Glibc,
+    /// musl's, with its release.
+    Musl((u16, u16, u16)),
+}
+
+/// The rules of one loader binary.
+pub struct Loader {
+    /// Whose rules they are.
+    pub family: Family,
+    /// The path by which it is started: PT_INTERP, or where the system keeps it.
+    pub path: StrId,
+    /// Its binary, if there is one.
+    pub file: Option<FileId>,
+    /// The objects it takes.
+    pub target: Target,
+    /// The row of its machine.
+    pub machine: Machine,
+    /// glibc's release.
+    pub release: (u16, u16),
+    /// Default directories, each with its slash at the end.
+    pub system_dirs: Vec<StrId>,
+    /// `$LIB`
+    pub lib: Vec<u8>,
+    /// `$PLATFORM`
+    pub platform: Option<&'static str>,
+    /// Subdirectories tried below every directory; the last is empty.
+    pub subdirs: Vec<StrId>,
+    /// Names of active glibc-hwcaps directories.
+    pub active: Vec<&'static str>,
+    /// ld.so.cache, if there is a usable one.
+    pub cache: Option<Cache>,
+    /// Entries of ld.so.preload.
+    pub preload: Vec<StrId>,
+    /// Guix's: the cache is that of the program's own package, and comes before RUNPATH.
+    pub package_cache: bool,
+    /// What had to be guessed, for an `undecided` finding.
+    pub guessed: Option<&'static str>,
+}
+
+/// Why no loader rules could be chosen for a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLoader {
+    /// PT_INTERP names a loader whose rules are not built in.
+    UnknownFamily,
+    /// The machine's loader rules are not built in.
+    UnknownMachine,
+    /// The system has no loader that takes this object.
+    NotHere,
+    /// The loader refuses the object itself with this text.
+    Refused(&'static str),
+}
+
+impl Loader {
+    /// The question this loader puts to its cache.
+    pub fn asker(&self, cpu: &Cpu) -> Asker<'_> {
+        Asker {
+            flags: self.machine.cache_flags,
+            active: &self.active,
+            isa_level: u32::from(cpu.x86_level.saturating_sub(1)),
+            // c5aa5fd40a
+            legacy: self.release < (2, 40),
+            legacy_hwcap: 1 | 1 << 1 | u64::from(cpu.avx512_1) << 2,
+        }
+    }
+}
+
+/// The file at `path` if a loader for `target` would take it; all other places count as absent.
+pub(super) fn file_for(
+    store: &dyn FactStore,
+    path: &[u8],
+    target: Target,
+) -> Result<Option<FileId>, Need> {
+    match store.place(path) {
+        None => Err(Need::path(path.to_vec(), None)),
+        Some(Place::File(file)) => {
+            let taken = store.file(file).content.verdict(target) == Verdict::Accepted;
+            Ok(taken.then_some(file))
+        }
+        Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
+    }
+}
