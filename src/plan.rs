@@ -160,13 +160,21 @@ impl Plan {
 
     /// What is read of each file at first.
     pub fn wants(&self) -> Wants {
+        let by_query = self.rule_wants.holds(wants::Wants::DUPLICATE_DEFINITIONS)
+            || self.rule_wants.holds(wants::Wants::BOUND_LIBRARIES);
         let by_rules = self.rule_wants.holds(wants::Wants::TABLES);
         Wants {
             classes: Classes::LINKAGE,
-            tables: self.facts || self.definitions || self.members || self.cross_check || by_rules,
+            tables: self.facts
+                || self.definitions
+                || self.members
+                || self.cross_check
+                || by_query
+                || by_rules,
             lean: false,
             index: !self.members,
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
+            relocations: by_query,
         }
     }
 

@@ -12,6 +12,11 @@ impl Wants {
     /// The dynamic symbol tables of all audited objects, with what each defines.
     pub const TABLES: Self = Self(1);
 
+    /// Who wins and who loses each name that several objects of a scope define.
+    pub const DUPLICATE_DEFINITIONS: Self = Self(2);
+    /// Which libraries each object binds to at all.
+    pub const BOUND_LIBRARIES: Self = Self(4);
+
     /// What is in one of the two.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -22,6 +22,8 @@ mod kit;
 mod long;
 #[path = "support/musl.rs"]
 mod musl;
+#[path = "support/queries.rs"]
+mod queries;
 
 use debian::Debian;
 use kit::{LOADER, MAIN, compare, distinct, exe, lib, so};
@@ -90,6 +92,38 @@ fn search() {
             ("./inherit", "", "", "libfig.so => $PWD/b/libfig.so"),
             ("./behind", "", "", "libfig.so => $PWD/b/libfig.so"),
             ("./own", "", "", "libfig.so => $PWD/here/libfig.so"),
+        ],
+    );
+}
+
+#[test]
+fn duplicates() {
+    let build = |lab: &Lab| {
+        for (name, size) in [("one", 2), ("two", 4)] {
+            let source = format!(
+                "int data[{size}]={{1}}; int twice(void){{return {size};}} \
+                 int {name}(void){{return twice()+data[1];}}"
+            );
+            so(lab, &format!("d/lib{name}.so"), &source, &[]);
+        }
+        so(
+            lab,
+            "d/libown.so",
+            "int twice(void){return 3;} int own(void){return twice();}",
+            &["-Wl,-Bsymbolic"],
+        );
+        let main = "extern int data[]; int one(void),two(void),own(void),twice(void);\
+                    int main(void){return data[0]+one()+two()+own()+twice();}";
+        let libraries = ["-Ld", "-lone", "-ltwo", "-lown", "-Wl,-rpath,$PWD/d"];
+        exe(lab, "prog", main, &libraries);
+        exe(lab, "fixed", main, &[&libraries[..], &["-no-pie", "-fno-pie"]].concat());
+    };
+    compare(
+        "duplicates",
+        build,
+        &[
+            ("./prog", "", "", "libtwo.so => $PWD/d/libtwo.so"),
+            ("./fixed", "", "", "libown.so => $PWD/d/libown.so"),
         ],
     );
 }

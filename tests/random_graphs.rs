@@ -27,10 +27,14 @@ mod compare;
 mod elf_file;
 #[path = "random_graphs/emit.rs"]
 mod emit;
+#[path = "support/ld_debug.rs"]
+mod ld_debug;
 #[path = "random_graphs/model.rs"]
 mod model;
 #[path = "random_graphs/oracle.rs"]
 mod oracle;
+#[path = "support/queries.rs"]
+mod queries;
 #[path = "support/random.rs"]
 mod random;
 #[path = "random_graphs/symbols.rs"]
@@ -190,7 +194,7 @@ fn random_graphs() {
         seed = batch.end;
         all.extend(run(&tools, batch));
     }
-    report(&all, first, wanted);
+    report(&mut all, first, wanted);
 }
 
 /// Builds and compares the graphs of these seeds on all processors.
@@ -215,9 +219,9 @@ fn run(tools: &build::Tools, seeds: std::ops::Range<u64>) -> Vec<Compared> {
     done.into_inner().expect("no worker panicked").into_values().collect()
 }
 
-fn report(all: &[Compared], first: u64, wanted: u64) {
+fn report(all: &mut [Compared], first: u64, wanted: u64) {
     let mut features: BTreeMap<&str, usize> = BTreeMap::new();
-    for graph in all {
+    for graph in all.iter() {
         for (name, count) in &graph.features {
             *features.entry(name).or_default() += count;
         }
@@ -250,4 +254,11 @@ fn report(all: &[Compared], first: u64, wanted: u64) {
         assert!(unheard.is_empty(), "never answered: {unheard:?}");
     }
     assert!(differences.is_empty(), "{} differences, see above", differences.len());
+    let traced: usize = all.iter().map(|graph| graph.traced).sum();
+    println!("random graphs: {traced} bindings of the loader");
+    let mut queries = queries::Compared::default();
+    for graph in all.iter_mut() {
+        queries.add(std::mem::take(&mut graph.queries));
+    }
+    queries.finish("random graphs");
 }

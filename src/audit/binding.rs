@@ -203,7 +203,7 @@ pub fn bind_names(
 }
 
 /// The closure of each file as a root of its own.
-fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
+pub(super) fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
     for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {
         lone.entry(closure.root.file).or_insert(closure);

@@ -9,6 +9,7 @@ mod coverage;
 mod explained;
 mod linked;
 mod named;
+mod queries;
 mod rounds;
 pub mod trace;
 
@@ -20,6 +21,7 @@ pub use explained::Explained;
 pub use linked::Libraries;
 
 use crate::bind::RootBinding;
+use crate::bind::query::Answers;
 use crate::blame::{self, Blame, Source, Undefined};
 use crate::cover::Library;
 use crate::facts::collect::Collector;
@@ -59,6 +61,8 @@ pub struct Audit {
     pub closures: Closures,
     /// Bindings, in the order of the roots.
     pub bindings: Vec<RootBinding>,
+    /// Answers of the binding queries that the plan asks for.
+    queries: Answers,
     /// Facts about objects.
     pub blame: Blame,
     /// Definitions of unbound names at hand.
@@ -259,6 +263,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     clock.lap("bind");
 
     let found = (&resolver, &closures, &bindings[..]);
+    let queries = queries::answer(plan, &mut corpus, &mut collector, found);
+    if queries.are_asked() {
+        clock.lap("binding queries");
+    }
+
     let open = Undefined::find(source(plan, &prefixes, View::new(&corpus), found));
     let unbound = open.names(source(plan, &prefixes, View::new(&corpus), found));
     let early =
@@ -295,6 +304,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         resolver,
         closures,
         bindings,
+        queries,
         blame,
         providers,
         library,

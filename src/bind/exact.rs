@@ -179,7 +179,13 @@ impl<'v> Exact<'_, 'v> {
             winner = self.unique(asked.name, winner, copy, module);
         }
         if asked.protected && winner.module != module {
-            winner.module = module;
+            // Another object's definition never replaces a protected one. The address that a program
+            // fixes for the function does, where no other object defines it (`_dl_lookup_symbol_x`).
+            query.plt = true;
+            let defined = self.scope.lookup(&query, route);
+            if defined.is_some_and(|defined| defined.module != module) {
+                winner.module = module;
+            }
         }
         Ok(Some(winner))
     }

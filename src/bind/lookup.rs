@@ -131,6 +131,20 @@ impl<'v> Scope<'v> {
         }
     }
 
+    /// Every definition that answers `query`, in search order: the first one wins. An undefined entry
+    /// is one only by its value: relocations of thread-local names, which need none, pass it over
+    /// (`elf_machine_type_class`).
+    pub fn definitions(&self, query: &Query<'_>) -> Vec<Winner> {
+        let let_through = self.entries.iter().filter(|entry| entry.bloom.may_hold(query.hash));
+        let found = let_through.filter_map(|entry| {
+            let winner = entry.ask(query, Route::default(), None)?;
+            let symbol = || entry.object.tables.as_ref()?.symbol(winner.candidate.symbol);
+            let defines = !winner.candidate.undefined || symbol()?.value != 0;
+            defines.then_some(winner)
+        });
+        found.collect()
+    }
+
     /// The object of a module.
     pub fn object(&self, module: ModuleId) -> Option<&'v Object> {
         self.entry(module).map(|entry| entry.object)

@@ -10,6 +10,7 @@ pub mod lookup;
 pub mod musl;
 pub mod named;
 pub mod own;
+pub mod query;
 pub mod root;
 
 use crate::id::{FastMap, FileId, Id as _, ModuleId};

@@ -7,6 +7,7 @@ use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
 use crate::format::Wants;
 use crate::format::archive::{Definition, Names};
+use crate::format::elf::relocs::Relocations;
 use crate::format::second::Second;
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
@@ -91,7 +92,8 @@ impl<'t> Collector<'t> {
             } else {
                 // Facts are read under one name of an inode. A name without any is of a file that
                 // was replaced while it was walked.
-                let read = item.or_else(|| reads.remove(&key)).unwrap_or_else(Read::elsewhere);
+                let mut read = item.or_else(|| reads.remove(&key)).unwrap_or_else(Read::elsewhere);
+                let relocations = read.relocations.take();
                 let mut facts = self.facts(&path, place.ok().as_deref(), stat, read);
                 if facts.typed.as_os_str() != path.as_os_str() {
                     facts.typed = path.as_path().into();
@@ -101,7 +103,7 @@ impl<'t> Collector<'t> {
                     Some(Err(_)) => facts.defects.push(moved()),
                     None => {}
                 }
-                insert(corpus, facts)
+                insert(corpus, facts, relocations)
             };
             corpus.files[file].audited |= audited;
             corpus.files[file].provider |= !audited;
@@ -282,20 +284,21 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn insert(&mut self, corpus: &mut Corpus, path: &[u8], stat: Stat, read: Read) -> Place {
+    fn insert(&mut self, corpus: &mut Corpus, path: &[u8], stat: Stat, mut read: Read) -> Place {
         // Two needs of one round may have led to the same inode.
         if let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino)) {
             return Place::File(*file);
         }
         let path = as_path(path);
         let real = self.real_path(&path, self.tree.is_link(&path));
+        let relocations = read.relocations.take();
         let facts = self.facts(&path, real.ok().as_deref(), stat, read);
-        Place::File(insert(corpus, facts))
+        Place::File(insert(corpus, facts, relocations))
     }
 
     /// The facts of a file that was opened as `path` and lies at `place`, if that can be told.
     fn facts(&self, path: &Path, place: Option<&Path>, stat: Stat, read: Read) -> FileFacts {
-        let Read { content, mut defects, unreadable } = read;
+        let Read { content, mut defects, unreadable, .. } = read;
         if place.is_none() {
             defects.push(moved());
         }
@@ -393,11 +396,14 @@ fn moved() -> Defect {
     Defect::new(Table::File, 0, "changed while it was audited")
 }
 
-fn insert(corpus: &mut Corpus, facts: FileFacts) -> FileId {
+fn insert(corpus: &mut Corpus, facts: FileFacts, relocations: Option<Relocations>) -> FileId {
     let key = (facts.stat.dev, facts.stat.ino);
     let path: Box<[u8]> = facts.path.as_os_str().as_bytes().into();
     let file = corpus.files.push(facts);
     corpus.by_inode.insert(key, file);
+    if let Some(relocations) = relocations {
+        corpus.relocations.insert(file, relocations);
+    }
     corpus.places.insert(path, Place::File(file));
     file
 }

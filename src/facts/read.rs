@@ -3,6 +3,7 @@
 
 use super::Content;
 use crate::format::Wants;
+use crate::format::elf::relocs::Relocations;
 use crate::format::{Defect, ReadError, Table, archive, elf};
 use crate::sniff::{Class, sniff};
 use crate::tree::Handle;
@@ -11,6 +12,8 @@ use crate::tree::walk::{Candidate, HEAD};
 /// What reading one file gave, not yet in the corpus.
 pub struct Read {
     pub(super) content: Content,
+    /// Relocations, if they are wanted and could be read.
+    pub(super) relocations: Option<Relocations>,
     pub(super) defects: Vec<Defect>,
     pub(super) unreadable: Option<String>,
 }
@@ -19,7 +22,8 @@ impl Read {
     /// What stands for a file that is read under another name.
     pub fn elsewhere() -> Self {
         let unreadable = Some("changed while it was read".to_owned());
-        Self { content: Content::Other(elf::Ident::new(&[])), defects: Vec::new(), unreadable }
+        let content = Content::Other(elf::Ident::new(&[]));
+        Self { content, relocations: None, defects: Vec::new(), unreadable }
     }
 
     /// The ELF object, if the file is one.
@@ -49,33 +53,47 @@ pub fn read_candidate(candidate: &Candidate<'_>, wants: Wants) -> Read {
     }
 }
 
-fn content(handle: &Handle, head: &[u8], wants: Wants) -> Result<Content, ReadError> {
+/// What a file holds, with its relocations if they are wanted.
+type Held = (Content, Option<Relocations>);
+
+fn content(handle: &Handle, head: &[u8], wants: Wants) -> Result<Held, ReadError> {
     Ok(match sniff(head) {
-        Class::Elf => Content::Elf(Box::new(elf::read(handle, head, wants)?)),
-        Class::Archive => Content::Archive(archive::read(head)),
-        Class::Script | Class::CMake | Class::Other => Content::Other(elf::Ident::new(head)),
+        Class::Elf => {
+            let object = elf::read(handle, head, wants)?;
+            // What cannot be read now is asked for again, and told then.
+            let read = || elf::relocs::read(handle, &object).ok();
+            let relocations = (wants.relocations && object.is_dynamic()).then(read).flatten();
+            (Content::Elf(Box::new(object)), relocations)
+        }
+        Class::Archive => (Content::Archive(archive::read(head)), None),
+        Class::Script | Class::CMake | Class::Other => {
+            (Content::Other(elf::Ident::new(head)), None)
+        }
     })
 }
 
 /// What reading came to, with a change of the file or a panic told as what is wrong with it.
-fn guarded(handle: &Handle, read: impl FnOnce() -> Result<Content, ReadError>) -> Read {
+fn guarded(handle: &Handle, read: impl FnOnce() -> Result<Held, ReadError>) -> Read {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
-        Ok(Ok(content)) => {
-            let mut defects = Vec::new();
+        Ok(Ok((content, relocations))) => {
+            let told = relocations.as_ref().map(|relocations| relocations.defects.clone());
+            let mut defects = told.unwrap_or_default();
             if handle.changed() {
                 let what = "changed while it was read";
                 defects.push(Defect::new(Table::File, 0, what));
             }
-            Read { content, defects, unreadable: None }
+            Read { content, relocations, defects, unreadable: None }
         }
         Ok(Err(error)) => Read {
             content: Content::Other(elf::Ident::new(&[])),
+            relocations: None,
             defects: Vec::new(),
             unreadable: Some(error.to_string()),
         },
         // The second net: tests count a caught panic as a failure.
         Err(_) => Read {
             content: Content::Other(elf::Ident::new(&[])),
+            relocations: None,
             defects: vec![Defect::new(
                 Table::File,
                 0,

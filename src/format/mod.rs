@@ -27,6 +27,8 @@ pub struct Wants {
     /// The names that members define are kept though nobody refers to them: an index is compared with
     /// them, and what lies in a library.
     pub names: bool,
+    /// The relocations of an object are read with it.
+    pub relocations: bool,
 }
 
 /// The part of a file in which something is wrong.

@@ -1,7 +1,10 @@
 //! Compares what both sides say of files of musl's.
 
+use linkaudit::plan::{LoaderRules, Plan};
+
 use crate::musl;
 pub(crate) use crate::musl::{LOADER, exe, so};
+use crate::queries;
 use crate::support::{Lab, Tally, clean, normalise};
 
 /// A file, LD_LIBRARY_PATH, LD_PRELOAD, and a text that the real answer must hold.
@@ -24,6 +27,7 @@ pub(crate) fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
     build(&lab);
     let mut tally = Tally::default();
     let mut broken = Vec::new();
+    let mut compared = queries::Compared::default();
     for (file, library_path, preload, shows) in asked {
         let here = lab.root();
         let here = here.to_str().expect("a path in UTF-8");
@@ -47,11 +51,19 @@ pub(crate) fn compare(theme: &str, build: fn(&Lab), asked: &[Asked]) {
         }
         let words = ["--ld-library-path", &path, "--ld-preload", &preload, "--loader", "musl"];
         let output = lab.linkaudit(&[&words[..], &["--as-ldd", "--format", "ldd", file]].concat());
+        let plan = Plan {
+            loader: Some(LoaderRules::Musl),
+            ld_library_path: path.clone().into_bytes(),
+            ld_preload: preload.clone().into_bytes(),
+            ..queries::plan(vec![lab.root().join(file)], &lab.root())
+        };
+        compared.add(queries::compare(&plan));
         let case = format!("{file} LD_LIBRARY_PATH={library_path} LD_PRELOAD={preload}");
         tally.compare(&case, &String::from_utf8_lossy(&output.stdout), &theirs);
     }
     assert!(broken.is_empty(), "{theme}: cases that miss their rule\n{}", broken.join("\n"));
     tally.finish(&format!("musl cases: {theme}"));
+    compared.finish(&format!("musl cases: {theme}"));
 }
 
 /// The text with each line once, where it stands first.

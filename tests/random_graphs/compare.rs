@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use linkaudit::plan::Plan;
+
 use crate::build::{Tools, build};
 use crate::choose::choose;
 use crate::model::{Graph, ROOT};
-use crate::oracle::{Answer, Environment, ask};
+use crate::oracle::{Answer, Environment, ask, bindings};
+use crate::queries;
 use crate::support::{LddText, difference, linkaudit, normalise};
 use crate::{ANSWERS, support};
 
@@ -16,6 +19,10 @@ pub struct Compared {
     pub files: usize,
     pub features: BTreeMap<&'static str, usize>,
     pub differences: Vec<String>,
+    /// The binding queries against all bindings.
+    pub queries: queries::Compared,
+    /// Bindings that the loader's own list was compared for.
+    pub traced: usize,
     /// The crashes of the real loader, each with the file and the seed.
     pub crashes: Vec<String>,
 }
@@ -45,8 +52,11 @@ pub fn compare(tools: &Tools, seed: u64) -> Compared {
         files: files.len(),
         features: BTreeMap::new(),
         differences: Vec::new(),
+        queries: queries::Compared::default(),
+        traced: 0,
         crashes: Vec::new(),
     };
+    compare_bindings(&root, &files, environment, &mut compared);
     let ours = match linkaudit_says(&root, &files, environment) {
         Ok(ours) => ours,
         Err(problem) => {
@@ -67,7 +77,7 @@ pub fn compare(tools: &Tools, seed: u64) -> Compared {
             compared.differences.push(format!("=== seed {seed}, {file}\n{text}"));
         }
     }
-    if !compared.differences.is_empty() {
+    if !compared.differences.is_empty() || !compared.queries.differences.is_empty() {
         lab.disable_cleanup(true);
         let asked = command_line(&files, environment);
         for difference in &mut compared.differences {
@@ -76,6 +86,35 @@ pub fn compare(tools: &Tools, seed: u64) -> Compared {
     }
     compared.features = graph.features;
     compared
+}
+
+/// Holds the bindings of all files against the loader's, and the binding queries against the bindings.
+fn compare_bindings(
+    root: &Path,
+    files: &[String],
+    environment: Environment<'_>,
+    compared: &mut Compared,
+) {
+    let text = |value: Option<&str>| value.unwrap_or_default().as_bytes().to_vec();
+    let plan = Plan {
+        ld_library_path: text(environment.library_path),
+        ld_preload: text(environment.preload),
+        ..queries::plan(files.iter().map(|file| root.join(file)).collect(), root)
+    };
+    let all = queries::bound(&plan);
+    compared.queries = queries::compare_with(&all, &plan);
+    for entry in all.closures.roots.ids() {
+        let start = all.text(all.closures.roots[entry].root.path);
+        let file = String::from_utf8_lossy(start).into_owned();
+        let Some(theirs) = bindings(root, &file, environment) else { continue };
+        let ours = queries::bindings(&all, entry);
+        compared.traced += theirs.len();
+        for binding in theirs.symmetric_difference(&ours) {
+            let who = if ours.contains(binding) { "linkaudit" } else { "the loader" };
+            let text = format!("{}: {file}: only {who} binds {binding:?}", root.display());
+            compared.queries.differences.push(text);
+        }
+    }
 }
 
 /// The difference of two answers. Of a loader that crashed only the library lines count, if it

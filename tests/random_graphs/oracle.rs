@@ -4,11 +4,13 @@
 //! several times faster. The script itself is asked about a sample, so that a difference between
 //! the two would show.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::ld_debug;
 use crate::support::{clean, normalise};
 
 /// The loaders that `ldd` tries, with the ELF class of each.
@@ -39,6 +41,30 @@ impl Environment<'_> {
 }
 
 pub fn ask(cwd: &Path, typed: &str, environment: Environment<'_>) -> Answer {
+    let Some(mut command) = trace(cwd, typed, environment) else {
+        return Answer { text: "\tnot a dynamic executable\n".to_owned(), crash: None };
+    };
+    let output = command.output().expect("the loader runs");
+    let crash = crash(&output);
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    Answer { text: normalise(&text), crash }
+}
+
+/// What the loader binds for a file; nothing where it breaks down or takes no such file.
+pub fn bindings(
+    cwd: &Path,
+    file: &str,
+    environment: Environment<'_>,
+) -> Option<BTreeSet<ld_debug::Binding>> {
+    let mut command = trace(cwd, file, environment)?;
+    let output = command.env("LD_DEBUG", "bindings").output().expect("the loader runs");
+    let text = String::from_utf8_lossy(&output.stderr);
+    crash(&output).is_none().then(|| ld_debug::bindings(&text, ""))
+}
+
+/// The loader's trace mode for a file; nothing if no loader takes it.
+fn trace(cwd: &Path, typed: &str, environment: Environment<'_>) -> Option<Command> {
     let file = if typed.contains('/') { typed.to_owned() } else { format!("./{typed}") };
     let class = class(&cwd.join(&file));
     let accepts = |(loader, _): &&(&str, u8)| {
@@ -46,18 +72,13 @@ pub fn ask(cwd: &Path, typed: &str, environment: Environment<'_>) -> Answer {
         verified.is_ok_and(|output| matches!(output.status.code(), Some(0 | 2)))
     };
     let mine = LOADERS.iter().filter(|(_, wants)| class == Some(*wants));
-    let Some((loader, _)) = mine.into_iter().find(accepts) else {
-        return Answer { text: "\tnot a dynamic executable\n".to_owned(), crash: None };
-    };
+    let (loader, _) = mine.into_iter().find(accepts)?;
     let mut command = clean(loader);
     command.current_dir(cwd).env("LD_TRACE_LOADED_OBJECTS", "1");
     command.env("LD_WARN", "yes").env("LD_BIND_NOW", "yes");
     environment.set(&mut command);
-    let output = command.arg(&file).output().expect("the loader runs");
-    let crash = crash(&output);
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
-    Answer { text: normalise(&text), crash }
+    command.arg(&file);
+    Some(command)
 }
 
 fn class(path: &Path) -> Option<u8> {

@@ -1,15 +1,17 @@
 //! The hash table of an object: which kind there is, whether it holds together, and the walk through
 //! one of its chains. What a symbol on a chain is worth is decided in `find`.
 
+use super::hash;
 use super::hash_table::{Bloom, Filter, HashTable, Width};
 use super::pieces::Piece;
-use super::tables::Tables;
+use super::tables::{Symbol, Tables};
 use crate::format::{Defect, Table};
+use object::elf;
 use std::ops::Range;
 
 impl Tables {
     /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
-    pub(super) fn unhashed_end(&self) -> u32 {
+    pub fn unhashed_end(&self) -> u32 {
         match &self.hash {
             HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
                 (*base).min(self.count)
@@ -192,6 +194,37 @@ impl Tables {
             }
         }
         true
+    }
+
+    /// Calls `visit` with the hash word of every symbol that a lookup can reach: the GNU hash of its name
+    /// without the lowest bit. A GNU table holds these words; for a SysV table they are computed.
+    pub fn each_word(&self, mut visit: impl FnMut(u32)) {
+        match &self.hash {
+            HashTable::None => {}
+            HashTable::Gnu { buckets, chains, base, .. } => {
+                if !self.any_bucket(buckets) {
+                    return;
+                }
+                let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
+                let words = self.bytes[chains.clone()].as_chunks::<4>().0;
+                let count = self.count.saturating_sub(*base) as usize;
+                words.iter().take(count).for_each(|word| visit(order(*word) & !1));
+            }
+            HashTable::Sysv { .. } => {
+                let is_defined =
+                    |symbol: &Symbol<'_>| symbol.section != elf::SHN_UNDEF.0 || symbol.value != 0;
+                let names = self.symbols().filter(is_defined).map(|symbol| symbol.name);
+                names.for_each(|name| visit(hash::gnu(name) & !1));
+            }
+        }
+    }
+
+    /// The hash word of a symbol from [`Self::unhashed_end`] on.
+    pub fn word(&self, symbol: u32) -> Option<u32> {
+        let HashTable::Gnu { chains, base, translation: None, .. } = &self.hash else {
+            return None;
+        };
+        self.u32_at(chains, symbol.checked_sub(*base)? as usize).map(|word| word & !1)
     }
 
     /// The filter that answers for most names that the object does not define them.

@@ -1,0 +1,248 @@
+//! Two queries about bindings that do not bind everything: the names that several objects of a scope
+//! define, and the libraries that each object binds to.
+//!
+//! Both give what `exact` would find for every relocation (`elf/dl-lookup.c`, `elf/dl-reloc.c`,
+//! `elf/do-rel.h`; for musl `ldso/dynlink.c`). `names` finds the names that objects of one scope share, by
+//! the words of their hash tables; `standalone` binds each object once in its own closure; `scope` looks
+//! up again, under each entry point, only the names for which that answer can change. `audit` runs
+//! [`answer`] and reads the facts that it lacks.
+
+mod musl;
+mod names;
+mod scope;
+mod standalone;
+
+use super::RootBinding;
+use crate::facts::{Need, View};
+use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
+use crate::resolve::loader::{Family, Loader, Loaders};
+use crate::resolve::roots::Closures;
+use crate::resolve::{Closure, LOADER};
+use names::Names;
+use rayon::prelude::*;
+use scope::Worker;
+use standalone::Standalone;
+
+/// Which queries are asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Names that several objects of a scope define.
+    pub duplicates: bool,
+    /// Libraries that objects bind to.
+    pub bound: bool,
+}
+
+/// What the queries read.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The facts.
+    pub view: View<'a>,
+    /// The entry points.
+    pub closures: &'a Closures,
+    /// What binding each entry point came to.
+    pub bindings: &'a [RootBinding],
+    /// The closure of each object as an entry point of its own, where answers may be reused.
+    pub lone: &'a FastMap<FileId, &'a Closure>,
+    /// Names of closures.
+    pub strings: &'a Strings,
+    /// Loaders of entry points.
+    pub loaders: &'a Loaders,
+    /// Programs are started, not traced as `ldd` does.
+    pub started: bool,
+    /// The queries.
+    pub asked: Asked,
+}
+
+impl<'a> Source<'a> {
+    fn loader(&self, closure: &Closure) -> &'a Loader {
+        self.loaders.get(closure.root.loader)
+    }
+}
+
+/// The answers for all entry points; empty for a query that was not asked.
+#[derive(Debug, Default)]
+pub struct Answers {
+    roots: IdVec<RootId, Answer>,
+}
+
+impl Answers {
+    /// True if a query was asked of any entry point.
+    pub fn are_asked(&self) -> bool {
+        self.roots.len() > 0
+    }
+}
+
+/// The answers for one entry point.
+#[derive(Debug, Default)]
+struct Answer {
+    duplicates: Vec<DuplicateName>,
+    bound: Vec<BoundLibrary>,
+}
+
+/// A name that at least two objects of a scope define for one version, and that a relocation uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuplicateName {
+    /// The name.
+    pub name: Box<[u8]>,
+    /// The version that the referrers ask for.
+    pub version: Option<Box<[u8]>>,
+    /// The definitions that answer such a reference, in the order of the scope. A reference without
+    /// a [route](super::lookup::Route) of its own gets the first.
+    pub definitions: Box<[Definition]>,
+    /// The references, by module and symbol.
+    pub referrers: Vec<Referrer>,
+}
+
+impl DuplicateName {
+    /// The definitions that `referrer` does not get.
+    pub fn losers(&self, referrer: Referrer) -> impl Iterator<Item = &Definition> {
+        self.definitions.iter().filter(move |definition| definition.module != referrer.winner)
+    }
+}
+
+/// One definition of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The module.
+    pub module: ModuleId,
+    /// Index in its dynamic symbol table.
+    pub symbol: u32,
+    /// st_size, in bytes.
+    pub size: u64,
+    /// What the entry stands for.
+    pub kind: DefinitionKind,
+}
+
+/// What a definition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefinitionKind {
+    /// The module defines the name itself.
+    Own,
+    /// The program's copy of a library's data (a copy relocation).
+    Copy,
+    /// The address of a function that the program fixes, without defining it (a canonical PLT entry).
+    Address,
+}
+
+/// One reference to a name that several modules define.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Referrer {
+    /// The module that refers.
+    pub module: ModuleId,
+    /// Index in its dynamic symbol table.
+    pub symbol: u32,
+    /// The module whose definition it gets.
+    pub winner: ModuleId,
+}
+
+/// An object and a library that at least one of its relocations binds to: strong or weak, of data or of a
+/// function, by a copy too. References that stay within the object do not count, and neither do the
+/// functions that the loader looks up for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BoundLibrary {
+    /// The module that refers.
+    pub module: ModuleId,
+    /// The module that defines.
+    pub provider: ModuleId,
+}
+
+impl Answers {
+    /// The names that several objects of the scope of `root` define, by name and version.
+    pub fn duplicates(&self, root: RootId) -> &[DuplicateName] {
+        self.of(root).map_or(&[], |answer| &answer.duplicates)
+    }
+
+    /// The libraries that each object under `root` binds to, by module and provider.
+    pub fn bound(&self, root: RootId) -> &[BoundLibrary] {
+        self.of(root).map_or(&[], |answer| &answer.bound)
+    }
+
+    fn of(&self, root: RootId) -> Option<&Answer> {
+        self.roots.iter().nth(root.index())
+    }
+}
+
+/// What [`scope`] asks for every entry point.
+struct Shared<'a> {
+    source: Source<'a>,
+    names: Names,
+    standalone: FastMap<FileId, Standalone>,
+}
+
+/// Answers the queries for all entry points, or says which facts are missing.
+pub fn answer(source: Source<'_>) -> Result<Answers, Vec<Need>> {
+    let is_musl = |closure: &Closure| source.loader(closure).family != Family::Glibc;
+    let roots: Vec<RootId> = source.closures.roots.ids().collect();
+    let files = files(source, &is_musl);
+    let needs = missing(source.view, &files);
+    if !needs.is_empty() {
+        return Err(needs);
+    }
+    let words = names::Words::count(source.view, &files.defining);
+    let mut bound: Vec<Standalone> = files
+        .referring
+        .par_iter()
+        .map_init(standalone::Room::default, |room, file| {
+            standalone::bind(source, *file, &words, room)
+        })
+        .collect::<Result<_, _>>()?;
+    let glibc = || source.closures.roots.iter().filter(|closure| !is_musl(closure));
+    let names = Names::find(source.view, &files.defining, glibc(), &words);
+    bound.par_iter_mut().for_each(|standalone| standalone.settle(&names));
+    let standalone = files.referring.into_iter().zip(bound).collect();
+    let shared = Shared { source, names, standalone };
+    let answers: Vec<Result<Answer, Vec<Need>>> = roots
+        .par_iter()
+        .map_init(Worker::default, |worker, root| {
+            let closure = &source.closures.roots[*root];
+            let binding = &source.bindings[root.index()];
+            match source.loader(closure).family {
+                Family::Glibc => scope::answer(&shared, closure, binding, worker),
+                Family::Musl(release) => musl::answer(source, closure, release),
+            }
+        })
+        .collect();
+    let (answers, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    let needs: Vec<Need> = needs.into_iter().filter_map(Result::err).flatten().collect();
+    if needs.is_empty() {
+        Ok(Answers { roots: answers.into_iter().filter_map(Result::ok).collect() })
+    } else {
+        Err(needs)
+    }
+}
+
+/// The files that glibc roots bind.
+struct Files {
+    /// Those that are in a scope.
+    defining: Vec<FileId>,
+    /// Those that are relocated.
+    referring: Vec<FileId>,
+}
+
+fn files(source: Source<'_>, is_musl: &dyn Fn(&Closure) -> bool) -> Files {
+    let (mut in_scope, mut relocated) = (IdSet::default(), IdSet::default());
+    let mut files = Files { defining: Vec::new(), referring: Vec::new() };
+    for closure in source.closures.roots.iter().filter(|closure| !is_musl(closure)) {
+        for (module, file) in closure.in_scope() {
+            if source.view.object(file).is_none() {
+                continue;
+            }
+            if in_scope.insert(file) {
+                files.defining.push(file);
+            }
+            let is_bound = module != LOADER || source.started;
+            if is_bound && relocated.insert(file) {
+                files.referring.push(file);
+            }
+        }
+    }
+    files
+}
+
+fn missing(view: View<'_>, files: &Files) -> Vec<Need> {
+    let bare = |file: &&FileId| view.object(**file).is_some_and(|object| object.tables.is_none());
+    let tables = files.defining.iter().filter(bare).map(|file| Need::Tables(*file));
+    let relocations = files.referring.iter().filter_map(|file| view.relocations(*file).err());
+    let mut seen: FastSet<Need> = FastSet::default();
+    tables.chain(relocations).filter(|need| seen.insert(need.clone())).collect()
+}

@@ -1,0 +1,284 @@
+//! The bindings of one object in its own closure, bound once: which providers hold under every entry
+//! point whose scope has that closure, and which references must be looked up again there.
+//!
+//! A definition that no second object of a scope has is found from every scope that it is in, whatever
+//! the order. Only undefined references are looked up here. An object's references to what it defines
+//! itself matter only where another object defines the name too.
+
+use super::names::{Name, Names, Words};
+use super::{Asked, Source};
+use crate::bind::lookup::{Pending, Route, Scope, wanted};
+use crate::facts::Need;
+use crate::format::elf::find::Query;
+use crate::format::elf::machine::LookupClass;
+use crate::format::elf::relocs::{Relocation, Relocations};
+use crate::format::elf::{Object, RefKind, Tables, hash};
+use crate::id::{FastMap, FileId, IdSet};
+use crate::resolve::loader::Family;
+use crate::resolve::{Closure, ROOT};
+
+/// What is known of one object.
+#[derive(Debug, Default)]
+pub(super) struct Standalone {
+    /// The files that its references bind to under every entry point.
+    pub(super) sure: Vec<FileId>,
+    /// The relocations whose binding may depend on the entry point, in the loader's order, each once.
+    pub(super) varying: Vec<Varying>,
+    /// The files of its own closure; nothing if it was not bound there.
+    pub(super) files: Option<Box<[FileId]>>,
+}
+
+/// A relocation whose binding may depend on the entry point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Varying {
+    pub(super) relocation: Relocation,
+    word: u32,
+    /// Set by [`Standalone::settle`].
+    pub(super) name: Option<Name>,
+    pub(super) alone: Alone,
+}
+
+/// How a relocation binds in the object's own closure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Alone {
+    /// To the object itself, or to one of [`Standalone::sure`].
+    Known,
+    /// To this file.
+    Bound(FileId),
+    /// To nothing.
+    Open,
+    /// It was not looked up.
+    Unknown,
+}
+
+/// Room that one thread reuses for object after object.
+#[derive(Default)]
+pub(super) struct Room {
+    /// The classes in which each symbol was met, a bit for each.
+    met: Vec<u8>,
+    uses: Vec<Use>,
+    providers: FastMap<u32, FileId>,
+}
+
+/// A relocation with the symbol that it looks up.
+#[derive(Clone, Copy)]
+struct Use {
+    relocation: Relocation,
+    symbol: Symbol,
+}
+
+/// What is known of a symbol without a look at its table entry.
+#[derive(Clone, Copy)]
+enum Symbol {
+    /// Defined, with this hash word.
+    Own(u32),
+    /// Undefined, by its place in `Object::references`.
+    Reference(u32),
+    /// Anything else.
+    Other,
+}
+
+/// Binds the object in `file` in its own closure.
+pub(super) fn bind(
+    source: Source<'_>,
+    file: FileId,
+    words: &Words,
+    room: &mut Room,
+) -> Result<Standalone, Vec<Need>> {
+    let view = source.view;
+    let Some(object) = view.object(file) else { return Ok(Standalone::default()) };
+    let relocations = view.relocations(file).map_err(|need| vec![need])?;
+    let Some(tables) = &object.tables else { return Err(vec![Need::Tables(file)]) };
+    let Room { met, uses, providers } = room;
+    take_uses(object, tables, relocations, met, uses);
+    providers.clear();
+    let lone = source.lone.get(&file).copied();
+    let lone = lone.filter(|closure| is_reusable(source, closure) && has_version_table(object));
+    if let Some(closure) = lone
+        && source.asked.bound
+    {
+        let mut references: Vec<u32> = uses.iter().filter_map(Use::reference).collect();
+        references.sort_unstable();
+        references.dedup();
+        look_up(source, closure, object, &references, providers)?;
+    }
+    let mut out = Standalone {
+        files: lone.map(|closure| closure.found().map(|(_, file)| file).collect()),
+        ..Standalone::default()
+    };
+    let mut sure = IdSet::default();
+    for one in uses.drain(..) {
+        let (word, alone) = one.alone(source.asked, object, lone.is_some(), providers);
+        let is_twice = words.note_used(word);
+        match alone {
+            // No query asks for it.
+            _ if lone.is_none() || (!source.asked.bound && !is_twice) => continue,
+            Alone::Known if !is_twice => continue,
+            Alone::Bound(provider) if !is_twice => {
+                out.sure.extend(sure.insert(provider).then_some(provider));
+                continue;
+            }
+            Alone::Open => words.note_open(word),
+            Alone::Known | Alone::Bound(_) | Alone::Unknown => {}
+        }
+        out.varying.push(Varying { relocation: one.relocation, word, name: None, alone });
+    }
+    Ok(out)
+}
+
+/// True if what an object binds to in this closure of its own is used under other entry points.
+fn is_reusable(source: Source<'_>, closure: &Closure) -> bool {
+    let is_glibc = source.loader(closure).family == Family::Glibc;
+    is_glibc && closure.fatal().is_none() && knows_all_versions(closure)
+}
+
+/// False if the loader follows a null pointer at the first version index (`Abort::NoVersionTable`).
+fn has_version_table(object: &Object) -> bool {
+    !object.versions.has_versym || object.versions.highest_index() != 0
+}
+
+/// True if the loader knows all versions of all objects: it does unless a library is missing.
+pub(super) fn knows_all_versions(closure: &Closure) -> bool {
+    closure.in_scope().all(|(module, _)| closure.module(module).version_limit == u16::MAX)
+}
+
+impl Use {
+    fn reference(&self) -> Option<u32> {
+        match self.symbol {
+            Symbol::Reference(index) => Some(index),
+            Symbol::Own(_) | Symbol::Other => None,
+        }
+    }
+
+    /// The hash word of the symbol, and how it binds in the object's own closure, which `is_bound` says
+    /// was searched; `providers` is what was found there.
+    fn alone(
+        self,
+        asked: Asked,
+        object: &Object,
+        is_bound: bool,
+        providers: &FastMap<u32, FileId>,
+    ) -> (u32, Alone) {
+        match self.symbol {
+            Symbol::Own(word) => (word, Alone::Known),
+            Symbol::Reference(index) => {
+                let alone = match providers.get(&index) {
+                    Some(provider) => Alone::Bound(*provider),
+                    None if is_bound && asked.bound => Alone::Open,
+                    None => Alone::Unknown,
+                };
+                (object.references[index as usize].hash & !1, alone)
+            }
+            Symbol::Other => {
+                let name = object.symbol_name(self.relocation.symbol());
+                (hash::gnu(name) & !1, Alone::Unknown)
+            }
+        }
+    }
+}
+
+/// Lists the relocations of `object`, each once.
+fn take_uses(
+    object: &Object,
+    tables: &Tables,
+    relocations: &Relocations,
+    met: &mut Vec<u8>,
+    uses: &mut Vec<Use>,
+) {
+    uses.clear();
+    met.clear();
+    met.resize(tables.indices().end as usize, 0);
+    let first_hashed = tables.unhashed_end();
+    let last_reference = object.references.last().map_or(0, |reference| reference.symbol);
+    for relocation in &relocations.list {
+        let index = relocation.symbol();
+        let class = match relocation.class() {
+            LookupClass::Plain => 1,
+            LookupClass::Plt { slot: false } => 2,
+            LookupClass::Plt { slot: true } => 4,
+            LookupClass::Copy => 8,
+        };
+        if let Some(met) = met.get_mut(index as usize) {
+            if *met & class != 0 {
+                continue;
+            }
+            *met |= class;
+        }
+        let is_hashed = index >= first_hashed;
+        let symbol = if is_hashed && index > last_reference {
+            tables.word(index).map_or(Symbol::Other, Symbol::Own)
+        } else {
+            match object.references.binary_search_by_key(&index, |reference| reference.symbol) {
+                Ok(at) if !is_hashed && is_plain(object.references[at].kind) => {
+                    u32::try_from(at).map_or(Symbol::Other, Symbol::Reference)
+                }
+                Ok(_) => Symbol::Other,
+                Err(_) if is_hashed => tables.word(index).map_or(Symbol::Other, Symbol::Own),
+                Err(_) => Symbol::Other,
+            }
+        };
+        uses.push(Use { relocation: *relocation, symbol });
+    }
+}
+
+/// True for an undefined reference that every class of relocation looks up in the same way.
+fn is_plain(kind: RefKind) -> bool {
+    matches!(kind, RefKind::Strong | RefKind::Weak)
+}
+
+/// Looks references up in the object's own closure.
+fn look_up(
+    source: Source<'_>,
+    closure: &Closure,
+    object: &Object,
+    references: &[u32],
+    providers: &mut FastMap<u32, FileId>,
+) -> Result<(), Vec<Need>> {
+    let scope = Scope::new(closure, source.view, false)?;
+    let limit = closure.module(ROOT).version_limit;
+    let exact_first = source.loader(closure).release >= crate::bind::exact::EXACT_FIRST;
+    let reference = |index: u32| &object.references[index as usize];
+    let pending = |index: &u32| Pending { index: *index, hash: reference(*index).hash };
+    let mut left: Vec<Pending> = references.iter().map(pending).collect();
+    let question = |pending: &Pending| {
+        let reference = reference(pending.index);
+        let version = if object.versions.has_versym { reference.version } else { 0 };
+        let name = object.reference_name(reference);
+        let mut query = Query::new(name, reference.hash, wanted(object, version, limit));
+        query.exact_first = exact_first;
+        (query, Route::default())
+    };
+    scope.lookup_all(&mut left, question, |pending, winner| {
+        if let Some(file) = closure.module(winner.module).file {
+            providers.insert(pending.index, file);
+        }
+    });
+    Ok(())
+}
+
+impl Standalone {
+    /// Drops what no other object of any scope can change.
+    pub(super) fn settle(&mut self, names: &Names) {
+        let Self { sure, varying, .. } = self;
+        varying.retain_mut(|varying| {
+            varying.name = names.of_word(varying.word);
+            match varying.alone {
+                Alone::Known | Alone::Open => varying.name.is_some(),
+                Alone::Bound(provider) if varying.name.is_none() => {
+                    if !sure.contains(&provider) {
+                        sure.push(provider);
+                    }
+                    false
+                }
+                Alone::Bound(_) | Alone::Unknown => true,
+            }
+        });
+        for varying in varying {
+            if let Alone::Bound(provider) = varying.alone
+                && sure.contains(&provider)
+            {
+                varying.alone = Alone::Known;
+            }
+        }
+    }
+}

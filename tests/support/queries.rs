@@ -1,0 +1,251 @@
+//! Holds the binding queries of the library against all bindings (`Plan::facts`, which is held against
+//! the loader itself): under every entry point, each name that two objects of the scope define must come
+//! out with the same winner for each reference, and nothing else; and each object must bind to the same
+//! libraries. Which objects define a name is found here by asking every object of the scope.
+#![allow(dead_code, reason = "every test binary uses its own part of this module")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+
+use linkaudit::audit::{self, Audit};
+use linkaudit::bind::exact::EXACT_FIRST;
+use linkaudit::bind::lookup::wanted;
+use linkaudit::bind::named::reference_version;
+use linkaudit::format::elf::find::Query;
+use linkaudit::format::elf::tables::binds_local;
+use linkaudit::format::elf::{Object, hash};
+use linkaudit::id::{Id as _, ModuleId, RootId};
+use linkaudit::plan::{Cpu, Plan};
+use linkaudit::resolve::Closure;
+use linkaudit::resolve::loader::Family;
+use linkaudit::tree::DiskTree;
+use linkaudit::wants::Wants;
+use object::elf;
+
+/// What was compared.
+#[derive(Default)]
+pub struct Compared {
+    pub roots: usize,
+    pub bindings: usize,
+    /// References to names with several definitions.
+    pub duplicates: usize,
+    /// Pairs of an object and a library that it binds to.
+    pub bound: usize,
+    pub differences: Vec<String>,
+}
+
+impl Compared {
+    pub fn add(&mut self, other: Self) {
+        self.roots += other.roots;
+        self.bindings += other.bindings;
+        self.duplicates += other.duplicates;
+        self.bound += other.bound;
+        self.differences.extend(other.differences);
+    }
+
+    /// Prints the figures; fails where something differs.
+    pub fn finish(self, what: &str) {
+        println!(
+            "binding queries: {what}: {} entry points, {} bindings, {} references to duplicate names, \
+             {} bound libraries, {} differences",
+            self.roots,
+            self.bindings,
+            self.duplicates,
+            self.bound,
+            self.differences.len()
+        );
+        let first: Vec<&str> = self.differences.iter().take(20).map(String::as_str).collect();
+        assert!(first.is_empty(), "{what}:\n{}", first.join("\n"));
+    }
+}
+
+/// A plan that audits these files, each an entry point, as `ldd` would load it.
+pub fn plan(files: Vec<PathBuf>, cwd: &Path) -> Plan {
+    let (as_ldd, every_file_is_root, threads) = (true, true, 2);
+    let cpu = Cpu::host(is_intel());
+    Plan { as_ldd, every_file_is_root, threads, cpu, ..Plan::new(files, cwd.to_owned()) }
+}
+
+fn is_intel() -> bool {
+    std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| text.contains("GenuineIntel"))
+}
+
+/// Audits with both queries.
+pub fn queried(plan: &Plan) -> Audit {
+    let rule_wants = Wants::DUPLICATE_DEFINITIONS.and(Wants::BOUND_LIBRARIES);
+    run(&Plan { rule_wants, ..plan.clone() })
+}
+
+fn run(plan: &Plan) -> Audit {
+    // Relative paths are below a directory that the process of the tests does not run in.
+    let tree = DiskTree::new().seen_from(plan.cwd.clone());
+    let input = audit::read(plan, &tree, &AtomicUsize::new(0));
+    audit::audit(plan, &tree, audit::collect(plan, &tree, input))
+}
+
+/// Audits with all bindings.
+pub fn bound(plan: &Plan) -> Audit {
+    run(&Plan { facts: true, ..plan.clone() })
+}
+
+/// Audits what `plan` says with all bindings and with the queries, and compares the two.
+pub fn compare(plan: &Plan) -> Compared {
+    compare_with(&bound(plan), plan)
+}
+
+/// All bindings under an entry point as LD_DEBUG=bindings names them: the object that refers, the symbol,
+/// its version, the object that defines.
+pub fn bindings(audit: &Audit, root: RootId) -> BTreeSet<(String, String, Option<String>, String)> {
+    let under = Under { audit, closure: &audit.closures.roots[root], root };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let named = |binding: &linkaudit::bind::Binding| {
+        let object = under.object(binding.module)?;
+        let version = object.versions.entry(reference_version(object, binding.symbol));
+        Some((
+            under.path(binding.module),
+            text(object.symbol_name(binding.symbol)),
+            version.map(|entry| text(object.str(entry.name))),
+            under.path(binding.provider),
+        ))
+    };
+    under.bindings().iter().filter_map(named).collect()
+}
+
+/// Compares all bindings with the queries of an audit of the same `plan`.
+pub fn compare_with(all: &Audit, plan: &Plan) -> Compared {
+    let queried = queried(plan);
+    let mut out = Compared::default();
+    let (theirs, ours) = (&all.closures.roots, &queried.closures.roots);
+    assert_eq!(theirs.len(), ours.len(), "the same entry points");
+    for root in theirs.ids() {
+        let under = Under { audit: all, closure: &theirs[root], root };
+        assert_eq!(all.root_path(root), queried.root_path(root), "the same order");
+        let name = all.root_path(root).display();
+        out.roots += 1;
+        out.bindings += under.audit.bindings[root.index()].bindings.len();
+        let bound = under.bound();
+        let answered: BTreeSet<Pair> =
+            queried.bound_libraries(root).iter().map(|b| (b.module, b.provider)).collect();
+        for pair in bound.symmetric_difference(&answered) {
+            let who = if bound.contains(pair) { "only the bindings" } else { "only the query" };
+            let (module, provider) = (under.path(pair.0), under.path(pair.1));
+            out.differences.push(format!("{name}: {who}: {module} binds to {provider}"));
+        }
+        out.bound += bound.len();
+        let duplicates = under.duplicates();
+        let answered = answered_duplicates(&queried, root);
+        for (name_of, version, definers, referrer) in duplicates.symmetric_difference(&answered) {
+            let item = (name_of.clone(), version.clone(), definers.clone(), *referrer);
+            let who =
+                if duplicates.contains(&item) { "only the bindings" } else { "only the query" };
+            let text = String::from_utf8_lossy(name_of);
+            let version = version.as_ref().map(|version| String::from_utf8_lossy(version));
+            out.differences
+                .push(format!("{name}: {who}: {text} {version:?} of {definers:?}: {referrer:?}"));
+        }
+        out.duplicates += duplicates.len();
+    }
+    out
+}
+
+type Pair = (ModuleId, ModuleId);
+/// Name, version, modules that define it, and a reference: module, symbol, winner.
+type Reference = (Vec<u8>, Option<Vec<u8>>, Vec<ModuleId>, (ModuleId, u32, ModuleId));
+
+fn answered_duplicates(audit: &Audit, root: RootId) -> BTreeSet<Reference> {
+    let mut out = BTreeSet::new();
+    for duplicate in audit.duplicate_definitions(root) {
+        let definers: Vec<ModuleId> = duplicate.definitions.iter().map(|d| d.module).collect();
+        for referrer in &duplicate.referrers {
+            let losers = duplicate.losers(*referrer).count();
+            let wins = definers.contains(&referrer.winner);
+            assert_eq!(losers + usize::from(wins), definers.len(), "a winner and its losers");
+            out.insert((
+                duplicate.name.to_vec(),
+                duplicate.version.as_deref().map(<[u8]>::to_vec),
+                definers.clone(),
+                (referrer.module, referrer.symbol, referrer.winner),
+            ));
+        }
+    }
+    out
+}
+
+/// All bindings under one entry point.
+struct Under<'a> {
+    audit: &'a Audit,
+    closure: &'a Closure,
+    root: RootId,
+}
+
+impl<'a> Under<'a> {
+    fn bindings(&self) -> &'a [linkaudit::bind::Binding] {
+        &self.audit.bindings[self.root.index()].bindings
+    }
+
+    fn path(&self, module: ModuleId) -> String {
+        String::from_utf8_lossy(self.audit.text(self.closure.module(module).path)).into_owned()
+    }
+
+    fn object(&self, module: ModuleId) -> Option<&'a Object> {
+        self.audit.corpus.files[self.closure.module(module).file?].object()
+    }
+
+    fn bound(&self) -> BTreeSet<Pair> {
+        let pairs = self.bindings().iter().map(|b| (b.module, b.provider));
+        pairs.filter(|(module, provider)| module != provider).collect()
+    }
+
+    fn duplicates(&self) -> BTreeSet<Reference> {
+        let mut out = BTreeSet::new();
+        for binding in self.bindings() {
+            let Some(object) = self.object(binding.module) else { continue };
+            let name = object.symbol_name(binding.symbol);
+            let (version, definers) = self.definers(object, binding.module, name, binding.symbol);
+            if definers.len() > 1 {
+                let reference = (binding.module, binding.symbol, binding.provider);
+                out.insert((name.to_vec(), version, definers, reference));
+            }
+        }
+        out
+    }
+
+    /// The version that a reference asks for, and the modules that define the name for it.
+    fn definers(
+        &self,
+        object: &Object,
+        module: ModuleId,
+        name: &[u8],
+        symbol: u32,
+    ) -> (Option<Vec<u8>>, Vec<ModuleId>) {
+        let loader = self.audit.loader(self.root);
+        let scope = || self.closure.in_scope();
+        if let Family::Musl(_) = loader.family {
+            let defines = |module: &ModuleId| {
+                self.object(*module).is_some_and(|object| object.find_musl(name, false).is_some())
+            };
+            return (None, scope().map(|(module, _)| module).filter(defines).collect());
+        }
+        let limit = self.closure.module(module).version_limit;
+        let version = wanted(object, reference_version(object, symbol), limit);
+        let mut query = Query::new(name, hash::gnu(name), version);
+        query.plt = false;
+        query.exact_first = loader.release >= EXACT_FIRST;
+        let defines = |module: &ModuleId| {
+            let limit = self.closure.module(*module).version_limit;
+            let found = self.object(*module).and_then(|object| object.find(&query, limit));
+            found.is_some_and(|found| {
+                // An undefined thread-local entry of a SysV table is found, and never taken.
+                let tables = self.object(*module).and_then(|object| object.tables.as_ref());
+                let symbol = tables.and_then(|tables| tables.symbol(found.symbol));
+                let placed = !found.undefined || symbol.is_some_and(|symbol| symbol.value != 0);
+                let global = [elf::STB_GLOBAL, elf::STB_WEAK, elf::STB_GNU_UNIQUE];
+                let global = global.contains(&elf::SymbolBind(found.bind));
+                placed && global && !binds_local(found.visibility)
+            })
+        };
+        let definers = scope().map(|(module, _)| module).filter(defines).collect();
+        (version.map(|version| version.name.to_vec()), definers)
+    }
+}
