@@ -98,6 +98,35 @@ pub const GROUPS: &[Group] = &[
     INPUT,
 ];
 
+/// The id of a rule that is built. Ids of policies and of reports that were read are text: they may
+/// name rules that this version does not have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RuleId(&'static str);
+
+impl RuleId {
+    /// The id that a rule declares.
+    pub const fn new(id: &'static str) -> Self {
+        Self(id)
+    }
+
+    /// Its text.
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl std::fmt::Display for RuleId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl PartialEq<str> for RuleId {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
 /// A rule that is known by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {

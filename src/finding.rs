@@ -1,6 +1,7 @@
 //! Findings: one fact each, with the evidence for it. Rules make them, `judge` gives them a level,
 //! `report` writes them. A finding holds names, never ids.
 
+use crate::catalogue::RuleId;
 use crate::package::Located;
 use crate::policy::Origin;
 use crate::text::raw_option;
@@ -212,7 +213,7 @@ pub type Findings = Vec<Box<Finding>>;
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The rule's id.
-    pub rule: &'static str,
+    pub rule: RuleId,
     /// The file it is about.
     pub file: Arc<Located>,
     /// The first root, in byte order, under which it holds.
@@ -245,7 +246,7 @@ pub struct Finding {
 
 impl Finding {
     /// A finding of `rule` about `file` with nothing else set. It is large and moved often.
-    pub fn new(rule: &'static str, file: Arc<Located>, message: String) -> Box<Self> {
+    pub fn new(rule: RuleId, file: Arc<Located>, message: String) -> Box<Self> {
         Box::new(Self {
             rule,
             file,

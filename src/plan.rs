@@ -1,12 +1,12 @@
 //! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
 //! sees it. It holds no facts of the audited files.
 
-use crate::format::Wants;
+use crate::format::Reading;
 use crate::format::deps_list::DepsList;
 use crate::format::elf::machine::hwcaps;
 use crate::policy::{Day, Pattern, Policy};
 use crate::sniff::Classes;
-use crate::wants;
+use crate::wants::Wants;
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,7 +114,7 @@ pub struct Plan {
     /// What policies say.
     pub policy: Arc<Policy>,
     /// What the enabled rules want to be read.
-    pub rule_wants: wants::Wants,
+    pub rule_wants: Wants,
     /// The day on which waivers must not have expired.
     pub today: Day,
     /// Archives that are merged from others, with their lists.
@@ -150,7 +150,7 @@ impl Plan {
             cpu: Cpu::BASELINE,
             cpu_stated: false,
             policy: Arc::default(),
-            rule_wants: wants::Wants::NONE,
+            rule_wants: Wants::NONE,
             today: Day { year: 1970, month: 1, day: 1 },
             lists: Arc::default(),
             fix: None,
@@ -159,11 +159,11 @@ impl Plan {
     }
 
     /// What is read of each file at first.
-    pub fn wants(&self) -> Wants {
-        let by_query = self.rule_wants.holds(wants::Wants::DUPLICATE_DEFINITIONS)
-            || self.rule_wants.holds(wants::Wants::BOUND_LIBRARIES);
-        let by_rules = self.rule_wants.holds(wants::Wants::TABLES);
-        Wants {
+    pub fn reading(&self) -> Reading {
+        let by_query = self.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS)
+            || self.rule_wants.holds(Wants::BOUND_LIBRARIES);
+        let by_rules = self.rule_wants.holds(Wants::TABLES);
+        Reading {
             classes: Classes::LINKAGE,
             tables: self.facts
                 || self.definitions
@@ -179,8 +179,8 @@ impl Plan {
     }
 
     /// What is read of files in places for providers. Libraries there say nothing about archives.
-    pub fn provider_wants(&self) -> Wants {
-        if self.members { Wants { lean: true, ..Wants::default() } } else { self.wants() }
+    pub fn provider_reading(&self) -> Reading {
+        if self.members { Reading { lean: true, ..Reading::default() } } else { self.reading() }
     }
 
     /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold

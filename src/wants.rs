@@ -1,6 +1,6 @@
 //! What rules and outputs ask to be read or answered besides what every audit is: a set that a rule
 //! declares in its row. The plan holds the union of those that are enabled; what nobody wants costs
-//! nothing. How much of a file is read for it is [`crate::format::Wants`].
+//! nothing. How much of a file is read for it is [`crate::format::Reading`].
 
 /// A set of things that are read or answered only when they are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

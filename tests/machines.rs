@@ -34,7 +34,7 @@ mod tables;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use linkaudit::format::Wants;
+use linkaudit::format::Reading;
 use linkaudit::format::elf::relocs::{self, Relocations};
 use linkaudit::format::elf::{Object, machine};
 use linkaudit::tree::{DiskTree, Handle, Opened, Tree as _};
@@ -47,7 +47,7 @@ pub(crate) fn read(path: &Path) -> (Handle, Object) {
     let bytes = std::fs::read(path).expect("a file that was opened");
     let head = &bytes[..bytes.len().min(4096)];
     let object =
-        linkaudit::format::elf::read(&handle, head, Wants { tables: true, ..Wants::default() });
+        linkaudit::format::elf::read(&handle, head, Reading { tables: true, ..Reading::default() });
     (handle, object.expect("a readable file"))
 }
 

@@ -204,7 +204,7 @@ fn stems(folder: &str, mark: &str) -> BTreeSet<String> {
 #[test]
 fn every_rule_file_is_in_the_table() {
     let table: BTreeSet<String> =
-        rules::RULES.iter().map(|rule| rule.id.replace('-', "_")).collect();
+        rules::RULES.iter().map(|rule| rule.id.as_str().replace('-', "_")).collect();
     assert_eq!(stems("src/rules", "static RULE: Rule"), table);
 }
 

@@ -3,7 +3,7 @@
 
 use linkaudit::audit::{self, audit, collect};
 use linkaudit::facts::read::read;
-use linkaudit::format::Wants;
+use linkaudit::format::Reading;
 use linkaudit::format::archive::{self, Names};
 use linkaudit::format::elf::{self, hash};
 use linkaudit::format::second::{compare_archive, compare_elf};
@@ -32,7 +32,7 @@ fn handle(bytes: &[u8]) -> Option<Handle> {
 pub fn elf(bytes: &[u8]) {
     let Some(file) = handle(bytes) else { return };
     let head = &bytes[..bytes.len().min(4096)];
-    let Ok(object) = elf::read(&file, head, Wants { tables: true, ..Wants::default() }) else {
+    let Ok(object) = elf::read(&file, head, Reading { tables: true, ..Reading::default() }) else {
         return;
     };
     if let Some(tables) = &object.tables {
@@ -87,7 +87,7 @@ pub fn pipeline(bytes: &[u8]) {
     let caught =
         |finding: &linkaudit::finding::Finding| finding.message.contains("a fault of linkaudit");
     assert!(!findings.iter().any(|finding| caught(finding)), "a panic was caught");
-    let _ = read(&handle(rest).expect("a file in memory"), plan.wants());
+    let _ = read(&handle(rest).expect("a file in memory"), plan.reading());
 }
 
 /// Policies by name.

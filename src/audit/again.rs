@@ -46,7 +46,7 @@ impl Audit {
             tables.into_iter().chain(relocations)
         });
         let needs: Vec<Need> = needs.collect();
-        Collector::new(tree, plan.wants()).answer(&mut self.corpus, needs);
+        Collector::new(tree, plan.reading()).answer(&mut self.corpus, needs);
     }
 
     /// What goes wrong under all roots that load an edited object, with the edits.
@@ -61,7 +61,7 @@ impl Audit {
         let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
         let starts: (Vec<Start>, Vec<Start>) = (only(given), only(walked));
         let plan = Plan { facts: false, ..plan.clone() };
-        let mut collector = Collector::new(tree, plan.wants());
+        let mut collector = Collector::new(tree, plan.reading());
         let mut resolver = Resolver::default();
         let corpus = &mut self.corpus;
         let found = hosts(&plan, corpus, &mut collector, &self.prefixes);

@@ -167,7 +167,7 @@ pub fn bind_names(
     audit: &mut Audit,
     names: &archive::Names,
 ) -> NamedBindings {
-    let mut collector = Collector::new(tree, plan.wants());
+    let mut collector = Collector::new(tree, plan.reading());
     let Audit { corpus, resolver, closures, .. } = audit;
     let files: Vec<FileId> = corpus.files.ids().collect();
     let symbols = named::symbols(View::new(corpus), &files, names);

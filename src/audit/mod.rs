@@ -133,7 +133,7 @@ pub struct Input {
 
 /// Walks what the plan names in `tree` and reads it. `seen` counts entries for a progress line.
 pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
-    let wants = plan.wants();
+    let wants = plan.reading();
     let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
     let wanted = Wanted::new(&plan.policy);
     let visit = Visit {
@@ -143,7 +143,7 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     };
     let audited = || walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
     let given = given(plan, tree);
-    let provider_wants = plan.provider_wants();
+    let provider_wants = plan.provider_reading();
     let read_provider = reading(provider_wants);
     let provider = |candidate: walk::Candidate<'_>| {
         let stat = candidate.handle.stat();
@@ -215,7 +215,7 @@ pub struct Ground {
 pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
-    let mut collector = Collector::new(tree, plan.wants());
+    let mut collector = Collector::new(tree, plan.reading());
     let Walked { given, entries, problems, mut totals, named, linked } = input.audited;
     let names = Names::new(&given, &entries);
     collector.add_entries(&mut corpus, &given, entries, true);
@@ -248,7 +248,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let Ground { mut corpus, prefixes, mut problems, totals, named, linked, .. } = ground;
     let Ground { names, given, timings, .. } = ground;
     let mut clock = Clock { last: Instant::now(), laps: timings };
-    let mut collector = Collector::new(tree, plan.wants());
+    let mut collector = Collector::new(tree, plan.reading());
     collector.let_open_below(&given);
     let mut resolver = Resolver::default();
     let none = Edits::default();

@@ -49,7 +49,7 @@ mod tests {
     use super::Rounds;
     use crate::facts::collect::Collector;
     use crate::facts::{Corpus, Need};
-    use crate::format::Wants;
+    use crate::format::Reading;
     use crate::tree::MemTree;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -57,7 +57,7 @@ mod tests {
     fn run(rounds: &[Vec<Need>]) -> Result<(), String> {
         let tree = MemTree::default();
         let (mut corpus, mut collector) =
-            (Corpus::default(), Collector::new(&tree, Wants::default()));
+            (Corpus::default(), Collector::new(&tree, Reading::default()));
         let all = || {
             for needs in rounds {
                 Rounds::of("test").answer(&mut corpus, &mut collector, needs.clone());

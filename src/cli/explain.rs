@@ -41,7 +41,7 @@ pub(super) fn all() -> Result<Exit> {
     table.set_header(["rule", "group", "default", "what it reports"]);
     for rule in RULES {
         let default = rule.default_name();
-        table.add_row([rule.id, rule.group.name, default, rule.summary]);
+        table.add_row([rule.id.as_str(), rule.group.name, default, rule.summary]);
     }
     out::stdout(|w| writeln!(w, "{}", table.trim_fmt()))?;
     Ok(Exit::Clean)

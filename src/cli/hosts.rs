@@ -3,7 +3,7 @@
 
 use super::place::Place;
 use crate::facts;
-use crate::format::Wants;
+use crate::format::Reading;
 use crate::format::elf::{Object, Role};
 use crate::plan::HostFile;
 use crate::policy::Pattern;
@@ -62,7 +62,7 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
         Ok(_) => return Some("it is no file; a host is a program".to_owned()),
         Err(errno) => return Some(walk::describe(errno)),
     };
-    let read = facts::read::read(&handle, Wants::default());
+    let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
         Some(Role::Program) => return None,
         Some(Role::Shared) => "it is a shared object; a host is the program that loads",

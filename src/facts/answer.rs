@@ -4,7 +4,7 @@
 
 use super::read::{Read, read};
 use super::{Content, Corpus, FileFacts, Need, Place, Portion};
-use crate::format::Wants;
+use crate::format::Reading;
 use crate::format::archive::{self, Definition, Names};
 use crate::format::elf::{self, Target, Verdict};
 use crate::format::second::{Second, compare_archive, compare_elf};
@@ -55,14 +55,14 @@ pub(super) fn as_path(bytes: &[u8]) -> PathBuf {
 /// Looks at paths until a loader for `target` would not go on.
 fn first(
     tree: &dyn Tree,
-    wants: Wants,
+    reading: Reading,
     corpus: &Corpus,
     paths: &[Vec<u8>],
     target: Option<Target>,
 ) -> Vec<Found> {
     let mut out = Vec::new();
     for path in paths {
-        let found = look(tree, wants, corpus, path);
+        let found = look(tree, reading, corpus, path);
         let passed = match &found {
             Found::Place(Place::Failed(_)) => true,
             Found::Place(Place::File(file)) => passed(&corpus.files[*file].content, target),
@@ -78,7 +78,7 @@ fn first(
 }
 
 /// Looks at one path. A file that is known under another name is not opened again.
-fn look(tree: &dyn Tree, wants: Wants, corpus: &Corpus, path: &[u8]) -> Found {
+fn look(tree: &dyn Tree, reading: Reading, corpus: &Corpus, path: &[u8]) -> Found {
     if let Some(place) = corpus.place(path) {
         return Found::Place(place);
     }
@@ -97,7 +97,7 @@ fn look(tree: &dyn Tree, wants: Wants, corpus: &Corpus, path: &[u8]) -> Found {
             let stat = handle.stat();
             match corpus.by_inode.get(&(stat.dev, stat.ino)) {
                 Some(file) => Found::Place(Place::File(*file)),
-                None => Found::File(stat, Box::new(read(&handle, wants))),
+                None => Found::File(stat, Box::new(read(&handle, reading))),
             }
         }
         Ok(Opened::Directory) => Found::Place(Place::Directory),
@@ -114,10 +114,10 @@ fn passed(content: &Content, target: Option<Target>) -> bool {
 }
 
 /// Answers a need; those for members are answered by [`super::members`].
-pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: Need) -> Answer {
+pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: Need) -> Answer {
     match need {
         Need::First { paths, target, portion } => {
-            let found = first(tree, wants, corpus, &paths, target);
+            let found = first(tree, reading, corpus, &paths, target);
             Answer::Places(Places { paths, portion, found })
         }
         Need::Directory(path) => {
@@ -134,8 +134,8 @@ pub(super) fn answer(tree: &dyn Tree, wants: Wants, corpus: &Corpus, need: Need)
             Answer::Interpreter(file, found)
         }
         Need::Tables(file) => {
-            let wants = Wants { tables: true, ..Wants::default() };
-            let again = |handle: Handle| (handle.stat(), Box::new(read(&handle, wants)));
+            let reading = Reading { tables: true, ..Reading::default() };
+            let again = |handle: Handle| (handle.stat(), Box::new(read(&handle, reading)));
             Answer::Tables(file, open(tree, &corpus.files[file]).map(again))
         }
         Need::Relocations(file) => {

@@ -5,7 +5,7 @@ use super::answer::{Answer, Found, Places, answer, as_path, read_definitions, se
 use super::members::{self, Source};
 use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
-use crate::format::Wants;
+use crate::format::Reading;
 use crate::format::archive::{Definition, Names};
 use crate::format::elf::relocs::Relocations;
 use crate::format::second::Second;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Fills a corpus and answers needs.
 pub struct Collector<'t> {
     tree: &'t dyn Tree,
-    wants: Wants,
+    reading: Reading,
     /// What was given, until somebody asks below which directories members of thin archives are opened.
     given: Vec<&'t [Given]>,
     /// Those directories.
@@ -37,10 +37,10 @@ pub struct Collector<'t> {
 
 impl<'t> Collector<'t> {
     /// A collector that reads from `tree`.
-    pub fn new(tree: &'t dyn Tree, wants: Wants) -> Self {
+    pub fn new(tree: &'t dyn Tree, reading: Reading) -> Self {
         Self {
             tree,
-            wants,
+            reading,
             given: Vec::new(),
             allowed: Vec::new(),
             asked: Vec::new(),
@@ -171,15 +171,15 @@ impl<'t> Collector<'t> {
         needs.dedup();
         if needs.iter().any(|need| matches!(need, Need::Members(_))) {
             self.allow();
-            let (tree, Wants { index, names, .. }) = (self.tree, self.wants);
+            let (tree, Reading { index, names, .. }) = (self.tree, self.reading);
             let (allowed, asked) = (&*self.allowed, &*self.asked);
             members::answer(Source { tree, allowed, index, names, asked }, corpus, &needs);
         }
-        let (tree, wants) = (self.tree, self.wants);
+        let (tree, reading) = (self.tree, self.reading);
         let known = &*corpus;
         // Needs differ in cost by thousands.
         let needed = needs.into_par_iter().with_max_len(1);
-        let answers: Vec<Answer> = needed.map(|need| answer(tree, wants, known, need)).collect();
+        let answers: Vec<Answer> = needed.map(|need| answer(tree, reading, known, need)).collect();
         for answer in answers {
             self.put(corpus, answer);
         }

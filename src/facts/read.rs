@@ -2,7 +2,7 @@
 //! leads to. It knows nothing of other files; `collect` puts what it made into the corpus.
 
 use super::Content;
-use crate::format::Wants;
+use crate::format::Reading;
 use crate::format::elf::relocs::Relocations;
 use crate::format::{Defect, ReadError, Table, archive, elf};
 use crate::sniff::{Class, sniff};
@@ -36,33 +36,33 @@ impl Read {
 }
 
 /// Reads one open file. This never fails: what went wrong is part of the answer.
-pub fn read(handle: &Handle, wants: Wants) -> Read {
+pub fn read(handle: &Handle, reading: Reading) -> Read {
     let mut head = [0; HEAD];
     guarded(handle, || {
         let n = handle.read_at(&mut head, 0)?;
-        content(handle, &head[..n], wants)
+        content(handle, &head[..n], reading)
     })
 }
 
 /// Reads what the walk met, on the worker that met it.
-pub fn read_candidate(candidate: &Candidate<'_>, wants: Wants) -> Read {
+pub fn read_candidate(candidate: &Candidate<'_>, reading: Reading) -> Read {
     let Candidate { handle, head, .. } = *candidate;
     match head {
-        Some(head) => guarded(handle, || content(handle, head, wants)),
-        None => read(handle, wants),
+        Some(head) => guarded(handle, || content(handle, head, reading)),
+        None => read(handle, reading),
     }
 }
 
 /// What a file holds, with its relocations if they are wanted.
 type Held = (Content, Option<Relocations>);
 
-fn content(handle: &Handle, head: &[u8], wants: Wants) -> Result<Held, ReadError> {
+fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadError> {
     Ok(match sniff(head) {
         Class::Elf => {
-            let object = elf::read(handle, head, wants)?;
+            let object = elf::read(handle, head, reading)?;
             // What cannot be read now is asked for again, and told then.
             let read = || elf::relocs::read(handle, &object).ok();
-            let relocations = (wants.relocations && object.is_dynamic()).then(read).flatten();
+            let relocations = (reading.relocations && object.is_dynamic()).then(read).flatten();
             (Content::Elf(Box::new(object)), relocations)
         }
         Class::Archive => (Content::Archive(archive::read(head)), None),

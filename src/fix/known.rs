@@ -14,7 +14,7 @@ const HOLE: &str = "{T}";
 
 /// Attaches suggestions to undefined symbols that have no fix yet.
 pub(super) fn attach(plan: &Plan, findings: &mut Findings) {
-    let open = findings.iter_mut().filter(|f| f.rule == "undefined-symbol" && f.fix.is_empty());
+    let open = findings.iter_mut().filter(|f| f.rule == *"undefined-symbol" && f.fix.is_empty());
     for finding in open {
         let Some(symbol) = finding.symbol.as_deref() else { continue };
         // What names a list says more, and a policy that was given more than the default.

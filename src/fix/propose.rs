@@ -75,7 +75,7 @@ pub fn propose(
     let places: BTreeMap<ArchiveId, Place> =
         add.iter().map(|archive| (*archive, place(audit, listed.as_ref(), *archive))).collect();
     let context = Context { audit, fat, listed: listed.as_ref(), places: &places, proofs: &proofs };
-    for finding in findings.iter_mut().filter(|finding| finding.rule == "undefined-symbol") {
+    for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {
         let file = audit.corpus.file_at(&finding.full_path());
         let solution = solutions.iter().find(|solution| Some(solution.file) == file);
         let (Some(solution), Some(symbol)) = (solution, &finding.symbol) else { continue };
@@ -112,7 +112,7 @@ fn share(findings: &mut Findings) {
     let fixes: BTreeMap<Vec<u8>, Fix> =
         fixes.filter_map(|fix| Some((fix.entry.clone()?, fix.clone()))).collect();
     let open =
-        |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == "deps-list-drift";
+        |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == *"deps-list-drift";
     for finding in findings.iter_mut().filter(open) {
         let same = finding.detail.as_ref().and_then(|name| fixes.get(name));
         finding.fix.extend(same.cloned());

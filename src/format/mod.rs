@@ -15,7 +15,7 @@ use crate::tree::Handle;
 
 /// Which files are read, and what of a file beyond what resolving and binding always need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wants {
+pub struct Reading {
     /// Files of these classes; all others are only counted.
     pub classes: Classes,
     /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.

@@ -106,7 +106,7 @@ impl Place {
     /// about are added, with store items reduced to the names of their packages.
     fn fingerprint(&self, finding: &Finding) -> String {
         let mut hasher = self.hasher.clone();
-        part(&mut hasher, "rule", finding.rule.as_bytes());
+        part(&mut hasher, "rule", finding.rule.as_str().as_bytes());
         for (name, value) in finding.keys() {
             if let Some(value) = value {
                 part(&mut hasher, name, &without_hashes(value));

@@ -37,7 +37,7 @@ impl<'a> Lines<'a> {
                 if asker.needs_line != needs_line || taken.is_some() {
                     continue;
                 }
-                let key = (asker.fingerprint, asker.finding.rule);
+                let key = (asker.fingerprint, asker.finding.rule.as_str());
                 let Some(lines) = free.get_mut(&key) else { continue };
                 let path = asker.finding.file.path.as_os_str().as_bytes();
                 let fits = |at: &usize| !very_path || baseline.entries[*at].path == path;

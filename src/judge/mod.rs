@@ -13,7 +13,7 @@ pub use fingerprint::Sonames;
 pub use rewrite::{Rewrite, rewrite};
 pub use scope::Scope;
 
-use crate::catalogue::Level;
+use crate::catalogue::{Level, RuleId};
 use crate::finding::{EvidenceKind, Finding, Findings};
 use crate::id::FastMap;
 use crate::plan::Plan;
@@ -119,7 +119,7 @@ pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Verdict {
 }
 
 fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) -> Verdict {
-    let ranks: FastMap<&str, (&'static Rule, Level)> = rules::RULES
+    let ranks: FastMap<RuleId, (&'static Rule, Level)> = rules::RULES
         .iter()
         .map(|rule| (rule.id, (*rule, how.plan.policy.level_of(&rule.known()))))
         .collect();
@@ -127,7 +127,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
     let given = how.known.map(|known| {
         let asked = findings.iter().zip(&prints).zip(waivers);
         let asker = asked.map(|((finding, fingerprint), waiver)| {
-            let is_allowed = ranks[finding.rule].1 == Level::Allow;
+            let is_allowed = ranks[&finding.rule].1 == Level::Allow;
             Asker { finding, fingerprint, needs_line: waiver.is_none() && !is_allowed }
         });
         let askers: Vec<Asker<'_>> = asker.collect();
@@ -139,7 +139,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
     let mut assumed = 0;
     let waived = findings.into_iter().zip(prints).zip(waivers).enumerate();
     for (at, ((finding, fingerprint), waiver)) in waived {
-        let (rule, level) = ranks[finding.rule];
+        let (rule, level) = ranks[&finding.rule];
         let line = given.as_ref().and_then(|(lines, taken)| Some(lines.by(taken[at]?)));
         let by = match waiver {
             Some(waiver) => {

@@ -4,6 +4,7 @@
 use super::baseline::Entry;
 use super::fingerprint::{Sonames, package_digits, package_name};
 use crate::audit::Audit;
+use crate::catalogue::RuleId;
 use crate::facts::{Content, FileFacts};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, holds_store};
@@ -31,7 +32,7 @@ pub struct Scope {
     /// What could not be looked at.
     blind: Vec<Below>,
     /// Rules that ran.
-    ran: FastSet<&'static str>,
+    ran: FastSet<RuleId>,
 }
 
 fn bytes(path: &Path) -> Vec<u8> {
@@ -99,7 +100,7 @@ impl Scope {
     }
 
     fn is_active(&self, rule: &str) -> bool {
-        rules::find(rule).is_some_and(|rule| self.ran.contains(rule.id))
+        rules::find(rule).is_some_and(|rule| self.ran.contains(&rule.id))
     }
 
     /// True if `waiver`, which matches nothing, could have matched something: it names a path of

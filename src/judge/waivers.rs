@@ -36,7 +36,7 @@ impl<'a> Waiving<'a> {
         }
         let waivers = &self.plan.policy.waivers;
         let matching = |finding: &Finding| -> Vec<usize> {
-            let of_rule = self.of_rule.get(finding.rule).into_iter().flatten();
+            let of_rule = self.of_rule.get(finding.rule.as_str()).into_iter().flatten();
             of_rule.copied().filter(|at| matches(&waivers[*at], finding)).collect()
         };
         let found: Vec<Vec<usize>> = findings.par_iter().map(|finding| matching(finding)).collect();

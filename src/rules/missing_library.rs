@@ -3,7 +3,7 @@
 use super::words::{passed_over, tried};
 use super::{Query, Rule};
 use crate::blame::{MissingLibrary, Site};
-use crate::catalogue::LIBRARY;
+use crate::catalogue::{LIBRARY, RuleId};
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::RootId;
 use crate::resolve::loader::InterpFault;
@@ -112,7 +112,7 @@ fn preloads(query: &Query<'_>) -> Findings {
 /// The finding for one missing library; `wrong-architecture` words its own with it.
 pub(super) fn finding(
     query: &Query<'_>,
-    rule: &'static str,
+    rule: RuleId,
     missing: &MissingLibrary,
     attempts: &[Tried],
 ) -> Box<Finding> {
@@ -153,7 +153,7 @@ fn interpreters(query: &Query<'_>) -> Findings {
 /// Findings about interpreters whose fault `word` has words for; used by the rules of the group.
 pub(super) fn interpreters_with(
     query: &Query<'_>,
-    rule: &'static str,
+    rule: RuleId,
     word: impl Fn(InterpFault) -> Option<String>,
 ) -> Findings {
     let mut out: Findings = Vec::new();

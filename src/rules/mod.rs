@@ -75,7 +75,7 @@ pub const RULES: &[&Rule] = &[
 
 /// The rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
-    RULES.iter().copied().find(|rule| rule.id == id)
+    RULES.iter().copied().find(|rule| rule.id == *id)
 }
 
 /// Headings of every page, in their order.
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn ids_are_unique_slugs() {
-        let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        let mut ids: Vec<&str> = RULES.iter().map(|rule| rule.id.as_str()).collect();
         assert!(ids.iter().all(|id| id.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')));
         ids.sort_unstable();
         ids.dedup();

@@ -3,7 +3,7 @@
 //! enables, or that has nothing to check, does not run. The rules themselves are the other files.
 
 use super::query::Query;
-use crate::catalogue::{Group, Known, Level};
+use crate::catalogue::{Group, Known, Level, RuleId};
 use crate::finding::{Finding, Findings};
 use crate::plan::Plan;
 use crate::policy::Waiver;
@@ -12,7 +12,7 @@ use crate::wants::Wants;
 /// One rule.
 pub struct Rule {
     /// Its name, for good.
-    pub id: &'static str,
+    pub id: RuleId,
     /// Its group.
     pub group: Group,
     /// Its level unless a policy or an option sets another.
@@ -93,7 +93,7 @@ impl Rule {
         check: Check,
     ) -> Self {
         Self {
-            id,
+            id: RuleId::new(id),
             group,
             level: group.level,
             summary,
@@ -136,7 +136,7 @@ impl Rule {
     /// The rule as policies know it.
     pub fn known(&self) -> Known {
         let Self { id, group, level, keys, .. } = *self;
-        Known { id, group, level, keys, is_built: true }
+        Known { id: id.as_str(), group, level, keys, is_built: true }
     }
 
     /// What it is to be called in a table: what its findings do to a run.
@@ -157,6 +157,6 @@ impl Rule {
 
 impl std::fmt::Debug for Rule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.id)
+        f.write_str(self.id.as_str())
     }
 }

@@ -3,7 +3,7 @@
 use super::demand::{by_policy, place};
 use super::words::typeable;
 use super::{Query, Rule};
-use crate::catalogue::POLICY;
+use crate::catalogue::{POLICY, RuleId};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::{Object, VersionNeed};
 use crate::id::FileId;
@@ -76,7 +76,7 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// Versions of limited families that cannot be compared, as findings of `rule`.
-pub(super) fn unanswered(query: &Query<'_>, rule: &'static str) -> Findings {
+pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out = Findings::new();
     each(query, Answer::Unknown, |file, object, (library, need), limit| {
         let version = object.str(need.name);
@@ -146,7 +146,7 @@ fn number(parts: &[u32]) -> String {
 
 fn about(
     query: &Query<'_>,
-    rule: &'static str,
+    rule: RuleId,
     file: FileId,
     message: String,
     (object, index): (&Object, u16),

@@ -5,7 +5,7 @@ use super::demand::{has_symbols, place, policy_file};
 use super::{
     Query, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
 };
-use crate::catalogue::Level;
+use crate::catalogue::{Level, RuleId};
 use crate::finding::{Finding, Findings};
 use crate::package::Located;
 use crate::policy::{Origin, Pattern, SymbolAt};
@@ -13,7 +13,7 @@ use crate::text::show;
 use std::sync::Arc;
 
 /// What policies demand and nothing could answer, as findings of `rule`.
-pub(super) fn check(query: &Query<'_>, rule: &'static str) -> Findings {
+pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let policy = &query.policy();
     let is_asked = |rule: &Rule| policy.level_of(&rule.known()) != Level::Allow;
     let mut out = Findings::new();
@@ -56,7 +56,7 @@ pub(super) fn check(query: &Query<'_>, rule: &'static str) -> Findings {
     out
 }
 
-fn finding(rule: &'static str, file: Arc<Located>, words: String, detail: &str) -> Box<Finding> {
+fn finding(rule: RuleId, file: Arc<Located>, words: String, detail: &str) -> Box<Finding> {
     let mut finding = Finding::new(rule, file, words);
     finding.detail = Some(detail.into());
     finding
@@ -65,7 +65,7 @@ fn finding(rule: &'static str, file: Arc<Located>, words: String, detail: &str) 
 /// Archives and other files without dynamic symbols that a policy names for their symbols.
 fn archives<'p>(
     query: &Query<'_>,
-    rule: &'static str,
+    rule: RuleId,
     entries: impl Iterator<Item = &'p SymbolAt>,
 ) -> Findings {
     let mut out = Findings::new();

@@ -3,6 +3,7 @@
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
 use crate::blame::Site;
+use crate::catalogue::RuleId;
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
 use crate::format::deps_list::bare_name;
@@ -45,7 +46,7 @@ impl Query<'_> {
     }
 
     /// A finding about a file, with the file's other names as evidence.
-    pub(super) fn about(&self, rule: &'static str, file: FileId, message: String) -> Box<Finding> {
+    pub(super) fn about(&self, rule: RuleId, file: FileId, message: String) -> Box<Finding> {
         let mut finding = Finding::new(rule, self.locate(file), message);
         finding.evidence.extend(self.other_names(file));
         finding
@@ -200,7 +201,7 @@ pub(super) fn passed_over(tried: &[Tried]) -> bool {
 
 /// A finding about a waiver itself, worded from the waiver's rule and selectors.
 pub(super) fn about_waiver(
-    rule: &'static str,
+    rule: RuleId,
     waiver: &Waiver,
     word: impl Fn(&str) -> String,
 ) -> Box<Finding> {

@@ -4,6 +4,7 @@
 use crate::kit::{BROKEN, at, report, run, text};
 use crate::rule_fixtures::Fixture;
 use crate::support::Lab;
+use linkaudit::catalogue::RuleId;
 use linkaudit::finding::{Finding, Findings};
 use linkaudit::judge::{Judging, Scope, Sonames, judge};
 use linkaudit::package::Located;
@@ -149,7 +150,7 @@ fn judged(findings: Findings) -> Vec<String> {
 fn in_package(package: &str) -> Box<Finding> {
     let file = Located { prefix: Some(PathBuf::from(package)), path: PathBuf::from("lib/liba.so") };
     let mut finding =
-        Finding::new("undefined-symbol", file.into(), "nothing defines it".to_owned());
+        Finding::new(RuleId::new("undefined-symbol"), file.into(), "nothing defines it".to_owned());
     finding.symbol = Some(b"gone".to_vec());
     finding
 }
@@ -204,8 +205,9 @@ fn a_candidate_in_the_prefix_counts() {
 #[test]
 fn every_key_counts_for_itself() {
     let located = || Located { prefix: None, path: Path::new("/p/a").to_path_buf() };
-    let base = || Finding::new("missing-library", located().into(), "m".to_owned());
-    let mut findings = vec![base(), Finding::new("malformed", located().into(), "m".to_owned())];
+    let base = || Finding::new(RuleId::new("missing-library"), located().into(), "m".to_owned());
+    let mut findings =
+        vec![base(), Finding::new(RuleId::new("malformed"), located().into(), "m".to_owned())];
     for value in [&b""[..], b"a", b"ab", b"symbol", b"\xff", b"\xfe"] {
         let mut four = [base(), base(), base(), base()];
         four[0].symbol = Some(value.to_vec());

@@ -172,7 +172,7 @@ fn the_version() {
 fn explain_one_rule() {
     let lab = Lab::new();
     for rule in RULES {
-        let run = run(&lab, &["explain", rule.id]);
+        let run = run(&lab, &["explain", rule.id.as_str()]);
         assert_eq!((run.status, run.err.as_str()), (0, ""), "{}", rule.id);
         let headings: Vec<&str> =
             run.out.lines().filter_map(|line| line.strip_prefix("## ")).collect();
@@ -186,7 +186,8 @@ fn explain_all_rules() {
     let run = run(&Lab::new(), &["explain"]);
     assert_eq!((run.status, run.err.as_str()), (0, ""));
     for rule in RULES {
-        let line = run.out.lines().find(|line| line.split_whitespace().next() == Some(rule.id));
+        let line =
+            run.out.lines().find(|line| line.split_whitespace().next() == Some(rule.id.as_str()));
         let line = line.unwrap_or_else(|| panic!("{} is not listed", rule.id));
         assert!(line.contains(rule.group.name) && line.contains(rule.summary), "{line}");
     }

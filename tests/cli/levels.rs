@@ -84,7 +84,7 @@ fn what_is_allowed_is_not_shown() {
 fn every_rule_and_group_of_explain_can_be_set() {
     let lab = three_trees();
     for rule in linkaudit::rules::RULES {
-        for name in [rule.id, rule.group.name] {
+        for name in [rule.id.as_str(), rule.group.name] {
             assert_eq!(run(&lab, &["fine", "-W", name]).status, 0, "{name}");
         }
     }

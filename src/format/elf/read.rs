@@ -12,7 +12,7 @@ use super::segments::Segments;
 use super::strings::{self, Apart, Strings};
 use super::tables::Tables;
 use super::{Need, Object, Reference, Role, Str, TextBuilder, Versions, machine, versions};
-use crate::format::Wants;
+use crate::format::Reading;
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
 use object::elf;
@@ -30,7 +30,7 @@ const ROOM_AT_ONCE: usize = 1 << 20;
 const FEW_EXPORTS: u32 = 100;
 
 /// Reads the object in `file`, whose first bytes are `head`.
-pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadError> {
+pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, ReadError> {
     let Some(mut header) = Header::parse(head) else {
         let what = "has an unknown class or byte order, or is shorter than an ELF header";
         return Ok(Object::broken(head, Defect::new(Table::ElfHeader, 4, what)));
@@ -62,7 +62,7 @@ pub fn read(file: &Handle, head: &[u8], wants: Wants) -> Result<Object, ReadErro
     text.text.push(0);
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
-    let mut reader = Reader { file, head, wants, segments, text, scratch };
+    let mut reader = Reader { file, head, reading, segments, text, scratch };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();
     reader.text.text.clear();
@@ -107,7 +107,7 @@ fn slice_or_read<'h>(
 pub(super) struct Reader<'a> {
     file: &'a Handle,
     head: &'a [u8],
-    wants: Wants,
+    reading: Reading,
     segments: Segments,
     pub(super) text: TextBuilder,
     pub(super) scratch: Scratch,
@@ -216,11 +216,11 @@ impl Reader<'_> {
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
         // Programs hold half of all table bytes and are hardly ever asked for a definition.
         let shared = dynamic.soname.is_some() || object.interp.is_none();
-        let keep = self.wants.tables || shared && !self.wants.lean;
+        let keep = self.reading.tables || shared && !self.reading.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
         pieces::shorten(&mut pieces, self.file.stat().len, &mut object.defects);
         let apart = Apart::take(&mut pieces, self.file, &mut object.defects);
-        let room = if self.wants.lean { pieces::ROOM_LEAN } else { pieces::ROOM };
+        let room = if self.reading.lean { pieces::ROOM_LEAN } else { pieces::ROOM };
         let scratch = (!keep).then_some((&mut self.scratch.tables, room));
         let source = (self.file, self.head);
         let bytes = read_pieces(source, scratch, &mut pieces, &mut object.defects)?;

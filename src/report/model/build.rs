@@ -88,7 +88,7 @@ impl Report {
 
 fn run(rule: &Rule, plan: &Plan) -> RuleRun {
     RuleRun {
-        id: rule.id.to_owned(),
+        id: rule.id.to_string(),
         group: rule.group.name.to_owned(),
         level: plan.policy.level_of(&rule.known()),
         input: rule.group.is_input,
@@ -165,7 +165,7 @@ impl Naming {
         let Judged { finding, level, fingerprint, .. } = judged;
         let hint = finding.cause;
         let mut out = Finding {
-            rule: Cow::Borrowed(finding.rule),
+            rule: Cow::Borrowed(finding.rule.as_str()),
             level,
             file: finding.file,
             root: finding.root,
