@@ -198,7 +198,7 @@ impl Cache {
 
     /// The rank of a hwcaps entry, 0 best; nothing if this processor may not use it.
     fn priority(&self, hwcap: u64, asker: &Asker<'_>) -> Option<usize> {
-        let upper = u32::try_from(hwcap >> 32).unwrap_or(u32::MAX);
+        let upper = u32::try_from(hwcap >> 32).ok()?;
         if upper & !0x3ff == HWCAP_EXTENSION {
             if upper & 0x3ff > asker.isa_level {
                 return None;

@@ -134,27 +134,35 @@ pub(super) fn resolve(
     bad_interps: &mut BadInterps,
     needs: &mut Vec<Need>,
 ) {
-    let Start { file, path } = &candidate.start;
-    let (loader, path) = match candidate.chosen {
-        Some(chosen) => chosen,
-        None => match choose(round, *file, path) {
-            Err(missing) => return needs.extend(missing),
-            Ok(Choice { loader: Err(why), .. }) => {
-                candidate.outcome = Some(Outcome::NoLoader(why));
-                return;
-            }
-            Ok(Choice { loader: Ok(loader), interp }) => {
-                if let Some(fault) = interp {
-                    bad_interps.insert(*file, fault);
-                }
-                *candidate.chosen.insert((loader, round.resolver.strings.id(path)))
-            }
-        },
-    };
-    let root = Root { file: *file, path, loader, host: None };
+    choose_loader(round, candidate, bad_interps, needs);
+    let Some((loader, path)) = candidate.chosen else { return };
+    let root = Root { file: candidate.start.file, path, loader, host: None };
     match round.closure(root, None, &mut candidate.before) {
         Ok(closure) => candidate.outcome = Some(Outcome::Closure(Box::new(closure))),
         Err(missing) => needs.extend(missing),
+    }
+}
+
+/// Chooses the loader of a candidate that is started itself, unless that was done.
+pub(super) fn choose_loader(
+    round: &mut Round<'_>,
+    candidate: &mut Candidate,
+    bad_interps: &mut BadInterps,
+    needs: &mut Vec<Need>,
+) {
+    if candidate.chosen.is_some() {
+        return;
+    }
+    let Start { file, path } = &candidate.start;
+    match choose(round, *file, path) {
+        Err(missing) => needs.extend(missing),
+        Ok(Choice { loader: Err(why), .. }) => candidate.outcome = Some(Outcome::NoLoader(why)),
+        Ok(Choice { loader: Ok(loader), interp }) => {
+            if let Some(fault) = interp {
+                bad_interps.insert(*file, fault);
+            }
+            candidate.chosen = Some((loader, round.resolver.strings.id(path)));
+        }
     }
 }
 

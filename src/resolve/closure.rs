@@ -77,6 +77,7 @@ impl Builder<'_> {
             edges: state.edges.drain(..).collect(),
             list: state.list.drain(..).collect(),
             scope,
+            found: Vec::new(),
             hidden: std::mem::take(&mut state.hidden),
             fatal: stopped,
             preload_failures: std::mem::take(&mut state.preload_failures),

@@ -187,6 +187,9 @@ struct Links {
     list: Vec<ModuleId>,
     /// The search scope: the root, then all found objects in breadth-first order.
     scope: Vec<ModuleId>,
+    /// The modules of `scope` that have a file, with that file: what is asked for most. The program's
+    /// is that of the root this was built for.
+    found: Vec<(ModuleId, FileId)>,
     /// Order of relocation: dependencies first, the root last.
     order: Vec<ModuleId>,
     /// Set if the loader stops; then list, scope and order are as far as it came.
@@ -207,6 +210,12 @@ pub const ROOT: ModuleId = ModuleId::ROOT;
 pub const LOADER: ModuleId = ModuleId::LOADER;
 
 impl Links {
+    /// Takes down the files of the scope.
+    fn note_found(&mut self) {
+        let file = |module: &ModuleId| Some((*module, self.module(*module).file?));
+        self.found = self.scope.iter().filter_map(file).collect();
+    }
+
     /// The module at `index`; the root's is that of the root this was built for.
     fn module(&self, index: ModuleId) -> &Module {
         match &self.base {
@@ -384,11 +393,6 @@ impl Closure {
         Arc::as_ptr(&self.links).addr()
     }
 
-    /// True if `other` starts from the same object and loads the same in the same way.
-    pub fn loads_as(&self, other: &Self) -> bool {
-        self.root.file == other.root.file && Arc::ptr_eq(&self.links, &other.links)
-    }
-
     /// The closure of the program that loads the root with dlopen.
     pub fn host(&self) -> Option<&Arc<Self>> {
         self.links.base.as_ref()
@@ -413,12 +417,16 @@ impl Closure {
 
     /// Modules of the root with a file, in scope order, without those of its host.
     pub fn found(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
-        self.scope().iter().filter_map(|index| Some((*index, self.module(*index).file?)))
+        let file = |module, built_for| match module {
+            ROOT => self.main.file.unwrap_or(built_for),
+            _ => built_for,
+        };
+        self.links.found.iter().map(move |(module, built_for)| (*module, file(*module, *built_for)))
     }
 
     /// All modules with a file in the scope, those of a host first.
     pub fn in_scope(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
-        self.whole_scope().filter_map(|index| Some((index, self.module(index).file?)))
+        self.host().into_iter().flat_map(|host| host.found()).chain(self.found())
     }
 }
 

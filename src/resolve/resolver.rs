@@ -136,7 +136,8 @@ impl Resolver {
         Some((root.loader, names.signature?))
     }
 
-    fn share(&mut self, root: Root, key: Option<ShareKey>, links: Links) -> Closure {
+    fn share(&mut self, root: Root, key: Option<ShareKey>, mut links: Links) -> Closure {
+        links.note_found();
         let links = Arc::new(links);
         // With something missing, which versions the loader knows depends on the root.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {

@@ -3,7 +3,7 @@
 //! A root is a program, a file that was given by name, a shared object that no other root of what is
 //! audited loads, or a plugin with one of its hosts. `audit` calls [`Resolving::step`] until no fact is missing.
 
-use super::candidate::{BadInterps, Candidate, Outcome, Round, Start, resolve};
+use super::candidate::{BadInterps, Candidate, Outcome, Round, Start, choose_loader, resolve};
 use super::hosts::{Hosts, Unhosted};
 use super::loader::{InterpFault, NoLoader};
 use super::{Closure, Root};
@@ -145,14 +145,29 @@ impl Resolving {
         let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
         let files: Vec<FileId> = files.collect();
         // A link map that is begun before its facts are there is begun in vain.
-        let ahead = round.resolver.look_ahead(round.store, round.plan, &files);
-        if !ahead.is_empty() {
-            return ahead;
+        let mut needs = self.choose_loaders(round);
+        needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
+        if !needs.is_empty() {
+            return needs;
         }
         let mut needs = self.pass_on(round);
         if !needs.is_empty() {
             // By now there may be another loader.
             needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
+        }
+        needs
+    }
+
+    /// Chooses the loaders of what is a root for certain.
+    fn choose_loaders(&mut self, round: &mut Round<'_>) -> Vec<Need> {
+        let mut needs = Vec::new();
+        let first = self.sure.iter().all(|candidate| candidate.chosen.is_none());
+        for candidate in self.sure.iter_mut().filter(|candidate| candidate.outcome.is_none()) {
+            choose_loader(round, candidate, &mut self.bad_interps, &mut needs);
+            // What the first waits for nearly all wait for.
+            if first && !needs.is_empty() {
+                break;
+            }
         }
         needs
     }

@@ -69,7 +69,7 @@ fn a_rule_wins_over_its_group_and_the_last_over_the_first() {
             .with("group-deny", set("symbol = \"deny\""))
             .with("group-allow", set("symbol = \"allow\""));
         let policy = memory.load(files).expect("they are right");
-        let rule = RULES.iter().find(|rule| rule.id == "undefined-symbol").expect("a rule");
+        let rule = RULES.iter().find(|rule| rule.id == *"undefined-symbol").expect("a rule");
         policy.level_of(&rule.known())
     };
     assert_eq!(level(&[]), Level::Error);
