@@ -39,7 +39,7 @@ fn pages_are_what_explain_prints() {
     let mut wrong = Vec::new();
     for rule in RULES {
         let path = repository(&format!("docs/rules/{}.md", rule.id));
-        let page = explain(Some(rule.id));
+        let page = explain(Some(rule.id.as_str()));
         if update() {
             std::fs::write(&path, &page).expect("the page is written");
         }
@@ -64,7 +64,7 @@ fn there_is_no_page_without_rule() {
 #[test]
 fn pages_are_markdown_that_renders_everywhere() {
     for rule in RULES {
-        let page = explain(Some(rule.id));
+        let page = explain(Some(rule.id.as_str()));
         assert!(page.starts_with(&format!("# {}\n\n", rule.id)), "{}", rule.id);
         assert!(page.ends_with('\n') && !page.ends_with("\n\n"), "{}: its end", rule.id);
         assert_eq!(page.matches("```").count() % 2, 0, "{}: an open code block", rule.id);
@@ -116,7 +116,7 @@ fn explain_without_rule_has_the_same_rows() {
     for (line, rule) in lines.by_ref().zip(RULES) {
         let default = rule.default_name();
         let words: Vec<&str> = line.split_whitespace().collect();
-        assert_eq!(words[..3], [rule.id, rule.group.name, default]);
+        assert_eq!(words[..3], [rule.id.as_str(), rule.group.name, default]);
         assert!(line.ends_with(rule.summary), "{line}");
     }
     assert_eq!(text.lines().count(), RULES.len() + 1);

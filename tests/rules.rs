@@ -20,7 +20,8 @@ use rule_fixtures::{Fixture, folder, rules};
 
 #[test]
 fn every_rule_has_a_folder_and_every_folder_a_rule() {
-    let mut table: Vec<&str> = linkaudit::rules::RULES.iter().map(|rule| rule.id).collect();
+    let mut table: Vec<&str> =
+        linkaudit::rules::RULES.iter().map(|rule| rule.id.as_str()).collect();
     table.sort_unstable();
     assert_eq!(rules(), table);
     for fixture in Fixture::bad().into_iter().chain(Fixture::good()) {

@@ -68,7 +68,7 @@ pub struct Answers {
 impl Answers {
     /// True if a query was asked of any entry point.
     pub fn are_asked(&self) -> bool {
-        self.roots.len() > 0
+        !self.roots.is_empty()
     }
 }
 
