@@ -1,7 +1,7 @@
 //! `human`: grouped by file and rule, with the summary and the next command to type last, because
 //! build logs show only their last lines. Names of symbols are demangled here and nowhere earlier.
 
-use super::model::{Causes, Finding, Report};
+use super::model::{Causes, Facts, Finding, Report};
 use super::{Style, summary};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
@@ -17,7 +17,12 @@ const UNDEFINED: &str = "undefined-symbol";
 /// Paths tried that are shown for one library.
 const MOST_TRIED: usize = 6;
 
-pub(super) fn render(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn render(
+    report: &Report,
+    _: Option<&dyn Facts>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut page = Page { report, causes: Causes::of(report), style, out };
     let findings = &report.findings;
     let mut prefix: Option<&Path> = None;

@@ -2,6 +2,7 @@
 //! written piece by piece and read back. The bytes depend on nothing but the model: no times, no
 //! thread counts, no verbosity.
 
+use super::Style;
 use super::model::{Export, Facts, File, Report, SCHEMA};
 use crate::text::json;
 use rayon::prelude::*;
@@ -15,7 +16,12 @@ const ROOM: usize = 128 << 10;
 const SHARES: usize = 4;
 
 /// Writes a report. What `facts` has stands in for exports and bindings that the report holds itself.
-pub fn write(report: &Report, facts: Option<&dyn Facts>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn render(
+    report: &Report,
+    facts: Option<&dyn Facts>,
+    _: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut object = Object { out, begun: false };
     object.value("schema", &report.schema)?;
     object.value("tool", &report.tool)?;
@@ -118,7 +124,7 @@ impl Object<'_> {
             let end = len.min(begin + wave);
             let places: Vec<usize> = (begin..end).collect();
             let rendered: Vec<io::Result<Vec<u8>>> =
-                places.par_chunks(share).map(|places| render(places, &item)).collect();
+                places.par_chunks(share).map(|places| items(places, &item)).collect();
             for bytes in rendered {
                 self.out.write_all(before)?;
                 self.out.write_all(&bytes?)?;
@@ -137,7 +143,7 @@ impl Object<'_> {
 }
 
 /// Items separated by commas.
-fn render<T: Serialize>(places: &[usize], item: impl Fn(usize) -> T) -> io::Result<Vec<u8>> {
+fn items<T: Serialize>(places: &[usize], item: impl Fn(usize) -> T) -> io::Result<Vec<u8>> {
     // Room that need not grow for most shares.
     let mut out = Vec::with_capacity(ROOM);
     for at in places {

@@ -82,7 +82,7 @@ pub const OUTPUTS: &[Output] = &[
         for_people: true,
         made_of: MadeOf::Report {
             parts: |style| Parts { files: false, archives: style.verbose },
-            render: |report, _, style, out| human::render(report, style, out),
+            render: human::render,
         },
     },
     Output {
@@ -90,7 +90,7 @@ pub const OUTPUTS: &[Output] = &[
         for_people: true,
         made_of: MadeOf::Report {
             parts: |style| Parts { files: false, archives: style.verbose },
-            render: |report, _, style, out| table::render(report, style, out),
+            render: table::render,
         },
     },
     Output {
@@ -98,7 +98,7 @@ pub const OUTPUTS: &[Output] = &[
         for_people: false,
         made_of: MadeOf::Report {
             parts: |_| Parts { files: true, archives: true },
-            render: |report, facts, _, out| json::write(report, facts, out),
+            render: json::render,
         },
     },
     Output { name: "ldd", for_people: false, made_of: MadeOf::LinkMaps(ldd::render) },

@@ -1,7 +1,7 @@
 //! `table`: one row for each file and rule, for an overview of many findings. Evidence is left to
 //! `human`; the summary comes last as there. Where there is no terminal the width is always the same.
 
-use super::model::{Finding, Report};
+use super::model::{Facts, Finding, Report};
 use super::{Style, summary};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
@@ -19,7 +19,12 @@ const NAMES: usize = 32;
 /// Columns between which a table still reads well.
 const WIDTHS: (usize, usize) = (60, 160);
 
-pub(super) fn render(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn render(
+    report: &Report,
+    _: Option<&dyn Facts>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let wanted = |finding: &&Finding| !style.quiet || finding.level == Level::Error;
     let findings: Vec<&Finding> = report.findings.iter().filter(wanted).collect();
     let prefix = only_prefix(&findings);

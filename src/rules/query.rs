@@ -3,6 +3,7 @@
 
 use crate::audit::trace::{Traced, Traces};
 use crate::audit::{Audit, Explained};
+use crate::bind::query::{BoundLibrary, DuplicateName};
 use crate::blame::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
 use crate::cover::Library;
 use crate::facts::providers::Provider;
@@ -224,6 +225,18 @@ impl<'a> Query<'a> {
             }
         }
         out
+    }
+
+    /// Names that several objects of the scope of an entry point define, and who gets which
+    /// definition; for rules that declare `Wants::DUPLICATE_DEFINITIONS`.
+    pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
+        self.audit.duplicate_definitions(root)
+    }
+
+    /// The libraries that each object under an entry point binds to; for rules that declare
+    /// `Wants::BOUND_LIBRARIES`.
+    pub fn bound_libraries(&self, root: RootId) -> &'a [BoundLibrary] {
+        self.audit.bound_libraries(root)
     }
 
     /// What the walk could not look at.
