@@ -36,7 +36,7 @@ use std::path::Path;
 
 use linkaudit::format::Reading;
 use linkaudit::format::elf::relocs::{self, Relocations};
-use linkaudit::format::elf::{Object, machine};
+use linkaudit::format::elf::{GlibcVersion, Object, machine};
 use linkaudit::tree::{DiskTree, Handle, Opened, Tree as _};
 
 /// A file as linkaudit reads it, with all its tables.
@@ -166,7 +166,10 @@ fn loaders_tell_where_they_search() {
         assert_eq!(format!("/{lib}/"), dirs[0], "{}", path.display());
         assert_eq!(found.cache.as_deref(), Some(&b"/etc/ld.so.cache"[..]), "{}", path.display());
         assert_eq!(found.preload.as_deref(), Some(&b"/etc/ld.so.preload"[..]));
-        assert!(found.release.is_some_and(|release| release >= (2, 36)) && found.debian);
+        assert!(
+            found.release.is_some_and(|release| release >= GlibcVersion::new(2, 36))
+                && found.debian
+        );
         let (_, object) = read(path);
         let row = machine::of(object.header.target()).expect("a row");
         let known = row.loaders.iter().any(|loader| loader.ends_with(&format!("/{name}")));

@@ -9,7 +9,7 @@ use crate::format::elf::find::{Query, Wanted};
 use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::tables::binds_local;
-use crate::format::elf::{Object, RefKind, hash};
+use crate::format::elf::{GlibcVersion, Object, RefKind, hash};
 use crate::id::{FastMap, FastSet, ModuleId, Strings};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
@@ -17,14 +17,14 @@ use std::mem::{Discriminant, discriminant};
 
 /// The glibc release in which a default of an unversioned kind counts only if nothing else in the
 /// object matches (46d3198094).
-pub const EXACT_FIRST: (u16, u16) = (2, 42);
+pub const EXACT_FIRST: GlibcVersion = GlibcVersion::new(2, 42);
 /// The glibc release that warns of copies of protected symbols (7374c02b68).
-const PROTECTED_CHECK: (u16, u16) = (2, 36);
+const PROTECTED_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// Below this release a provider without versions makes the loader assert (bdaf500353).
-const NO_ASSERT: (u16, u16) = (2, 41);
+const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// The glibc release whose loader takes over the program's allocator.
-const ALLOCATOR: (u16, u16) = (2, 31);
+const ALLOCATOR: GlibcVersion = GlibcVersion::new(2, 31);
 
 /// The first version of libc's allocator on a machine.
 pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
@@ -41,7 +41,7 @@ pub struct Exact<'a, 'v> {
     /// Names of closures.
     pub strings: &'a Strings,
     /// glibc's release.
-    pub release: (u16, u16),
+    pub release: GlibcVersion,
     /// Unique definitions that lookups have reached.
     pub unique: Unique,
 }

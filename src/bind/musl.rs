@@ -6,15 +6,15 @@
 
 use super::{Binding, Report, RootBinding};
 use crate::facts::{Need, View};
-use crate::format::elf::Object;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::Relocation;
+use crate::format::elf::{MuslVersion, Object};
 use crate::id::ModuleId;
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 
 /// The release that resolves names such as `open64` in libc (246f1c811448).
-const LFS64: (u16, u16, u16) = (1, 2, 4);
+const LFS64: MuslVersion = MuslVersion::new(1, 2, 4);
 /// The names that get `64` there.
 const LFS64_NAMES: &[&str] = &[
     "__fxstat",
@@ -82,7 +82,7 @@ const LFS64_NAMES: &[&str] = &[
 pub fn bind(
     closure: &Closure,
     view: View<'_>,
-    release: (u16, u16, u16),
+    release: MuslVersion,
     bindings: bool,
 ) -> Result<RootBinding, Vec<Need>> {
     if closure.fatal().is_some() {
@@ -136,7 +136,7 @@ pub fn bind(
 
 struct Musl<'a, 'v> {
     scope: &'a [(ModuleId, &'v Object)],
-    release: (u16, u16, u16),
+    release: MuslVersion,
     bindings: Option<&'a mut Vec<Binding>>,
 }
 

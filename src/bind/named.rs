@@ -8,7 +8,7 @@ use super::{Binding, Unique, exact};
 use crate::facts::{Need, View};
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
-use crate::format::elf::{Object, hash};
+use crate::format::elf::{GlibcVersion, Object, hash};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
 use crate::resolve::{Closure, LOADER};
 use rayon::prelude::*;
@@ -55,7 +55,7 @@ fn symbols_of(object: &Object, names: &Names) -> FastSet<u32> {
 #[derive(Clone, Copy)]
 pub struct Rules {
     /// glibc's release.
-    pub release: (u16, u16),
+    pub release: GlibcVersion,
     /// Programs are started, not traced as `ldd` does.
     pub started: bool,
 }
@@ -112,7 +112,7 @@ pub fn definition(
     closure: &Closure,
     view: View<'_>,
     binding: Binding,
-    release: (u16, u16),
+    release: GlibcVersion,
 ) -> Option<u32> {
     let Binding { module, symbol, provider } = binding;
     if module == provider {

@@ -4,7 +4,7 @@
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
 use crate::format::elf::find::Query;
-use crate::format::elf::{Object, RefKind};
+use crate::format::elf::{GlibcVersion, Object, RefKind};
 use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};
 
@@ -21,13 +21,13 @@ pub struct Own {
 }
 
 /// glibc releases below this one assert that a provider has the versions that were linked.
-const NO_ASSERT: (u16, u16) = (2, 41);
+const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// What decides about an object in a scope besides the scope itself.
 #[derive(Clone, Copy)]
 pub struct Rules {
     /// glibc's release.
-    pub release: (u16, u16),
+    pub release: GlibcVersion,
 }
 
 /// Binds the references of the root of `closure`.

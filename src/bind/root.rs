@@ -8,7 +8,7 @@ use super::lookup::Scope;
 use super::own::{self, Own, Rules};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
-use crate::format::elf::{Object, RefKind};
+use crate::format::elf::{GlibcVersion, Object, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
 use crate::resolve::versions::{self, Check, Memory, NeededFiles, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
@@ -35,7 +35,7 @@ pub struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    fn check(&self, release: (u16, u16), part: Part) -> Check<'_> {
+    fn check(&self, release: GlibcVersion, part: Part) -> Check<'_> {
         Check { store: &self.view, needed: self.needed, release, part }
     }
 }
@@ -74,7 +74,7 @@ impl FileSet {
 pub fn bind(
     closure: &Closure,
     shared: Shared<'_>,
-    release: (u16, u16),
+    release: GlibcVersion,
     worker: &mut Worker,
 ) -> Result<RootBinding, Vec<Need>> {
     let Worker { versions: memory, here } = worker;
@@ -160,7 +160,7 @@ pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
 pub fn is_quiet(
     closure: &Closure,
     shared: Shared<'_>,
-    release: (u16, u16),
+    release: GlibcVersion,
     worker: &mut Worker,
 ) -> bool {
     let Worker { versions: memory, here } = worker;
@@ -194,7 +194,7 @@ enum Open {
 fn open_modules(
     closure: &Closure,
     shared: Shared<'_>,
-    release: (u16, u16),
+    release: GlibcVersion,
     here: &FileSet,
     part: Part,
 ) -> Result<FastMap<ModuleId, Open>, Vec<Need>> {

@@ -3,15 +3,16 @@
 //! the platform and the names of processor features.
 
 use super::Machine;
+use crate::format::elf::GlibcVersion;
 use crate::plan::Cpu;
 
 /// The glibc release that took the old subdirectories away (6099908fb8).
-const NO_LEGACY: (u16, u16) = (2, 37);
+const NO_LEGACY: GlibcVersion = GlibcVersion::new(2, 37);
 /// The glibc release that brought `glibc-hwcaps` (dad90d5282).
-const SUBDIRS: (u16, u16) = (2, 33);
+const SUBDIRS: GlibcVersion = GlibcVersion::new(2, 33);
 
 /// Names of `glibc-hwcaps` directories that the processor makes active, best first.
-pub(super) fn active(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<&'static str> {
+pub(super) fn active(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<&'static str> {
     if release < SUBDIRS {
         return Vec::new();
     }
@@ -38,7 +39,7 @@ pub(super) fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
 
 /// All subdirectories in the order in which they are tried, each with its slash at the end; the
 /// last is empty and means the directory itself.
-pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: (u16, u16)) -> Vec<Vec<u8>> {
+pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
         .iter()
         .map(|name| format!("glibc-hwcaps/{name}/").into_bytes())
@@ -77,10 +78,10 @@ fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::subdirs;
-    use crate::format::elf::Target;
+    use crate::format::elf::{GlibcVersion, Target};
     use crate::plan::Cpu;
 
-    fn of(release: (u16, u16), cpu: &Cpu) -> Vec<String> {
+    fn of(release: GlibcVersion, cpu: &Cpu) -> Vec<String> {
         let target =
             Target { is_64: true, big: false, machine: 62, flags: 0, machine_first: false };
         let machine = crate::format::elf::machine::of(target).unwrap();
@@ -94,7 +95,7 @@ mod tests {
     fn order_of_2_36_on_a_v3_processor() {
         let cpu = Cpu { x86_level: 3, ..Cpu::BASELINE };
         assert_eq!(
-            of((2, 36), &cpu),
+            of(GlibcVersion::new(2, 36), &cpu),
             [
                 "glibc-hwcaps/x86-64-v3/",
                 "glibc-hwcaps/x86-64-v2/",
@@ -111,7 +112,7 @@ mod tests {
     /// `tls`, the platform and the names of features, in the order of `_dl_important_hwcaps`.
     #[test]
     fn an_intel_processor_has_its_own_subdirectories() {
-        let named = |name| of((2, 31), &Cpu::named(name).unwrap());
+        let named = |name| of(GlibcVersion::new(2, 31), &Cpu::named(name).unwrap());
         let haswell = ["tls/haswell/x86_64/", "tls/haswell/", "tls/x86_64/", "tls/"];
         assert_eq!(named("haswell")[..4], haswell);
         assert_eq!(named("haswell")[4..], ["haswell/x86_64/", "haswell/", "x86_64/", ""]);
@@ -124,7 +125,10 @@ mod tests {
 
     #[test]
     fn later_releases_have_hwcaps_only_and_earlier_ones_legacy_only() {
-        assert_eq!(of((2, 37), &Cpu::BASELINE), [""]);
-        assert!(of((2, 31), &Cpu { x86_level: 4, ..Cpu::BASELINE })[0].starts_with("tls/"));
+        assert_eq!(of(GlibcVersion::new(2, 37), &Cpu::BASELINE), [""]);
+        assert!(
+            of(GlibcVersion::new(2, 31), &Cpu { x86_level: 4, ..Cpu::BASELINE })[0]
+                .starts_with("tls/")
+        );
     }
 }

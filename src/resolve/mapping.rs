@@ -8,9 +8,13 @@ use super::search::{Found, Requester, Search, Seen};
 use super::state::{Inherited, LinkMapState};
 use super::trace::Trace;
 use super::{Fatal, How, Module, ROOT, tokens};
+use crate::format::elf::GlibcVersion;
 use crate::id::{FileId, ModuleId, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
+
+/// The glibc release since which `$ORIGIN` of a program is real under ldd too (9b646f5dc9).
+const LDD_REAL_ORIGIN: GlibcVersion = GlibcVersion::new(2, 42);
 
 /// A link map with all that building it takes.
 pub(super) struct Builder<'a> {
@@ -77,7 +81,7 @@ impl Builder<'_> {
     }
 
     /// `$ORIGIN` of a module. Of a program that the kernel starts, and since glibc 2.42 under ldd
-    /// too, it is the directory of its real path (9b646f5dc9).
+    /// too, it is the directory of its real path.
     fn origin(&mut self, module: ModuleId) -> StrId {
         if let Some(origin) = self.state.working[module].origin {
             return origin;
@@ -85,7 +89,8 @@ impl Builder<'_> {
         let Search { store, plan, loader, strings, .. } = &mut self.search;
         let file = self.state.root.program();
         let program = store.object(file).is_some_and(|object| object.interp.is_some());
-        let real = module == ROOT && if plan.as_ldd { loader.release >= (2, 42) } else { program };
+        let real =
+            module == ROOT && if plan.as_ldd { loader.release >= LDD_REAL_ORIGIN } else { program };
         let cwd = plan.cwd.as_os_str().as_bytes();
         let text = if real {
             let path = store.file(file).real.as_os_str().as_bytes();

@@ -2,13 +2,14 @@
 //! decides in which order undefined symbols are met and which unique definition is first.
 
 use super::{Links, ROOT};
+use crate::format::elf::GlibcVersion;
 use crate::id::{Id as _, ModuleId};
 
 /// The glibc release in which the root always comes last (1e903124ce).
-const ROOT_LAST: (u16, u16) = (2, 37);
+const ROOT_LAST: GlibcVersion = GlibcVersion::new(2, 37);
 
 /// Modules in the order in which they are relocated.
-pub(super) fn relocation_order(links: &Links, release: (u16, u16)) -> Vec<ModuleId> {
+pub(super) fn relocation_order(links: &Links, release: GlibcVersion) -> Vec<ModuleId> {
     let mut seen = vec![false; links.module_count()];
     // What the host has loaded is relocated, and needs nothing that is new.
     seen[..links.base_count()].fill(true);

@@ -9,7 +9,7 @@ use super::paths::{Ask, DirList, DirLists, Probe};
 use super::portions::{self, Passed, portion};
 use super::trace::{Outcome, Trace};
 use crate::facts::{FactStore, Need, Place};
-use crate::format::elf::Verdict;
+use crate::format::elf::{GlibcVersion, Verdict};
 use crate::id::{ContextId, FastMap, FileId, Id as _, ModuleId, StrId, Strings};
 use crate::plan::Plan;
 use crate::tree::{Errno, Special};
@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
-const NOTDIR_GOES_ON: (u16, u16) = (2, 39);
+const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
 /// What a search came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -529,7 +529,7 @@ mod tests {
             file: None,
             target,
             machine: machine::of(target).expect("x86-64"),
-            release: (2, 41),
+            release: GlibcVersion::new(2, 41),
             system_dirs: vec![strings.id(b"/a/"), strings.id(b"/b/")],
             lib: b"lib".to_vec(),
             platform: None,

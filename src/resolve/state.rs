@@ -6,11 +6,15 @@ use super::names::Names;
 use super::paths::DirList;
 use super::search::Requester;
 use super::{Closure, Edge, Fatal, LOADER, Module, PreloadFailure, ROOT, Root};
+use crate::format::elf::GlibcVersion;
 use crate::id::{FastMap, FileId, Id as _, IdVec, ModuleId, StrId};
 use std::sync::Arc;
 
 /// What the loader does with a filter that is its own target, by whatever way; it has no message.
 const ENDLESS: &str = "is a filter of itself: the loader goes round until its memory ends";
+
+/// The glibc release in which the loader has its place even where nothing needs it (8f8dd904c4).
+const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// The state of one breadth-first run.
 pub(super) struct LinkMapState {
@@ -266,11 +270,11 @@ impl LinkMapState {
     }
 
     /// The loader's place in the list: behind its predecessor in the scope if something needs it,
-    /// and since glibc 2.41 always, behind the last found object (8f8dd904c4).
-    pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: (u16, u16)) {
+    /// and since glibc 2.41 always, behind the last found object.
+    pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: GlibcVersion) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
-            None if release >= (2, 41) => scope.last().copied(),
+            None if release >= LOADER_LISTED => scope.last().copied(),
             None => return,
         };
         match after.map(|module| (module, self.list.iter().position(|entry| *entry == module))) {

@@ -3,7 +3,7 @@
 
 use super::{Closure, How, LOADER, Links, ROOT};
 use crate::facts::FactStore;
-use crate::format::elf::{NeedKind, Object};
+use crate::format::elf::{GlibcVersion, NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
 /// What the loader says of one needed version.
@@ -50,7 +50,7 @@ pub struct Checked {
 }
 
 /// The glibc release that asks for the DT_RELR marker (57292f5741).
-const RELR_CHECK: (u16, u16) = (2, 36);
+const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// The version that stands for it.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
@@ -200,7 +200,7 @@ pub struct Check<'a> {
     /// The files that objects need versions of.
     pub needed: &'a NeededFiles,
     /// glibc's release.
-    pub release: (u16, u16),
+    pub release: GlibcVersion,
     /// The objects that are checked.
     pub part: Part,
 }

@@ -4,8 +4,8 @@
 use super::{Answer, BoundLibrary, Definition, DefinitionKind, DuplicateName, Referrer, Source};
 use crate::bind::{Binding, musl};
 use crate::facts::Need;
-use crate::format::elf::Object;
 use crate::format::elf::machine::LookupClass;
+use crate::format::elf::{MuslVersion, Object};
 use crate::id::{FastMap, FastSet, ModuleId};
 use crate::resolve::{Closure, ROOT};
 
@@ -13,7 +13,7 @@ use crate::resolve::{Closure, ROOT};
 pub(super) fn answer(
     source: Source<'_>,
     closure: &Closure,
-    release: (u16, u16, u16),
+    release: MuslVersion,
 ) -> Result<Answer, Vec<Need>> {
     let bindings = musl::bind(closure, source.view, release, true)?.bindings;
     let mut out = Answer::default();

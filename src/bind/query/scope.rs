@@ -16,7 +16,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::find::{Query, Wanted};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::{Object, hash};
+use crate::format::elf::{GlibcVersion, Object, hash};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
 
@@ -74,7 +74,7 @@ struct Under<'a> {
     shared: &'a Shared<'a>,
     closure: &'a Closure,
     worker: &'a Worker,
-    release: (u16, u16),
+    release: GlibcVersion,
     /// One file stands in the scope as two modules: every name may be defined twice.
     has_twins: bool,
     /// Answers of own closures hold here.

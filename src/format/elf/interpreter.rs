@@ -5,6 +5,7 @@
 //! `elf/dl-dst.h` DL_DST_LIB), so Nix, Guix, sysroots and biarch installs need no table of
 //! distributions. `facts::collect` reads an interpreter; `resolve::loader` uses the answer.
 
+use super::{GlibcVersion, MuslVersion};
 use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 use memchr::memmem;
@@ -26,12 +27,12 @@ pub struct Interpreter {
     pub preload: Option<Vec<u8>>,
     /// What `$LIB` stands for.
     pub lib: Option<Vec<u8>>,
-    /// glibc's release, as (2, 36).
-    pub release: Option<(u16, u16)>,
+    /// glibc's release.
+    pub release: Option<GlibcVersion>,
     /// It carries the patches of Debian and its descendants.
     pub debian: bool,
-    /// musl's release, as (1, 2, 3), if it is musl's loader.
-    pub musl: Option<(u16, u16, u16)>,
+    /// musl's release, if it is musl's loader.
+    pub musl: Option<MuslVersion>,
 }
 
 /// Reads a loader binary as one buffer and looks for its strings.
@@ -74,7 +75,7 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
         }
         after_lib = text == b"LIB";
         is_musl |= text.starts_with(b"musl libc (");
-        musl = musl.or_else(|| three_numbers(text));
+        musl = musl.or_else(|| MuslVersion::parse(text));
         if out.release.is_none() {
             out.release = release_behind(&mark, text);
             out.debian = out.release.is_some()
@@ -89,17 +90,6 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
         out.lib = out.system_dirs.first().map(|dir| lib_of(dir, bytes));
     }
     out
-}
-
-/// A text that is a release such as `1.2.3` and nothing else.
-fn three_numbers(text: &[u8]) -> Option<(u16, u16, u16)> {
-    if text.len() >= 16 || !text.last().is_some_and(u8::is_ascii_digit) {
-        return None;
-    }
-    let text = std::str::from_utf8(text).ok()?;
-    let mut numbers = text.split('.').map(|number| number.parse().ok());
-    let release = (numbers.next()??, numbers.next()??, numbers.next()??);
-    numbers.next().is_none().then_some(release)
 }
 
 /// Keeps the longer list; the array may be there twice, one of them behind something that ends in
@@ -145,28 +135,21 @@ fn contains(text: &[u8], what: &[u8]) -> bool {
 }
 
 /// The release in `… release version 2.36.` (the banner of ld.so since 2.33 and of libc.so.6).
-pub fn release(text: &[u8]) -> Option<(u16, u16)> {
+pub fn release(text: &[u8]) -> Option<GlibcVersion> {
     release_behind(&memmem::Finder::new(MARK), text)
 }
 
 /// What stands in front of a release.
 const MARK: &[u8] = b"release version ";
 
-fn release_behind(mark: &memmem::Finder<'_>, text: &[u8]) -> Option<(u16, u16)> {
+fn release_behind(mark: &memmem::Finder<'_>, text: &[u8]) -> Option<GlibcVersion> {
     let at = mark.find(text)? + MARK.len();
-    numbers(&text[at..])
-}
-
-/// The first two numbers of `2.36.9000`.
-pub fn numbers(text: &[u8]) -> Option<(u16, u16)> {
-    let mut numbers = text.split(|b| !b.is_ascii_digit());
-    let mut number = || std::str::from_utf8(numbers.next()?).ok()?.parse().ok();
-    Some((number()?, number()?))
+    GlibcVersion::parse(&text[at..])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::scan;
+    use super::{GlibcVersion, scan};
 
     #[test]
     fn strings_of_a_debian_loader() {
@@ -180,7 +163,7 @@ mod tests {
         assert_eq!(found.lib.as_deref(), Some(&b"lib/x86_64-linux-gnu"[..]));
         assert_eq!(found.cache.as_deref(), Some(&b"/etc/ld.so.cache"[..]));
         assert_eq!(found.preload.as_deref(), Some(&b"/etc/ld.so.preload"[..]));
-        assert_eq!(found.release, Some((2, 36)));
+        assert_eq!(found.release, Some(GlibcVersion::new(2, 36)));
         assert!(found.debian);
     }
 

@@ -20,6 +20,7 @@ mod musl;
 mod pieces;
 mod read;
 mod references;
+mod release;
 pub mod relocs;
 mod segments;
 mod strings;
@@ -30,6 +31,7 @@ mod versions;
 
 pub use header::{Header, Ident, Verdict};
 pub use read::read;
+pub use release::{GlibcVersion, MuslVersion};
 pub use segments::Segment;
 pub use tables::Tables;
 pub use target::Target;

@@ -3,7 +3,7 @@
 
 use super::rules::{Family, Loader, NoLoader, file_for};
 use crate::facts::{FactStore, Need};
-use crate::format::elf::{Target, interpreter};
+use crate::format::elf::{GlibcVersion, MuslVersion, Target};
 use crate::id::{FileId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
 use crate::resolve::cache::Cache;
@@ -11,7 +11,7 @@ use crate::resolve::{Machine, hwcaps};
 use crate::tree::Errno;
 
 /// What is assumed of a glibc whose binary does not tell.
-const ASSUMED_RELEASE: (u16, u16) = (2, 36);
+const ASSUMED_RELEASE: GlibcVersion = GlibcVersion::new(2, 36);
 
 /// Reads the loader at `path`.
 pub(super) fn read(
@@ -96,7 +96,7 @@ fn musl(
     (path, file): (StrId, FileId),
     target: Target,
     machine: Machine,
-    release: (u16, u16, u16),
+    release: MuslVersion,
 ) -> Result<Loader, Need> {
     let text = strings.text(path);
     let mut parts = text.rsplitn(3, |b| *b == b'/');
@@ -116,7 +116,7 @@ fn musl(
         file: Some(file),
         target,
         machine,
-        release: (0, 0),
+        release: GlibcVersion::default(),
         system_dirs: dirs.map(|dir| strings.id(dir)).collect(),
         lib: Vec::new(),
         platform: None,
@@ -130,7 +130,7 @@ fn musl(
 }
 
 /// A glibc release, and whether Debian's patches are in it.
-type Told = ((u16, u16), bool);
+type Told = (GlibcVersion, bool);
 
 /// Release and vendor of a loader that does not tell them (before 2.33): those that the libc in its
 /// directories says of itself, or the highest version it defines.
@@ -147,7 +147,7 @@ fn told_by_libc(
         let defined = || {
             let object = store.object(file)?;
             let versions = object.versions.defs.iter().map(|def| object.str(def.name));
-            versions.filter_map(|name| interpreter::numbers(name.strip_prefix(b"GLIBC_")?)).max()
+            versions.filter_map(|name| GlibcVersion::parse(name.strip_prefix(b"GLIBC_")?)).max()
         };
         return Ok(libc.release.or_else(defined).map(|release| (release, libc.debian)));
     }

@@ -2,11 +2,14 @@
 //! its binary; searches and bindings follow them.
 
 use crate::facts::{FactStore, Need, Place};
-use crate::format::elf::{Target, Verdict};
+use crate::format::elf::{GlibcVersion, MuslVersion, Target, Verdict};
 use crate::id::{FileId, StrId};
 use crate::plan::Cpu;
 use crate::resolve::Machine;
 use crate::resolve::cache::{Asker, Cache};
+
+/// The glibc release that does without the old cache entries of legacy hwcaps (c5aa5fd40a).
+const NO_LEGACY_CACHE: GlibcVersion = GlibcVersion::new(2, 40);
 
 /// Whose rules a loader follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +17,7 @@ pub enum Family {
     /// The GNU C library's.
     Glibc,
     /// musl's, with its release.
-    Musl((u16, u16, u16)),
+    Musl(MuslVersion),
 }
 
 /// The rules of one loader binary.
@@ -30,7 +33,7 @@ pub struct Loader {
     /// The row of its machine.
     pub machine: Machine,
     /// glibc's release.
-    pub release: (u16, u16),
+    pub release: GlibcVersion,
     /// Default directories, each with its slash at the end.
     pub system_dirs: Vec<StrId>,
     /// `$LIB`
@@ -71,8 +74,7 @@ impl Loader {
             flags: self.machine.cache_flags,
             active: &self.active,
             isa_level: u32::from(cpu.x86_level.saturating_sub(1)),
-            // c5aa5fd40a
-            legacy: self.release < (2, 40),
+            legacy: self.release < NO_LEGACY_CACHE,
             legacy_hwcap: 1 | 1 << 1 | u64::from(cpu.avx512_1) << 2,
         }
     }
