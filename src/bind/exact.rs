@@ -282,7 +282,7 @@ fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
         protected: false,
         canonical: reference.kind == RefKind::Canonical,
         size: match reference.kind {
-            RefKind::Copy { size, .. } => u64::from(size),
+            RefKind::Copy { size, .. } => size.get(),
             _ => 0,
         },
     })

@@ -35,7 +35,7 @@ pub fn bind(closure: &Closure, view: View<'_>, rules: Rules) -> Result<Own, Vec<
     let scope = Scope::new(closure, view, false)?;
     let Some(object) = view.object(closure.root.file) else { return Ok(Own::default()) };
     let limit = closure.module(ROOT).version_limit;
-    let all = 0..u32::try_from(object.references.len()).unwrap_or(u32::MAX);
+    let all = object.reference_indices();
     let files = closure.found().map(|(_, file)| file).collect();
     Ok(Own { open: open(&scope, object, limit, rules, all), limit, files })
 }
@@ -77,9 +77,7 @@ fn settles(winner: Winner, kind: RefKind, rules: Rules) -> bool {
         return false;
     }
     match kind {
-        RefKind::Copy { size, .. } => {
-            winner.candidate.size == u64::from(size) && !winner.is_protected()
-        }
+        RefKind::Copy { size, .. } => winner.candidate.size == size.get() && !winner.is_protected(),
         RefKind::Canonical => !winner.is_protected(),
         RefKind::Strong | RefKind::Weak | RefKind::Unhashed => true,
     }

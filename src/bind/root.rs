@@ -8,7 +8,7 @@ use super::lookup::Scope;
 use super::own::{self, Own, Rules};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
-use crate::format::elf::{GlibcVersion, Object, RefKind};
+use crate::format::elf::{GlibcVersion, RefKind};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
 use crate::resolve::versions::{self, Check, Memory, NeededFiles, Part};
 use crate::resolve::{Closure, LOADER, ROOT};
@@ -223,7 +223,8 @@ fn open_modules(
                     Some(scope) => scope,
                     None => scope.insert(Scope::new(closure, shared.view, true)?),
                 };
-                let indices = settled.map_or_else(|| all(object).collect(), |own| own.open.clone());
+                let indices = settled
+                    .map_or_else(|| object.reference_indices().collect(), |own| own.open.clone());
                 own::open(scope, object, limit, Rules { release }, indices.into_iter())
             }
         };
@@ -237,10 +238,6 @@ fn open_modules(
         out.insert(module, if copies { Open::Copies(symbols) } else { Open::Symbols(symbols) });
     }
     Ok(out)
-}
-
-fn all(object: &Object) -> std::ops::Range<u32> {
-    0..u32::try_from(object.references.len()).unwrap_or(u32::MAX)
 }
 
 /// The answer of a module's own closure, where it holds under this root too.

@@ -11,6 +11,11 @@ use std::sync::{Arc, OnceLock};
 /// The end of a chain of definitions.
 const NONE: u32 = u32::MAX;
 
+/// The place of a definition or of a member, of which there are fewer than ids.
+fn number(place: usize) -> u32 {
+    u32::try_from(place).ok().filter(|place| *place != NONE).expect("fewer than 2^32 of one kind")
+}
+
 /// One archive.
 pub struct Shelf {
     /// The file, by its id in the corpus.
@@ -65,7 +70,7 @@ impl Part {
         for (name, definition) in definitions.filter(|(name, _)| name.index() % PARTS == part) {
             let head = &mut out.heads[name.index() / PARTS];
             let next = *head;
-            *head = u32::try_from(out.definitions.len()).unwrap_or(NONE);
+            *head = number(out.definitions.len());
             out.definitions.push(Definition { next, ..*definition });
         }
         out
@@ -84,7 +89,7 @@ impl Library {
         let mut out = Self { names, ..Self::default() };
         for (file, path, members) in archives {
             let archive = ArchiveId::from_index(out.shelves.len());
-            let first = u32::try_from(out.owners.len()).unwrap_or(NONE);
+            let first = number(out.owners.len());
             for _ in &members.list {
                 out.owners.push(archive);
             }

@@ -63,7 +63,7 @@ impl Strings {
 
     /// Where the text stands.
     pub(super) fn add(&mut self, text: &str) -> u32 {
-        let at = u32::try_from(self.0.len()).unwrap_or(0);
+        let at = small(self.0.len() as u64);
         self.0.extend_from_slice(text.as_bytes());
         self.0.push(0);
         at
@@ -72,5 +72,5 @@ impl Strings {
 
 /// A number as `u32`: everything here is small.
 pub(super) fn small(value: u64) -> u32 {
-    u32::try_from(value).unwrap_or(u32::MAX)
+    u32::try_from(value).expect("a number of a small file")
 }

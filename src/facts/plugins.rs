@@ -4,7 +4,7 @@
 
 use super::{FileFacts, Need};
 use crate::format::elf::tables::Symbol;
-use crate::format::elf::{Object, Role, hash};
+use crate::format::elf::{EVERY_VERSION, Object, Role, hash};
 use crate::id::FileId;
 use crate::policy::Host;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
     let (whole, patterns): (Vec<_>, Vec<_>) =
         host.exports.iter().partition(|pattern| pattern.whole().is_some());
     let mut names = whole.iter().filter_map(|pattern| pattern.whole());
-    if names.any(|name| object.defines(name, hash::gnu(name), u16::MAX)) {
+    if names.any(|name| object.defines(name, hash::gnu(name), EVERY_VERSION)) {
         return Ok(true);
     }
     let is_named = |symbol: Symbol<'_>| patterns.iter().any(|pattern| pattern.matches(symbol.name));

@@ -5,7 +5,7 @@
 use crate::audit::Audit;
 use crate::cover::{By, Coverage, Library, Question, Root, cover, is_made};
 use crate::format::archive::SymbolKind;
-use crate::format::elf::hash;
+use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use crate::plan::{MergedFrom, Plan};
 use std::borrow::Cow;
@@ -109,7 +109,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         provided: &|name| libraries.define(name),
     });
     // What the library itself defines answers last.
-    let exports = |name: &[u8]| object.defines(name, hash::gnu(name), u16::MAX);
+    let exports = |name: &[u8]| object.defines(name, hash::gnu(name), EVERY_VERSION);
     coverage.undefined.retain(|undefined| !exports(&undefined.symbol));
     Some(Graph::new(audit, &coverage).solution(file, &symbols, linked, coverage))
 }

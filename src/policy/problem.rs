@@ -31,7 +31,7 @@ impl Source {
     /// The line, from 1, in which the byte at `offset` stands.
     pub(super) fn line(&self, offset: usize) -> u32 {
         let before = self.ends.partition_point(|end| *end < offset);
-        u32::try_from(before + 1).unwrap_or(u32::MAX)
+        u32::try_from(before + 1).expect("policies are read up to some megabytes")
     }
 
     /// The byte at a column, from 1 in bytes, of a line.
@@ -118,7 +118,7 @@ impl Problem {
         let start = floor(&source.text, span.start.clamp(line.start, line.end));
         let end = ceil(&source.text, span.end.clamp(start, line.end));
         let marks = AnnotationKind::Primary.span(start - line.start..end - line.start);
-        let number = usize::try_from(source.line(span.start)).unwrap_or(usize::MAX);
+        let number = source.line(span.start) as usize;
         let snippet = Snippet::source(&source.text[line])
             .line_start(number)
             .path(show(source.name.as_bytes()))

@@ -36,6 +36,7 @@ pub(super) fn follows(source: &Source, problem: &Problem, torn: &[u32]) -> bool 
     }
     // The table of the whole file has no heading, and begins before the first line.
     let first = if span.is_empty() { 0 } else { line };
-    let next = headings().find(|at| *at > first).unwrap_or(u32::MAX);
-    problem.lacking && torn.iter().any(|torn| (first..next).contains(torn))
+    let next = headings().find(|at| *at > first);
+    problem.lacking
+        && torn.iter().any(|torn| first <= *torn && next.is_none_or(|next| *torn < next))
 }

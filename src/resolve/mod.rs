@@ -28,7 +28,7 @@ pub mod versions;
 
 pub use how::How;
 
-use crate::format::elf::{NeedKind, machine};
+use crate::format::elf::{EVERY_VERSION, NeedKind, machine};
 use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub struct Module {
     pub how: How,
     /// Its needs in [`Closure::edges`].
     pub edges: Range<usize>,
-    /// The highest version index that the loader knows of; see `versions`.
+    /// The highest version index that the loader knows of, or [`EVERY_VERSION`]; see `versions`.
     pub version_limit: u16,
 }
 
@@ -84,7 +84,7 @@ impl Module {
         requester: Option<ModuleId>,
         how: How,
     ) -> Self {
-        let (aliases, edges, version_limit) = (Vec::new(), 0..0, u16::MAX);
+        let (aliases, edges, version_limit) = (Vec::new(), 0..0, EVERY_VERSION);
         Self { file, name, path, aliases, requester, how, edges, version_limit }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Closure, How, LOADER, Links, ROOT};
 use crate::facts::FactStore;
-use crate::format::elf::{GlibcVersion, NeedKind, Object};
+use crate::format::elf::{EVERY_VERSION, GlibcVersion, NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
 /// What the loader says of one needed version.
@@ -317,8 +317,8 @@ pub(super) fn limit_tables(links: &mut Links, store: &dyn FactStore, strings: &S
             .max()
             .unwrap_or(0);
         let whole = highest >= object.versions.highest_index();
-        let limit = if whole && highest > 0 { u16::MAX } else { highest };
+        let limit = if whole && highest > 0 { EVERY_VERSION } else { highest };
         let none_needed = object.versions.highest_index() == 0;
-        links.modules[index].version_limit = if none_needed { u16::MAX } else { limit };
+        links.modules[index].version_limit = if none_needed { EVERY_VERSION } else { limit };
     }
 }

@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
 /// Bits of a hash that tell names of a shard apart.
-const TAG: u64 = u32::MAX as u64;
+const TAG: u64 = 0xffff_ffff;
 /// Bytes of a piece of text; a longer name is a piece of its own. One text that grows would be copied,
 /// and be there twice.
 const PIECE: usize = 1 << PIECE_BITS;

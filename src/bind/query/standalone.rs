@@ -12,7 +12,7 @@ use crate::facts::Need;
 use crate::format::elf::find::Query;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::{Object, RefKind, Tables, hash};
+use crate::format::elf::{EVERY_VERSION, Object, RefKind, Tables, hash};
 use crate::id::{FastMap, FileId, IdSet};
 use crate::resolve::loader::Family;
 use crate::resolve::{Closure, ROOT};
@@ -139,7 +139,7 @@ fn has_version_table(object: &Object) -> bool {
 
 /// True if the loader knows all versions of all objects: it does unless a library is missing.
 pub(super) fn knows_all_versions(closure: &Closure) -> bool {
-    closure.in_scope().all(|(module, _)| closure.module(module).version_limit == u16::MAX)
+    closure.in_scope().all(|(module, _)| closure.module(module).version_limit == EVERY_VERSION)
 }
 
 impl Use {

@@ -4,7 +4,7 @@
 //!
 //! `read` is the caller.
 
-use crate::format::{Defect, ReadError, Table};
+use crate::format::{Defect, ReadError, Table, in_memory};
 use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
@@ -110,7 +110,7 @@ impl Place<'_> {
     fn fill(&self, buffer: &mut Buffer, offset: u64, size: u64) -> Result<(), ReadError> {
         let at = self.base.saturating_add(offset);
         let present = size.min(self.file.stat().len.saturating_sub(at));
-        let size = usize::try_from(present).unwrap_or(usize::MAX);
+        let size = in_memory(present)?;
         if buffer.bytes.len() < size {
             // What grows step by step is moved to fresh pages at every step.
             buffer.bytes.reserve(ROOM.max(size) - buffer.bytes.len());
@@ -155,8 +155,8 @@ impl Buffers {
         let strings_at = place.base.saturating_add(strings.offset);
         if strings.offset >= end && strings.offset - end <= GAP {
             place.fill(&mut self.tables, start, strings.offset + strings.size - start)?;
-            let at = usize::try_from(strings.offset - start).unwrap_or(usize::MAX);
-            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            let at = in_memory(strings.offset - start)?;
+            let size = in_memory(size)?;
             let read = {
                 let all = self.tables.get();
                 all.get(..size).zip(all.get(at..))
@@ -228,7 +228,7 @@ impl Buffers {
         let start = offset + first * each;
         place.fill(&mut self.sections, start, end - start + along)?;
         if along > 0 {
-            let at = usize::try_from(place.size + (place.size & 1) - start).unwrap_or(usize::MAX);
+            let at = in_memory(place.size + (place.size & 1) - start)?;
             next.extend_from_slice(self.sections.get().get(at..).unwrap_or_default());
         }
         let mut at = find::<H>(self.sections.get(), count - first, e);

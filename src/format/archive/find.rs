@@ -192,7 +192,8 @@ pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
             Some(Special::GnuIndex(_) | Special::BsdIndex(_)) => return Ok(None),
             None => out.push(name),
         }
-        at = found.next().unwrap_or(u64::MAX);
+        let Some(next) = found.next() else { break };
+        at = next;
     }
     Ok(Some(out))
 }

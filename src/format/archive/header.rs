@@ -1,7 +1,7 @@
 //! Member headers of archives and the table of long names. It knows the kinds of names (GNU, BSD)
 //! and nothing of what members hold. `find`, `index` and `read` call it.
 
-use crate::format::{ReadError, read_range};
+use crate::format::{ReadError, in_memory, read_range};
 use crate::tree::Handle;
 use object::archive;
 
@@ -114,7 +114,7 @@ impl LongNames {
     ) -> Result<Self, ReadError> {
         let whole = (entry.size + (entry.size & 1)).saturating_add(beyond);
         let mut table = read_range(file, entry.data, whole)?;
-        let size = usize::try_from(entry.size).unwrap_or(usize::MAX);
+        let size = in_memory(entry.size)?;
         next.extend_from_slice(table.get(size + (size & 1)..).unwrap_or_default());
         table.truncate(size);
         Ok(Self { table })
@@ -145,7 +145,10 @@ pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
         let Some(entry) = Entry::read(file, at)? else { break };
         match entry.special(b"") {
             Some(Special::LongNames) => return LongNames::read(file, &entry),
-            Some(_) => at = entry.next().unwrap_or(u64::MAX),
+            Some(_) => match entry.next() {
+                Some(next) => at = next,
+                None => break,
+            },
             None => break,
         }
     }

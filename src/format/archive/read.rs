@@ -8,7 +8,7 @@ use super::index::Index;
 use super::members::{Damage, Member, MemberKind, Members};
 use super::symbols::Builder;
 use crate::format::elf::Header;
-use crate::format::{Defect, ReadError, Table, read_range};
+use crate::format::{Defect, ReadError, Table, in_memory, read_range};
 use crate::id::FastMap;
 use crate::symbol_names::Growing;
 use crate::tree::Handle;
@@ -188,7 +188,7 @@ impl<'r> Reader<'r> {
             return self.thin_member(entry, &name);
         }
         let (base, size) = (entry.data + before, entry.size - before);
-        let head = &first[..first.len().min(usize::try_from(size).unwrap_or(usize::MAX))];
+        let head = &first[..in_memory(size.min(first.len() as u64))?];
         let place = Place { file: self.file, base, size };
         self.object(entry.at, &name, place, head, Some(next))
     }
@@ -288,7 +288,7 @@ impl<'r> Reader<'r> {
         let target = Header::parse(head).map(|header| header.target());
         let big = target.is_some_and(|target| target.big);
         let e = if big { Endianness::Big } else { Endianness::Little };
-        let (start, first) = (self.builder.symbols.len(), self.builder.hashes.len());
+        let (start, first) = self.builder.lengths();
         let mut strings = None;
         let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
             Ok(Some(raw)) => {
@@ -303,10 +303,11 @@ impl<'r> Reader<'r> {
         if let Some(defect) = defect {
             self.damage(Some(at), defect);
         }
-        let symbols = (number(start), number(self.builder.symbols.len()));
+        let (end, last) = self.builder.lengths();
+        let symbols = (start, end);
         self.push(at, name, kind, target, symbols);
         if let Some(member) = self.out.list.last_mut() {
-            member.hashes = (number(first), number(self.builder.hashes.len()));
+            member.hashes = (first, last);
             member.strings = strings;
         }
         Ok(())
@@ -320,8 +321,13 @@ impl<'r> Reader<'r> {
         target: Option<crate::format::elf::Target>,
         symbols: (u32, u32),
     ) {
-        let name_at = (number(self.out.text.len()), number(name.len()));
-        self.out.text.extend_from_slice(name);
+        let place = u32::try_from(self.out.text.len()).ok().zip(u32::try_from(name.len()).ok());
+        if place.is_none() {
+            let what = "has a name for which there is no room";
+            self.damage(Some(offset), Defect::new(Table::MemberHeader, offset, what));
+        }
+        let name_at = place.unwrap_or_default();
+        self.out.text.extend_from_slice(if place.is_some() { name } else { &[] });
         let (hashes, strings) = ((0, 0), None);
         let member = Member { offset, kind, target, name: name_at, symbols, hashes, strings };
         self.out.list.push(member);
@@ -347,8 +353,4 @@ impl<'r> Reader<'r> {
         self.out.list.shrink_to_fit();
         Ok(self.out)
     }
-}
-
-fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -11,6 +11,8 @@ use object::{Endianness, elf};
 
 /// What GCC defines in an object that holds only its intermediate language.
 const SLIM: &[u8] = b"__gnu_lto_slim";
+/// What is wrong where symbols have no room.
+const MOST_SYMBOLS: &str = "has more symbols than can be kept";
 /// Names of one member may be this many times as long, all in all, as its string table: symbols may
 /// share bytes of it, and a hostile member makes them all share a long name.
 const SHARED: usize = 16;
@@ -53,6 +55,12 @@ impl Builder {
         self.lost.clear();
     }
 
+    /// How many symbols there are, and how many hashes of definitions.
+    pub(super) fn lengths(&self) -> (u32, u32) {
+        let number = |n: usize| u32::try_from(n).expect("only what has a place is added");
+        (number(self.symbols.len()), number(self.hashes.len()))
+    }
+
     /// Adds the symbols of a member, which begins at `base`, and to `names` what they refer to; what
     /// they define too, if that is to `add`.
     pub(super) fn add<H: FileHeader<Endian = Endianness>>(
@@ -65,16 +73,16 @@ impl Builder {
         let Self { symbols, hashes, starts, batch, lost } = self;
         let mut kind = MemberKind::Object;
         let mut room = raw.strings.len().saturating_mul(SHARED) + (64 << 10);
-        let mut full = false;
+        let mut full = None;
         let whole = each_symbol::<H>(raw, e, |symbol| {
             let (name, is) = (symbol.name, kind_of(&symbol));
-            if full || room < name.len() {
-                full = true;
-                return;
+            if full.is_none() && room < name.len() {
+                full = Some("has names that are longer than the string table can hold");
             }
-            let at = u32::try_from(symbols.len()).unwrap_or(u32::MAX);
-            let Some(hash) = batch.push(names, name, add || !is.is_definition(), at) else {
-                full = true;
+            let add = add || !is.is_definition();
+            let at = place(symbols).filter(|_| full.is_none());
+            let Some(hash) = at.and_then(|at| batch.push(names, name, add, at)) else {
+                full.get_or_insert(MOST_SYMBOLS);
                 return;
             };
             if is.is_definition() {
@@ -98,8 +106,8 @@ impl Builder {
         });
         let what = match (whole, full) {
             (false, _) => "has a name that is not in the string table",
-            (true, true) => "has names that are longer than the string table can hold",
-            (true, false) => return (kind, None),
+            (true, Some(what)) => what,
+            (true, None) => return (kind, None),
         };
         (MemberKind::Damaged, Some(Defect::new(Table::MemberSymbols, base, what)))
     }
@@ -141,21 +149,25 @@ impl Builder {
             by_member.entry(member).or_default().push(name);
         }
         for member in list.iter_mut().filter(|member| member.is_opaque()) {
-            let (start, first) = (self.symbols.len(), self.hashes.len());
+            let (start, first) = self.lengths();
             for name in by_member.get(&member.offset).into_iter().flatten() {
                 let hash = names.hash(name);
-                if let Some(name) = names.add_one(name) {
+                if let Some(name) = place(&self.symbols).and_then(|_| names.add_one(name)) {
                     self.hashes.push(hash);
                     self.starts.push(0);
                     let kind = SymbolKind::Strong;
                     self.symbols.push(Symbol { name, kind, other: 0, function: false });
                 }
             }
-            let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            member.symbols = (number(start), number(self.symbols.len()));
-            member.hashes = (number(first), number(self.hashes.len()));
+            let (end, last) = self.lengths();
+            (member.symbols, member.hashes) = ((start, end), (first, last));
         }
     }
+}
+
+/// Where the next symbol stands; nothing if it would be the last that a number of 32 bits can tell.
+fn place(symbols: &[Symbol]) -> Option<u32> {
+    u32::try_from(symbols.len()).ok().filter(|at| *at < u32::MAX)
 }
 
 /// Gives symbols the ids of their names, which are in the batch.

@@ -10,6 +10,11 @@ use object::elf;
 use std::ops::Range;
 
 impl Tables {
+    /// Bytes of an entry of the symbol table.
+    pub(super) fn symbol_size(&self) -> usize {
+        if self.is_64 { 24 } else { 16 }
+    }
+
     /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
     pub fn unhashed_end(&self) -> u32 {
         match &self.hash {
@@ -56,9 +61,13 @@ impl Tables {
         pieces: &[Piece],
         defects: &mut Vec<Defect>,
     ) {
-        let symbol_size = if self.is_64 { 24 } else { 16 };
-        let present = u32::try_from(self.symbols.len() / symbol_size).unwrap_or(u32::MAX);
         let offset = |table| pieces.iter().find(|p| p.table == table).map_or(0, |p| p.offset);
+        let Ok(present) = u32::try_from(self.symbols.len() / self.symbol_size()) else {
+            let what = "holds more symbols than a relocation can name";
+            defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
+            self.symbols.end = self.symbols.start;
+            return;
+        };
         self.count = present;
         if let Some(range) = gnu {
             match self.gnu_table(&range) {
@@ -114,6 +123,9 @@ impl Tables {
             None => (buckets_end..range.end, None),
             // One table has a word for each symbol from `base` on, and so has the other.
             Some(count) => {
+                let Ok(count) = u32::try_from(count) else {
+                    return Err("belongs to more symbols than a relocation can name");
+                };
                 let size = (count.saturating_sub(base) as usize).checked_mul(4).ok_or(short)?;
                 let middle = buckets_end.checked_add(size).ok_or(short)?;
                 let end = middle.checked_add(size).filter(|end| *end <= range.end).ok_or(short)?;
@@ -136,7 +148,7 @@ impl Tables {
             return None;
         };
         if translation.is_some() {
-            return self.mips_symbols;
+            return u32::try_from(self.mips_symbols?).ok();
         }
         let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
         let last = if self.big {
@@ -184,8 +196,8 @@ impl Tables {
     /// bit; answers false if the object has no such table.
     pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
         let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
-        for (place, word) in self.bytes[chains.clone()].chunks_exact(4).enumerate() {
-            let symbol = base.saturating_add(u32::try_from(place).unwrap_or(u32::MAX));
+        let words = self.bytes[chains.clone()].chunks_exact(4);
+        for (symbol, word) in (*base..=u32::MAX).zip(words) {
             if symbol >= self.count {
                 break;
             }

@@ -3,7 +3,7 @@
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
-use super::{Object, RefKind, Reference, Tables, hash};
+use super::{NameLen, Object, RefKind, Reference, Tables, hash};
 use crate::format::elf::machine::LookupClass;
 use object::elf;
 
@@ -45,7 +45,7 @@ impl Object {
             text.push(0);
             references.push(Reference {
                 name: start,
-                len: u16::try_from(name.len()).unwrap_or(u16::MAX),
+                len: NameLen::of(name),
                 hash: hash::gnu(name),
                 symbol,
                 version: 1,
@@ -72,8 +72,9 @@ impl Tables {
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
         // What a table holds behind its end is no symbol.
-        let entry = if self.is_64 { 24 } else { 16 };
-        let end = (self.count as usize).checked_mul(entry)?.checked_add(self.symbols.start)?;
+        let end = (self.count as usize)
+            .checked_mul(self.symbol_size())?
+            .checked_add(self.symbols.start)?;
         out.symbols.end = out.symbols.end.min(end);
         out.added.extend(names.iter().map(|name| Box::from(*name)));
         self.count.checked_add(u32::try_from(out.added.len()).ok()?)?;

@@ -35,7 +35,7 @@ pub use release::{GlibcVersion, MuslVersion};
 pub use segments::Segment;
 pub use tables::Tables;
 pub use target::Target;
-pub use versions::{NeedFile, VersionDef, VersionNeed, Versions};
+pub use versions::{EVERY_VERSION, NeedFile, VersionDef, VersionNeed, Versions};
 
 use super::Defect;
 
@@ -143,8 +143,7 @@ pub struct Need {
 pub struct Reference {
     /// Offset of the name in [`Object::text`].
     name: u32,
-    /// Its length, or [`u16::MAX`] for as long as its string is.
-    len: u16,
+    len: NameLen,
     /// GNU hash of the name.
     pub hash: u32,
     /// Index in the dynamic symbol table.
@@ -153,6 +152,19 @@ pub struct Reference {
     pub version: u16,
     /// What kind of reference it is.
     pub kind: RefKind,
+}
+
+/// The length of a reference's name in 16 bits, of which there are millions.
+#[derive(Clone, Copy, Debug)]
+struct NameLen(u16);
+
+impl NameLen {
+    /// As long as the string that begins there: hardly a name has so many bytes.
+    const OF_STRING: u16 = u16::MAX;
+
+    fn of(name: &[u8]) -> Self {
+        Self(u16::try_from(name.len()).unwrap_or(Self::OF_STRING))
+    }
 }
 
 /// What must be known of a reference before its relocations are read.
@@ -168,12 +180,29 @@ pub enum RefKind {
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
         /// `st_size`, to be held against the library's.
-        size: u32,
+        size: CopySize,
         /// STB_WEAK: a library may lack it.
         weak: bool,
     },
     /// Defined, but not to be found through the object's own hash table.
     Unhashed,
+}
+
+/// The size of a program's data, in as many bits as a program can address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopySize([u8; 7]);
+
+impl CopySize {
+    /// Nothing for a size that no address space has room for.
+    fn of(size: u64) -> Option<Self> {
+        let [bytes @ .., 0] = size.to_le_bytes() else { return None };
+        Some(Self(bytes))
+    }
+
+    /// The size in bytes.
+    pub fn get(self) -> u64 {
+        self.0.iter().rev().fold(0, |size, byte| size << 8 | u64::from(*byte))
+    }
 }
 
 impl Object {
@@ -229,11 +258,17 @@ impl Object {
         &self.text[s.start as usize..(s.start + s.len) as usize]
     }
 
+    /// The indices of all references: each is a symbol, of which a number of 32 bits names any.
+    pub(crate) fn reference_indices(&self) -> std::ops::Range<u32> {
+        let count = u32::try_from(self.references.len());
+        0..count.expect("no more references than symbols")
+    }
+
     /// The name of a reference.
     pub fn reference_name(&self, reference: &Reference) -> &[u8] {
         let start = reference.name as usize;
-        match reference.len {
-            u16::MAX => super::c_string(&self.text, start).unwrap_or_default(),
+        match reference.len.0 {
+            NameLen::OF_STRING => super::c_string(&self.text, start).unwrap_or_default(),
             len => self.text.get(start..start + usize::from(len)).unwrap_or_default(),
         }
     }
@@ -283,13 +318,16 @@ struct TextBuilder {
 
 impl TextBuilder {
     fn add(&mut self, bytes: &[u8]) -> Str {
-        let start = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
-        if self.text.len() + bytes.len() >= self.most.min(u32::MAX as usize) {
+        let place = (u32::try_from(self.text.len()), u32::try_from(bytes.len()));
+        // Both ends of a string are numbers of 32 bits.
+        let fits = |len: usize| len < self.most && u32::try_from(len).is_ok();
+        let (Ok(start), Ok(len), true) = (place.0, place.1, fits(self.text.len() + bytes.len()))
+        else {
             self.overrun = true;
             return Str { start: 0, len: 0 };
-        }
+        };
         self.text.extend_from_slice(bytes);
         self.text.push(0);
-        Str { start, len: u32::try_from(bytes.len()).unwrap_or(0) }
+        Str { start, len }
     }
 }

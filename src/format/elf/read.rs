@@ -62,7 +62,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     text.text.push(0);
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
-    let mut reader = Reader { file, head, reading, segments, text, scratch };
+    let mut reader = Reader { file, head, reading, segments, text, scratch, oversized: None };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();
     reader.text.text.clear();
@@ -111,6 +111,8 @@ pub(super) struct Reader<'a> {
     segments: Segments,
     pub(super) text: TextBuilder,
     pub(super) scratch: Scratch,
+    /// The first symbol of data that no address space has room for.
+    pub(super) oversized: Option<u32>,
 }
 
 /// Buffers that one thread uses for file after file: pages that were touched once cost nothing the
@@ -241,7 +243,7 @@ impl Reader<'_> {
             versym: place(Table::Versym),
             hash: HashTable::None,
             wide_hash: machine::of(object.header.target()).is_some_and(|row| row.wide_hash),
-            mips_symbols: dynamic.got.map(|got| u32::try_from(got.symbols).unwrap_or(u32::MAX)),
+            mips_symbols: dynamic.got.map(|got| got.symbols),
             count: 0,
             added: Vec::new(),
             bytes: Arc::new(bytes),
@@ -260,6 +262,12 @@ impl Reader<'_> {
         let much = object.may_copy && tables.count - tables.unhashed_end() > FEW_EXPORTS;
         let copied = if much { relocs::copied(self.file, object)? } else { None };
         object.references = self.take_references(object, &tables, copied.as_ref());
+        if let Some(symbol) = self.oversized {
+            let table = pieces.iter().find(|p| p.table == Table::Symbols).map_or(0, |p| p.offset);
+            let at = table.saturating_add(u64::from(symbol) * tables.symbol_size() as u64);
+            let what = "holds data that is larger than an address space";
+            object.defects.push(Defect::new(Table::Symbols, at, what));
+        }
         if self.text.overrun {
             let what = "is shared by so many names that not all are read";
             object.defects.push(Defect::new(Table::Strings, 0, what));

@@ -4,7 +4,7 @@
 use super::hash_table::HashTable;
 use super::read::Reader;
 use super::tables::{Symbol, Tables, is_plain_definition};
-use super::{Object, RefKind, Reference, hash};
+use super::{CopySize, NameLen, Object, RefKind, Reference, hash};
 use crate::id::FastSet;
 use object::{Endianness, elf};
 
@@ -44,11 +44,13 @@ impl Reader<'_> {
             }
             let symbol = tables.describe::<H>(index, raw);
             let unhashed = index < unhashed_end || !symbol.is_findable();
-            let Some(kind) = ref_kind(&symbol, unhashed, may_copy(index), tables) else { continue };
+            let Some(kind) = self.ref_kind(&symbol, unhashed, may_copy(index), tables) else {
+                continue;
+            };
             let name = self.text.add(symbol.name);
             list.push(Reference {
                 name: name.start,
-                len: u16::try_from(name.len).unwrap_or(u16::MAX),
+                len: NameLen::of(symbol.name),
                 hash: hash::gnu(symbol.name),
                 symbol: index,
                 version: symbol.versym & 0x7fff,
@@ -60,36 +62,40 @@ impl Reader<'_> {
         self.scratch.references = list;
         kept
     }
-}
 
-/// What kind of reference a symbol is, if it is one.
-fn ref_kind(
-    symbol: &Symbol<'_>,
-    unhashed: bool,
-    may_copy: bool,
-    tables: &Tables,
-) -> Option<RefKind> {
-    if super::tables::binds_local(symbol.visibility) {
-        return None;
+    /// What kind of reference a symbol is, if it is one.
+    fn ref_kind(
+        &mut self,
+        symbol: &Symbol<'_>,
+        unhashed: bool,
+        may_copy: bool,
+        tables: &Tables,
+    ) -> Option<RefKind> {
+        if super::tables::binds_local(symbol.visibility) {
+            return None;
+        }
+        let weak = match elf::SymbolBind(symbol.bind) {
+            elf::STB_LOCAL => return None,
+            elf::STB_WEAK => true,
+            _ => false,
+        };
+        if symbol.section == elf::SHN_UNDEF.0 {
+            let canonical = symbol.is_canonical() && !weak;
+            return Some(match (canonical, weak) {
+                (true, _) => RefKind::Canonical,
+                (_, true) => RefKind::Weak,
+                (_, false) => RefKind::Strong,
+            });
+        }
+        if may_copy && symbol.kind == elf::STT_OBJECT.0 {
+            let size = CopySize::of(symbol.size);
+            if size.is_none() {
+                self.oversized.get_or_insert(symbol.index);
+            }
+            return size.map(|size| RefKind::Copy { size, weak });
+        }
+        let sysv = matches!(tables.hash, HashTable::Sysv { .. });
+        let lost = (unhashed && !sysv) || !symbol.is_findable();
+        (lost && !weak).then_some(RefKind::Unhashed)
     }
-    let weak = match elf::SymbolBind(symbol.bind) {
-        elf::STB_LOCAL => return None,
-        elf::STB_WEAK => true,
-        _ => false,
-    };
-    if symbol.section == elf::SHN_UNDEF.0 {
-        let canonical = symbol.is_canonical() && !weak;
-        return Some(match (canonical, weak) {
-            (true, _) => RefKind::Canonical,
-            (_, true) => RefKind::Weak,
-            (_, false) => RefKind::Strong,
-        });
-    }
-    if may_copy && symbol.kind == elf::STT_OBJECT.0 {
-        let size = u32::try_from(symbol.size).unwrap_or(u32::MAX);
-        return Some(RefKind::Copy { size, weak });
-    }
-    let sysv = matches!(tables.hash, HashTable::Sysv { .. });
-    let lost = (unhashed && !sysv) || !symbol.is_findable();
-    (lost && !weak).then_some(RefKind::Unhashed)
 }

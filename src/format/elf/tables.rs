@@ -30,7 +30,7 @@ pub struct Tables {
     /// DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
     /// MIPS: DT_MIPS_SYMTABNO. Undefined entries count only with `STO_MIPS_PLT`.
-    pub(super) mips_symbols: Option<u32>,
+    pub(super) mips_symbols: Option<u64>,
     /// How many symbols there are, as far as the hash table or the place of the next table tell.
     pub(super) count: u32,
     /// Names of undefined symbols behind those, which the file does not have: an edit refers to them.

@@ -59,6 +59,8 @@ pub struct Versions {
     pub has_versym: bool,
     /// By version index; the loader's `l_versions` when every needed file is found.
     pub by_index: Box<[VersionEntry]>,
+    /// The last index of `by_index`, or 0.
+    pub(super) highest: u16,
 }
 
 /// One entry of the table by index. An empty entry has hash 0, which no version has.
@@ -77,13 +79,16 @@ pub struct VersionEntry {
 const EMPTY: VersionEntry =
     VersionEntry { hash: 0, name: Str { start: 0, len: 0 }, hidden: false, file: None };
 
+/// As a limit of version indices: every index that there can be.
+pub const EVERY_VERSION: u16 = u16::MAX;
+
 /// Records of one table are linked by offsets; a loop in the links would never end.
 const MOST_RECORDS: usize = 1 << 16;
 
 impl Versions {
     /// The highest index that the loader makes room for; 0 if it makes no table at all.
     pub fn highest_index(&self) -> u16 {
-        u16::try_from(self.by_index.len().saturating_sub(1)).unwrap_or(u16::MAX)
+        self.highest
     }
 
     /// The entry of a version index, if it stands for a version.
@@ -117,7 +122,7 @@ impl Versions {
             let entry = &mut table[usize::from(def.index)];
             *entry = VersionEntry { hash: def.hash, name: def.name, file: None, ..*entry };
         }
-        self.by_index = table.into();
+        (self.by_index, self.highest) = (table.into(), highest);
     }
 }
 

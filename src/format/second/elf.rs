@@ -79,13 +79,11 @@ fn segment(kind: u32, flags: u32, vaddr: u64, memsz: u64) -> String {
 fn symbols(object: &Object, tables: &Tables, elf: &Elf<'_>, out: &mut Vec<Difference>) {
     let versions = versions(object, elf);
     let count = tables.symbols().last().map_or(0, |last| last.index as usize + 1);
-    for (index, theirs) in elf.dynsyms.iter().enumerate().take(count).skip(1) {
-        let Some(ours) = u32::try_from(index).ok().and_then(|index| tables.symbol(index)) else {
-            continue;
-        };
+    for (index, theirs) in (0_u32..).zip(elf.dynsyms.iter()).take(count).skip(1) {
+        let Some(ours) = tables.symbol(index) else { continue };
         let version = versions.as_ref().map(|known| {
             let entry = object.versions.entry(ours.versym & 0x7fff);
-            let number = elf.versym.as_ref().and_then(|table| table.get_at(index));
+            let number = elf.versym.as_ref().and_then(|table| table.get_at(index as usize));
             let theirs = number.and_then(|number| known.get(&number.version()).copied());
             (entry.map(|entry| object.str(entry.name)), theirs.map(str::as_bytes))
         });
