@@ -17,6 +17,9 @@ impl Wants {
     /// Which libraries each object binds to at all.
     pub const BOUND_LIBRARIES: Self = Self(4);
 
+    /// Whether files of missing libraries' names lie below the prefixes.
+    pub const NAMES_IN_PREFIX: Self = Self(8);
+
     /// What is in one of the two.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -6,12 +6,31 @@ use crate::blame::Blame;
 use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::package::{Prefixes, is_store};
+use crate::tree::walk::{Given, MetNames};
 use crate::tree::{Kind, Node, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// File systems of the kernel, which hold no libraries and any number of names.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
+
+/// What the walks of the run have listed.
+#[derive(Clone, Copy)]
+pub(super) struct Walked<'a> {
+    /// What was given to them.
+    pub(super) given: &'a [Given],
+    /// Names in the directories.
+    pub(super) met: &'a MetNames,
+}
+
+impl Walked<'_> {
+    /// True if all directories below `prefix` were listed, as far as they can be.
+    fn covers(&self, tree: &dyn Tree, prefix: &Path) -> bool {
+        let Ok(prefix) = tree.real_path(prefix) else { return false };
+        let mut dirs = self.given.iter().filter(|given| given.kind == Ok(Kind::Directory));
+        dirs.any(|dir| tree.real_path(&dir.path).is_ok_and(|dir| prefix.starts_with(dir)))
+    }
+}
 
 /// Names of missing libraries that files below a prefix have.
 #[derive(Debug, Default)]
@@ -20,12 +39,14 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Looks below the prefix of every object that lacks a library, once below each.
+    /// Looks below the prefix of every object that lacks a library, once below each, and not again
+    /// for names that no walk has met there.
     pub(super) fn find(
         tree: &dyn Tree,
         corpus: &Corpus,
         prefixes: &Prefixes,
         blame: &Blame,
+        walked: Walked<'_>,
     ) -> Self {
         let mut wanted: FastMap<PathBuf, FastSet<OsString>> = FastMap::default();
         for missing in &blame.missing {
@@ -37,6 +58,9 @@ impl Candidates {
         let mut out = Self::default();
         for (prefix, mut names) in wanted {
             out.take_known(tree, corpus, &prefix, &mut names);
+            if walked.covers(tree, &prefix) {
+                walked.met.narrow(&mut names);
+            }
             out.look_below(tree, &prefix, names);
         }
         out

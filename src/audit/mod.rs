@@ -38,8 +38,9 @@ use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::{Closures, Resolving};
 use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::Names;
-use crate::tree::walk::{self, Given, Problem, Totals, Visit, Walked};
+use crate::tree::walk::{self, Given, MetNames, Problem, Totals, Visit, Walked};
 use crate::tree::{Kind, Opened, Tree};
+use crate::wants::Wants;
 use binding::{Resolved, bind};
 use named::Wanted;
 use rounds::Rounds;
@@ -90,6 +91,7 @@ pub struct Audit {
     names: Names,
     /// What was given, in the order of the walks.
     given: Vec<Given>,
+    met: MetNames,
     /// How long each stage took.
     pub timings: Vec<(&'static str, Duration)>,
 }
@@ -97,9 +99,10 @@ pub struct Audit {
 impl Audit {
     /// What it stands on, for an audit of the same files with other entry points.
     pub fn into_ground(self) -> Ground {
-        let Self { corpus, prefixes, problems, totals, named, linked, names, given, .. } = self;
+        let Self { corpus, prefixes, problems, totals, named, linked, met, names, given, .. } =
+            self;
         let timings = Vec::new();
-        Ground { corpus, prefixes, problems, totals, named, linked, names, given, timings }
+        Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
     }
 
     /// The facts as resolving and binding see them.
@@ -136,10 +139,12 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     let wants = plan.reading();
     let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
     let wanted = Wanted::new(&plan.policy);
+    let keeps_met = plan.rule_wants.holds(Wants::NAMES_IN_PREFIX);
     let visit = Visit {
         classes: wants.classes,
         consume: &reading(wants),
         is_named: &|path| wanted.may_be(path),
+        keeps_met,
     };
     let audited = || walk::walk(tree, &plan.all_paths(), plan.threads, seen, &visit);
     let given = given(plan, tree);
@@ -152,7 +157,7 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     };
     let providers = || {
         let classes = provider_wants.classes;
-        let visit = Visit { classes, consume: &provider, is_named: &|_| false };
+        let visit = Visit { classes, consume: &provider, is_named: &|_| false, keeps_met };
         walk::walk(tree, &plan.lib_paths, plan.threads, seen, &visit)
     };
     if plan.lib_paths.is_empty() {
@@ -206,6 +211,7 @@ pub struct Ground {
     totals: Totals,
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
+    met: MetNames,
     names: Names,
     given: Vec<Given>,
     timings: Vec<(&'static str, Duration)>,
@@ -216,10 +222,11 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.reading());
-    let Walked { given, entries, problems, mut totals, named, linked } = input.audited;
+    let Walked { given, entries, problems, mut totals, named, linked, mut met } = input.audited;
     let names = Names::new(&given, &entries);
     collector.add_entries(&mut corpus, &given, entries, true);
-    let Walked { given: places, entries, problems: lib_problems, .. } = input.providers;
+    let Walked { given: places, entries, problems: lib_problems, met: also, .. } = input.providers;
+    met.join(also);
     collector.add_entries(&mut corpus, &places, entries, false);
     let mut problems = problems;
     problems.extend(lib_problems);
@@ -240,13 +247,14 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     clock.lap("collect");
     let timings = clock.laps;
     let given = given.into_iter().chain(places).collect();
-    Ground { corpus, prefixes, problems, totals, named: named_files, linked, names, given, timings }
+    let named = named_files;
+    Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
 }
 
 /// Runs all stages after the walk. `tree` answers what the stages still need.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let Ground { mut corpus, prefixes, mut problems, totals, named, linked, .. } = ground;
-    let Ground { names, given, timings, .. } = ground;
+    let Ground { names, given, met, timings, .. } = ground;
     let mut clock = Clock { last: Instant::now(), laps: timings };
     let mut collector = Collector::new(tree, plan.reading());
     collector.let_open_below(&given);
@@ -278,7 +286,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     };
     let providers = Providers::find(&corpus, &unbound, archives);
     let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &open, &providers);
-    let candidates = Candidates::find(tree, &corpus, &prefixes, &blame);
+    let candidates = if plan.rule_wants.holds(Wants::NAMES_IN_PREFIX) {
+        let walked = candidates::Walked { given: &given, met: &met };
+        Candidates::find(tree, &corpus, &prefixes, &blame, walked)
+    } else {
+        Candidates::default()
+    };
     clock.lap("blame");
 
     let library = early.unwrap_or_else(|| {
@@ -318,6 +331,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         cross_check,
         names,
         given,
+        met,
         timings: clock.laps,
     }
 }

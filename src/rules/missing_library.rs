@@ -9,6 +9,7 @@ use crate::id::RootId;
 use crate::resolve::loader::InterpFault;
 use crate::resolve::trace::Tried;
 use crate::text::show;
+use crate::wants::Wants;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,6 +25,7 @@ pub(super) static RULE: Rule = Rule::new(
 )
 .keys(&["library", "detail"])
 .of_all_loaded()
+.wants(Wants::NAMES_IN_PREFIX)
 .explaining();
 
 /// `detail` of a library that the search misses and whose file name lies in the prefix.

@@ -146,12 +146,16 @@ impl Rule {
 
     /// True if it runs: it has something to check, and its findings count.
     pub fn runs(&self, plan: &Plan) -> bool {
-        (self.asked)(plan) && (self.explains || plan.policy.level_of(&self.known()) != Level::Allow)
+        (self.asked)(plan) && (self.explains || self.counts(plan))
     }
 
-    /// What it wants where it runs.
+    /// What it wants where its findings count.
     pub(super) fn wanted(&self, plan: &Plan) -> Wants {
-        if self.runs(plan) { self.wants } else { Wants::NONE }
+        if (self.asked)(plan) && self.counts(plan) { self.wants } else { Wants::NONE }
+    }
+
+    fn counts(&self, plan: &Plan) -> bool {
+        plan.policy.level_of(&self.known()) != Level::Allow
     }
 }
 

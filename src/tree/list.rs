@@ -23,16 +23,17 @@ pub(super) struct Lister<'t> {
     walked: Vec<PathBuf>,
     /// What is listed are directories to which links lead.
     is_linked: bool,
+    keeps_met: bool,
 }
 
 impl<'t> Lister<'t> {
-    pub(super) fn new(tree: &'t dyn Tree, given: &[Given]) -> Self {
+    pub(super) fn new(tree: &'t dyn Tree, given: &[Given], keeps_met: bool) -> Self {
         let walked = given
             .iter()
             .filter(|given| given.kind == Ok(Kind::Directory))
             .filter_map(|given| tree.real_path(&given.path).ok())
             .collect();
-        Self { tree, walked, is_linked: false }
+        Self { tree, walked, is_linked: false, keeps_met }
     }
 
     /// Of `linked` directories, those that lie outside everything walked so far, each once.
@@ -86,6 +87,9 @@ impl<'t> Lister<'t> {
         while let Some(dir) = todo.pop() {
             let listed = self.tree.list(&dir, &mut |name, node| {
                 let path = dir.join(name);
+                if self.keeps_met && node != Node::Kind(Kind::Directory) {
+                    out.met.add(name);
+                }
                 match node {
                     Node::Kind(Kind::File) => batch.push(Job { path, is_link: false }),
                     Node::Link => batch.push(Job { path, is_link: true }),

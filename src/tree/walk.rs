@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use super::walked::{Entry, Given, Problem, Totals, Walked, describe};
+pub use super::walked::{Entry, Given, MetNames, Problem, Totals, Walked, describe};
 
 /// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
 pub const HEAD: usize = 4096;
@@ -42,6 +42,8 @@ pub struct Visit<'a, C> {
     pub consume: &'a C,
     /// True for files whose names are kept, whatever they hold.
     pub is_named: &'a (dyn Fn(&Path) -> bool + Sync),
+    /// Names in directories are kept.
+    pub keeps_met: bool,
 }
 
 /// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
@@ -58,7 +60,7 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     let worker =
         || Worker { tree, visit, claimed: &claimed, seen, head: [0; HEAD], out: Walked::default() };
     let (mut round, mut parts) = look(given, &worker);
-    let mut lister = Lister::new(tree, &round);
+    let mut lister = Lister::new(tree, &round, visit.keeps_met);
     // A linked directory outside is found by a worker and walked in the next round.
     loop {
         if round.iter().any(|given| given.kind == Ok(Kind::Directory)) {

@@ -2,9 +2,13 @@
 //! its lister fill it; `audit` and `facts::collect` read it.
 
 use super::kind::{Kind, Special, Stat};
+use crate::id::FastSet;
 use crate::sniff::Class;
+use foldhash::fast::FixedState;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 
 /// One name of a file that matters.
@@ -28,6 +32,35 @@ impl<T> Entry<T> {
     pub(super) fn new(path: &Path) -> Self {
         let (path, stat) = (path.to_path_buf(), Stat::default());
         Self { path, is_link: false, given_link: false, listed: false, stat, item: None }
+    }
+}
+
+/// The names in the directories that were listed, but those of directories, as hashes: what is not
+/// among them need not be looked for again.
+#[derive(Default)]
+pub struct MetNames(Vec<u32>);
+
+impl MetNames {
+    fn hash(name: &OsStr) -> u32 {
+        let [a, b, c, d, ..] = FixedState::default().hash_one(name).to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
+    }
+
+    pub(super) fn add(&mut self, name: &OsStr) {
+        self.0.push(Self::hash(name));
+    }
+
+    /// Takes in the names that another walk has met.
+    pub fn join(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Keeps of `names` those that may be here; what is left out is not.
+    pub fn narrow(&self, names: &mut FastSet<OsString>) {
+        let wanted: FastSet<u32> = names.iter().map(|name| Self::hash(name)).collect();
+        let met: FastSet<u32> =
+            self.0.iter().copied().filter(|hash| wanted.contains(hash)).collect();
+        names.retain(|name| met.contains(&Self::hash(name)));
     }
 }
 
@@ -116,6 +149,8 @@ pub struct Walked<T> {
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,
+    /// Names that were met, if that was asked.
+    pub met: MetNames,
 }
 
 impl<T> Default for Walked<T> {
@@ -127,6 +162,7 @@ impl<T> Default for Walked<T> {
             totals: Totals::default(),
             named: Vec::new(),
             linked: Vec::new(),
+            met: MetNames::default(),
         }
     }
 }
@@ -150,6 +186,7 @@ impl<T> Walked<T> {
         self.totals.add(&part.totals);
         self.named.extend(part.named);
         self.linked.extend(part.linked);
+        self.met.join(part.met);
     }
 
     pub(super) fn problem(&mut self, path: &Path, reason: String) {
@@ -164,5 +201,24 @@ impl<T> Walked<T> {
     pub(super) fn special(&mut self, path: &Path, special: Special) {
         self.totals.special += 1;
         self.problem(path, format!("it is {}, which is not read", special.describe()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MetNames;
+    use std::ffi::OsString;
+
+    #[test]
+    fn names_that_were_met_are_kept() {
+        let (mut one, mut two) = (MetNames::default(), MetNames::default());
+        one.add("libone.so".as_ref());
+        two.add("libtwo.so".as_ref());
+        one.join(two);
+        let mut names = ["libone.so", "libtwo.so", "libthree.so"].map(OsString::from).into();
+        one.narrow(&mut names);
+        let mut left: Vec<OsString> = names.into_iter().collect();
+        left.sort();
+        assert_eq!(left, ["libone.so", "libtwo.so"]);
     }
 }

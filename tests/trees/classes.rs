@@ -25,7 +25,7 @@ fn read(classes: Classes, given: &[&str]) -> (Vec<(Class, u64)>, Totals) {
         let len = candidate.handle.stat().len;
         met.lock().expect("no panic").push((candidate.class, len));
     };
-    let visit = Visit { classes, consume: &consume, is_named: &|_| false };
+    let visit = Visit { classes, consume: &consume, is_named: &|_| false, keeps_met: false };
     let given: Vec<PathBuf> = given.iter().map(PathBuf::from).collect();
     let walked = walk(&tree(), &given, 2, &AtomicUsize::new(0), &visit);
     let mut met = met.into_inner().expect("no panic");
@@ -65,6 +65,7 @@ fn a_reader_that_panics_ends_the_walk_with_its_panic() {
             classes: Classes::default(),
             consume: &consume,
             is_named: &|path: &Path| path.ends_with("1"),
+            keeps_met: false,
         };
         let given = [PathBuf::from("/p")];
         let walked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

@@ -120,7 +120,12 @@ fn seen(tree: &dyn Tree, given: &[PathBuf], top: &Path, threads: usize) -> Seen 
         candidate.handle.read_new(len, 0).expect("it can be read")
     };
     let is_named = |path: &Path| path.to_string_lossy().ends_with(".so");
-    let visit = Visit { classes: Classes::default(), consume: &consume, is_named: &is_named };
+    let visit = Visit {
+        classes: Classes::default(),
+        consume: &consume,
+        is_named: &is_named,
+        keeps_met: false,
+    };
     let walked = walk(tree, given, threads, &AtomicUsize::new(0), &visit);
     let paths = |paths: Vec<PathBuf>| paths.iter().map(|path| without(path, top)).collect();
     let mut read: Vec<Vec<u8>> =
