@@ -2,8 +2,8 @@
 //! The same code runs on a [`View`](crate::facts::View) with edits; only the roots that load a
 //! changed object are looked at. `fix::prove` is the caller.
 
-use super::binding::Resolved;
-use super::{Audit, binding, hosts, resolve, source};
+use super::binding::{Bound, Resolved};
+use super::{Audit, EntryPoints, binding, hosts, resolve, source};
 use crate::blame::{self, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
@@ -14,26 +14,47 @@ use crate::resolve::resolver::Resolver;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 
-/// An error of a load, by what it is about: the file, the kind, and names.
-pub type Fault = (FileId, &'static str, Vec<u8>, Option<Vec<u8>>);
+/// An error of a load, by what it is about.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Fault {
+    /// The object that has it.
+    pub file: FileId,
+    /// What kind it is.
+    pub kind: &'static str,
+    /// The library, symbol, version or object.
+    pub name: Vec<u8>,
+    /// The symbol's version, or the loader's words.
+    pub detail: Option<Vec<u8>>,
+}
+
+impl Fault {
+    /// A fault of `file`.
+    pub fn new(file: FileId, kind: &'static str, name: &[u8], detail: Option<&[u8]>) -> Self {
+        Self { file, kind, name: name.to_vec(), detail: detail.map(<[u8]>::to_vec) }
+    }
+}
 
 impl Audit {
     /// What goes wrong, as of `blame`.
     pub fn faults(blame: &blame::Blame) -> BTreeSet<Fault> {
         let mut out: BTreeSet<Fault> = BTreeSet::new();
         for missing in &blame.missing {
-            out.insert((missing.file, "missing", missing.name.clone(), None));
+            out.insert(Fault::new(missing.file, "missing", &missing.name, None));
             let explained = missing.explained.iter();
             out.extend(explained.map(|(file, symbol, version)| {
-                (*file, "explained", symbol.clone(), version.clone())
+                Fault::new(*file, "explained", symbol, version.as_deref())
             }));
         }
         let undefined = blame.undefined.iter();
-        out.extend(undefined.map(|u| (u.file, "undefined", u.symbol.clone(), u.version.clone())));
+        out.extend(
+            undefined.map(|u| Fault::new(u.file, "undefined", &u.symbol, u.version.as_deref())),
+        );
         let versions = blame.versions.iter();
-        out.extend(versions.map(|v| (v.file, "version", v.version.clone(), None)));
+        out.extend(versions.map(|v| Fault::new(v.file, "version", &v.version, None)));
         let stopped = blame.stopped.iter();
-        out.extend(stopped.map(|s| (s.file, "stopped", s.object.clone(), Some(s.text.into()))));
+        out.extend(
+            stopped.map(|s| Fault::new(s.file, "stopped", &s.object, Some(s.text.as_bytes()))),
+        );
         out
     }
 
@@ -59,19 +80,18 @@ impl Audit {
         // What a program opens is a plugin again; anything else starts by itself.
         let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
         let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
-        let starts: (Vec<Start>, Vec<Start>) = (only(given), only(walked));
         let plan = Plan { facts: false, ..plan.clone() };
         let mut collector = Collector::new(tree, plan.reading());
         let mut resolver = Resolver::default();
         let corpus = &mut self.corpus;
-        let found = hosts(&plan, corpus, &mut collector, &self.prefixes);
-        let starts = (starts, found);
-        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, starts);
+        let hosts = hosts(&plan, corpus, &mut collector, &self.prefixes);
+        let entries = EntryPoints { given: only(given), walked: only(walked), hosts };
+        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, entries);
         let resolved = Resolved { resolver: &resolver, closures: &closures };
         let bindings = binding::bind(&plan, corpus, edits, &mut collector, resolved);
         let view = View::edited(corpus, edits);
-        let found = (&resolver, &closures, &bindings[..]);
-        let source = source(&plan, &self.prefixes, view, found);
+        let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
+        let source = source(&plan, &self.prefixes, view, bound);
         Self::faults(&blame::blame(source, &Undefined::find(source), &self.providers))
     }
 

@@ -1,7 +1,8 @@
 //! Which archives are read to their members, and the library of them. A plain audit of a large
 //! system reads none: it costs more than everything else together, and nobody asked.
 
-use crate::bind::{Report, RootBinding};
+use super::binding::Bound;
+use crate::bind::Report;
 use crate::blame::Blame;
 use crate::cover::Library;
 use crate::facts::collect::Collector;
@@ -13,7 +14,6 @@ use crate::id::{FastSet, FileId, Id as _};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::policy::ArchivePolicy;
-use crate::resolve::roots::Closures;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,8 +22,13 @@ use std::sync::Arc;
 /// milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
-/// Link maps, and what binding reported of each.
-pub(super) type Bindings<'a> = (&'a Closures, &'a [RootBinding]);
+/// What is known of what is unbound.
+#[derive(Clone, Copy)]
+pub(super) struct Found<'a> {
+    pub(super) blame: &'a Blame,
+    pub(super) providers: &'a Providers,
+    pub(super) prefixes: &'a Prefixes,
+}
 
 /// A package has fewer objects, a system more.
 const MOST_OBJECTS: usize = 1000;
@@ -33,7 +38,7 @@ pub(super) fn read(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
-    found: (&Blame, &Providers, &Prefixes),
+    found: Found<'_>,
 ) -> Library {
     let wanted = wanted(plan, corpus, found);
     shelve(corpus, collector, wanted)
@@ -45,7 +50,8 @@ pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
-    (unbound, bindings): (&Names, Bindings<'_>),
+    unbound: &Names,
+    bound: Bound<'_>,
 ) -> Option<Library> {
     let is_wanted = |(file, facts): (FileId, &FileFacts)| {
         let wanted = match &facts.content {
@@ -57,7 +63,7 @@ pub(super) fn read_all(
     };
     plan.members.then(|| {
         let wanted = corpus.files.entries().filter_map(is_wanted).collect();
-        let referred = lacking(corpus, bindings).flat_map(|object| {
+        let referred = lacking(corpus, bound).flat_map(|object| {
             object.references.iter().map(|reference| object.reference_name(reference))
         });
         let asked = plan.symbols.iter().map(|name| &**name).chain(unbound.texts());
@@ -67,12 +73,9 @@ pub(super) fn read_all(
 }
 
 /// Objects that lack a definition under some root.
-fn lacking<'c>(
-    corpus: &'c Corpus,
-    (closures, bindings): Bindings<'_>,
-) -> impl Iterator<Item = &'c Object> {
+fn lacking<'c>(corpus: &'c Corpus, bound: Bound<'_>) -> impl Iterator<Item = &'c Object> {
     let mut files: Vec<FileId> = Vec::new();
-    for (closure, binding) in closures.roots.iter().zip(bindings) {
+    for (closure, binding) in bound.closures.roots.iter().zip(bound.bindings) {
         let lacking = binding.reports.iter().filter(|(_, reports)| {
             reports.iter().any(|report| matches!(report, Report::Undefined { .. }))
         });
@@ -113,11 +116,8 @@ fn shelve(corpus: &mut Corpus, collector: &mut Collector<'_>, wanted: Vec<FileId
     Library::new(Arc::clone(corpus.symbol_names()), wanted.into_iter().filter_map(shelf).collect())
 }
 
-fn wanted(
-    plan: &Plan,
-    corpus: &Corpus,
-    (blame, providers, prefixes): (&Blame, &Providers, &Prefixes),
-) -> Vec<FileId> {
+fn wanted(plan: &Plan, corpus: &Corpus, found: Found<'_>) -> Vec<FileId> {
+    let Found { blame, providers, prefixes } = found;
     let archives = || {
         let all = corpus.files.entries();
         all.filter(|(_, facts)| matches!(facts.content, Content::Archive(_)))

@@ -26,6 +26,14 @@ pub(super) struct Resolved<'a> {
     pub(super) closures: &'a Closures,
 }
 
+/// What binding came to.
+#[derive(Clone, Copy)]
+pub(super) struct Bound<'a> {
+    pub(super) resolver: &'a Resolver,
+    pub(super) closures: &'a Closures,
+    pub(super) bindings: &'a [RootBinding],
+}
+
 pub(super) fn bind(
     plan: &Plan,
     corpus: &mut Corpus,

@@ -41,7 +41,8 @@ use crate::starts::Names;
 use crate::tree::walk::{self, Given, MetNames, Problem, Totals, Visit, Walked};
 use crate::tree::{Kind, Opened, Tree};
 use crate::wants::Wants;
-use binding::{Resolved, bind};
+use archives::Found;
+use binding::{Bound, Resolved, bind};
 use named::Wanted;
 use rounds::Rounds;
 use std::collections::BTreeSet;
@@ -254,49 +255,47 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
 /// Runs all stages after the walk. `tree` answers what the stages still need.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let Ground { mut corpus, prefixes, mut problems, totals, named, linked, .. } = ground;
-    let Ground { names, given, met, timings, .. } = ground;
+    let Ground { names, given: places, met, timings, .. } = ground;
     let mut clock = Clock { last: Instant::now(), laps: timings };
     let mut collector = Collector::new(tree, plan.reading());
-    collector.let_open_below(&given);
+    collector.let_open_below(&places);
     let mut resolver = Resolver::default();
     let none = Edits::default();
-    let starts = names.starts(plan, &corpus);
-    let found = hosts(plan, &mut corpus, &mut collector, &prefixes);
-    let closures =
-        resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, (starts, found));
+    let (given, walked) = names.starts(plan, &corpus);
+    let hosts = hosts(plan, &mut corpus, &mut collector, &prefixes);
+    let entries = EntryPoints { given, walked, hosts };
+    let closures = resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, entries);
     clock.lap("resolve");
 
     let resolved = Resolved { resolver: &resolver, closures: &closures };
     let bindings = bind(plan, &mut corpus, &none, &mut collector, resolved);
     clock.lap("bind");
 
-    let found = (&resolver, &closures, &bindings[..]);
-    let queries = queries::answer(plan, &mut corpus, &mut collector, found);
+    let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
+    let queries = queries::answer(plan, &mut corpus, &mut collector, bound);
     if queries.are_asked() {
         clock.lap("binding queries");
     }
 
-    let open = Undefined::find(source(plan, &prefixes, View::new(&corpus), found));
-    let unbound = open.names(source(plan, &prefixes, View::new(&corpus), found));
-    let early =
-        archives::read_all(plan, &mut corpus, &mut collector, (&unbound, (&closures, &bindings)));
+    let open = Undefined::find(source(plan, &prefixes, View::new(&corpus), bound));
+    let unbound = open.names(source(plan, &prefixes, View::new(&corpus), bound));
+    let early = archives::read_all(plan, &mut corpus, &mut collector, &unbound, bound);
     let archives = match &early {
         Some(library) => archives::definitions(library, &unbound),
         None => collector.archive_definitions(&mut corpus, &unbound),
     };
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), found), &open, &providers);
+    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), bound), &open, &providers);
     let candidates = if plan.rule_wants.holds(Wants::NAMES_IN_PREFIX) {
-        let walked = candidates::Walked { given: &given, met: &met };
+        let walked = candidates::Walked { given: &places, met: &met };
         Candidates::find(tree, &corpus, &prefixes, &blame, walked)
     } else {
         Candidates::default()
     };
     clock.lap("blame");
 
-    let library = early.unwrap_or_else(|| {
-        archives::read(plan, &mut corpus, &mut collector, (&blame, &providers, &prefixes))
-    });
+    let found = Found { blame: &blame, providers: &providers, prefixes: &prefixes };
+    let library = early.unwrap_or_else(|| archives::read(plan, &mut corpus, &mut collector, found));
     clock.lap("archives");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
@@ -330,7 +329,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         listing,
         cross_check,
         names,
-        given,
+        given: places,
         met,
         timings: clock.laps,
     }
@@ -340,8 +339,9 @@ fn source<'a>(
     plan: &'a Plan,
     prefixes: &'a Prefixes,
     view: View<'a>,
-    (resolver, closures, bindings): (&'a Resolver, &'a Closures, &'a [RootBinding]),
+    bound: Bound<'a>,
 ) -> Source<'a> {
+    let Bound { resolver, closures, bindings } = bound;
     let (strings, hosts) = (&resolver.strings, &plan.policy.hosts);
     Source { view, strings, closures, bindings, prefixes, hosts }
 }
@@ -410,14 +410,22 @@ fn hosts(
     }
 }
 
+/// What is resolved: what was given by name, what walks met, and what programs open.
+struct EntryPoints {
+    given: Vec<Start>,
+    walked: Vec<Start>,
+    hosts: Hosts,
+}
+
 fn resolve(
     plan: &Plan,
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
     resolver: &mut Resolver,
-    ((given, walked), hosts): ((Vec<Start>, Vec<Start>), Hosts),
+    entries: EntryPoints,
 ) -> Closures {
+    let EntryPoints { given, walked, hosts } = entries;
     let store = &View::edited(corpus, edits);
     resolver.expect(given.len() + walked.len());
     let mut resolving = Resolving::new(store, plan, hosts, given, walked);

@@ -2,15 +2,12 @@
 //! reads them, the round runs again. It runs only if the plan asks for a query.
 
 use super::Audit;
-use super::binding::lone_closures;
-use crate::bind::RootBinding;
+use super::binding::{Bound, lone_closures};
 use crate::bind::query::{self, Answers, Asked, BoundLibrary, DuplicateName};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need, View};
 use crate::id::{FastMap, FastSet, RootId};
 use crate::plan::Plan;
-use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::Closures;
 use crate::wants::Wants;
 
 impl Audit {
@@ -31,8 +28,9 @@ pub(super) fn answer(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
-    (resolver, closures, bindings): (&Resolver, &Closures, &[RootBinding]),
+    bound: Bound<'_>,
 ) -> Answers {
+    let Bound { resolver, closures, bindings } = bound;
     let asked = Asked {
         duplicates: plan.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS),
         bound: plan.rule_wants.holds(Wants::BOUND_LIBRARIES),

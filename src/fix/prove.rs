@@ -49,10 +49,10 @@ impl Proofs {
         let Some(shown) = shown.filter(|shown| shown.edited.contains(&file)) else {
             return Some("the library could not be read again".to_owned());
         };
-        if shown.after.contains(&(file, "undefined", symbol.to_vec(), None)) {
+        if shown.after.contains(&Fault::new(file, "undefined", symbol, None)) {
             return Some("it stays undefined with the fix".to_owned());
         }
-        let (_, _, name, _) = shown.new.first()?;
+        let Fault { name, .. } = shown.new.first()?;
         let more = match shown.new.len() {
             1 => String::new(),
             n => format!(" and {} more", n - 1),

@@ -7,6 +7,7 @@ use crate::format::Defect;
 use crate::format::elf::Target;
 use crate::id::NameId;
 use std::num::NonZeroU64;
+use std::ops::Range;
 
 /// The members of one archive.
 #[derive(Debug, Default)]
@@ -46,11 +47,24 @@ pub struct Member {
     pub kind: MemberKind,
     /// The objects it can be linked with; nothing if it is no ELF file.
     pub target: Option<Target>,
-    pub(super) name: (u32, u32),
-    pub(super) symbols: (u32, u32),
-    pub(super) hashes: (u32, u32),
+    pub(super) name: Span,
+    pub(super) symbols: Span,
+    pub(super) hashes: Span,
     /// Where the names of its symbols begin in the archive, if they do there.
     pub(super) strings: Option<NonZeroU64>,
+}
+
+/// A part of a list, by places in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Span {
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Span {
+    pub(super) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
 }
 
 /// What a member is.
@@ -118,21 +132,18 @@ pub struct Symbol {
 impl Members {
     /// A member's name.
     pub fn name(&self, member: &Member) -> &[u8] {
-        let (start, len) = member.name;
-        self.text.get(start as usize..start as usize + len as usize).unwrap_or_default()
+        self.text.get(member.name.range()).unwrap_or_default()
     }
 
     /// The global symbols of a member, in the order of its table.
     pub fn symbols(&self, member: &Member) -> &[Symbol] {
-        let (start, end) = member.symbols;
-        self.symbols.get(start as usize..end as usize).unwrap_or_default()
+        self.symbols.get(member.symbols.range()).unwrap_or_default()
     }
 
     /// Hashes of the names that a member defines, in the order of its table: a name has the same in
     /// all archives of a run.
     pub fn hashes(&self, member: &Member) -> &[u64] {
-        let (start, end) = member.hashes;
-        self.hashes.get(start as usize..end as usize).unwrap_or_default()
+        self.hashes.get(member.hashes.range()).unwrap_or_default()
     }
 
     /// Members of which it is not known what they refer to.

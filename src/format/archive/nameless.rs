@@ -26,10 +26,10 @@ impl Members {
         let mut out = Vec::new();
         for member in &self.list {
             let Some(strings) = member.strings else { continue };
-            let first = member.symbols.0 as usize;
+            let first = member.symbols.start as usize;
             let symbols = (first..).zip(self.symbols(member));
             let defined = symbols.filter(|(_, symbol)| symbol.kind.is_definition());
-            let starts = self.starts.get(member.hashes.0 as usize..).unwrap_or_default();
+            let starts = self.starts.get(member.hashes.start as usize..).unwrap_or_default();
             let all = defined.zip(self.hashes(member)).zip(starts);
             let begin = out.len();
             out.extend(all.filter_map(|(((symbol, known), hash), start)| {
@@ -52,7 +52,7 @@ impl Members {
     ) -> Result<Vec<Vec<u8>>, ReadError> {
         let mut window = Window { file, bytes: Vec::new(), begin: 0, len: 0 };
         let defined = self.symbols(member).iter().filter(|symbol| symbol.kind.is_definition());
-        let starts = self.starts.get(member.hashes.0 as usize..).unwrap_or_default().iter();
+        let starts = self.starts.get(member.hashes.start as usize..).unwrap_or_default().iter();
         // Where names were not left in the archive nobody knows their places.
         let starts = starts.map(Some).chain(std::iter::repeat(None));
         let mut out = Vec::new();

@@ -5,7 +5,7 @@
 use super::elf_member::{Buffers, Place};
 use super::header::{self, Entry, FIRST, HEADER, LongNames, Special};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, Members};
+use super::members::{Damage, Member, MemberKind, Members, Span};
 use super::symbols::Builder;
 use crate::format::elf::Header;
 use crate::format::{Defect, ReadError, Table, in_memory, read_range};
@@ -208,7 +208,7 @@ impl<'r> Reader<'r> {
             External::Outside => MemberKind::Outside,
             External::File(file) => return self.external(entry, name, &file, position),
         };
-        self.push(entry.at, name, kind, None, (0, 0));
+        self.push(entry.at, name, kind, None, Span::default());
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl<'r> Reader<'r> {
             let Some(inner) = inner else {
                 let what = "names a place in another archive where no member is";
                 self.damage(Some(entry.at), Defect::new(Table::MemberHeader, entry.at, what));
-                self.push(entry.at, name, MemberKind::Damaged, None, (0, 0));
+                self.push(entry.at, name, MemberKind::Damaged, None, Span::default());
                 return Ok(());
             };
             let before = inner.bsd_name().unwrap_or(0).min(inner.size);
@@ -264,7 +264,7 @@ impl<'r> Reader<'r> {
             self.damage(Some(at), defect);
         }
         if kind != MemberKind::Object {
-            self.push(at, name, kind, target, (0, 0));
+            self.push(at, name, kind, target, Span::default());
             return Ok(());
         }
         let mut unused = Vec::new();
@@ -288,7 +288,7 @@ impl<'r> Reader<'r> {
         let target = Header::parse(head).map(|header| header.target());
         let big = target.is_some_and(|target| target.big);
         let e = if big { Endianness::Big } else { Endianness::Little };
-        let (start, first) = self.builder.lengths();
+        let before = self.builder.lengths();
         let mut strings = None;
         let (kind, defect) = match self.buffers.load::<H>(place, head, beyond, next)? {
             Ok(Some(raw)) => {
@@ -303,11 +303,10 @@ impl<'r> Reader<'r> {
         if let Some(defect) = defect {
             self.damage(Some(at), defect);
         }
-        let (end, last) = self.builder.lengths();
-        let symbols = (start, end);
+        let (symbols, hashes) = self.builder.since(before);
         self.push(at, name, kind, target, symbols);
         if let Some(member) = self.out.list.last_mut() {
-            member.hashes = (first, last);
+            member.hashes = hashes;
             member.strings = strings;
         }
         Ok(())
@@ -319,17 +318,18 @@ impl<'r> Reader<'r> {
         name: &[u8],
         kind: MemberKind,
         target: Option<crate::format::elf::Target>,
-        symbols: (u32, u32),
+        symbols: Span,
     ) {
-        let place = u32::try_from(self.out.text.len()).ok().zip(u32::try_from(name.len()).ok());
+        let start = u32::try_from(self.out.text.len());
+        let end = u32::try_from(self.out.text.len() + name.len());
+        let place = start.ok().zip(end.ok()).map(|(start, end)| Span { start, end });
         if place.is_none() {
             let what = "has a name for which there is no room";
             self.damage(Some(offset), Defect::new(Table::MemberHeader, offset, what));
         }
-        let name_at = place.unwrap_or_default();
         self.out.text.extend_from_slice(if place.is_some() { name } else { &[] });
-        let (hashes, strings) = ((0, 0), None);
-        let member = Member { offset, kind, target, name: name_at, symbols, hashes, strings };
+        let (name, hashes, strings) = (place.unwrap_or_default(), Span::default(), None);
+        let member = Member { offset, kind, target, name, symbols, hashes, strings };
         self.out.list.push(member);
     }
 

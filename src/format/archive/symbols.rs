@@ -2,7 +2,7 @@
 
 use super::elf_member::{Raw, RawSymbol, each_symbol};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, NAMELESS, Symbol, SymbolKind};
+use super::members::{Damage, Member, MemberKind, NAMELESS, Span, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
 use crate::id::FastMap;
 use crate::symbol_names::{Added, Batch, Growing};
@@ -39,6 +39,13 @@ pub(super) struct Builder {
     lost: Vec<usize>,
 }
 
+/// How much a builder holds.
+#[derive(Clone, Copy)]
+pub(super) struct Lengths {
+    symbols: u32,
+    hashes: u32,
+}
+
 impl Builder {
     /// Forgets the archive before, and makes room for the symbols of one of `size` bytes: pages that
     /// are not needed are not touched, and nothing has to be moved.
@@ -56,9 +63,16 @@ impl Builder {
     }
 
     /// How many symbols there are, and how many hashes of definitions.
-    pub(super) fn lengths(&self) -> (u32, u32) {
+    pub(super) fn lengths(&self) -> Lengths {
         let number = |n: usize| u32::try_from(n).expect("only what has a place is added");
-        (number(self.symbols.len()), number(self.hashes.len()))
+        Lengths { symbols: number(self.symbols.len()), hashes: number(self.hashes.len()) }
+    }
+
+    /// The symbols and hashes that came since.
+    pub(super) fn since(&self, before: Lengths) -> (Span, Span) {
+        let now = self.lengths();
+        let symbols = Span { start: before.symbols, end: now.symbols };
+        (symbols, Span { start: before.hashes, end: now.hashes })
     }
 
     /// Adds the symbols of a member, which begins at `base`, and to `names` what they refer to; what
@@ -121,13 +135,13 @@ impl Builder {
             return damage;
         }
         for member in list {
-            let (start, end) = (member.symbols.0 as usize, member.symbols.1 as usize);
-            if self.lost.iter().any(|at| (start..end).contains(at)) {
+            let place = member.symbols.range();
+            if self.lost.iter().any(|at| place.contains(at)) {
                 let what = "has more names than can be kept";
                 let defect = Defect::new(Table::MemberSymbols, member.offset, what);
                 damage.push(Damage { member: Some(member.offset), defect });
                 member.kind = MemberKind::Damaged;
-                (member.symbols, member.hashes) = ((0, 0), (0, 0));
+                (member.symbols, member.hashes) = (Span::default(), Span::default());
             }
         }
         damage
@@ -149,7 +163,7 @@ impl Builder {
             by_member.entry(member).or_default().push(name);
         }
         for member in list.iter_mut().filter(|member| member.is_opaque()) {
-            let (start, first) = self.lengths();
+            let before = self.lengths();
             for name in by_member.get(&member.offset).into_iter().flatten() {
                 let hash = names.hash(name);
                 if let Some(name) = place(&self.symbols).and_then(|_| names.add_one(name)) {
@@ -159,8 +173,7 @@ impl Builder {
                     self.symbols.push(Symbol { name, kind, other: 0, function: false });
                 }
             }
-            let (end, last) = self.lengths();
-            (member.symbols, member.hashes) = ((start, end), (first, last));
+            (member.symbols, member.hashes) = self.since(before);
         }
     }
 }
