@@ -80,15 +80,22 @@ pub(super) fn bind(
                 }
             })
             .collect();
-        let mut needs = Vec::new();
+        let (mut needs, mut bound) = (Vec::new(), 0);
         for (root, answer) in todo.into_iter().zip(answers) {
             match answer {
-                Ok(binding) => done[root.index()] = Some(binding),
+                Ok(binding) => {
+                    done[root.index()] = Some(binding);
+                    bound += 1;
+                }
                 Err(missing) => needs.extend(missing),
             }
         }
         if needs.is_empty() && done.iter().all(Option::is_some) {
             return done.into_iter().flatten().collect();
+        }
+        // Plugins whose hosts are bound by now lack nothing that is read.
+        if needs.is_empty() && bound > 0 {
+            continue;
         }
         Rounds::of("bind").answer(corpus, collector, needs);
     }
