@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 /// File systems of the kernel, which hold no libraries and any number of names.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
+/// Entries below one prefix that are looked at: more than a whole `/usr` has. A prefix with more, such
+/// as the root of a disk, counts as one that holds no candidate.
+const MOST_ENTRIES: usize = 300_000;
+
 /// What the walks of the run have listed.
 #[derive(Clone, Copy)]
 pub(super) struct Walked<'a> {
@@ -87,16 +91,17 @@ impl Candidates {
 
     fn look_below(&mut self, tree: &dyn Tree, prefix: &Path, mut names: FastSet<OsString>) {
         let mut todo = vec![prefix.to_path_buf()];
-        while let Some(dir) = todo.pop() {
-            if names.is_empty() {
+        let mut found: Vec<OsString> = Vec::new();
+        let mut seen = 0_usize;
+        while let Some(dir) = todo.pop().filter(|_| !names.is_empty()) {
+            if seen > MOST_ENTRIES {
                 return;
             }
             // A directory that cannot be listed holds no candidate that could be named.
             let _ = tree.list(&dir, &mut |name, node| {
+                seen += 1;
                 if node != Node::Kind(Kind::Directory) {
-                    if names.remove(name) {
-                        self.found.insert((prefix.to_path_buf(), name.to_owned()));
-                    }
+                    found.extend(names.take(name));
                     return;
                 }
                 let below = dir.join(name);
@@ -106,6 +111,7 @@ impl Candidates {
                 }
             });
         }
+        self.found.extend(found.into_iter().map(|name| (prefix.to_path_buf(), name)));
     }
 
     /// True if a file below the prefix of `file` has the name of a library that it lacks.

@@ -9,7 +9,8 @@ use comfy_table::{ContentArrangement, Table, presets};
 /// The page of one rule.
 pub(super) fn one(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
-        if rules::catalogue().known(id).is_some() {
+        if let Some(known) = rules::catalogue().known(id) {
+            let id = known.id;
             bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
         }
         bail!("`{id}` is no rule; `linkaudit explain` lists them");

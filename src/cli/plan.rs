@@ -158,10 +158,12 @@ fn all_below<'a>(
     tree: &dyn Tree,
 ) -> Result<()> {
     let is_below = |path: &Path| {
-        let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-        let beside = tree.real_path(dir.unwrap_or(Path::new(".")));
         let own = tree.real_path(path);
-        [own, beside].iter().flatten().any(|real| real.starts_with(prefix))
+        // What ends in `..` has no name in the directory that its text names.
+        let dir = path.file_name().and_then(|_| path.parent());
+        let dir = dir.map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
+        let beside = dir.and_then(|dir| tree.real_path(dir).ok());
+        own.iter().chain(&beside).any(|real| real.starts_with(prefix))
     };
     let outside = paths.find(|path| tree.kind(path).is_ok() && !is_below(path));
     match outside.map(|path| crate::text::show_path(path)) {

@@ -92,6 +92,7 @@ fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
         Err(mistakes) => return Err(refuse(&mistakes, color)),
     };
     policy.set(levels(shared)?);
+    policy.renamed.extend(renamed_levels(shared));
     for Renamed { old, new, origin } in &policy.renamed {
         let text = format!("linkaudit: warning: {origin}: `{old}` is called `{new}` now\n");
         // Without stderr nobody reads it; the new id counts either way.
@@ -121,6 +122,14 @@ fn refuse(mistakes: &Mistakes, color: bool) -> anyhow::Error {
         1 => anyhow::anyhow!("the policy has a mistake: nothing was audited"),
         many => anyhow::anyhow!("the policy has {many} mistakes: nothing was audited"),
     }
+}
+
+/// Rules that the command line names by an old id.
+fn renamed_levels(shared: &Shared) -> impl Iterator<Item = Renamed> {
+    shared.levels.iter().filter_map(|(old, _)| {
+        let origin = Origin { source: "command line".into(), line: 0 };
+        Some(Renamed { old: old.clone(), new: renamed(old)?, origin })
+    })
 }
 
 /// Settings of `-A`, `-W` and `-D`, in the order in which they were typed.

@@ -472,6 +472,7 @@ fn file_of(place: Place) -> Option<FileId> {
 mod tests {
     use super::{Found, Requester, Search, SearchCache};
     use crate::facts::{FactStore, FileFacts, Need, Place, Portion};
+    use crate::format::elf::GlibcVersion;
     use crate::format::elf::interpreter::Interpreter;
     use crate::format::elf::{Object, Target, machine};
     use crate::id::{FastMap, FileId, Strings};

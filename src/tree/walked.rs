@@ -215,7 +215,9 @@ mod tests {
         one.add("libone.so".as_ref());
         two.add("libtwo.so".as_ref());
         one.join(two);
-        let mut names = ["libone.so", "libtwo.so", "libthree.so"].map(OsString::from).into();
+        let names = ["libone.so", "libtwo.so", "libthree.so"];
+        let mut names: crate::id::FastSet<OsString> =
+            names.map(OsString::from).into_iter().collect();
         one.narrow(&mut names);
         let mut left: Vec<OsString> = names.into_iter().collect();
         left.sort();

@@ -241,7 +241,8 @@ impl<'r> Causes<'r> {
         Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
     }
 
-    /// All evidence of one kind about a finding: its own, or what its cause shares.
+    /// All evidence of one kind about a finding: its own, else what its cause shares. A waived finding
+    /// has all of its evidence itself.
     pub fn evidence<'f>(
         &self,
         finding: &'f Finding,
@@ -250,8 +251,9 @@ impl<'r> Causes<'r> {
     where
         'r: 'f,
     {
-        let shared = self.0.get(&*finding.cause).map(|cause| &cause.evidence[..]);
-        let shared: &'f [Evidence] = shared.unwrap_or_default();
+        let has_own = finding.evidence_of(kind).next().is_some();
+        let cause = self.0.get(&*finding.cause).filter(|_| !has_own);
+        let shared: &'f [Evidence] = cause.map(|cause| &cause.evidence[..]).unwrap_or_default();
         shared.iter().chain(&finding.evidence).filter(move |evidence| evidence.kind == kind)
     }
 }
