@@ -1,6 +1,6 @@
-//! Names below the prefixes of objects that lack libraries: whether a file of a missing library's
-//! name lies there, audited or not. Directories are listed, no file is opened. `missing-library`
-//! tells by it a library that the search misses from one that is gone.
+//! Finds files in a prefix that have the name of a missing library, audited or not. It lists
+//! directories and opens no file. `missing-library` uses it to tell a library that the search
+//! misses from one that is gone.
 
 use crate::blame::Blame;
 use crate::facts::Corpus;
@@ -11,20 +11,20 @@ use crate::tree::{Kind, Node, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// File systems of the kernel, which hold no libraries and any number of names.
+/// Kernel file systems are skipped: they hold many names and no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// What the walks of the run have listed.
+/// The listings of the run's walks.
 #[derive(Clone, Copy)]
 pub(super) struct Walked<'a> {
-    /// What was given to them.
+    /// The given paths.
     pub(super) given: &'a [Given],
-    /// Names in the directories.
+    /// Names in the listed directories.
     pub(super) met: &'a MetNames,
 }
 
 impl Walked<'_> {
-    /// True if all directories below `prefix` were listed, as far as they can be.
+    /// True if the walks listed all readable directories below `prefix`.
     fn covers(&self, tree: &dyn Tree, prefix: &Path) -> bool {
         let Ok(prefix) = tree.real_path(prefix) else { return false };
         let mut dirs = self.given.iter().filter(|given| given.kind == Ok(Kind::Directory));
@@ -32,15 +32,15 @@ impl Walked<'_> {
     }
 }
 
-/// Names of missing libraries that files below a prefix have.
+/// Names of missing libraries that exist as file names below a prefix.
 #[derive(Debug, Default)]
 pub struct Candidates {
     found: FastSet<(PathBuf, OsString)>,
 }
 
 impl Candidates {
-    /// Looks below the prefix of every object that lacks a library, once below each, and not again
-    /// for names that no walk has met there.
+    /// Searches the prefix of every object with a missing library, each prefix once. Skips names
+    /// that no walk has seen there.
     pub(super) fn find(
         tree: &dyn Tree,
         corpus: &Corpus,
@@ -66,8 +66,8 @@ impl Candidates {
         out
     }
 
-    /// Takes names that files below the prefix are known to have: a listing would find them too, and
-    /// costs as much as the prefix is large.
+    /// Takes names from files already read. A listing would find them too, at a cost that grows
+    /// with the prefix.
     fn take_known(
         &mut self,
         tree: &dyn Tree,
@@ -91,7 +91,7 @@ impl Candidates {
             if names.is_empty() {
                 return;
             }
-            // A directory that cannot be listed holds no candidate that could be named.
+            // A directory that cannot be listed yields no candidates.
             let _ = tree.list(&dir, &mut |name, node| {
                 if node != Node::Kind(Kind::Directory) {
                     if names.remove(name) {
@@ -100,7 +100,7 @@ impl Candidates {
                     return;
                 }
                 let below = dir.join(name);
-                // Items of a store are prefixes of their own.
+                // Each store item is its own prefix.
                 if !is_store(&below) && !KERNEL.iter().any(|kernel| below == Path::new(kernel)) {
                     todo.push(below);
                 }
@@ -108,7 +108,7 @@ impl Candidates {
         }
     }
 
-    /// True if a file below the prefix of `file` has the name of a library that it lacks.
+    /// True if a file below the prefix of `file` has the name of one of its missing libraries.
     pub fn holds(
         &self,
         corpus: &Corpus,
@@ -122,7 +122,7 @@ impl Candidates {
     }
 }
 
-/// True if a listing of `prefix` comes to `dir`: neither through a link nor into a store.
+/// True if a listing of `prefix` reaches `dir`; a listing follows no link and enters no store.
 fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
     let mut between = dir.ancestors().take_while(|dir| *dir != prefix);
     dir.starts_with(prefix)
@@ -130,7 +130,7 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
         && tree.real_path(dir).is_ok_and(|real| real == dir)
 }
 
-/// The last part of a need's name.
+/// The file name in a need's name.
 fn file_name(library: &[u8]) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
     library.rsplit(|b| *b == b'/').next().filter(|name| !name.is_empty()).map(OsStr::from_bytes)
