@@ -50,9 +50,9 @@ pub const SYMBOL: Group = Group::new("symbol", Level::Error);
 pub const RUNTIME: Group = Group::new("runtime", Level::Error);
 /// What is untidy between a file and what it links with.
 pub const LINK_HYGIENE: Group = Group::new("link-hygiene", Level::Warning);
-/// Damaged files.
+/// Damaged or incomplete files.
 pub const INTEGRITY: Group = Group::new("integrity", Level::Warning);
-/// Hardening flags of the linker that a file lacks.
+/// Protections that a linker can add and a file lacks.
 pub const HARDENING: Group = Group::new("hardening", Level::Allow);
 /// Changes in a new version of a package that break its users.
 pub const COMPATIBILITY: Group = Group::new("compatibility", Level::Error);

@@ -51,7 +51,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     Ok(status)
 }
 
-/// Reports how the baseline changed, and returns the exit status of the run.
+/// Writes the baseline, reports its stale lines, and returns the exit status of the run.
 fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
     let baselines = &prepared.baselines;
     baseline::write(shared, run.rewrite.as_ref())?;

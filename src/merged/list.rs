@@ -57,7 +57,7 @@ impl MergedFrom {
             set.trouble.is_none() && (matters(set) || !any || set.entries.is_empty())
         });
         if list.sets().is_empty() {
-            return Err(format!("{} holds no set of archive names", show_path(&self.path)));
+            return Err(format!("{}: no list of archive names", show_path(&self.path)));
         }
         Ok(list)
     }
