@@ -1,7 +1,7 @@
-//! Groups of rules, levels, and the names that policies and command lines may use. The rules that are
-//! built declare themselves (`rules::catalogue`); here are the groups, the rules that are still to
-//! come, and ids that were renamed. Ids are for good: a policy may name a rule before it is built, and
-//! learns from [`Known::is_built`] that nothing checks it yet.
+//! Groups of rules, levels, and the rule names that policies and command lines may use. Built rules
+//! declare themselves (`rules::catalogue`). This module has the groups, planned rules and renamed
+//! ids. Ids are permanent, and a policy may name a planned rule: [`Known::is_built`] tells the two
+//! apart.
 
 /// How much a finding matters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -50,15 +50,15 @@ pub const SYMBOL: Group = Group::new("symbol", Level::Error);
 pub const RUNTIME: Group = Group::new("runtime", Level::Error);
 /// What is untidy between a file and what it links with.
 pub const LINK_HYGIENE: Group = Group::new("link-hygiene", Level::Warning);
-/// Files that are not whole.
+/// Damaged or incomplete files.
 pub const INTEGRITY: Group = Group::new("integrity", Level::Warning);
-/// Protections that a linker can give and a file lacks.
+/// Protections that a linker can add and a file lacks.
 pub const HARDENING: Group = Group::new("hardening", Level::Allow);
-/// What a new version of a package takes from its users.
+/// Changes in a new version of a package that break its users.
 pub const COMPATIBILITY: Group = Group::new("compatibility", Level::Error);
 /// Entries of search paths.
 pub const SEARCH_PATH: Group = Group::new("search-path", Level::Warning);
-/// Libraries from outside of a store, a prefix or a platform's list.
+/// Libraries outside a store, a prefix or a platform's list.
 pub const CLOSURE: Group = Group::new("closure", Level::Warning);
 /// Static archives.
 pub const ARCHIVE: Group = Group::new("archive", Level::Error);
@@ -98,8 +98,8 @@ pub const GROUPS: &[Group] = &[
     INPUT,
 ];
 
-/// The id of a rule that is built. Ids of policies and of reports that were read are text: they may
-/// name rules that this version does not have.
+/// The id of a built rule. Ids in policies and in reports read back are text: they may name rules
+/// that this version lacks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RuleId(&'static str);
 
@@ -134,12 +134,12 @@ pub struct Known {
     pub id: &'static str,
     /// Its group.
     pub group: Group,
-    /// Its level unless something else is said.
+    /// Its default level.
     pub level: Level,
     /// The keys besides the path that its findings can have, by the names that waivers use; nothing
     /// if that is not settled. A waiver that selects by another key can never match.
     pub keys: Option<&'static [&'static str]>,
-    /// A rule of this version checks it.
+    /// True if this version implements the rule.
     pub is_built: bool,
 }
 
@@ -151,7 +151,7 @@ const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
     Known { id, group, level, keys: None, is_built: false }
 }
 
-/// Rules that are to come. One that is built declares itself, and its line here counts no more.
+/// Planned rules. Once a rule is built, its own declaration replaces the line here.
 const PLANNED: &[Known] = &[
     planned("interposed-symbol", SYMBOL),
     planned("library-twice", SYMBOL),
@@ -198,10 +198,10 @@ const PLANNED: &[Known] = &[
     planned("image-span", SIZE),
 ];
 
-/// Old ids and what they are called now.
+/// Old ids and their new ids.
 const RENAMED: &[(&str, &str)] = &[("hijacked-symbol", "interposed-symbol")];
 
-/// What `name` is called now, if it is the old id of a rule.
+/// The new id, if `name` is the old id of a rule.
 pub fn renamed(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
@@ -211,14 +211,14 @@ pub fn group(name: &str) -> Option<&'static Group> {
     GROUPS.iter().find(|group| group.name == name)
 }
 
-/// Every rule there is, built or not. Whoever reads policies is given one.
+/// All rules, built and planned. The policy reader takes one.
 #[derive(Debug)]
 pub struct Catalogue {
     rules: Vec<Known>,
 }
 
 impl Catalogue {
-    /// The rules that are `built`, and those that are still to come.
+    /// The `built` rules and the planned ones.
     pub fn new(built: impl IntoIterator<Item = Known>) -> Self {
         let mut rules: Vec<Known> = built.into_iter().collect();
         for planned in PLANNED {
@@ -236,7 +236,7 @@ impl Catalogue {
         &self.rules
     }
 
-    /// The rule of this name, or of this old name.
+    /// The rule with this id or old id.
     pub fn known(&self, id: &str) -> Option<&Known> {
         let id = renamed(id).unwrap_or(id);
         self.rules.iter().find(|known| known.id == id)

@@ -157,7 +157,7 @@ impl Fix {
     }
 }
 
-/// A fix as reports have it. What a proof showed is evidence of the finding.
+/// A fix in a report. The results of its verification are evidence of the finding.
 #[derive(Serialize, Deserialize)]
 struct FixData {
     intent: Intent,
@@ -193,16 +193,16 @@ impl From<FixData> for Fix {
     }
 }
 
-/// What a rule knows of the repair that would remove a finding; the report names the cause.
+/// A rule's hint at the repair that would remove a finding. The report names the cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CauseHint {
     /// This soname, or interpreter, is not found.
     LibraryNotFound(Vec<u8>),
     /// The file is damaged or cannot be read.
     DamagedFile,
-    /// An entry of a policy does not hold.
+    /// The file violates an entry of a policy.
     PolicyEntry(Origin),
-    /// The object lacks definitions; who would provide them is not known.
+    /// The object has undefined symbols, and their provider is unknown.
     UndefinedIn,
 }
 
@@ -240,7 +240,7 @@ pub struct Finding {
     pub witness: Option<String>,
     /// What would make it go away.
     pub fix: Vec<Fix>,
-    /// What its rule knows of the cause.
+    /// The rule's hint at the cause.
     pub cause: Option<CauseHint>,
 }
 

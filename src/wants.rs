@@ -1,26 +1,26 @@
-//! What rules and outputs ask to be read or answered besides what every audit is: a set that a rule
-//! declares in its row. The plan holds the union of those that are enabled; what nobody wants costs
-//! nothing. How much of a file is read for it is [`crate::format::Reading`].
+//! Facts and queries that only some rules and outputs need. A rule declares a set in its row, and
+//! the plan holds the union of the enabled ones. Facts that no rule or output wants cost nothing.
+//! [`crate::format::Reading`] says how much of a file is read for them.
 
-/// A set of things that are read or answered only when they are wanted.
+/// A set of optional facts and queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wants(u16);
 
 impl Wants {
-    /// Nothing beyond what every audit reads.
+    /// The empty set: only facts that every audit reads.
     pub const NONE: Self = Self(0);
-    /// The dynamic symbol tables of all audited objects, with what each defines.
+    /// The dynamic symbol tables of all audited objects, with their definitions.
     pub const TABLES: Self = Self(1);
 
-    /// Who wins and who loses each name that several objects of a scope define.
+    /// The winner and the losers for each name that several objects of a scope define.
     pub const DUPLICATE_DEFINITIONS: Self = Self(2);
-    /// Which libraries each object binds to at all.
+    /// The libraries that each object binds to.
     pub const BOUND_LIBRARIES: Self = Self(4);
 
-    /// Whether files of missing libraries' names lie below the prefixes.
+    /// Files in the prefixes that have the name of a missing library.
     pub const NAMES_IN_PREFIX: Self = Self(8);
 
-    /// What is in one of the two.
+    /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -19,7 +19,7 @@ use crate::resolve::versions::NeededFiles;
 use crate::tree::Tree;
 use rayon::prelude::*;
 
-/// What resolving came to.
+/// The closures of all entry points, and what resolving found on the way.
 #[derive(Clone, Copy)]
 pub(super) struct Resolved<'a> {
     pub(super) resolver: &'a Resolver,

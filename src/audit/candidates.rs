@@ -1,6 +1,6 @@
-//! Names below the prefixes of objects that lack libraries: whether a file of a missing library's
-//! name lies there, audited or not. Directories are listed, no file is opened. `missing-library`
-//! tells by it a library that the search misses from one that is gone.
+//! Finds files in a prefix that have the name of a missing library, audited or not. It lists
+//! directories and opens no file. `missing-library` uses it to tell a library that the search
+//! misses from one that is gone.
 
 use crate::blame::Blame;
 use crate::facts::Corpus;
@@ -11,24 +11,24 @@ use crate::tree::{Kind, Node, Tree};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// File systems of the kernel, which hold no libraries and any number of names.
+/// Kernel file systems are skipped: they hold many names and no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Entries below one prefix that are looked at: more than a whole `/usr` has. A prefix with more, such
-/// as the root of a disk, counts as one that holds no candidate.
+/// Upper bound for the entries listed below one prefix: more than a whole `/usr` has. A larger prefix,
+/// such as the root of a disk, counts as one without candidates.
 const MOST_ENTRIES: usize = 300_000;
 
-/// What the walks of the run have listed.
+/// The listings of the run's walks.
 #[derive(Clone, Copy)]
 pub(super) struct Walked<'a> {
-    /// What was given to them.
+    /// The given paths.
     pub(super) given: &'a [Given],
-    /// Names in the directories.
+    /// Names in the listed directories.
     pub(super) met: &'a MetNames,
 }
 
 impl Walked<'_> {
-    /// True if all directories below `prefix` were listed, as far as they can be.
+    /// True if the walks listed all readable directories below `prefix`.
     fn covers(&self, tree: &dyn Tree, prefix: &Path) -> bool {
         let Ok(prefix) = tree.real_path(prefix) else { return false };
         let mut dirs = self.given.iter().filter(|given| given.kind == Ok(Kind::Directory));
@@ -36,15 +36,15 @@ impl Walked<'_> {
     }
 }
 
-/// Names of missing libraries that files below a prefix have.
+/// Names of missing libraries that exist as file names below a prefix.
 #[derive(Debug, Default)]
 pub struct Candidates {
     found: FastSet<(PathBuf, OsString)>,
 }
 
 impl Candidates {
-    /// Looks below the prefix of every object that lacks a library, once below each, and not again
-    /// for names that no walk has met there.
+    /// Searches the prefix of every object with a missing library, each prefix once. Skips names
+    /// that no walk has seen there.
     pub(super) fn find(
         tree: &dyn Tree,
         corpus: &Corpus,
@@ -70,8 +70,8 @@ impl Candidates {
         out
     }
 
-    /// Takes names that files below the prefix are known to have: a listing would find them too, and
-    /// costs as much as the prefix is large.
+    /// Takes names from files already read. A listing would find them too, at a cost that grows
+    /// with the prefix.
     fn take_known(
         &mut self,
         tree: &dyn Tree,
@@ -97,7 +97,7 @@ impl Candidates {
             if seen > MOST_ENTRIES {
                 return;
             }
-            // A directory that cannot be listed holds no candidate that could be named.
+            // A directory that cannot be listed yields no candidates.
             let _ = tree.list(&dir, &mut |name, node| {
                 seen += 1;
                 if node != Node::Kind(Kind::Directory) {
@@ -105,7 +105,7 @@ impl Candidates {
                     return;
                 }
                 let below = dir.join(name);
-                // Items of a store are prefixes of their own.
+                // Each store item is its own prefix.
                 if !is_store(&below) && !KERNEL.iter().any(|kernel| below == Path::new(kernel)) {
                     todo.push(below);
                 }
@@ -114,7 +114,7 @@ impl Candidates {
         self.found.extend(found.into_iter().map(|name| (prefix.to_path_buf(), name)));
     }
 
-    /// True if a file below the prefix of `file` has the name of a library that it lacks.
+    /// True if a file below the prefix of `file` has the name of one of its missing libraries.
     pub fn holds(
         &self,
         corpus: &Corpus,
@@ -128,7 +128,7 @@ impl Candidates {
     }
 }
 
-/// True if a listing of `prefix` comes to `dir`: neither through a link nor into a store.
+/// True if a listing of `prefix` reaches `dir`; a listing follows no link and enters no store.
 fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
     let mut between = dir.ancestors().take_while(|dir| *dir != prefix);
     dir.starts_with(prefix)
@@ -136,7 +136,7 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
         && tree.real_path(dir).is_ok_and(|real| real == dir)
 }
 
-/// The last part of a need's name.
+/// The file name in a need's name.
 fn file_name(library: &[u8]) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
     library.rsplit(|b| *b == b'/').next().filter(|name| !name.is_empty()).map(OsStr::from_bytes)

@@ -1,5 +1,5 @@
-//! What is worked out only for what is wrong: the paths that were tried for each missing library, and
-//! the archives that undefined symbols come from. The run asks once, before the rules.
+//! Explanations of problems: the paths tried for each missing library, and the archives that define
+//! undefined symbols. The run computes them once, before the rules.
 
 use super::Audit;
 use super::trace::{Traces, trace};
@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use crate::resolve::trace::Tried;
 use std::collections::BTreeMap;
 
-/// Why things are missing.
+/// Explanations of missing libraries and undefined symbols.
 pub struct Explained {
     /// The paths tried for each missing library, in the order of `Blame::missing`.
     pub tried: Vec<Vec<Tried>>,
@@ -18,12 +18,12 @@ pub struct Explained {
 }
 
 impl Audit {
-    /// Explains what is missing.
+    /// Computes the explanations.
     pub fn explain(&mut self, plan: &Plan) -> Explained {
         Explained { tried: self.tried(plan), traces: trace(self, plan) }
     }
 
-    /// What the search tried for each missing library, under its first entry point.
+    /// The paths that the search tried for each missing library, under its first entry point.
     fn tried(&mut self, plan: &Plan) -> Vec<Vec<Tried>> {
         let Self { corpus, resolver, closures, blame, .. } = self;
         let view = View::new(corpus);

@@ -73,7 +73,7 @@ pub struct Audit {
     pub library: Library,
     /// Where files belong.
     pub prefixes: Prefixes,
-    /// Missing libraries whose names lie in the prefix.
+    /// Missing libraries whose file names exist in the prefix.
     pub candidates: Candidates,
     /// What the walk could not look at.
     pub problems: Vec<Problem>,
@@ -90,7 +90,7 @@ pub struct Audit {
     pub cross_check: Option<CrossCheck>,
     /// The names under which files are started.
     names: Names,
-    /// What was given, in the order of the walks.
+    /// The given paths, in the order of the walks.
     given: Vec<Given>,
     met: MetNames,
     /// How long each stage took.
@@ -98,7 +98,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// What it stands on, for an audit of the same files with other entry points.
+    /// The facts, for an audit of the same files with other entry points.
     pub fn into_ground(self) -> Ground {
         let Self { corpus, prefixes, problems, totals, named, linked, met, names, given, .. } =
             self;
@@ -135,7 +135,8 @@ pub struct Input {
     pub providers: Walked<Read>,
 }
 
-/// Walks what the plan names in `tree` and reads it. `seen` counts entries for a progress line.
+/// Walks the paths of the plan in `tree` and reads their files. `seen` counts entries for a
+/// progress line.
 pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     let wants = plan.reading();
     let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
@@ -203,8 +204,8 @@ impl Clock {
     }
 }
 
-/// What the stages stand on: the facts of the files that were walked, and where those belong. An audit
-/// gives it back, so that another one with other entry points need not read the files again.
+/// The input of the stages: the facts of the walked files, and the prefixes of those files. An
+/// audit returns it, so that another audit with other entry points reads no file again.
 pub struct Ground {
     corpus: Corpus,
     prefixes: Prefixes,
@@ -218,7 +219,7 @@ pub struct Ground {
     timings: Vec<(&'static str, Duration)>,
 }
 
-/// Collects what was walked into a corpus.
+/// Collects the walked files into a corpus.
 pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
@@ -240,7 +241,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = found.filter_map(leads).collect();
-    // Two names may lead to one file.
+    // Two names may resolve to one file.
     problems.sort_unstable();
     problems.dedup();
     let prefixes = prefixes(plan, &given, tree, &corpus, &problems);
@@ -252,7 +253,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
 }
 
-/// Runs all stages after the walk. `tree` answers what the stages still need.
+/// Runs all stages after the walk. The collector reads missing facts from `tree`.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let Ground { mut corpus, prefixes, mut problems, totals, named, linked, .. } = ground;
     let Ground { names, given: places, met, timings, .. } = ground;

@@ -1,5 +1,5 @@
-//! The loop of the binding queries: a round says which tables and relocations it lacks, the collector
-//! reads them, the round runs again. It runs only if the plan asks for a query.
+//! The loop of the binding queries. A round names the tables and relocations it lacks, the
+//! collector reads them, and the round runs again. Without a query in the plan it does not run.
 
 use super::Audit;
 use super::binding::{Bound, lone_closures};
@@ -11,8 +11,8 @@ use crate::plan::Plan;
 use crate::wants::Wants;
 
 impl Audit {
-    /// The names that at least two objects of the scope of `root` define, with who gets which
-    /// definition; empty unless the plan asks for them.
+    /// The names that at least two objects in the scope of `root` define, and the definition that
+    /// each reference gets. Empty unless the plan asks for them.
     pub fn duplicate_definitions(&self, root: RootId) -> &[DuplicateName] {
         self.queries.duplicates(root)
     }
@@ -54,10 +54,13 @@ pub(super) fn answer(
         match query::answer(source) {
             Ok(answers) => return answers,
             Err(needs) => {
-                // A fact that is missing though it was read would be asked for without an end.
+                // Without this check, a fact that stays missing after a read would loop forever.
                 let known = answered.len();
                 answered.extend(needs.iter().cloned());
-                assert!(answered.len() > known, "the binding queries lack {needs:?} again");
+                assert!(
+                    answered.len() > known,
+                    "binding queries: {needs:?} still missing after a read"
+                );
                 collector.answer(corpus, needs);
             }
         }

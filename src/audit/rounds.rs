@@ -1,11 +1,11 @@
-//! The loop of a stage over missing facts: the stage says what it lacks, the collector reads it, the
-//! stage runs again. A round that answers nothing would be followed by the same round for ever; that
-//! is a fault of ours, and ends the run as one.
+//! The loop of a stage over missing facts: the stage names them, the collector reads them, the
+//! stage runs again. A round that answers nothing would repeat forever. That is an internal error,
+//! and ends the run.
 
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need};
 
-/// How many needs of a round are looked at again: the collector answers all or none.
+/// How many needs of a round are checked. The collector answers all or none, so a few suffice.
 const WATCHED: usize = 16;
 
 /// The rounds of one stage.
@@ -19,12 +19,12 @@ impl Rounds {
         Self { stage }
     }
 
-    /// Reads what the stage lacks.
+    /// Reads the facts that the stage lacks.
     ///
     /// # Panics
     ///
-    /// Panics if that answers nothing: the stage lacks nothing and is not done, it asks for what is
-    /// known, or what it asks for cannot be answered. `main` ends with status 70 then.
+    /// Panics if the round answers nothing: the stage is unfinished without needs, asks for a known
+    /// fact, or asks for one that cannot be read. `main` then exits with status 70.
     pub(super) fn answer(
         &self,
         corpus: &mut Corpus,
@@ -53,7 +53,7 @@ mod tests {
     use crate::tree::MemTree;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// What is left of a run in which a stage asks for these again and again.
+    /// Runs a stage that asks for these needs, round after round.
     fn run(rounds: &[Vec<Need>]) -> Result<(), String> {
         let tree = MemTree::default();
         let (mut corpus, mut collector) =

@@ -17,7 +17,7 @@ pub(super) struct Baselines {
     known: Option<Baseline>,
     /// They are waived; else the file is only to be written anew.
     waives: bool,
-    /// The file is to be written.
+    /// Write the file.
     is_written: bool,
 }
 
@@ -37,20 +37,20 @@ impl Baselines {
         self.known.as_ref().map(|baseline| Known { baseline, waives: self.waives })
     }
 
-    /// What the baseline that was asked for becomes. With `--baseline` nothing is added to it.
+    /// The new content of the requested baseline. With `--baseline`, no line is added.
     pub(super) fn rewrite(&self, verdict: &Verdict, sonames: &Sonames) -> Option<Rewrite> {
         let new = || rewrite(self.known.as_ref(), verdict, sonames, !self.waives);
         self.is_written.then(new)
     }
 }
 
-/// Writes the baseline that was asked for.
+/// Writes the requested baseline.
 pub(super) fn write(shared: &Shared, written: Option<&Rewrite>) -> Result<()> {
     let (Some(file), Some(written)) = (&shared.write_baseline, written) else { return Ok(()) };
     let shown = show_path(file);
     out::file(file, |to| to.write_all(&written.text))
         .with_context(|| format!("{shown} cannot be written"))?;
-    // Without stderr nobody reads what was written.
+    // A failed write to stderr is ignored: there is nowhere to report it.
     let _ = std::io::stderr().write_all(said(&shown, written).as_bytes());
     Ok(())
 }

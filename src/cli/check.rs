@@ -27,8 +27,8 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let mut progress = Progress::new(prepared.progress);
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;
-    // An output for which every file is an entry point must not change what the others say. It comes
-    // second: what its link maps read besides is no part of the others.
+    // An output for which every file is an entry point must not change the others. It runs second,
+    // so that the additional files it reads do not appear in them.
     for every_file_is_root in [false, true] {
         let Some(share) = Share::of(&sinks, every_file_is_root, plan) else { continue };
         let Some(ground) = walked.take() else { break };
@@ -51,7 +51,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     Ok(status)
 }
 
-/// Says what became of the baseline, and the exit status of a run whose report went to stdout.
+/// Writes the baseline, reports its stale lines, and returns the exit status of the run.
 fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
     let baselines = &prepared.baselines;
     baseline::write(shared, run.rewrite.as_ref())?;
@@ -69,12 +69,13 @@ fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
 struct Share<'a> {
     stdout: Option<&'static Output>,
     files: Vec<&'a (&'static Output, PathBuf)>,
-    /// No other run follows.
+    /// True for the last run.
     is_last: bool,
 }
 
 impl<'a> Share<'a> {
-    /// The outputs of a run in which every file is an entry point, or not; nothing if there are none.
+    /// The outputs of one run, with or without every file as an entry point; none if no output asks
+    /// for it.
     fn of(sinks: &'a Sinks<Output>, every_file_is_root: bool, plan: &Plan) -> Option<Self> {
         let every = |output: &Output| plan.as_ldd || output.is_of_link_maps();
         let is_here = |output: &Output| every(output) == every_file_is_root;

@@ -32,7 +32,7 @@ impl From<Exit> for ExitCode {
 /// `EX_SOFTWARE` of sysexits.h: a fault of linkaudit itself.
 pub const INTERNAL: u8 = 70;
 
-/// The status for what a report holds.
+/// The exit status for a report.
 pub fn of(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |_| true)
 }

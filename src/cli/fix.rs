@@ -29,7 +29,8 @@ struct Sinks {
 }
 
 impl Sinks {
-    /// What the reports render besides findings. For people there is a summary of the fix instead.
+    /// The parts that the reports render besides findings. The human format shows a summary of the
+    /// fix instead.
     fn parts(&self, style: Style) -> Parts {
         let files = self.reports.iter().map(|(output, _)| *output);
         let stdout = Some(self.report).filter(|report| report.name != "human");

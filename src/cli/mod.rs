@@ -243,11 +243,11 @@ pub struct Shared {
     /// DIR is the root of another system: paths, links and caches are taken inside it
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
-    /// Paths and fingerprints are relative to DIR, whatever PATHs below it are given
+    /// Make paths and fingerprints relative to DIR, for any PATHs below it
     #[arg(long, global = true, value_name = "DIR")]
     pub prefix: Option<PathBuf>,
-    /// The processor that will run the files: x86-64-v3 or haswell (the same by Intel, which changes
-    /// $PLATFORM), x86-64-v4 or skylake-avx512, power10, z15, ..., or baseline
+    /// The processor that will run the files: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (the
+    /// same levels by Intel, with its $PLATFORM), power10, z15, ..., or baseline
     #[arg(long, global = true, value_name = "LEVEL")]
     pub cpu: Option<String>,
     /// The directory in which programs will be started

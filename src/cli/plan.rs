@@ -25,7 +25,7 @@ const MOST_THREADS: usize = 64;
 pub(super) struct Prepared {
     pub(super) plan: Plan,
     pub(super) tree: Box<dyn Tree>,
-    /// The root has `usr/lib` and no `lib`, and is read as if the links were there.
+    /// The sysroot has `usr/lib` and no `lib`: it is read as if merged-`/usr` links existed.
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
@@ -150,8 +150,8 @@ fn prefix(typed: &Path, named: &Path, tree: &dyn Tree) -> Result<PathBuf> {
     tree.real_path(named).with_context(|| format!("--prefix {typed}"))
 }
 
-/// Fails for the first path that lies outside `prefix`; a link inside may lead out. What does not
-/// exist is a finding.
+/// Fails for the first path outside `prefix`. A link inside may lead out, and a path that does not
+/// exist becomes a finding.
 fn all_below<'a>(
     prefix: &Path,
     mut paths: impl Iterator<Item = &'a PathBuf>,
@@ -168,8 +168,8 @@ fn all_below<'a>(
     let outside = paths.find(|path| tree.kind(path).is_ok() && !is_below(path));
     match outside.map(|path| crate::text::show_path(path)) {
         Some(path) => bail!(
-            "{path}: not below --prefix {}; name a directory that holds all paths, or leave the \
-             option out",
+            "{path}: not below --prefix {}; name a directory that contains all paths, or omit \
+             the option",
             crate::text::show_path(prefix)
         ),
         None => Ok(()),

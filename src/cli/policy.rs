@@ -94,8 +94,8 @@ fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
     policy.set(levels(shared)?);
     policy.renamed.extend(renamed_levels(shared));
     for Renamed { old, new, origin } in &policy.renamed {
-        let text = format!("linkaudit: warning: {origin}: `{old}` is called `{new}` now\n");
-        // Without stderr nobody reads it; the new id counts either way.
+        let text = format!("linkaudit: warning: {origin}: `{old}` was renamed to `{new}`\n");
+        // A failed write to stderr is ignored: the new id applies either way.
         let _ = io::stderr().write_all(text.as_bytes());
     }
     Ok(policy)

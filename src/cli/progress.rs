@@ -58,7 +58,7 @@ impl Drop for Progress {
 }
 
 impl Progress {
-    /// Takes the line away: what comes next is written.
+    /// Clears the line before other output.
     pub(super) fn end(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

@@ -1,5 +1,5 @@
-//! One audit with its report, and what every command does with one. It strings the stages together and
-//! knows no rule of its own; the commands call it.
+//! Runs one audit and makes its report, for all commands. It calls the stages in order and holds no
+//! logic of its own.
 
 use super::Shared;
 use super::baseline::Baselines;
@@ -23,13 +23,13 @@ pub(super) struct Run {
     pub(super) plan: Plan,
     pub(super) audit: Audit,
     pub(super) report: Report,
-    /// What the baseline becomes, if it is to be written.
+    /// The new baseline, if it is written.
     pub(super) rewrite: Option<Rewrite>,
     /// What would make findings go away, if the plan asks for it.
     pub(super) proposal: Option<Result<Proposal, String>>,
 }
 
-/// The files that a run is about, walked and read.
+/// The files of a run, walked and read.
 pub(super) struct Walked {
     ground: Ground,
     took: Duration,
@@ -44,7 +44,8 @@ pub(super) fn walk(plan: &Plan, tree: &dyn Tree, progress: &Progress) -> Walked 
 }
 
 impl Run {
-    /// Audits what was walked. `parts` is what the outputs render besides findings.
+    /// Audits the walked files. `parts` names the parts of the report that the outputs render
+    /// besides findings.
     pub(super) fn new(
         plan: Plan,
         tree: &dyn Tree,
@@ -87,12 +88,12 @@ impl Run {
         render(None)
     }
 
-    /// What views are made of.
+    /// The input of views.
     pub(super) fn subject(&self) -> Subject<'_> {
         Subject { audit: &self.audit, plan: &self.plan, report: &self.report }
     }
 
-    /// What it stands on, for another run over the same files.
+    /// The facts, for another run over the same files.
     pub(super) fn into_walked(self) -> Walked {
         Walked { ground: self.audit.into_ground(), took: Duration::ZERO }
     }

@@ -1,10 +1,11 @@
-//! Baselines: findings that are known, one line each, `fingerprint rule path name  # reason`. Here
-//! is the format, read and written; `lines` gives its lines to findings. `cli` opens and writes the files.
+//! Baselines: known findings, one per line, `fingerprint rule path name  # reason`. This module
+//! reads and writes the format; `lines` assigns lines to findings. `cli` opens and writes the
+//! files.
 //!
-//! A line counts by its fingerprint and rule, and stands for one finding: equal lines are legal. The
-//! path only says which of several findings a line is for, the name is for people. Empty fields are `-`;
-//! in fields white space, `%`, `#`, control and deceptive characters and bytes that are no UTF-8
-//! are `%` and two hexadecimal digits for each byte.
+//! A line matches by fingerprint and rule, and waives one finding, so equal lines are legal. The
+//! path only chooses among several findings. The name is for people. Empty fields are `-`; in
+//! fields white space, `%`, `#`, control and deceptive characters and bytes that are no UTF-8 are
+//! `%` and two hexadecimal digits for each byte.
 
 use super::fingerprint::DIGITS;
 use crate::finding::Finding;

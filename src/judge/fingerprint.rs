@@ -1,8 +1,9 @@
-//! Fingerprints: what stays the same of a fact when its package is built again, in another version
-//! or at another place. They are made of the fact alone; a baseline holds them, and counts them.
+//! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, in another version or
+//! at another path. A fingerprint depends on its finding alone. A baseline holds fingerprints and
+//! counts them.
 //!
-//! The first eight digits stand for the package alone, so that a line of a baseline can be told to
-//! be about a package that a run did not look at.
+//! The first eight digits depend on the package alone. They identify baseline lines of packages
+//! that a run did not audit.
 
 use crate::finding::Finding;
 use crate::id::FastMap;
@@ -19,7 +20,7 @@ pub(super) const PACKAGE: usize = 8;
 pub(super) const DIGITS: usize = 32;
 
 /// The fingerprints of `findings`, in their order. Each depends on its own finding alone: the same
-/// fact has the same fingerprint whatever else a report holds, and two facts may share one.
+/// fact has the same fingerprint in every report, and two facts may share one.
 pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
     // Findings about one file share its place.
     let mut places: FastMap<usize, Place> = FastMap::default();
@@ -102,8 +103,8 @@ impl Place {
         Self { package: package_digits(&name), hasher }
     }
 
-    /// The fingerprint of a finding at this place: the rule and every key that says what the fact is
-    /// about are added, with store items reduced to the names of their packages.
+    /// The fingerprint of a finding at this place: it adds the rule and every key of the finding,
+    /// with store items reduced to package names.
     fn fingerprint(&self, finding: &Finding) -> String {
         let mut hasher = self.hasher.clone();
         part(&mut hasher, "rule", finding.rule.as_str().as_bytes());

@@ -1,5 +1,5 @@
-//! Which line of a baseline waives which finding. A baseline is a multiset: n lines with one
-//! fingerprint stand for n findings at most, those of the very path first.
+//! Assigns baseline lines to findings. A baseline is a multiset: n lines with one fingerprint waive
+//! at most n findings, those with the exact path first.
 
 use super::By;
 use super::baseline::{Baseline, Entry};
@@ -9,22 +9,22 @@ use crate::policy::Origin;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// A finding that asks for a line.
+/// A finding that may take a line.
 pub(super) struct Asker<'a> {
     pub(super) finding: &'a Finding,
     pub(super) fingerprint: &'a str,
-    /// Nothing else waives it: it comes before those that a policy waives or allows.
+    /// No policy waives or allows it. Such findings are served first.
     pub(super) needs_line: bool,
 }
 
-/// The lines of a baseline, with those that findings have taken.
+/// The lines of a baseline, and which of them findings have taken.
 pub(super) struct Lines<'a> {
     baseline: &'a Baseline,
     used: Vec<bool>,
 }
 
 impl<'a> Lines<'a> {
-    /// Gives the lines of `baseline` to findings, and answers the place of each finding's line.
+    /// Assigns the lines of `baseline` to findings, and returns the index of each finding's line.
     pub(super) fn give(baseline: &'a Baseline, askers: &[Asker<'_>]) -> (Self, Vec<Option<usize>>) {
         let mut free: FastMap<(&str, &str), Vec<usize>> = FastMap::default();
         for (at, entry) in baseline.entries.iter().enumerate() {
@@ -49,16 +49,15 @@ impl<'a> Lines<'a> {
         (Self { baseline, used }, taken)
     }
 
-    /// Who waives a finding that has the line at `at`.
+    /// The waiver of a finding whose line has index `at`.
     pub(super) fn by(&self, at: usize) -> By {
         let entry = &self.baseline.entries[at];
         let origin = Origin { source: Arc::clone(&self.baseline.name), line: entry.line };
         By { baseline: true, reason: entry.reason.clone(), origin, expires: None }
     }
 
-    /// Lines that no finding took: the stale ones, by their places, and how many others. Of lines
-    /// with one fingerprint at most as many are stale as this run would have made findings of, which
-    /// `most` answers.
+    /// Lines without a finding: the indices of stale lines, and the number of others. Of equal
+    /// lines, at most `most` are stale: the number of such findings that this run could have made.
     pub(super) fn unused(&self, most: impl Fn(&Entry) -> usize) -> (Vec<usize>, usize) {
         let entries = || self.baseline.entries.iter().zip(&self.used).enumerate();
         let mut made: FastMap<&str, usize> = FastMap::default();

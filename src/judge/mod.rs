@@ -89,7 +89,7 @@ pub struct Known<'a> {
 /// What findings are judged by.
 #[derive(Clone, Copy)]
 pub struct Judging<'a> {
-    /// Levels and waivers, and the day on which waivers must not have expired.
+    /// Levels and waivers, and the date against which waivers expire.
     pub plan: &'a Plan,
     /// Findings that are known already.
     pub known: Option<Known<'a>>,

@@ -62,12 +62,12 @@ pub fn rewrite(
     out
 }
 
-/// Findings that are left when every line of the baseline is given to one that it stands for.
+/// Findings without a line in the baseline.
 fn without_line<'a>(
     known: Option<&Baseline>,
     verdict: &'a Verdict,
 ) -> impl Iterator<Item = &'a Judged> {
-    // Where the baseline waives, its lines are those of what it has waived.
+    // A baseline that waives keeps the lines of the findings it waived.
     let waives = verdict.waived.iter().any(|waived| waived.by.baseline);
     let waived = verdict.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
     let all = verdict.findings.iter().map(|judged| (judged, !waives)).chain(waived);

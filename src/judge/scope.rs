@@ -17,11 +17,11 @@ use std::path::Path;
 /// A place: the digits of a package, and a path below its prefix.
 type Below = (String, Vec<u8>);
 
-/// What a run looked at.
+/// The files and rules that a run covered.
 #[derive(Debug, Default)]
 pub struct Scope {
-    /// Every name of every file that was audited, and how many files have it: versions of one
-    /// package have the same names.
+    /// Every name of every audited file, and its number of files. Versions of one package share
+    /// names.
     audited: FastMap<Below, usize>,
     /// The same of dependencies outside, which not every rule judges.
     dependencies: FastMap<Below, usize>,
@@ -116,9 +116,9 @@ impl Scope {
         met && self.is_active(&waiver.rule)
     }
 
-    /// How many findings like that of `entry` this run would have made at most: as many as files of
-    /// that name or items of that package were looked at, and any number where everything was of the
-    /// place where they would lie.
+    /// Upper bound for the findings like `entry` that this run could have made: the audited files
+    /// of that name, or items of that package. It is unlimited if a given directory outside any
+    /// package contains their path.
     pub(super) fn looked_at(&self, entry: &Entry) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);

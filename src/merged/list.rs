@@ -1,5 +1,6 @@
-//! Which archive is merged from others, and from which. Names of members say little: a member is
-//! known by the strong symbols it defines, of which there is one definition elsewhere, if any.
+//! Finds archives that are merged from others, and their parts. Member names are unreliable. A
+//! member is identified by the strong symbols it defines, which have at most one definition
+//! elsewhere.
 
 use crate::audit::Audit;
 use crate::cover::Library;
@@ -35,8 +36,8 @@ impl MergedFrom {
         }
     }
 
-    /// The list less the sets that are no lists of archives; the error names a place in one that is
-    /// and cannot be read.
+    /// The list without sets that name no archives. An error gives the line of a set that cannot be
+    /// read.
     pub fn listed(&self, library: &Library) -> Result<DepsList, String> {
         let mut list = self.list.clone()?;
         let at_hand: BTreeSet<&[u8]> =
@@ -56,19 +57,19 @@ impl MergedFrom {
             set.trouble.is_none() && (matters(set) || !any || set.entries.is_empty())
         });
         if list.sets().is_empty() {
-            return Err(format!("{} holds no set of archive names", show_path(&self.path)));
+            return Err(format!("{}: no list of archive names", show_path(&self.path)));
         }
         Ok(list)
     }
 }
 
-/// The bare name under which an archive would be listed.
+/// The name of an archive as a list would spell it.
 pub fn listed_name(library: &Library, archive: ArchiveId) -> Option<&[u8]> {
     bare_name(library.shelf(archive).path.file_name()?.as_bytes())
 }
 
-/// Archives that hold members of others. With a list they are those that are not on it and hold
-/// members of archives that are; without one, those that hold members of several others.
+/// Archives that hold members of others. With a list: archives outside it that hold members of
+/// listed ones. Without a list: archives that hold members of several others.
 pub fn merged(library: &Library, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveId> {
     let on_list = |archive: ArchiveId| {
         let name = listed_name(library, archive);
@@ -84,11 +85,11 @@ pub fn merged(library: &Library, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveI
         .collect()
 }
 
-/// True if the archive holds members of so many of those that count.
+/// True if the archive holds members of at least that many eligible archives.
 fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) -> bool {
     let mut found: FastSet<ArchiveId> = FastSet::default();
     for member in library.members_of(archive) {
-        // A weak definition may be anybody's.
+        // A weak definition identifies no member.
         if !library.is_strong(member) {
             continue;
         }
@@ -100,12 +101,12 @@ fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) 
     false
 }
 
-/// A weak name that more members define tells nothing.
+/// A weak name that several members define identifies none.
 const MOST_DEFINITIONS: usize = 16;
 
-/// The archive, among those that count, that a member of a merged archive came from: one of its
-/// members defines the same names in the same order. Stricter than [`crate::cover::origin`], and for
-/// whole archives; of several it is the first.
+/// The eligible archive that a member of a merged archive came from: one of its members defines the
+/// same names in the same order. If several match, the first. Stricter than
+/// [`crate::cover::origin`], and for whole archives.
 pub fn source(library: &Library, member: MemberId, counts: &[bool]) -> Option<ArchiveId> {
     let home = library.archive_of(member);
     let others = library.alike(member).filter(|other| {

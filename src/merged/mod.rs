@@ -1,5 +1,5 @@
-//! Archives that are merged from others: which list names their parts (`list`), and what a library
-//! that was linked from one lacks (`solve`). The rule about lists and `fix` ask; nothing here makes
+//! Archives that are merged from others: `list` finds the list of their parts, `solve` the archives
+//! that a library linked from one lacks. The rule about lists and `fix` use it; it makes no
 //! findings or fixes.
 
 pub mod list;

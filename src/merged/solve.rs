@@ -1,6 +1,6 @@
-//! What one library lacks: the archives that define what is undefined in it, and what those refer to
-//! in turn. `cover` answers the question; here it is asked, and the answer split by symbol. The rule
-//! about lists and `propose` ask, each library once ([`Solved`]).
+//! Finds the archives that define a library's undefined symbols, transitively. `cover` computes the
+//! answer; this module splits it by symbol. The rule about lists and `propose` share the result,
+//! once per library ([`Solved`]).
 
 use crate::audit::Audit;
 use crate::cover::{By, Coverage, Library, Question, Root, cover, is_made};
@@ -16,53 +16,53 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Solution {
     /// The library.
     pub file: FileId,
-    /// What `cover` answered.
+    /// The answer of `cover`.
     pub coverage: Coverage,
     /// Archives to add for each symbol of the library that is undefined and has a candidate.
     pub by_symbol: BTreeMap<Vec<u8>, Arc<Part>>,
-    /// What all of it adds to the library.
+    /// The additions to the library by all of these archives.
     gain: Gain,
 }
 
-/// What members add to the library that takes them.
+/// The additions to a library by the members it takes.
 #[derive(Clone, Default)]
 pub struct Gain {
     /// Names that they define.
     inside: FastSet<NameId>,
-    /// Names that they refer to and do not define.
+    /// Names that they refer to without a definition.
     pub outside: Vec<Vec<u8>>,
 }
 
-/// What one symbol takes.
+/// The members and archives that one symbol takes.
 #[derive(Debug)]
 pub struct Part {
     /// The member that defines it.
     pub first: MemberId,
     /// The archive that defines it.
     pub provider: Option<ArchiveId>,
-    /// All archives, transitively, without those that are linked anyway.
+    /// All archives, transitively, except those already linked.
     pub archives: BTreeSet<ArchiveId>,
-    /// Its members, all in all.
+    /// The number of its members.
     pub members: usize,
-    /// Names that nothing defines, of members that it takes.
+    /// Undefined names of the members it takes.
     pub undefined: BTreeSet<Vec<u8>>,
-    /// A member of which it is not known what it refers to.
+    /// A member whose references are unknown.
     pub opaque: Option<MemberId>,
 }
 
-/// What several rules and the search for fixes ask, each once: libraries with the archive that each
-/// was linked from, and lists with the archives that are merged from each.
+/// Memoised answers for rules and fixes: libraries with the archive that each was linked from, and
+/// lists with the archives merged from each.
 #[derive(Default)]
 pub struct Solved {
     known: Mutex<FastMap<(FileId, Option<ArchiveId>), Answer>>,
     merged: OnceLock<Vec<Vec<ArchiveId>>>,
 }
 
-/// Nothing for a file that is no object.
+/// None for a file that is not an object.
 type Answer = Option<Arc<Solution>>;
 
 impl Solved {
-    /// What `file` lacks, which was linked from `fat`.
+    /// The archives that `file`, linked from `fat`, lacks.
     pub fn solve(&self, audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Answer {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = known.entry((file, fat));
@@ -80,7 +80,8 @@ impl Solved {
     }
 }
 
-/// Asks which archives at hand define what is undefined in `file`, which was linked from `fat`.
+/// Finds the candidate archives that define the undefined symbols of `file`, which was linked from
+/// `fat`.
 fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution> {
     let library = &audit.library;
     let linked = fat.as_slice();
@@ -108,17 +109,17 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         objects: &[],
         provided: &|name| libraries.define(name),
     });
-    // What the library itself defines answers last.
+    // The library's own definitions come last.
     let exports = |name: &[u8]| object.defines(name, hash::gnu(name), EVERY_VERSION);
     coverage.undefined.retain(|undefined| !exports(&undefined.symbol));
     Some(Graph::new(audit, &coverage).solution(file, &symbols, linked, coverage))
 }
 
-/// Needed members and which of them refer to which.
+/// The graph of needed members.
 struct Graph<'a> {
     audit: &'a Audit,
     members: Vec<MemberId>,
-    /// Who defines a name, as a place in `members`.
+    /// By name: the defining member, as an index into `members`.
     definers: FastMap<NameId, usize>,
     undefined: FastSet<&'a [u8]>,
 }
@@ -157,7 +158,7 @@ impl<'a> Graph<'a> {
         for symbol in symbols {
             let definer = library.find(symbol).and_then(|name| self.definers.get(&name));
             if let Some(definer) = definer {
-                // A member that defines many of the symbols is followed once.
+                // A member that defines several symbols is visited once.
                 let part = parts.entry(*definer);
                 let part = part.or_insert_with(|| Arc::new(self.part(*definer, linked)));
                 by_symbol.insert(symbol.to_vec(), Arc::clone(part));
@@ -167,7 +168,7 @@ impl<'a> Graph<'a> {
         Solution { file, coverage, by_symbol, gain }
     }
 
-    /// What the members at `firsts` add, with everything that they lead to.
+    /// The additions by the members at `firsts`, transitively.
     fn gain(&self, firsts: Vec<usize>) -> Gain {
         let library = &self.audit.library;
         let mut taken = vec![false; self.members.len()];
@@ -189,8 +190,8 @@ impl<'a> Graph<'a> {
         Gain { inside, outside }
     }
 
-    /// Goes from the members at `firsts` to all that they lead to: `taken` has each, `open` the names
-    /// that no member defines.
+    /// Visits the members at `firsts`, transitively: `taken` marks each, `open` gets the names that
+    /// no member defines.
     fn follow(
         &self,
         firsts: Vec<usize>,
@@ -218,7 +219,7 @@ impl<'a> Graph<'a> {
         symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined).map(|(name, _)| name)
     }
 
-    /// Everything that the member at `first` leads to.
+    /// The member at `first` and all that it needs, transitively.
     fn part(&self, first: usize, linked: &[ArchiveId]) -> Part {
         let library = &self.audit.library;
         let archive = |at: usize| library.archive_of(self.members[at]);
@@ -253,7 +254,7 @@ impl<'a> Graph<'a> {
 }
 
 impl Part {
-    /// True if it is known what it leads to, and everything that it refers to is defined somewhere.
+    /// True if all its references are known and defined.
     pub fn is_closed(&self) -> bool {
         self.opaque.is_none() && self.undefined.is_empty()
     }
@@ -275,7 +276,7 @@ impl Solution {
         parts
     }
 
-    /// What some of its parts add without the others.
+    /// The additions by some of its parts alone.
     pub fn gain(&self, audit: &Audit, parts: &[&Part]) -> Cow<'_, Gain> {
         if parts.len() == self.parts().len() {
             return Cow::Borrowed(&self.gain);

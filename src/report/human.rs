@@ -73,7 +73,7 @@ struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// All evidence of one kind about a finding.
+    /// All evidence of one kind for a finding.
     fn evidence(
         &self,
         finding: &'a Finding,
@@ -82,13 +82,13 @@ impl<'a> Page<'a> {
         self.causes.evidence(finding, kind)
     }
 
-    /// The evidence of one kind of all findings of a group.
+    /// The evidence of one kind for all findings of a group.
     fn of_group(&self, group: &'a [Finding], kind: EvidenceKind) -> Vec<&'a Evidence> {
         group.iter().flat_map(|finding| self.evidence(finding, kind)).collect()
     }
 
-    /// True if the same library was looked for at the same places, with the same candidates: one
-    /// program that sets no path may leave forty libraries without it.
+    /// True if both searches for a library tried the same paths and have the same candidates. One
+    /// program without a search path may cause forty such findings.
     fn is_searched_alike(&self, above: &'a Finding, finding: &'a Finding) -> bool {
         let same = |kind| self.evidence(above, kind).eq(self.evidence(finding, kind));
         above.rule == finding.rule

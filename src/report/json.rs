@@ -1,6 +1,6 @@
-//! `json`: the whole model, by the schema `linkaudit.report/1` that lies in `docs/report.schema.json`,
-//! written piece by piece and read back. The bytes depend on nothing but the model: no times, no
-//! thread counts, no verbosity.
+//! `json`: writes and reads the whole model, by the schema `linkaudit.report/1`
+//! (`docs/report.schema.json`). The bytes depend on the model alone: not on times, thread counts or
+//! verbosity.
 
 use super::Style;
 use super::model::{Export, Facts, File, Report, SCHEMA};
@@ -9,13 +9,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Items that one thread renders at a time, and room for them in bytes.
+/// Items that one thread renders at a time, and the buffer for them in bytes.
 const SHARE: usize = 128;
 const ROOM: usize = 128 << 10;
-/// Shares for each thread between two writes: more would only fill memory.
+/// Shares per thread between two writes; more would only take memory.
 const SHARES: usize = 4;
 
-/// Writes a report. What `facts` has stands in for exports and bindings that the report holds itself.
+/// Writes a report. If `facts` is given, exports and bindings come from it instead of the report.
 pub(super) fn render(
     report: &Report,
     facts: Option<&dyn Facts>,
@@ -36,7 +36,7 @@ pub(super) fn render(
     object.list("waived", SHARE, report.waived.len(), |at| &report.waived[at])?;
     match facts {
         Some(facts) => {
-            // One file may have a hundred thousand exports.
+            // A share is one file: it may have a hundred thousand exports.
             let file =
                 |at: usize| FileWithExports { file: &report.files[at], exports: facts.exports(at) };
             object.list("files", 1, report.files.len(), file)?;
@@ -58,24 +58,24 @@ pub(super) fn render(
     object.end()
 }
 
-/// Why a report cannot be read back.
+/// Errors of reading a report back.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is no JSON, or not of this shape.
+    /// Invalid JSON, or JSON that does not match the schema.
     #[error("not a linkaudit report: {0}")]
     Shape(#[from] serde_json::Error),
     /// Another schema.
-    #[error("the report has the schema {0:?}; this version reads {SCHEMA:?}")]
+    #[error("unsupported schema {0:?}; this version reads {SCHEMA:?}")]
     Schema(String),
 }
 
-/// Reads a report back. Keys that this version does not know are left out.
+/// Reads a report back. Unknown keys are ignored.
 pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     #[derive(Deserialize)]
     struct Head {
         schema: String,
     }
-    // Another schema is told by its name, not by what its shape lacks.
+    // The schema's name is checked first: an error about a missing key would hide the mismatch.
     let Head { schema } = serde_json::from_slice(bytes)?;
     if schema != SCHEMA {
         return Err(Unreadable::Schema(schema));
@@ -90,7 +90,7 @@ struct FileWithExports<'a> {
     exports: Vec<Export<'a>>,
 }
 
-/// An object that is written key by key.
+/// A JSON object, written key by key.
 struct Object<'a> {
     out: &'a mut dyn Write,
     begun: bool,
@@ -108,8 +108,7 @@ impl Object<'_> {
         Ok(json(self.out, value)?)
     }
 
-    /// A list of `len` items, which threads make and render `share` at a time; the order is that of
-    /// their places.
+    /// A list of `len` items in the order of their indices. Threads render `share` items at a time.
     fn list<T: Serialize>(
         &mut self,
         key: &str,
@@ -144,7 +143,7 @@ impl Object<'_> {
 
 /// Items separated by commas.
 fn items<T: Serialize>(places: &[usize], item: impl Fn(usize) -> T) -> io::Result<Vec<u8>> {
-    // Room that need not grow for most shares.
+    // Most shares fit without a reallocation.
     let mut out = Vec::with_capacity(ROOM);
     for at in places {
         if !out.is_empty() {

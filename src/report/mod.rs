@@ -1,6 +1,6 @@
-//! Reports: what a run found, written in one format each. [`model`] is what they are made of; an
-//! output is one file and one row in [`OUTPUTS`], renders the model and works nothing out. It opens no
-//! file and writes only where it is told.
+//! Reports: the findings of a run, rendered by format. An output is one file and one row in
+//! [`OUTPUTS`]. It renders [`model`] and computes nothing, opens no file, and writes only to the
+//! given writer.
 
 mod human;
 pub mod json;
@@ -39,21 +39,21 @@ pub struct Output {
     pub name: &'static str,
     /// It is read by people, and ends with what a baseline and waivers came to.
     pub for_people: bool,
-    /// What it is made of.
+    /// The data that it renders.
     pub made_of: MadeOf,
 }
 
-/// What an output is made of.
+/// The data that an output renders.
 pub enum MadeOf {
     /// The model.
     Report {
-        /// What it renders besides the findings.
+        /// The parts that it renders besides the findings.
         parts: fn(Style) -> Parts,
-        /// Writes it; the facts are there with `--facts`.
+        /// Writes it. The facts are present with `--facts`.
         render: RenderReport,
     },
-    /// The link maps of an audit in which every file is an entry point: the answers of loaders, which
-    /// are no findings.
+    /// The link maps of an audit in which every file is an entry point. They hold the loader's
+    /// answers instead of findings.
     LinkMaps(fn(&Audit, &mut dyn Write) -> io::Result<()>),
 }
 
@@ -66,7 +66,7 @@ impl Output {
         matches!(self.made_of, MadeOf::LinkMaps(_))
     }
 
-    /// What it renders besides the findings.
+    /// The parts that it renders besides the findings.
     pub fn parts(&self, style: Style) -> Parts {
         match self.made_of {
             MadeOf::Report { parts, .. } => parts(style),

@@ -21,7 +21,7 @@ pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::R
     }
     read.push(plural(totals.roots, "root", "roots"));
     let verdict = match (errors, warnings) {
-        (0, 0) if open > 0 => "nothing wrong in what could be decided".to_owned(),
+        (0, 0) if open > 0 => "no defects found, but the run is incomplete".to_owned(),
         (0, 0) => "nothing wrong".to_owned(),
         _ => format!(
             "{}, {}",
@@ -169,7 +169,7 @@ fn archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
                 "archive {path}: {members} members, {opaque} opaque, {references} names \
                  that nothing here defines"
             )?,
-            _ => writeln!(out, "archive {path}: not read to its members")?,
+            _ => writeln!(out, "archive {path}: skipped, members not read")?,
         }
     }
     Ok(())

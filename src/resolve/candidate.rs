@@ -25,7 +25,7 @@ pub struct Round<'r> {
 }
 
 impl Round<'_> {
-    /// The closure of a root, which `host` opens if there is one.
+    /// The closure of an entry point, opened by `host` if given.
     pub(super) fn closure(
         &mut self,
         root: Root,
@@ -143,7 +143,7 @@ pub(super) fn resolve(
     }
 }
 
-/// Chooses the loader of a candidate that is started itself, unless that was done.
+/// Chooses the loader of a candidate that is started by itself, once.
 pub(super) fn choose_loader(
     round: &mut Round<'_>,
     candidate: &mut Candidate,

@@ -1,10 +1,11 @@
-//! The link map of one root: breadth first over all needs, names and inodes de-duplicated, filters
-//! and auxiliaries before the object that names them (`elf/dl-deps.c`, `elf/dl-load.c`); before them
-//! what LD_PRELOAD and ld.so.preload name (`elf/rtld.c`), or what a host has loaded (`elf/dl-open.c`).
+//! The link map of one entry point: breadth first over all needs, deduplicated by name and inode.
+//! Filters and auxiliaries come before the object that names them (`elf/dl-deps.c`,
+//! `elf/dl-load.c`). LD_PRELOAD and ld.so.preload (`elf/rtld.c`), or the objects of a host program
+//! (`elf/dl-open.c`), come first.
 //!
-//! A build that lacks a fact is suspended: its state is handed back, and taken up in the next round at
-//! the need it came to. What lies behind the missing fact is asked for already, as far as it can be
-//! guessed; nothing is built on the guess.
+//! A build that lacks a fact is suspended: it returns its state, and the next round resumes at the
+//! same need. It also asks for facts that the walk will probably need later. No result depends on
+//! that guess.
 
 use super::mapping::{Asking, Builder, Mapped, Opened};
 use super::search::Found;
@@ -15,22 +16,22 @@ use super::{
 use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
 
-/// How many needs that lead to something known one look ahead goes through.
+/// How many resolved needs one look-ahead visits.
 const MOST_AHEAD: usize = 500;
 
-/// How many needs one look ahead asks for: each may be hundreds of paths.
+/// How many needs one look-ahead asks for: each may be hundreds of paths.
 const MOST_ASKED: usize = 512;
 
 /// What a run came to.
 pub(super) enum Built {
-    /// The link map, and memory for the next.
+    /// The link map, and buffers for the next build.
     Links(Box<Links>, Box<LinkMapState>),
     /// Facts are missing. Nothing to go on from if that was before the walk.
     Suspended(Option<Box<LinkMapState>>),
 }
 
 impl Builder<'_> {
-    /// Builds from the start.
+    /// Builds the link map from the start.
     pub(super) fn run(mut self) -> Built {
         if let Some(host) = self.state.base.clone() {
             self.take_over(&host);
@@ -162,10 +163,10 @@ impl Builder<'_> {
     }
 }
 
-/// Preloads: behind the root and before its needs.
+/// Preloads come after the entry point and before its needs.
 impl Builder<'_> {
-    /// Entries of LD_PRELOAD and then of ld.so.preload, with the root as requester (`elf/rtld.c`,
-    /// `handle_preload_list` and `do_preload`). Tokens count in paths only.
+    /// Entries of LD_PRELOAD and then of ld.so.preload, with the entry point as requester
+    /// (`elf/rtld.c`, `handle_preload_list` and `do_preload`). Tokens are expanded in paths only.
     fn preload(&mut self) {
         let typed = self.search.plan.ld_preload.split(|b| matches!(b, b':' | b' '));
         let typed = typed.filter(|entry| !entry.is_empty());
@@ -191,14 +192,14 @@ impl Builder<'_> {
                 }
                 Mapped::Module(module, _) => {
                     if module.index() == new {
-                        // It is known by what was typed.
+                        // Its name is the preload entry.
                         self.state.modules[module].name = name;
                         self.state.register(name, module);
                     }
                     self.state.append(module);
                     continue;
                 }
-                // `do_preload` leaves the error number out.
+                // `do_preload` drops the error number.
                 Mapped::Fatal(Fatal { text, .. }) => {
                     text.strip_suffix(": Error 21").unwrap_or(text)
                 }
@@ -209,17 +210,17 @@ impl Builder<'_> {
     }
 }
 
-/// Plugins: the host's objects keep their places; the file is opened by its path, and its needs are
-/// met like any others, first of all by what is there. RTLD_NOW and RTLD_LOCAL are assumed, as is that
-/// nothing was opened before.
+/// Plugins: the host program's objects keep their places. The loader opens the file by its path and
+/// resolves its needs as usual, first among loaded objects. RTLD_NOW and RTLD_LOCAL are assumed,
+/// and no earlier dlopen.
 impl Builder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
         state.take_over(host, |file| names.of(file, search.store, search.strings).cloned());
     }
 
-    /// `_dl_map_object` for the plugin itself. Its requester is only asked for search paths that a
-    /// path does not need, and forgotten (`__RTLD_CALLMAP`).
+    /// `_dl_map_object` for the plugin itself. A path needs no search paths, so its requester is
+    /// unused (`__RTLD_CALLMAP`).
     fn open(&mut self) -> Option<Fatal> {
         let Root { file, path, .. } = self.state.root;
         let before = self.state.modules.len();
@@ -244,9 +245,10 @@ impl Builder<'_> {
     }
 }
 
-/// The look ahead of a build that is suspended.
+/// The look-ahead of a suspended build.
 impl Builder<'_> {
-    /// Asks for what the walk will come to behind the missing fact, so that one round answers it.
+    /// Asks for facts that the walk needs after the missing one, so that one round answers them
+    /// all.
     fn look_ahead(&mut self) {
         let (by_cpu, by_cwd) = (self.state.by_cpu, self.state.by_cwd);
         let (has_rpath, real) = (self.state.has_rpath, self.state.modules.len());
@@ -270,8 +272,8 @@ impl Builder<'_> {
         self.state.has_rpath = has_rpath;
     }
 
-    /// Searches for the needs of one module from `next` on; a file that is known becomes a module
-    /// until the look ahead ends.
+    /// Searches for the needs of one module from `next` on. A file already read becomes a module
+    /// until the look-ahead ends.
     fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut Ahead) {
         let Some(names) = self.state.names(module).cloned() else { return };
         for need in names.needs.iter().skip(next) {
@@ -290,7 +292,7 @@ impl Builder<'_> {
                     }
                 }
                 Some(Found::Nothing | Found::Stop(..)) => {}
-                // It is asked for, and will be known in the next round.
+                // The fact is requested, and known in the next round.
                 None => {
                     ahead.known -= 1;
                     ahead.asked += 1;
@@ -300,7 +302,7 @@ impl Builder<'_> {
     }
 }
 
-/// What one look ahead has met.
+/// The files and names that one look-ahead has visited.
 #[derive(Default)]
 struct Ahead {
     names: FastSet<StrId>,

@@ -27,7 +27,7 @@ pub struct Host {
     option: Option<usize>,
 }
 
-/// What could not be done as it was asked for; rules word it.
+/// Host programs and plugins that could not be combined as requested.
 #[derive(Clone, Debug, Default)]
 pub struct Unhosted {
     /// Places in `Plan::hosts`: files that no loader starts.
@@ -54,8 +54,8 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Finds the programs, and the plugins among `audited` that patterns name; or says what is missing
-    /// to do so.
+    /// Finds the host programs, and the plugins among `audited` that patterns match; or returns the
+    /// missing facts.
     pub fn find(
         plan: &Plan,
         store: &dyn FactStore,

@@ -119,7 +119,7 @@ mod tests {
         let wide = named("skylake-avx512");
         assert_eq!(wide[..2], ["tls/haswell/avx512_1/x86_64/", "tls/haswell/avx512_1/"]);
         assert_eq!(wide.len(), 16);
-        // x86-64-v4 alone says nothing about the vendor.
+        // x86-64-v4 alone does not tell the vendor.
         assert_eq!(named("x86-64-v4"), named("baseline"));
     }
 

@@ -13,19 +13,20 @@ use crate::id::{FileId, ModuleId, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// The glibc release since which `$ORIGIN` of a program is real under ldd too (9b646f5dc9).
+/// The first glibc release in which ldd too takes `$ORIGIN` of a program from its real path
+/// (9b646f5dc9).
 const LDD_REAL_ORIGIN: GlibcVersion = GlibcVersion::new(2, 42);
 
-/// A link map with all that building it takes.
+/// A link map under construction, with its searches and names.
 pub(super) struct Builder<'a> {
     pub(super) state: Box<LinkMapState>,
     pub(super) search: Search<'a>,
     pub(super) names: &'a mut NameTable,
-    /// How objects without any search path of their own search.
+    /// The requester of objects without a search path of their own.
     pub(super) plain: Option<Arc<Requester>>,
-    /// The last search passed over a file of another class.
+    /// The last search skipped a file of another ELF class.
     pub(super) other_class: bool,
-    /// A fact is missing; somebody has asked for it.
+    /// A fact is missing, and has been requested.
     pub(super) incomplete: bool,
 }
 
@@ -36,7 +37,7 @@ pub(super) enum Mapped {
     Unknown,
 }
 
-/// A file that a search has led to, or that is opened by its path.
+/// A file that a search found, or that is opened by its path.
 #[derive(Clone, Copy)]
 pub(super) struct Opened {
     pub(super) file: FileId,
@@ -44,7 +45,7 @@ pub(super) struct Opened {
     pub(super) how: How,
 }
 
-/// A need on its way to a module.
+/// A need and its requester.
 #[derive(Clone, Copy)]
 pub(super) struct Asking {
     pub(super) name: StrId,
@@ -52,12 +53,12 @@ pub(super) struct Asking {
 }
 
 impl Builder<'_> {
-    /// The names of a file's object; nothing if it holds none.
+    /// The names of a file's object; none if the file holds no object.
     pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<Names>> {
         self.names.of(file, self.search.store, self.search.strings).cloned()
     }
 
-    /// Adds a module, which no name leads to yet.
+    /// Adds a module without a name.
     pub(super) fn push(&mut self, module: Module) -> ModuleId {
         let names = module.file.and_then(|file| self.names_of(file));
         self.state.push(module, names)
@@ -165,7 +166,7 @@ impl Builder<'_> {
         Mapped::Module(module, how)
     }
 
-    /// Searches for a need; nothing if a fact is missing.
+    /// Searches for a need; none if a fact is missing.
     pub(super) fn search(&mut self, asking: Asking, trace: Option<&mut Trace>) -> Option<Found> {
         let requester = self.requester(asking.requester)?;
         let answer = self.search.find(asking.name, &requester, trace)?;
@@ -176,7 +177,7 @@ impl Builder<'_> {
         Some(answer.found)
     }
 
-    /// How the needs of a module are searched for; nothing if a fact is missing to say it.
+    /// The requester for the needs of a module; none if a fact is missing.
     fn requester(&mut self, module: ModuleId) -> Option<Arc<Requester>> {
         if let Some(known) = &self.state.working[module].requester {
             return Some(Arc::clone(known));
@@ -212,7 +213,7 @@ impl Builder<'_> {
     }
 
     /// DT_RPATH lists for the needs of `module`: its own, its requester's and so on. A list that
-    /// comes again right behind itself finds nothing new.
+    /// repeats right after itself is dropped: it finds nothing new.
     fn inherited(&mut self, module: ModuleId) -> Vec<(ModuleId, Arc<paths::DirList>)> {
         let mut todo = Vec::new();
         let mut here = Some(module);
@@ -238,7 +239,7 @@ impl Builder<'_> {
         std::iter::successors(first, next).collect()
     }
 
-    /// The module whose list is the first for the needs of `module`.
+    /// The first module whose list applies to the needs of `module`.
     fn first_list(&self, module: ModuleId) -> Option<ModuleId> {
         let inherited = self.state.working[module].rpaths.as_ref()?;
         if inherited.own.is_some() { Some(module) } else { inherited.next }
@@ -249,8 +250,8 @@ impl Builder<'_> {
         Some((module, Arc::clone(list)))
     }
 
-    /// The cache of the store item that the root lies in, under Guix's loader; an error if it has
-    /// not been read.
+    /// Under Guix's loader, the cache of the entry point's store item; an error if it has not been
+    /// read.
     fn package_cache(&mut self) -> Result<Option<Arc<Cache>>, ()> {
         const STORE: &[u8] = b"/gnu/store/";
         let Search { store, loader, strings, cache, needs, .. } = &mut self.search;

@@ -2,8 +2,8 @@
 //! them. The rules are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here
 //! names its own.
 //!
-//! The stage opens nothing. Where it lacks a fact it says so, and `audit` runs it again. What it knows
-//! comes from a [`FactStore`](crate::facts::FactStore).
+//! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore), returns
+//! missing facts as needs, and `audit` runs it again.
 
 pub mod cache;
 pub mod candidate;
@@ -181,22 +181,22 @@ struct Links {
     /// Modules by the order in which they were mapped; the root, of whichever root this was built
     /// for, is 0, the loader itself 1.
     modules: Vec<Module>,
-    /// Needs in the order in which they were met.
+    /// Needs in the order of resolution.
     edges: Vec<Edge>,
-    /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
+    /// The loader's list (`l_next`), with stubs of missing libraries, without the entry point.
     list: Vec<ModuleId>,
-    /// The search scope: the root, then all found objects in breadth-first order.
+    /// The search scope: the entry point, then all found objects in breadth-first order.
     scope: Vec<ModuleId>,
-    /// The modules of `scope` that have a file, with that file: what is asked for most. The program's
-    /// is that of the root this was built for.
+    /// The modules of `scope` that have a file, with that file, cached for speed. The program's
+    /// file is that of the entry point that this was built for.
     found: Vec<(ModuleId, FileId)>,
-    /// Order of relocation: dependencies first, the root last.
+    /// Order of relocation: dependencies first, the entry point last.
     order: Vec<ModuleId>,
-    /// Set if the loader stops; then list, scope and order are as far as it came.
+    /// Set if the loader stops: list, scope and order then end at that point.
     fatal: Option<Fatal>,
-    /// Libraries to preload that were passed over.
+    /// Libraries to preload that the loader skipped.
     preload_failures: Vec<PreloadFailure>,
-    /// What became of each need that led nowhere, where the loader tells and goes on.
+    /// Outcome of each need that was not found, if the loader reports it and continues.
     failures: Vec<LoadFailure>,
     /// The result depends on the processor: a hwcaps directory decided.
     by_cpu: bool,
@@ -210,7 +210,7 @@ pub const ROOT: ModuleId = ModuleId::ROOT;
 pub const LOADER: ModuleId = ModuleId::LOADER;
 
 impl Links {
-    /// Takes down the files of the scope.
+    /// Caches the files of the scope.
     fn note_found(&mut self) {
         let file = |module: &ModuleId| Some((*module, self.module(*module).file?));
         self.found = self.scope.iter().filter_map(file).collect();
@@ -224,7 +224,7 @@ impl Links {
         }
     }
 
-    /// How many modules are the host's; those come first.
+    /// How many modules belong to the host program; they come first.
     fn base_count(&self) -> usize {
         self.base.as_ref().map_or(0, |base| base.module_count())
     }
@@ -240,13 +240,13 @@ impl Links {
         base.iter().chain(&self.list).copied()
     }
 
-    /// The whole search scope: the host's and then the root's own.
+    /// The whole search scope: the host program's, then that of the entry point.
     fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
         let base = self.base.as_ref().map_or(&[][..], |base| base.scope());
         base.iter().chain(&self.scope).copied()
     }
 
-    /// All needs, those of a host's modules first.
+    /// All needs, those of the host program's modules first.
     fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
         let base = self.base.as_ref().map_or(&[][..], |base| base.edges());
         base.iter().chain(&self.edges)
@@ -260,17 +260,17 @@ impl Links {
         }
     }
 
-    /// True if a need of some module was not found, or not looked for.
+    /// True if a need of some module was not found, or not searched for.
     fn lacks_any(&self) -> bool {
         self.modules.iter().any(Module::is_stub)
     }
 
-    /// How many modules there are, the host's among them.
+    /// Number of modules, including the host program's.
     fn module_count(&self) -> usize {
         self.base_count() + self.modules.len()
     }
 
-    /// The needs that lead from the program to a module, the program first.
+    /// The chain of needs from the program to a module, the program first.
     fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
         let mut chain = vec![module];
         let mut here = module;
@@ -308,37 +308,37 @@ impl Closure {
         self.links.start
     }
 
-    /// Needs in the order in which they were met.
+    /// Needs in the order of resolution.
     pub fn edges(&self) -> &[Edge] {
         &self.links.edges
     }
 
-    /// The loader's list (`l_next`), with stubs of missing libraries, without the root.
+    /// The loader's list (`l_next`), with stubs of missing libraries, without the entry point.
     pub fn list(&self) -> &[ModuleId] {
         &self.links.list
     }
 
-    /// The search scope: the root, then all found objects in breadth-first order.
+    /// The search scope: the entry point, then all found objects in breadth-first order.
     pub fn scope(&self) -> &[ModuleId] {
         &self.links.scope
     }
 
-    /// Order of relocation: dependencies first, the root last.
+    /// Order of relocation: dependencies first, the entry point last.
     pub fn order(&self) -> &[ModuleId] {
         &self.links.order
     }
 
-    /// Set if the loader stops; then list, scope and order are as far as it came.
+    /// Set if the loader stops: list, scope and order then end at that point.
     pub fn fatal(&self) -> Option<&Fatal> {
         self.links.fatal.as_ref()
     }
 
-    /// Libraries to preload that were passed over.
+    /// Libraries to preload that the loader skipped.
     pub fn preload_failures(&self) -> &[PreloadFailure] {
         &self.links.preload_failures
     }
 
-    /// What became of each need that led nowhere, where the loader tells and goes on.
+    /// Outcome of each need that was not found, if the loader reports it and continues.
     pub fn failures(&self) -> &[LoadFailure] {
         &self.links.failures
     }
@@ -358,12 +358,12 @@ impl Closure {
         self.links.answers(index, name)
     }
 
-    /// The whole search scope: the host's and then the root's own.
+    /// The whole search scope: the host program's, then that of the entry point.
     pub fn whole_scope(&self) -> impl Iterator<Item = ModuleId> + '_ {
         self.links.whole_scope()
     }
 
-    /// All needs, those of a host's modules first.
+    /// All needs, those of the host program's modules first.
     pub fn whole_edges(&self) -> impl Iterator<Item = &Edge> {
         self.links.whole_edges()
     }
@@ -373,17 +373,17 @@ impl Closure {
         self.links.needs(index)
     }
 
-    /// True if a need of some module was not found, or not looked for.
+    /// True if a need of some module was not found, or not searched for.
     pub fn lacks_any(&self) -> bool {
         self.links.lacks_any()
     }
 
-    /// How many modules there are, the host's among them.
+    /// Number of modules, including the host program's.
     pub fn module_count(&self) -> usize {
         self.links.module_count()
     }
 
-    /// The needs that lead from the program to a module, the program first.
+    /// The chain of needs from the program to a module, the program first.
     pub fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
         self.links.chain(module)
     }
@@ -409,7 +409,7 @@ impl Closure {
         own.map(|index| (index, self.module(index)))
     }
 
-    /// Copies of all modules, those of a host first.
+    /// Copies of all modules, those of the host program first.
     fn all_modules(&self) -> impl Iterator<Item = Module> + '_ {
         let all = (0..self.module_count()).map(ModuleId::from_index);
         all.map(|index| self.module(index).clone())

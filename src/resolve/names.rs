@@ -1,29 +1,29 @@
-//! Names of objects as string ids, and the few flags that a link map asks for: made once for each
-//! file, so that a link map is built without a look at the facts.
+//! Names of objects as string ids, and the few flags that a link map needs. They are computed once
+//! per file, so that building a link map reads no facts.
 
 use crate::facts::FactStore;
 use crate::format::elf::{NeedKind, Str};
 use crate::id::{FastMap, FileId, Id as _, SignatureId, StrId, Strings};
 use std::sync::Arc;
 
-/// What decides about the links of an entry point without any search path or token of its own,
-/// besides its loader: PT_INTERP, DT_SONAME and needs.
+/// The key for shared links of entry points without a search path or token: PT_INTERP, DT_SONAME
+/// and needs. The loader is the other part of the key.
 type Signature = (Option<StrId>, Option<StrId>, Box<[(NeedKind, StrId)]>);
 
 /// One need of an object.
 #[derive(Clone, Copy)]
 pub(super) struct NeedName {
     pub(super) kind: NeedKind,
-    /// As it stands in the file.
+    /// The text in the file.
     pub(super) raw: StrId,
-    /// It holds a dollar sign.
+    /// It contains a dollar sign.
     pub(super) has_token: bool,
 }
 
-/// What a link map asks of one object.
+/// The data that a link map needs of one object.
 pub(super) struct Names {
-    /// Objects with the same signature have the same links; none if a search path, a token or
-    /// DF_1_NODEFLIB makes them its own.
+    /// Objects with the same signature have the same links. None if the object has a search path, a
+    /// token or DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
     pub(super) needs: Box<[NeedName]>,
     pub(super) interp: Option<StrId>,
@@ -34,7 +34,7 @@ pub(super) struct Names {
     pub(super) nodeflib: bool,
     /// DF_1_NOOPEN
     pub(super) noopen: bool,
-    /// The text with which the loader refuses to map it.
+    /// The loader's message if it refuses to map the object.
     pub(super) refused: Option<&'static str>,
 }
 
@@ -44,13 +44,13 @@ impl Names {
         self.rpath.filter(|_| self.runpath.is_none())
     }
 
-    /// True if searches for its needs depend on nothing but its loader and what loads it.
+    /// True if searches for its needs depend only on its loader and its requesters.
     pub(super) fn is_plain(&self) -> bool {
         self.rpath.is_none() && self.runpath.is_none() && !self.nodeflib
     }
 }
 
-/// Names of all objects that were met.
+/// Names of all objects seen so far.
 #[derive(Default)]
 pub(super) struct NameTable {
     by_file: Vec<Option<Arc<Names>>>,
@@ -58,7 +58,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The names of the object in `file`; nothing if it holds none.
+    /// The names of the object in `file`; none if the file holds no object.
     pub(super) fn of(
         &mut self,
         file: FileId,

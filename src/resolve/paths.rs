@@ -1,5 +1,5 @@
-//! Lists of search directories: their texts taken apart (`fillin_rpath`, `decompose_rpath`), and the
-//! directories of them that exist. `search` walks through them.
+//! Lists of search directories: parses their texts (`fillin_rpath`, `decompose_rpath`) and finds
+//! the directories that exist. `search` walks them.
 
 use super::loader::Loader;
 use super::tokens::{self, Tokens};
@@ -12,7 +12,7 @@ const LONG: usize = 128;
 
 /// A list of search directories and, once it is known which of them exist, the places to try.
 pub(super) struct DirList {
-    /// No other list of the same facts has it.
+    /// Unique among the lists of one fact store.
     pub(super) id: u64,
     pub(super) dirs: Vec<StrId>,
     ready: OnceLock<Box<[Probe]>>,
@@ -40,11 +40,11 @@ pub(super) struct DirLists {
     by_text: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
     /// Default directories by loader path.
     system: FastMap<StrId, Arc<DirList>>,
-    /// Lists whose missing facts were asked for in this round.
+    /// Lists whose missing facts were requested in this round.
     asked: FastSet<u64>,
 }
 
-/// What lists are made with.
+/// The tools that make lists.
 pub(super) struct Ask<'a> {
     pub(super) store: &'a dyn FactStore,
     pub(super) loader: &'a Loader,
@@ -57,14 +57,14 @@ impl DirList {
         Arc::new(Self { id: store.new_list(), dirs, ready: OnceLock::new() })
     }
 
-    /// The places to try, once they are known.
+    /// The paths to try, once they are known.
     pub(super) fn probes(&self) -> Option<&[Probe]> {
         self.ready.get().map(|probes| &**probes)
     }
 }
 
 impl DirLists {
-    /// Facts that were missing have been read.
+    /// Starts a round: missing facts have been read.
     pub(super) fn new_round(&mut self) {
         self.asked.clear();
     }
@@ -98,8 +98,8 @@ impl DirLists {
         Arc::clone(self.system.entry(loader.path).or_insert_with(new))
     }
 
-    /// Finds out which directories of a list exist; false if that is not known yet. Relative ones
-    /// always count as existing.
+    /// Finds the directories of a list that exist; false if a fact is missing. Relative ones always
+    /// count as existing.
     pub(super) fn prepare(&mut self, list: &DirList, ask: &mut Ask<'_>) -> bool {
         if list.ready.get().is_some() {
             return true;
@@ -170,7 +170,7 @@ impl Ask<'_> {
         known.then(|| probes.into())
     }
 
-    /// True if a directory exists, with a missing fact asked for. Below a directory that does not
+    /// True if a directory exists; a missing fact is requested. Below a directory that does not
     /// exist nothing does.
     fn exists(&mut self, dir: &[u8]) -> Option<bool> {
         match self.store.is_directory(dir) {
@@ -183,7 +183,7 @@ impl Ask<'_> {
     }
 }
 
-/// What tokens stand for in an object with this origin.
+/// The values of tokens in an object with this origin.
 pub(super) fn values<'t>(loader: &'t Loader, origin: &'t [u8]) -> Tokens<'t> {
     Tokens { origin, lib: &loader.lib, platform: loader.platform.map(str::as_bytes) }
 }

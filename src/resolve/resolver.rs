@@ -1,5 +1,5 @@
-//! What holds for all roots of a run: strings, loaders, names of objects and results of searches.
-//! `candidate` and `audit` ask it for closures; `closure` and `musl` build them.
+//! The state shared by all entry points of a run: strings, loaders, names of objects and search
+//! results. `candidate` and `audit` ask it for closures; `closure` and `musl` build them.
 
 use super::closure::Built;
 use super::loader::{Family, Loaders};
@@ -17,19 +17,20 @@ use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// What links depend on that roots share: the loader, and the signature of the root's object.
+/// The key of links that entry points share: the loader, and the signature of the entry point's
+/// object.
 type ShareKey = (LoaderId, SignatureId);
 
-/// A file has a path and a name, and is looked for under both.
+/// Estimate of strings per file: it has a path and a name, and the search tries both.
 const STRINGS_A_FILE: usize = 3;
 
-/// How many names one look ahead searches for.
+/// How many names one look-ahead searches for.
 const MOST_AHEAD: usize = 1 << 13;
 
-/// A link map that waits for facts.
+/// A link map that waits for missing facts.
 pub(super) struct Suspended(Box<LinkMapState>);
 
-/// Resolves roots one after the other; what holds for all of them is kept.
+/// Resolves entry points one after the other, with a cache for all of them.
 #[derive(Default)]
 pub struct Resolver {
     /// All strings of closures.
@@ -38,24 +39,24 @@ pub struct Resolver {
     pub loaders: Loaders,
     names: NameTable,
     searches: SearchCache,
-    /// Links that roots with one signature share.
+    /// Links that entry points with one signature share.
     shared: FastMap<ShareKey, Arc<Links>>,
-    /// Those of whose links somebody has asked in this round for what is missing.
+    /// Keys whose missing facts were requested in this round.
     waiting: FastSet<ShareKey>,
-    /// Names that are searched for ahead, by loader, as far as nobody knows where they lead.
+    /// By loader: names of the look-ahead that are not resolved yet.
     ahead: FastMap<LoaderId, Vec<StrId>>,
-    /// Memory of the last build.
+    /// Buffers of the last build, for reuse.
     spare: Option<Box<LinkMapState>>,
 }
 
 impl Resolver {
-    /// Makes room for the names of so many files.
+    /// Reserves space for the names of `files` files.
     pub fn expect(&mut self, files: usize) {
         self.strings.reserve(STRINGS_A_FILE * files);
     }
 
-    /// The directories of an object's own RPATH or RUNPATH, as its loader's choice needs them:
-    /// before a loader is known, `$LIB` and `$PLATFORM` have no value.
+    /// The directories of an object's own RPATH or RUNPATH, for the choice of its loader. `$LIB`
+    /// and `$PLATFORM` have no value until a loader is chosen.
     pub fn own_dirs(&mut self, object: &Object, path: &[u8], plan: &Plan) -> Vec<StrId> {
         let Some(list) = object.runpath.or(object.rpath) else { return Vec::new() };
         let origin = tokens::origin(path, plan.cwd.as_os_str().as_bytes());
@@ -74,9 +75,9 @@ impl Resolver {
             .collect()
     }
 
-    /// Everything the loader maps for `root`, which `host` opens if there is one, or the facts that
-    /// are missing to say it: none if a root with the same links has named them in this round. A
-    /// build that is suspended stays in `before` until the next round.
+    /// The closure of `root`, opened by `host` if given, or the missing facts. That list is empty
+    /// if an entry point with the same links has requested them in this round. A suspended build
+    /// stays in `before` until the next round.
     pub(super) fn closure(
         &mut self,
         store: &dyn FactStore,
@@ -127,7 +128,7 @@ impl Resolver {
         }
     }
 
-    /// What the root's links depend on, if other roots may have the same.
+    /// The key of the entry point's links, if other entry points may share them.
     fn share_key(&mut self, store: &dyn FactStore, plan: &Plan, root: Root) -> Option<ShareKey> {
         if plan.environment_varies() || self.loaders.get(root.loader).package_cache {
             return None;
@@ -139,7 +140,7 @@ impl Resolver {
     fn share(&mut self, root: Root, key: Option<ShareKey>, mut links: Links) -> Closure {
         links.note_found();
         let links = Arc::new(links);
-        // With something missing, which versions the loader knows depends on the root.
+        // With a library missing, the versions that the loader knows depend on the entry point.
         if let Some(key) = key.filter(|_| !links.lacks_any()) {
             self.shared.insert(key, Arc::clone(&links));
         }
@@ -169,15 +170,15 @@ impl Resolver {
         Builder { state, search, names, plain: None, other_class: false, incomplete: false }
     }
 
-    /// Facts that were missing have been read.
+    /// Starts a round: missing facts have been read.
     pub(super) fn new_round(&mut self) {
         self.searches.new_round();
         self.waiting.clear();
     }
 
-    /// Searches under every loader for what `files` without any search path of their own need, and
-    /// answers the facts that are missing for that. Most of it some root will ask for: this way it is
-    /// read in few rounds. Nothing is built on it.
+    /// Searches, under every loader, for the needs of `files` without a search path, and returns
+    /// the missing facts. Entry points will need most of them, so that few rounds read them all. No
+    /// result depends on it.
     pub(super) fn look_ahead(
         &mut self,
         store: &dyn FactStore,
@@ -207,7 +208,7 @@ impl Resolver {
         needs
     }
 
-    /// Names that objects for `target` need, of those without any search path of their own.
+    /// Names that objects for `target` need, if they have no search path of their own.
     fn plain_needs(
         &mut self,
         store: &dyn FactStore,
@@ -231,7 +232,7 @@ impl Resolver {
         out
     }
 
-    /// What is tried for some needs of one root, for evidence. All facts are known.
+    /// The paths tried for some needs of one entry point, as evidence. All facts are known.
     pub fn tried(
         &mut self,
         store: &dyn FactStore,

@@ -144,7 +144,7 @@ impl Resolving {
         let lists = [&self.sure, &self.perhaps, &self.plugins];
         let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
         let files: Vec<FileId> = files.collect();
-        // A link map that is begun before its facts are there is begun in vain.
+        // Facts first: a link map started too early is suspended at once.
         let mut needs = self.choose_loaders(round);
         needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
         if !needs.is_empty() {
@@ -152,19 +152,19 @@ impl Resolving {
         }
         let mut needs = self.pass_on(round);
         if !needs.is_empty() {
-            // By now there may be another loader.
+            // More loaders may be known by now.
             needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
         }
         needs
     }
 
-    /// Chooses the loaders of what is a root for certain.
+    /// Chooses the loaders of certain entry points.
     fn choose_loaders(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         let mut needs = Vec::new();
         let first = self.sure.iter().all(|candidate| candidate.chosen.is_none());
         for candidate in self.sure.iter_mut().filter(|candidate| candidate.outcome.is_none()) {
             choose_loader(round, candidate, &mut self.bad_interps, &mut needs);
-            // What the first waits for nearly all wait for.
+            // Nearly all wait for the same facts as the first.
             if first && !needs.is_empty() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! The search for one need (`elf/dl-load.c`, `_dl_map_object`, `open_path`, `fillin_rpath`): the
-//! steps in their order, the directories of each, and what every candidate makes the loader do. Each
-//! search is done once: what it came to is kept by name and by the paths of the object that asks.
+//! steps in order, the directories of each, and the loader's reaction to every candidate. Results
+//! are memoised by name and by the search paths of the requester.
 
 use super::How;
 use super::cache::Cache;
@@ -19,40 +19,40 @@ use std::sync::Arc;
 /// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
 const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A file, the path it was opened by and the step that found it.
     File(FileId, StrId, How),
     /// Nothing.
     Nothing,
-    /// The loader stops: what its message names, the file if any, the text.
+    /// The loader stops: the name in its message, the file if any, the text.
     Stop(StrId, Option<FileId>, &'static str),
 }
 
-/// What a search came to, and what that depends on.
+/// The result of a search, and its dependence on processor and working directory.
 #[derive(Clone, Copy)]
 pub(super) struct Answer {
     pub(super) found: Found,
     pub(super) seen: Seen,
 }
 
-/// What a search met on its way.
+/// Facts that a search came across.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Seen {
     /// A hwcaps directory decided.
     pub(super) by_cpu: bool,
     /// A directory relative to the current one was searched.
     pub(super) by_cwd: bool,
-    /// A file of another ELFCLASS was passed over.
+    /// A file of another ELFCLASS was skipped.
     pub(super) other_class: bool,
 }
 
-/// Who asks: the object whose need is searched for, as far as its search depends on it.
+/// The properties of the requesting object that its searches depend on.
 #[derive(Clone, Default)]
 pub(super) struct Requester {
-    /// DT_RPATH lists in the order in which they are walked: its own, its requester's and so on,
-    /// each with the module it belongs to. Empty if the object has DT_RUNPATH.
+    /// DT_RPATH lists in search order: its own, its requester's and so on, each with its module.
+    /// Empty if the object has DT_RUNPATH.
     pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
     /// LD_LIBRARY_PATH's list.
     pub(super) library_path: Option<Arc<DirList>>,
@@ -60,21 +60,21 @@ pub(super) struct Requester {
     pub(super) runpath: Option<Arc<DirList>>,
     /// DF_1_NODEFLIB
     pub(super) nodeflib: bool,
-    /// The cache of the program's package, where that is what the loader asks.
+    /// The cache of the program's package, if the loader uses that one.
     pub(super) package_cache: Option<Arc<Cache>>,
-    /// Searches of requesters with the same number come to the same; none under a package's cache.
+    /// Requesters with the same id have the same search results; none under a package's cache.
     pub(super) context: Option<ContextId>,
 }
 
-/// What makes requesters search alike: the loader, LD_LIBRARY_PATH, the lists of DT_RPATH and
-/// DT_RUNPATH by their numbers, DF_1_NODEFLIB.
+/// The key of equal searches: the loader, LD_LIBRARY_PATH, the lists of DT_RPATH and DT_RUNPATH by
+/// id, DF_1_NODEFLIB.
 type Context = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
 
-/// A search that was begun.
+/// A memoised search.
 #[derive(Clone, Copy)]
 enum Kept {
     Done(Answer),
-    /// It waits for a fact that was asked for in this round.
+    /// It waits for a fact; the number is the round of the request.
     Asked(u32),
 }
 
@@ -83,25 +83,25 @@ enum Kept {
 pub(super) struct SearchCache {
     pub(super) lists: DirLists,
     contexts: FastMap<Context, ContextId>,
-    /// The step of a DT_RPATH is kept as the place of the list among the requester's.
+    /// A DT_RPATH step is stored as the index of its list in the requester's lists.
     searches: FastMap<(ContextId, StrId), Kept>,
-    /// How far searches in long lists have come, by (list, name).
+    /// Progress of searches in long lists, by (list, name).
     pub(super) passed: FastMap<(u64, StrId), Passed>,
-    /// Numbers of musl's long lists by their texts.
+    /// Ids of musl's long lists, by text.
     pub(super) long: FastMap<StrId, u64>,
-    /// Caches of packages by their paths.
+    /// Caches of packages, by path.
     pub(super) packages: FastMap<StrId, Option<Arc<Cache>>>,
     round: u32,
 }
 
 impl SearchCache {
-    /// The facts that were missing have been read: searches may be tried again.
+    /// Starts a round: missing facts have been read, and searches may be retried.
     pub(super) fn new_round(&mut self) {
         self.lists.new_round();
         self.round += 1;
     }
 
-    /// The number of a requester's context.
+    /// The id of a requester's context.
     pub(super) fn context(&mut self, loader: &Loader, requester: &Requester) -> Option<ContextId> {
         if loader.package_cache {
             return None;
@@ -115,11 +115,11 @@ impl SearchCache {
     }
 }
 
-/// What searches of one entry point work with.
+/// The tools for the searches of one entry point.
 pub(super) struct Search<'a> {
     /// The facts.
     pub(super) store: &'a dyn FactStore,
-    /// What the run is to do.
+    /// The plan of the run.
     pub(super) plan: &'a Plan,
     /// The rules.
     pub(super) loader: &'a Loader,
@@ -140,7 +140,7 @@ enum ListEnd {
 }
 
 impl ListEnd {
-    /// What the search ends with, if it ends here: nothing inside if a fact is missing.
+    /// The end of the search, if it ends here; the inner option is none if a fact is missing.
     #[expect(clippy::option_option, reason = "going on, not knowing, and an answer")]
     fn end(self) -> Option<Option<Found>> {
         match self {
@@ -152,7 +152,7 @@ impl ListEnd {
 }
 
 impl Search<'_> {
-    /// What lists of directories are made with.
+    /// The tools that make lists of directories.
     pub(super) fn lists(&mut self) -> (&mut DirLists, Ask<'_>) {
         let Search { store, loader, strings, cache, needs, .. } = self;
         (&mut cache.lists, Ask { store: *store, loader, strings, needs })
@@ -164,7 +164,7 @@ impl Search<'_> {
         lists.of(text, origin, &mut ask)
     }
 
-    /// Searches for `name`. Nothing if a fact is missing. A trace is written anew each time.
+    /// Searches for `name`; none if a fact is missing. A search with a trace ignores the memo.
     pub(super) fn find(
         &mut self,
         name: StrId,
@@ -189,7 +189,7 @@ impl Search<'_> {
         answer
     }
 
-    /// `open_verify`: what the loader does with what lies at a path.
+    /// `open_verify`: the loader's reaction to the entry at a path.
     fn judge(&self, place: Place) -> Outcome {
         match place {
             Place::Failed(errno) => Outcome::Failed(errno),
@@ -211,7 +211,7 @@ impl Search<'_> {
 }
 
 impl Answer {
-    /// With the module of a DT_RPATH replaced by the place of its list.
+    /// Replaces the module of a DT_RPATH by the index of its list.
     fn by_place(self, requester: &Requester) -> Self {
         let Found::File(file, path, How::Rpath(module)) = self.found else { return self };
         let place = requester.rpaths.iter().position(|(other, _)| *other == module);
@@ -219,7 +219,7 @@ impl Answer {
         Self { found: Found::File(file, path, how), ..self }
     }
 
-    /// The reverse, for another requester with the same lists.
+    /// Reverts `by_place`, for another requester with the same lists.
     fn under(self, requester: &Requester) -> Self {
         let Found::File(file, path, How::Rpath(place)) = self.found else { return self };
         let how = How::Rpath(requester.rpaths.get(place.index()).map_or(place, |(at, _)| *at));
@@ -227,7 +227,7 @@ impl Answer {
     }
 }
 
-/// One search on its way.
+/// One search in progress.
 struct Steps<'s, 'a> {
     search: &'s mut Search<'a>,
     name: StrId,
@@ -359,12 +359,11 @@ impl Steps<'_, '_> {
         ListEnd::Unknown
     }
 
-    /// What lies at `path`, which the probe at `at` of a list leads to; nothing if that is not known
-    /// yet.
+    /// The entry at `path`, the probe with index `at` of a list; none if it is not known yet.
     fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<Place> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {
-            // What else was there is known by its path.
+            // An existing entry would be known by its path.
             let portion = portion(list, self.name, at)?;
             store.is_looked_through(&portion).then_some(Place::Failed(Errno::NOENT))
         })
@@ -430,7 +429,7 @@ impl Steps<'_, '_> {
         }
     }
 
-    /// The path that the cache has for the name, and whether a hwcaps entry decided.
+    /// The cached path for the name, and true if a hwcaps entry decided.
     fn cached(&mut self) -> Option<(StrId, bool)> {
         let Search { loader, strings, plan, .. } = &mut *self.search;
         let cache = if loader.package_cache {
@@ -480,7 +479,7 @@ mod tests {
     use crate::resolve::loader::{Family, Loader};
     use crate::tree::Errno;
 
-    /// A store in which no file was read yet.
+    /// A store without any file read.
     #[derive(Default)]
     struct Few {
         dirs: FastMap<&'static [u8], bool>,
@@ -563,21 +562,21 @@ mod tests {
             let found = search.find(name, &requester, None).map(|answer| answer.found);
             (found, needs)
         };
-        // Not known yet: which directories there are. Asked for once a round.
+        // The existence of directories is unknown, and requested once a round.
         let dirs = ["/a/", "/b/"].map(|dir| Need::Directory(dir.into()));
         assert_eq!(find(&store, true), (None, dirs.to_vec()));
         assert_eq!(find(&store, false), (None, Vec::new()));
-        // Then what lies in them.
+        // Then the paths in them.
         store.dirs.extend([(&b"/a/"[..], true), (b"/b/", true)]);
         let paths = vec![b"/a/libx.so".to_vec(), b"/b/libx.so".to_vec()];
         let first = Need::First { paths, target: Some(loader.target), portion: None };
         assert_eq!(find(&store, true), (None, vec![first]));
-        // What cannot be read is passed over.
+        // Unreadable entries are skipped.
         store.places.insert(b"/a/libx.so", Place::Failed(Errno::ACCESS));
         store.places.insert(b"/b/libx.so", Place::Directory);
         let (found, needs) = find(&store, true);
         assert!(matches!(found, Some(Found::Stop(_, None, _))) && needs.is_empty());
-        // It is known from now on, whatever is asked.
+        // The result is memoised.
         store.places.clear();
         assert_eq!(find(&store, true).0, found);
     }

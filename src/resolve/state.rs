@@ -1,6 +1,6 @@
-//! A link map that is being built: what is mapped, which names it answers to, and how far the walk
-//! came. It is owned and whole, so that a build that lacks a fact is suspended by moving it. It asks
-//! nobody; `mapping` and `closure` fill it.
+//! The state of a link map under construction: modules, their names, and the position of the walk.
+//! It owns all of it, so that moving it suspends a build. It reads no facts; `mapping` and
+//! `closure` fill it.
 
 use super::names::Names;
 use super::paths::DirList;
@@ -10,8 +10,8 @@ use crate::format::elf::GlibcVersion;
 use crate::id::{FastMap, FileId, Id as _, IdVec, ModuleId, StrId};
 use std::sync::Arc;
 
-/// What the loader does with a filter that is its own target, by whatever way; it has no message.
-const ENDLESS: &str = "is a filter of itself: the loader goes round until its memory ends";
+/// The loader has no message for a filter that is its own target, directly or not.
+const ENDLESS: &str = "is a filter of itself: the loader loops until it runs out of memory";
 
 /// The glibc release in which the loader has its place even where nothing needs it (8f8dd904c4).
 const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
@@ -19,55 +19,56 @@ const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
 /// The state of one breadth-first run.
 pub(super) struct LinkMapState {
     pub(super) root: Root,
-    /// What the root's host has loaded.
+    /// The closure of the entry point's host program.
     pub(super) base: Option<Arc<Closure>>,
-    /// The module of the root's file.
+    /// The module of the entry point's file.
     pub(super) start: ModuleId,
     pub(super) modules: IdVec<ModuleId, Module>,
-    /// What only the build needs of each module.
+    /// Data of each module that only the build needs.
     pub(super) working: IdVec<ModuleId, Working>,
-    /// Some module has a DT_RPATH that counts, or came with a host.
+    /// True if a module has an effective DT_RPATH, or there is a host program.
     pub(super) has_rpath: bool,
-    /// Modules by the names they answer to.
+    /// Modules by name.
     pub(super) by_name: FastMap<StrId, ModuleId>,
     /// Modules by file.
     pub(super) by_file: FastMap<FileId, ModuleId>,
     pub(super) edges: Vec<Edge>,
     pub(super) list: Vec<ModuleId>,
     pub(super) queue: Vec<Queued>,
-    /// How far the walk came.
+    /// The position of the walk.
     pub(super) place: Place,
     pub(super) preload_failures: Vec<PreloadFailure>,
-    /// A filter has moved objects: list order is not the order of loading any more.
+    /// True once a filter has moved objects: list order and load order then differ.
     pub(super) moved: bool,
-    /// Filtees of the root. They stand before it in the loader's list, of which every walk begins at
-    /// the root: no later need finds them, and their versions are not looked at.
+    /// Filtees of the entry point. They precede it in the loader's list, and every walk of that
+    /// list starts at the entry point. No later need finds them, and the loader does not check
+    /// their versions.
     pub(super) hidden: Vec<ModuleId>,
     pub(super) by_cpu: bool,
     pub(super) by_cwd: bool,
 }
 
-/// What the build remembers of one module.
+/// Data of one module during the build.
 #[derive(Clone, Default)]
 pub(super) struct Working {
-    /// Nothing for a stub.
+    /// None for a stub.
     pub(super) names: Option<Arc<Names>>,
     /// `$ORIGIN`
     pub(super) origin: Option<StrId>,
-    /// DT_RPATH lists that hold for its needs.
+    /// DT_RPATH lists that apply to its needs.
     pub(super) rpaths: Option<Inherited>,
-    /// How its needs are searched for.
+    /// The requester for its needs.
     pub(super) requester: Option<Arc<Requester>>,
-    /// It is in the queue.
+    /// True if it is in the queue.
     pub(super) queued: bool,
 }
 
-/// DT_RPATH as one module's needs see it.
+/// The DT_RPATH lists that apply to one module's needs.
 #[derive(Clone)]
 pub(super) struct Inherited {
     /// The module's own list.
     pub(super) own: Option<Arc<DirList>>,
-    /// The next module above it that has a list, and another one.
+    /// The nearest requester above it with a different list.
     pub(super) next: Option<ModuleId>,
 }
 
@@ -78,19 +79,19 @@ pub(super) struct Queued {
     pub(super) done: bool,
 }
 
-/// Where a walk goes on.
+/// The position of a walk.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Place {
     /// The entry of the queue.
     pub(super) at: usize,
-    /// The entry that is being visited: it moves when a filter's target comes before it.
+    /// The visited entry, which moves if a filter's target is put before it.
     here: usize,
-    /// The module that is being visited and its next need.
+    /// The visited module and its next need.
     pub(super) visiting: Option<(ModuleId, usize)>,
 }
 
 impl LinkMapState {
-    /// A link map in which nothing is mapped.
+    /// An empty link map.
     pub(super) fn new(root: Root, base: Option<Arc<Closure>>) -> Self {
         Self {
             root,
@@ -113,7 +114,7 @@ impl LinkMapState {
         }
     }
 
-    /// Begins anew in the memory of a build that is done.
+    /// Starts a new build in the buffers of a finished one.
     pub(super) fn reset(&mut self, root: Root, base: Option<Arc<Closure>>) {
         let old = std::mem::replace(self, Self::new(root, base));
         let Self { mut modules, mut working, mut by_name, mut by_file, .. } = old;
@@ -130,19 +131,19 @@ impl LinkMapState {
         (self.edges, self.list, self.queue) = (edges, list, queue);
     }
 
-    /// Makes an object answer to a name that nothing answers to yet.
+    /// Gives an object a name, unless the name is taken.
     pub(super) fn register(&mut self, name: StrId, module: ModuleId) {
         self.by_name.entry(name).or_insert(module);
     }
 
-    /// Adds an object that no name leads to yet.
+    /// Adds an object without a name.
     pub(super) fn push(&mut self, module: Module, names: Option<Arc<Names>>) -> ModuleId {
         self.has_rpath |= names.as_ref().is_some_and(|names| names.counting_rpath().is_some());
         self.working.push(Working { names, ..Working::default() });
         self.modules.push(module)
     }
 
-    /// Forgets the modules from the one with this index on.
+    /// Removes the modules from this index on.
     pub(super) fn truncate(&mut self, count: usize) {
         self.modules.truncate(count);
         self.working.truncate(count);
@@ -152,7 +153,7 @@ impl LinkMapState {
         self.working[module].names.as_ref()
     }
 
-    /// The first object in list order that answers to `name` by a name or its DT_SONAME.
+    /// The first object in list order with this name or DT_SONAME.
     pub(super) fn known(&mut self, name: StrId) -> Option<ModuleId> {
         let mut hit = *self.by_name.get(&name)?;
         if self.moved {
@@ -173,21 +174,21 @@ impl LinkMapState {
         Some(hit)
     }
 
-    /// True if an object that was found answers to `name` by a name or its DT_SONAME.
+    /// True if a found object has this name or DT_SONAME.
     fn is_called(&self, index: ModuleId, name: StrId) -> bool {
         let module = &self.modules[index];
         let soname = || self.names(index).and_then(|names| names.soname) == Some(name);
         !module.is_stub() && (module.answers(name) || soname())
     }
 
-    /// Whose DT_RPATH comes next: the requester's, and at the end the program's.
+    /// The module whose DT_RPATH comes next: the requester, and at the end the program.
     pub(super) fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.modules[module].requester.or(hosted.then_some(ROOT))
     }
 
-    /// Begins with the next entry of the queue whose needs have not been looked at, or goes on with
-    /// the one that was begun; nothing at the end.
+    /// The visited module and its next need: continues an entry of the queue or starts the next
+    /// one; none at the end.
     pub(super) fn next(&mut self) -> Option<(ModuleId, usize)> {
         while self.place.visiting.is_none() {
             let at = self.place.at;
@@ -205,13 +206,13 @@ impl LinkMapState {
         self.place.visiting
     }
 
-    /// Writes down where the need of a module led.
+    /// Records the outcome of a module's need.
     pub(super) fn add_edge(&mut self, edge: Edge) {
         self.edges.push(edge);
         self.modules[edge.from].edges.end += 1;
     }
 
-    /// Puts an object behind the queue, unless it is in it.
+    /// Appends an object to the queue, unless it is in it.
     pub(super) fn append(&mut self, module: ModuleId) {
         if !std::mem::replace(&mut self.working[module].queued, true) {
             self.queue.push(Queued { module, done: false });
@@ -219,18 +220,18 @@ impl LinkMapState {
     }
 
     /// Puts a filter's target before the filter in scope and list, unless it already is
-    /// (`_dl_map_object_deps`). Where that never ends, it is the error that stops the loader.
+    /// (`_dl_map_object_deps`). If the loader would loop, returns that error.
     pub(super) fn insert_before(&mut self, target: ModuleId, filter: ModuleId) -> Option<Fatal> {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
             Some(place) if place <= here => return None,
-            // It was visited, and the filter came before it as its target, or as one of that: each
-            // is moved before the other until the stack ends.
+            // The target was visited, and the filter is its target, directly or not. The loader
+            // moves each before the other until its stack overflows.
             Some(place) if self.queue[place].done => return Some(self.endless(target, filter)),
             Some(place) => {
                 self.queue.remove(place);
             }
-            // What the host has loaded comes before all that is new.
+            // Objects of the host program come before new ones.
             None if self.working[target].queued => return None,
             None => {}
         }
@@ -249,8 +250,8 @@ impl LinkMapState {
         None
     }
 
-    /// True if the target, which no later need finds, is a file that led to it: it leads to itself
-    /// again, and is mapped anew each time until the memory ends.
+    /// True if the file of the target is among its requesters. No need finds the target by name, so
+    /// that the loader maps it again and again until memory runs out.
     fn is_below_itself(&self, target: ModuleId, filter: ModuleId) -> bool {
         let file = |module: ModuleId| self.modules[module].file;
         let mut above = std::iter::successors(Some(filter), |at| self.modules[*at].requester);
@@ -269,8 +270,8 @@ impl LinkMapState {
         queued.filter(|module| !self.modules[*module].is_stub()).collect()
     }
 
-    /// The loader's place in the list: behind its predecessor in the scope if something needs it,
-    /// and since glibc 2.41 always, behind the last found object.
+    /// The loader's position in the list: after its predecessor in the scope, if an object needs
+    /// it. Since glibc 2.41 it is always there, after the last found object.
     pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: GlibcVersion) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
@@ -280,12 +281,12 @@ impl LinkMapState {
         match after.map(|module| (module, self.list.iter().position(|entry| *entry == module))) {
             None | Some((ROOT, _)) => self.list.insert(0, LOADER),
             Some((_, Some(place))) => self.list.insert(place + 1, LOADER),
-            // Behind a filtee of the root: before what is shown.
+            // After a filtee of the entry point, that is, before the visible part.
             Some((_, None)) => {}
         }
     }
 
-    /// A preload that was not found leaves no stub behind.
+    /// A preload that was not found gets no stub.
     pub(super) fn drop_stub(&mut self, module: ModuleId) {
         if self.modules.len() == module.index() + 1 {
             self.truncate(module.index());
@@ -293,7 +294,8 @@ impl LinkMapState {
         }
     }
 
-    /// Begins with the modules of the host, which answer to the names they have; `names` are theirs.
+    /// Starts with the modules of the host program, under their names; `names` is the table of
+    /// objects' names.
     pub(super) fn take_over(
         &mut self,
         host: &Closure,
@@ -322,14 +324,14 @@ impl LinkMapState {
             for name in called {
                 self.register(name, index);
             }
-            // Neither the program nor the loader is known by its inode.
+            // The loader finds neither the program nor itself by inode.
             if let Some(file) = file.filter(|_| index != ROOT && index != LOADER) {
                 self.by_file.entry(file).or_insert(index);
             }
         }
     }
 
-    /// Leaves the host's list to the host; answers names that needs have given its modules.
+    /// Removes the host program's modules from the list; returns the names that needs gave them.
     pub(super) fn leave_to(&mut self, host: &Closure) -> Vec<(ModuleId, StrId)> {
         let first = host.module_count();
         let mut renamed = Vec::new();

@@ -109,8 +109,8 @@ impl NeededFiles {
     }
 }
 
-/// A map from small numbers to modules that is emptied at no cost: entries of an earlier root carry
-/// an old stamp.
+/// A map from small numbers to modules that is cleared in constant time: entries of an earlier
+/// entry point have an old stamp.
 #[derive(Default)]
 struct Stamped {
     stamp: u32,
@@ -128,7 +128,7 @@ impl Stamped {
         entry.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, module)| *module)
     }
 
-    /// Keeps the entry that is there.
+    /// Keeps an existing entry.
     fn add(&mut self, name: StrId, module: ModuleId) {
         let index = name.index();
         if index >= self.entries.len() {
@@ -192,12 +192,12 @@ pub enum Part {
     Others,
 }
 
-/// What a check goes by.
+/// The input of a check.
 #[derive(Clone, Copy)]
 pub struct Check<'a> {
     /// The facts.
     pub store: &'a dyn FactStore,
-    /// The files that objects need versions of.
+    /// The files whose versions objects need.
     pub needed: &'a NeededFiles,
     /// glibc's release.
     pub release: GlibcVersion,

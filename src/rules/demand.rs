@@ -113,7 +113,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Says that a finding is about an entry of a policy, which is evidence and cause.
+/// Adds the policy entry to a finding, as evidence and as cause.
 pub(super) fn by_policy(finding: &mut Finding, origin: &Origin) {
     let reason = Some(format!("by the policy {}", place(origin)));
     finding.evidence.push(Evidence { reason, ..Evidence::new(EvidenceKind::Reference) });

@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule::new(
 .wants(Wants::NAMES_IN_PREFIX)
 .explaining();
 
-/// `detail` of a library that the search misses and whose file name lies in the prefix.
+/// `detail` of a missing library whose file name exists in the prefix.
 const IN_PREFIX: &[u8] = b"candidate-in-prefix";
 
 const DOCS: &str = "\
@@ -60,9 +60,9 @@ RUNPATH with the library's directory. A RUNPATH helps only the object that has i
 helps what that object loads, unless that has a RUNPATH of its own. `at hand` names files of the
 audited prefix or of `--lib-path` that answer to the name.
 
-A file of the library's name below the prefix makes another finding than a library that is gone:
-its `detail` is `candidate-in-prefix`, so that a baseline of the one does not waive the other. The
-file counts by its name, whether it is audited or not.
+If the prefix contains a file of the library's name, audited or not, the finding's `detail` is
+`candidate-in-prefix`. A library without such a file gives another finding, with its own
+fingerprint: a baseline line for one does not waive the other.
 
 ## Limits
 

@@ -1,9 +1,9 @@
-//! Rules: what is worth saying about the facts. A rule is one file, with its documentation and its
-//! [`Rule`] row, and one entry of [`RULES`]. The catalogue of rules, `explain`, the pages under
-//! `docs/rules/`, the README's table and the wants of a run come from the rows.
+//! Rules: each reports one kind of defect. A rule is one file, with its documentation and its
+//! [`Rule`] row, and one entry of [`RULES`]. The rows generate the catalogue of rules, `explain`,
+//! the pages under `docs/rules/`, the README's table and the wants of a run.
 //!
-//! A rule asks a [`Query`] and answers findings without levels; `judge` gives those. It opens no file
-//! and decides nothing that the loader decides. Only rules make findings.
+//! A rule asks a [`Query`] and returns findings without levels; `judge` sets the levels. It opens
+//! no file and models no loader behaviour. Only rules make findings.
 
 mod bad_library_file;
 mod demand;
@@ -82,28 +82,28 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 pub const HEADINGS: [&str; 5] =
     ["What it does", "Why it matters", "Example", "How to fix", "Limits"];
 
-/// Every rule that policies and command lines may name, built or not.
+/// Every rule that policies and command lines may name, built or planned.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: LazyLock<Catalogue> =
         LazyLock::new(|| Catalogue::new(RULES.iter().map(|rule| rule.known())));
     &CATALOGUE
 }
 
-/// What the rules that run want to be read.
+/// The facts that the enabled rules need.
 pub fn wants(plan: &Plan) -> Wants {
     RULES.iter().map(|rule| rule.wanted(plan)).collect()
 }
 
-/// What rules are given besides the facts: answers that several of them ask for.
+/// Input of rules besides the facts: answers that several rules share.
 #[derive(Clone, Copy)]
 pub struct Given<'a> {
-    /// Why libraries are missing, and where undefined symbols come from.
+    /// Explanations of missing libraries and undefined symbols.
     pub explained: &'a Explained,
-    /// What libraries lack of the archives at hand.
+    /// Candidate archives that libraries lack.
     pub solved: &'a Solved,
 }
 
-/// Runs the rules that are enabled and sorts what they found.
+/// Runs the enabled rules and sorts their findings.
 pub fn check(audit: &Audit, plan: &Plan, given: Given<'_>) -> Findings {
     let query = Query::new(audit, plan, given.explained, given.solved);
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
@@ -118,7 +118,7 @@ pub fn check(audit: &Audit, plan: &Plan, given: Given<'_>) -> Findings {
     findings
 }
 
-/// What the rules about waivers find of one, which did this in the run.
+/// The findings of the waiver rules about one waiver and its state.
 pub fn about_waiver(waiver: &Waiver, state: WaiverState, plan: &Plan) -> Findings {
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
     let check = |rule: &&Rule| match rule.check {

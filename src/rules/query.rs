@@ -1,5 +1,5 @@
-//! What a rule may ask: the facts of an audit, read only, with what the run was asked to do. It holds
-//! no rule and words nothing (`words` and `demand` do); every rule is given one.
+//! The read-only interface of rules to the facts and the plan of an audit. Every rule gets one.
+//! Messages are written in `words` and `demand`.
 
 use crate::audit::trace::{Traced, Traces};
 use crate::audit::{Audit, Explained};
@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Files by the names that a need may have for them.
+/// Files by the names under which a need may ask for them.
 type LibrariesByName = FastMap<Box<[u8]>, Vec<FileId>>;
 
 /// The facts of one audit.
@@ -32,9 +32,9 @@ pub struct Query<'a> {
     plan: &'a Plan,
     explained: &'a Explained,
     solved: &'a Solved,
-    /// Places of files, each made once.
+    /// Locations of files, memoised.
     located: Vec<OnceLock<Arc<Located>>>,
-    /// Candidates by file name and soname, once a rule asks.
+    /// Candidates by file name and soname, computed on first use.
     by_name: OnceLock<LibrariesByName>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Query<'a> {
         Self { audit, plan, explained, solved, located, by_name: OnceLock::new() }
     }
 
-    /// The facts as resolving saw them.
+    /// The facts as the resolver saw them.
     pub(super) fn view(&self) -> View<'a> {
         self.audit.view()
     }
@@ -80,7 +80,7 @@ impl<'a> Query<'a> {
         Arc::clone(&self.facts(file).path)
     }
 
-    /// Where a file belongs.
+    /// The location of a file.
     pub(super) fn locate(&self, file: FileId) -> Arc<Located> {
         let locate = || Arc::new(self.prefixes().locate(self.path(file)));
         Arc::clone(self.located[file.index()].get_or_init(locate))
@@ -96,44 +96,44 @@ impl<'a> Query<'a> {
         self.audit.text(id)
     }
 
-    /// What policies say.
+    /// The policy.
     pub(super) fn policy(&self) -> &'a Policy {
         &self.plan.policy
     }
 
-    /// What the run was asked to do.
+    /// The plan of the run.
     pub(super) fn plan(&self) -> &'a Plan {
         self.plan
     }
 
-    /// A program of `--host`, by its number.
+    /// A program of `--host`, by index.
     pub(super) fn host_option(&self, number: usize) -> &'a HostFile {
         &self.plan.hosts[number]
     }
 
-    /// Needs for which no file was found, each with the paths that were tried.
+    /// Needs that were not found, each with the paths tried.
     pub(super) fn missing(&self) -> Vec<(&'a MissingLibrary, &'a [Tried])> {
         let missing = self.audit.blame.missing.iter();
         missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
     }
 
-    /// True if a file of a missing library's name lies below the prefix of the object that needs it.
+    /// True if the prefix of the object holds a file of the missing library's name.
     pub(super) fn lies_in_prefix(&self, missing: &MissingLibrary) -> bool {
         let Audit { candidates, corpus, prefixes, .. } = self.audit;
         candidates.holds(corpus, prefixes, missing.file, &missing.name)
     }
 
-    /// Undefined symbols that no missing library explains.
+    /// Undefined symbols not explained by a missing library.
     pub(super) fn undefined(&self) -> &'a [UndefinedSymbol] {
         &self.audit.blame.undefined
     }
 
-    /// Needed versions that are not defined.
+    /// Needed versions that were not found.
     pub(super) fn missing_versions(&self) -> &'a [MissingVersion] {
         &self.audit.blame.versions
     }
 
-    /// Where loaders stop.
+    /// Objects at which the loader stops.
     pub(super) fn stopped(&self) -> &'a [Stopped] {
         &self.audit.blame.stopped
     }
@@ -153,22 +153,22 @@ impl<'a> Query<'a> {
         crate::blame::chain(&self.audit.closures, site)
     }
 
-    /// The loader that an entry point runs under.
+    /// The loader of an entry point.
     pub(super) fn loader(&self, closure: &Closure) -> &'a Loader {
         self.audit.resolver.loaders.get(closure.root.loader)
     }
 
-    /// Programs whose interpreter is not one.
+    /// Programs whose PT_INTERP is not a loader.
     pub(super) fn bad_interpreters(&self) -> &'a [(FileId, InterpFault)] {
         &self.audit.closures.bad_interps
     }
 
-    /// Objects that no known loader starts.
+    /// Objects without a known loader.
     pub(super) fn without_loader(&self) -> &'a [(FileId, NoLoader)] {
         &self.audit.closures.no_loader
     }
 
-    /// What came of `--host` where it did not load what it was to load.
+    /// Host programs and plugins that could not be combined as requested.
     pub(super) fn unhosted(&self) -> &'a Unhosted {
         &self.audit.closures.unhosted
     }
@@ -178,18 +178,19 @@ impl<'a> Query<'a> {
         &self.audit.library
     }
 
-    /// The members that refer to an undefined symbol, in the archive that the object was linked from.
+    /// The members that refer to an undefined symbol, in the archive of the object.
     pub(super) fn trace(&self, file: FileId, symbol: &[u8]) -> Option<&'a Traced> {
         let traces: &'a Traces = &self.explained.traces;
         traces.get(&(file, symbol.to_vec()))
     }
 
-    /// Lists of archives, each with the archives that are merged from it.
+    /// Lists of archives, each with the archives merged from it.
     pub(super) fn merged(&self) -> impl Iterator<Item = (&'a MergedFrom, &'a [ArchiveId])> {
         self.solved.merged(self.audit, self.plan)
     }
 
-    /// What a library lacks that was linked from the archive; nothing for what is no object.
+    /// The archives that a library, linked from `archive`, lacks; none for a file that is not an
+    /// object.
     pub(super) fn lacking(&self, file: FileId, archive: ArchiveId) -> Option<Arc<Solution>> {
         self.solved.solve(self.audit, file, Some(archive))
     }
@@ -227,8 +228,8 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names that several objects of the scope of an entry point define, and who gets which
-    /// definition; for rules that declare `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names that several objects in the scope of an entry point define, and the definition that
+    /// each reference gets. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }
@@ -239,28 +240,28 @@ impl<'a> Query<'a> {
         self.audit.bound_libraries(root)
     }
 
-    /// What the walk could not look at.
+    /// Paths that the walk could not read.
     pub(super) fn problems(&self) -> &'a [Problem] {
         &self.audit.problems
     }
 
-    /// Files that a policy may mean whatever they hold.
+    /// Files of any type that a policy may name.
     pub(super) fn named_files(&self) -> &'a [PathBuf] {
         &self.audit.named
     }
 
-    /// Links to directories, and where they lead.
+    /// Links to directories, with their targets.
     pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.linked
     }
 
-    /// What second readers found, if they were asked.
+    /// The result of the cross-check, with `--cross-check`.
     pub(super) fn second_reading(&self) -> Option<&'a CrossCheck> {
         self.audit.cross_check.as_ref()
     }
 }
 
-/// The last part of a path.
+/// The file name of a path.
 pub(super) fn last_part(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default()
 }

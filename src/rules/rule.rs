@@ -1,6 +1,6 @@
-//! The row of a rule: everything that is declared about it. The catalogue that policies are read
-//! with, `explain`, the pages, the schema and what a run reads are made from rows; a rule that no level
-//! enables, or that has nothing to check, does not run. The rules themselves are the other files.
+//! The row of a rule: all its declarations. Rows generate the catalogue for policies, `explain`,
+//! the pages and the schema, and decide which facts a run reads. A rule does not run if no level
+//! enables it or it has nothing to check. The rules themselves are in the other files.
 
 use super::query::Query;
 use crate::catalogue::{Group, Known, Level, RuleId};
@@ -11,7 +11,7 @@ use crate::wants::Wants;
 
 /// One rule.
 pub struct Rule {
-    /// Its name, for good.
+    /// Its permanent id.
     pub id: RuleId,
     /// Its group.
     pub group: Group,
@@ -23,8 +23,8 @@ pub struct Rule {
     pub docs: &'static str,
     /// The files it judges.
     pub judges: Judges,
-    /// Its findings account for references that a missing library explains, so that it runs even where
-    /// it is allowed: the report says how many references are assumed then.
+    /// Its findings account for references that a missing library explains. It runs even if it is
+    /// allowed, so that the report can count the assumed references.
     pub explains: bool,
     keys: Option<&'static [&'static str]>,
     wants: Wants,
@@ -35,35 +35,35 @@ pub struct Rule {
 /// The files that a rule judges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judges {
-    /// Those that are audited.
+    /// Audited files.
     Audited,
-    /// Dependencies outside of what is audited too.
+    /// Audited files and their dependencies elsewhere.
     Loaded,
 }
 
-/// What a rule looks at.
+/// The subject of a rule.
 pub(super) enum Check {
     /// The facts of the audit.
     Facts(fn(&Query<'_>) -> Findings),
-    /// One waiver of a policy, and what it did in this run.
+    /// One waiver of a policy, and its state in this run.
     Waiver(fn(&Waiver, WaiverState) -> Option<Box<Finding>>),
 }
 
-/// What a waiver did in a run.
+/// The state of a waiver in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaiverState {
     /// It waives a finding.
     Used,
-    /// It matches nothing although the run looked at what it is about.
+    /// It matches no finding, and its subject was in the scope of the run.
     Stale,
-    /// Its last day is over.
+    /// Its expiry date has passed.
     Expired,
-    /// It matches nothing, and the run did not look at what it is about.
+    /// It matches no finding, and its subject was outside the scope of the run.
     Elsewhere,
 }
 
 impl Rule {
-    /// A rule about what is audited, which is always asked, at its group's level.
+    /// A rule about audited files, which always runs, at its group's level.
     pub(super) const fn new(
         id: &'static str,
         group: Group,
@@ -107,23 +107,23 @@ impl Rule {
         }
     }
 
-    /// The keys besides the path that its findings can have, by the names that waivers use. A waiver
-    /// that selects by another key is a mistake.
+    /// The keys besides the path that its findings can have, by the names that waivers use. A
+    /// waiver that selects by another key is an error.
     pub(super) const fn keys(self, keys: &'static [&'static str]) -> Self {
         Self { keys: Some(keys), ..self }
     }
 
-    /// What is read or answered only for such rules.
+    /// Facts and queries that only some rules need.
     pub(super) const fn wants(self, wants: Wants) -> Self {
         Self { wants, ..self }
     }
 
-    /// It has nothing to check unless this holds.
+    /// Runs the rule only if `asked` is true.
     pub(super) const fn asked_if(self, asked: fn(&Plan) -> bool) -> Self {
         Self { asked, ..self }
     }
 
-    /// It judges dependencies outside of what is audited too.
+    /// Checks dependencies outside the audited files too.
     pub(super) const fn of_all_loaded(self) -> Self {
         Self { judges: Judges::Loaded, ..self }
     }
@@ -133,23 +133,23 @@ impl Rule {
         Self { explains: true, ..self }
     }
 
-    /// The rule as policies know it.
+    /// The rule's entry in the catalogue.
     pub fn known(&self) -> Known {
         let Self { id, group, level, keys, .. } = *self;
         Known { id: id.as_str(), group, level, keys, is_built: true }
     }
 
-    /// What it is to be called in a table: what its findings do to a run.
+    /// Its effect on a run, for tables: its level or `incomplete`.
     pub fn default_name(&self) -> &'static str {
         if self.group.is_input { "incomplete" } else { self.level.name() }
     }
 
-    /// True if it runs: it has something to check, and its findings count.
+    /// True if it has something to check, and its findings are enabled or needed.
     pub fn runs(&self, plan: &Plan) -> bool {
         (self.asked)(plan) && (self.explains || self.counts(plan))
     }
 
-    /// What it wants where its findings count.
+    /// Its wants, if its findings count.
     pub(super) fn wanted(&self, plan: &Plan) -> Wants {
         if (self.asked)(plan) && self.counts(plan) { self.wants } else { Wants::NONE }
     }

@@ -1,5 +1,5 @@
-//! The trait of all file systems. Paths that go in and come out are those of the audited system;
-//! where a tree finds the bytes is its own matter.
+//! The trait of all file systems. All paths are those of the audited system. Each tree decides
+//! where it stores the bytes.
 
 use super::file::Handle;
 use super::kind::{Kind, Node, Special, Stat};
@@ -9,13 +9,13 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What lies at a path once links are followed.
+/// The entry at a path, links followed.
 pub enum Opened {
     /// A regular file, open for reading.
     File(Handle),
     /// A directory: `open` succeeds on it and `read` fails with EISDIR.
     Directory,
-    /// Something that was recognised and not opened.
+    /// A special file, recognised without opening it.
     Special(Special),
 }
 
@@ -25,24 +25,24 @@ pub trait Tree: Sync {
     /// Opens `path` as `open(2)` with O_RDONLY would, links followed. Special files are not opened.
     fn open(&self, path: &Path) -> Result<Opened, Errno>;
 
-    /// Kind and identity of what lies at `path`, links followed, with nothing opened.
+    /// Kind and identity of the entry at `path`, links followed, without opening it.
     fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno>;
 
-    /// What lies at `path` itself: a link in the last place is not followed.
+    /// The entry at `path` itself: a link in the last component is not followed.
     fn node(&self, path: &Path) -> Result<Node, Errno>;
 
-    /// The text of the link at `path`; EINVAL for what is not a link.
+    /// The text of the link at `path`; EINVAL if it is not a link.
     fn read_link(&self, path: &Path) -> Result<PathBuf, Errno>;
 
     /// `path` with every link resolved.
     fn real_path(&self, path: &Path) -> Result<PathBuf, Errno>;
 
     /// Calls `visit` with each entry of the directory at `path`, links followed, without `.` and
-    /// `..`. The order is the tree's own. After an error, entries may be missing.
+    /// `..`. The tree chooses the order. After an error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
 
-    /// The package to which the file at `path`, links resolved, belongs where the tree was mounted
-    /// as one. Store items are recognised by their path and need none.
+    /// The package of the file at `path`, links resolved, if the tree was mounted as a package.
+    /// Store items need none: their path identifies them.
     fn package(&self, _path: &Path) -> Option<Arc<PackageId>> {
         None
     }
@@ -66,7 +66,7 @@ pub trait Tree: Sync {
         }
     }
 
-    /// Opens what a listing or a look has just called a regular file, without a second look.
+    /// Opens a file that a listing or `node` has just reported as regular, without a second check.
     fn open_regular(&self, path: &Path) -> Result<Handle, Errno> {
         match self.open(path)? {
             Opened::File(handle) => Ok(handle),
@@ -76,7 +76,7 @@ pub trait Tree: Sync {
     }
 
     /// The same, for one file of many: reads its first bytes into `head`, and makes a handle only
-    /// if `wanted` says so of them.
+    /// if `wanted` accepts them.
     fn open_if(
         &self,
         path: &Path,

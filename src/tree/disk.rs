@@ -1,5 +1,5 @@
-//! The machine's own file system, or one directory of it that stands for `/`. It is not the walk
-//! (`walk.rs`); every stage that reads gets it as a [`Tree`].
+//! The machine's file system, or a sysroot in it. It is not the walk (`walk.rs`); every stage that
+//! reads gets it as a [`Tree`].
 
 use super::contract::{Opened, Tree, errno};
 use super::far::{Anchor, PATH_MAX};
@@ -48,7 +48,7 @@ impl DiskTree {
         Self { cwd: Some(cwd), ..self }
     }
 
-    /// The same with what lies in the package's prefix belonging to that package.
+    /// The same, with all files in the package's prefix assigned to that package.
     #[must_use]
     pub fn mounted_as(self, package: PackageId) -> Self {
         Self { package: Some(Arc::new(package)), ..self }
@@ -101,7 +101,7 @@ impl DiskTree {
         Handle::new(Arc::new(DiskFile { file, budget: Arc::clone(&self.budget) }), stat)
     }
 
-    /// What was opened, looked at again.
+    /// The opened file, checked again.
     fn opened(&self, file: OwnedFd) -> Result<Opened, Errno> {
         let file = File::from(file);
         let stat = rustix::fs::fstat(&file)?;
@@ -117,9 +117,9 @@ impl DiskTree {
 /// FIFO or device in between from blocking or being read.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
-/// How directories are opened for their entries.
+/// Flags for opening directories to list them.
 const LIST: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-/// Bytes of entries that one call answers at most, as many as glibc asks for.
+/// Size in bytes of the buffer for one getdents call, the same as glibc's.
 const LISTED: usize = 32 << 10;
 
 impl Tree for DiskTree {
@@ -215,7 +215,7 @@ impl Tree for DiskTree {
             let name = entry.file_name();
             let node = match entry.file_type() {
                 _ if matches!(name.to_bytes(), b"." | b"..") => continue,
-                // File systems need not say what an entry is.
+                // Some file systems do not report the type of entries.
                 FileType::Unknown => {
                     let stat = rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
                     node_of(FileType::from_raw_mode(stat.st_mode))
@@ -247,7 +247,7 @@ impl Tree for DiskTree {
     }
 }
 
-/// Lists a directory through the C library, which `tests/determinism.rs` has answer in any order.
+/// Lists a directory through the C library, whose order `tests/determinism.rs` shuffles.
 #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
 fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
     for entry in std::fs::read_dir(path).map_err(|error| errno(&error))? {

@@ -1,4 +1,5 @@
-//! Paths on disk that are too long for one system call: their directory is opened piece by piece.
+//! Paths on disk that are too long for one system call: each component of their directory is opened
+//! in turn.
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -11,19 +12,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Longest path that one system call takes, with its NUL (`linux/limits.h`).
 pub(super) const PATH_MAX: usize = 4096;
 
-/// The last directory that was reached piece by piece, and the way to it: a deep tree is gone through
-/// from one neighbour to the next.
+/// The last directory that was opened component by component, and its path: in a deep tree, the
+/// next path is close to it.
 #[derive(Default)]
 pub(super) struct Anchor(Mutex<Option<(Vec<u8>, Arc<OwnedFd>)>>);
 
-/// A directory near enough to a path that its last part can be named in one system call.
+/// An open directory close enough to a path that one system call can name the rest.
 pub(super) struct Far<'p> {
     dir: Option<Arc<OwnedFd>>,
     name: &'p Path,
 }
 
 impl Anchor {
-    /// Opens the way to `path` piece by piece where it is too long for one call.
+    /// Opens the directories of `path` in turn if it is too long for one call.
     pub(super) fn reach<'p>(&self, path: &'p Path) -> Result<Far<'p>, Errno> {
         if path.as_os_str().len() < PATH_MAX {
             return Ok(Far { dir: None, name: path });
@@ -54,7 +55,7 @@ impl Anchor {
     }
 }
 
-/// True if `way` is a directory above `path`, near enough to go on from it.
+/// True if `way` is a directory above `path`, close enough to continue from it.
 fn is_way_to(way: &[u8], path: &[u8]) -> bool {
     path.len() > way.len() + 1 && path[way.len()] == b'/' && path.starts_with(way)
 }

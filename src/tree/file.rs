@@ -1,5 +1,5 @@
-//! Open files: an object that reads at offsets, with the identity it had when it was opened, and the
-//! limit on how many stay open.
+//! Open files: reads at offsets, the identity at the time of opening, and the limit on files that
+//! stay open.
 //!
 //! A [`Handle`] knows no path and no format. Trees make them (a descriptor on disk, bytes in memory,
 //! a part of a package); the readers in `format/` take them.
@@ -14,17 +14,17 @@ use std::sync::{Arc, OnceLock};
 
 /// An open regular file that can be read at any offset, from any thread.
 pub trait ReadAt: Send + Sync + Debug {
-    /// Fills `buffer` from `offset` as far as the file reaches; answers how many bytes there were.
+    /// Fills `buffer` from `offset` up to the end of the file; returns the number of bytes read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Appends the bytes from `offset` on until `buffer` has reached its capacity or the file ends.
     fn append_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<()>;
     /// Identity, size and times at this moment.
     fn stat(&self) -> Result<Stat, Errno>;
-    /// Permission to stay open after the file has been read; none if too many are open already.
+    /// Permission to stay open after the file has been read; none if the limit is reached.
     fn permit(&self) -> Option<Permit>;
 }
 
-/// An open regular file with what its tree said of it when it was opened.
+/// An open regular file, with its `stat` at the time of opening.
 #[derive(Debug)]
 pub struct Handle {
     file: Arc<dyn ReadAt>,
@@ -32,12 +32,12 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// A handle of a file that has just been opened, and of which `stat` was said then.
+    /// A handle of a file that was just opened, with its `stat` at that time.
     pub fn new(file: Arc<dyn ReadAt>, stat: Stat) -> Self {
         Self { file, stat }
     }
 
-    /// The same file for longer than the walk holds it; nothing if as many are held as may be.
+    /// The same file, held open beyond the walk; none if the limit is reached.
     pub fn hold(&self) -> Option<Held> {
         let permit = self.file.permit()?;
         let handle = Self { file: Arc::clone(&self.file), stat: self.stat };
@@ -49,33 +49,33 @@ impl Handle {
         self.stat
     }
 
-    /// Fills `buffer` from `offset` as far as the file reaches; answers how many bytes there were.
+    /// Fills `buffer` from `offset` up to the end of the file; returns the number of bytes read.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
     }
 
-    /// Fills an empty buffer of `len` bytes from `offset` as far as the file reaches. Its memory is
-    /// touched once only, by the kernel.
+    /// Fills a new buffer of `len` bytes from `offset`, up to the end of the file. Only the kernel
+    /// writes its memory.
     pub fn read_new(&self, len: usize, offset: u64) -> io::Result<Vec<u8>> {
         let mut buffer = Vec::with_capacity(len);
         self.read_on(&mut buffer, offset)?;
         Ok(buffer)
     }
 
-    /// Fills what room `buffer` has behind its content, in the same way.
+    /// Fills the spare capacity of `buffer` in the same way.
     pub fn read_on(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<()> {
         self.file.append_at(buffer, offset)
     }
 
-    /// True if the content was written to since the file was opened. Another name, owner or mode
-    /// changes nothing in it.
+    /// True if the content was written to since the file was opened. A new name, owner or mode does
+    /// not count.
     pub fn rewritten(&self) -> bool {
         let content = |stat: Stat| (stat.len, stat.mtime);
         self.file.stat().map_or(true, |now| content(now) != content(self.stat))
     }
 
-    /// True if size or times are no longer those of the moment of opening: what was read may mix
-    /// two versions of the file.
+    /// True if size or times differ from those at opening: the bytes read may mix two versions of
+    /// the file.
     pub fn changed(&self) -> bool {
         self.file.stat() != Ok(self.stat)
     }
@@ -96,8 +96,8 @@ impl Deref for Held {
     }
 }
 
-/// Upper bound for files that one tree holds open, and for their share of the descriptors that the
-/// process may have.
+/// Upper bound for files that one tree holds open, and the divisor of the process's descriptor
+/// limit that also bounds it.
 const MOST_HELD: usize = 32;
 const SHARE_HELD: u64 = 8;
 
@@ -110,7 +110,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Permission to hold one file more, if that is within the limit.
+    /// Permission to hold one more file, if within the limit.
     pub(super) fn permit(self: &Arc<Self>) -> Option<Permit> {
         let most = *self.most.get_or_init(most_held);
         let next = |held: usize| (held < most).then_some(held + 1);
@@ -130,7 +130,7 @@ fn most_held() -> usize {
 pub struct Permit(Option<Arc<Budget>>);
 
 impl Permit {
-    /// For a file that needs no descriptor of its own.
+    /// A permit for a file without a descriptor.
     pub fn free() -> Self {
         Self(None)
     }

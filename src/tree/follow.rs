@@ -1,6 +1,5 @@
-//! Following links: how a path leads to what it names, component by component as the kernel goes
-//! (`fs/namei.c`), for trees that cannot leave it to the kernel. `..` at the top stays there, so no
-//! path leads out.
+//! Resolves paths component by component, as the kernel does (`fs/namei.c`), for trees that cannot
+//! leave it to the kernel. `..` at the top stays there, so that no path leaves the tree.
 
 use crate::id::FastMap;
 use rustix::io::Errno;
@@ -9,12 +8,12 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// As many links as the kernel follows in one path before it answers ELOOP.
+/// Links that the kernel follows in one path before it fails with ELOOP.
 const MOST_LINKS: usize = 40;
 
-/// A tree that is asked for one entry at a time. No directory in the paths it gets is a link.
+/// A tree that looks up one entry at a time. The directories in its paths are never links.
 pub(super) trait Lookup {
-    /// The target of the link at `path`; nothing if something else lies there.
+    /// The target of the link at `path`; none if the entry is not a link.
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno>;
     /// True if a directory lies at `path`.
     fn is_directory(&self, path: &Path) -> Result<bool, Errno>;
@@ -25,11 +24,11 @@ pub(super) trait Lookup {
 pub(super) enum Links {
     /// All.
     All,
-    /// All but one in the last place. Whether anything lies in the last place is not asked.
+    /// All except the last component, which need not exist.
     NotLast,
 }
 
-/// How far a path was followed.
+/// The directory reached so far, and the links followed.
 #[derive(Clone)]
 struct Reached {
     real: PathBuf,
@@ -68,7 +67,7 @@ impl Reached {
                 todo.extend(parts(&target));
                 continue;
             }
-            // A name below a file fails by itself; these two are not looked up.
+            // A lookup below a file fails by itself. `.` and `..` are not looked up, so check here.
             let stays = todo.last().is_some_and(|next| next == "." || next == "..");
             if stays && !tree.is_directory(&here)? {
                 return Err(Errno::NOTDIR);
@@ -79,8 +78,8 @@ impl Reached {
     }
 }
 
-/// The names of a path, the last first. A `.` at the beginning of the list stands for a slash at the
-/// end of the path: a directory must lie there.
+/// The components of a path, last first. A leading `.` in the list stands for a trailing slash: the
+/// path must be a directory.
 fn parts(path: &Path) -> Vec<OsString> {
     let bytes = path.as_os_str().as_bytes();
     let names = bytes.split(|b| *b == b'/').filter(|name| !name.is_empty() && *name != b".");
@@ -100,14 +99,14 @@ pub(super) fn follow(tree: &impl Lookup, path: &Path, links: Links) -> Result<Pa
     Ok(Reached::top().go(tree, path, links)?.real)
 }
 
-/// Directories that were followed before: neighbours share the way to them.
+/// Resolved directories, cached: paths in one directory share it.
 #[derive(Default)]
 pub(super) struct Ways {
     known: Mutex<FastMap<PathBuf, Result<Reached, Errno>>>,
 }
 
 impl Ways {
-    /// As [`follow`] does, with the way to the directory remembered.
+    /// The same as [`follow`], with the resolved directory cached.
     pub(super) fn follow(
         &self,
         tree: &impl Lookup,
@@ -132,7 +131,7 @@ impl Ways {
         Ok(reached?.go(tree, Path::new(OsStr::from_bytes(name)), links)?.real)
     }
 
-    /// What a panicking thread left in the map is still true of the tree.
+    /// A panicking thread leaves only correct entries in the map.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Result<Reached, Errno>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }

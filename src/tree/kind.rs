@@ -1,6 +1,6 @@
-//! Identity and kind: what a file system says of a path without opening what lies there.
+//! Identity and kind of a path, known without opening the file.
 
-/// What tells one file from another, and one version of a file from another.
+/// The identity of a file and of its version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stat {
     /// Device number; together with `ino` the identity that glibc and musl compare.
@@ -15,7 +15,7 @@ pub struct Stat {
     pub ctime: i128,
 }
 
-/// A special file: nothing that a loader maps, and possibly something that blocks or acts when opened.
+/// A special file: a loader never maps one, and opening it may block or have side effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Special {
     /// A named pipe.
@@ -37,7 +37,7 @@ impl Special {
     }
 }
 
-/// The kind of a path once links are followed, with nothing opened.
+/// The kind of a path, links followed, without opening the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A regular file.
@@ -48,7 +48,7 @@ pub enum Kind {
     Special(Special),
 }
 
-/// What a directory entry is, links not followed.
+/// The type of a directory entry, links not followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Node {
     /// A symbolic link.

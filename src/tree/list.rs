@@ -138,7 +138,7 @@ impl Batch {
 
     fn flush(&mut self) {
         let jobs = std::mem::replace(&mut self.jobs, Vec::with_capacity(BATCH));
-        // This fails once all workers have panicked, which is raised when they are joined.
+        // This fails once all workers have panicked; joining them raises the panic.
         let _ = self.sender.send(jobs);
     }
 }

@@ -1,5 +1,5 @@
-//! A file system made of values, for tests and fuzzing: files, links, directories and special files by
-//! absolute path. It follows links as the kernel does and knows no permissions.
+//! A file system in memory, for tests and fuzzing: files, links, directories and special files by
+//! absolute path. It follows links as the kernel does and ignores permissions.
 
 use super::contract::{Opened, Tree};
 use super::file::{Handle, Permit, ReadAt};
@@ -19,14 +19,14 @@ const NAME_MAX: usize = 255;
 enum Entry {
     File(Arc<[u8]>),
     Link(PathBuf),
-    /// With the names in it.
+    /// A directory, with the names in it.
     Directory(BTreeSet<OsString>),
     Special(Special),
 }
 
 /// A tree of files in memory. Relative paths are taken from `/`.
 pub struct MemTree {
-    /// With inode numbers.
+    /// Entries with their inode numbers.
     entries: BTreeMap<PathBuf, (Entry, u64)>,
     device: u64,
     inodes: u64,
@@ -40,19 +40,19 @@ impl Default for MemTree {
 }
 
 impl MemTree {
-    /// A tree with nothing in it, on device 1.
+    /// An empty tree, on device 1.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same on another device: two trees that one audit sees must not share inode numbers.
+    /// The same, on another device. Two trees in one audit must not share inode numbers.
     pub fn on_device(device: u64) -> Self {
         let top = (Entry::Directory(BTreeSet::new()), 1);
         let entries = BTreeMap::from([(PathBuf::from("/"), top)]);
         Self { entries, device, inodes: 1, package: None }
     }
 
-    /// The same with what lies in the package's prefix belonging to that package.
+    /// The same, with all files in the package's prefix assigned to that package.
     #[must_use]
     pub fn mounted_as(self, package: PackageId) -> Self {
         Self { package: Some(Arc::new(package)), ..self }
@@ -68,7 +68,7 @@ impl MemTree {
         self.put(path.as_ref(), Entry::Link(target.into()))
     }
 
-    /// Puts an empty directory at `path`, in place of what lay there.
+    /// Puts an empty directory at `path` and replaces an existing entry.
     pub fn directory(&mut self, path: impl AsRef<Path>) -> &mut Self {
         self.put(path.as_ref(), Entry::Directory(BTreeSet::new()))
     }
@@ -86,7 +86,7 @@ impl MemTree {
             .map(|(path, _)| path.as_path())
     }
 
-    /// Puts an entry at `path`. What lay there is gone; of a directory, what lay in it too.
+    /// Puts an entry at `path` and replaces an existing one, including the content of a directory.
     fn put(&mut self, path: &Path, entry: Entry) -> &mut Self {
         let above: Vec<&Path> = path.ancestors().skip(1).collect();
         for dir in above.into_iter().rev() {
@@ -111,7 +111,7 @@ impl MemTree {
         self.entries.insert(path.to_path_buf(), (entry, self.inodes));
     }
 
-    /// What lies at a path whose directories are no links.
+    /// The entry at a path without links in its directories.
     fn entry(&self, path: &Path) -> Result<&(Entry, u64), Errno> {
         self.entries.get(path).ok_or_else(|| {
             let above = path.parent().and_then(|above| self.entries.get(above));

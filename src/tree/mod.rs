@@ -2,11 +2,10 @@
 //!
 //! A [`Tree`] is a file system as the audit sees it: the machine's own or another system's root on
 //! it ([`DiskTree`]), one tree laid over another ([`OverlayTree`]), or one made of values in memory
-//! ([`MemTree`], for tests and fuzzing). All are equals to the audit. A tree answers what the
-//! loader's own `open` would answer, tells special files from regular ones before opening them,
-//! lists directories, and hands out [`Handle`]s that are read with bounded calls at offsets. It is
-//! not a cache and holds no facts; `facts::collect` asks it, and `walk` lists what is below the
-//! given paths.
+//! ([`MemTree`], for tests and fuzzing). The audit treats all alike. A tree resolves paths as
+//! `open` in the loader would. It tells special files from regular ones before opening them, lists
+//! directories, and hands out [`Handle`]s for bounded reads at offsets. It is not a cache and holds
+//! no facts. `facts::collect` reads from it, and `walk` lists the given paths.
 
 mod contract;
 mod disk;

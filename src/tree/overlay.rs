@@ -1,13 +1,14 @@
-//! One tree laid over another: a stage over a sysroot, before it is installed there. Stacks of more
-//! layers are overlays of overlays.
+//! One tree laid over another, such as a staging directory over the sysroot it will be installed
+//! in. For more layers, nest overlays.
 //!
-//! An entry of the upper tree hides the entry of the same path below it; directories merge. Links of
-//! either tree are followed in the whole, and `..` at the top stays there, so that no path leads out
-//! of a layer. A directory of the upper tree over a link of the lower one to a directory does not
-//! hide the link: its entries lie where the link leads, as dpkg unpacks them.
+//! An entry of the upper tree hides the lower entry of the same path; directories merge. Links of
+//! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
+//! leaves it. If the lower tree has a link to a directory where the upper one has a directory, the
+//! link stays. The entries of the upper directory then move to the link's target, as dpkg unpacks
+//! them.
 //!
-//! The program mounts none itself; the library does, and its tests hold an overlay against the same
-//! files really merged.
+//! Only the library mounts overlays, not the program. Tests compare an overlay with the same files
+//! merged on disk.
 
 use super::contract::{Opened, Tree};
 use super::file::Handle;
@@ -25,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct OverlayTree {
     upper: Box<dyn Tree>,
     lower: Box<dyn Tree>,
-    /// What relative paths begin at.
+    /// The base of relative paths.
     cwd: PathBuf,
     moved: Moved,
     ways: Ways,
@@ -42,19 +43,19 @@ pub struct MountError {
     pub errno: Errno,
 }
 
-/// Directories of the upper tree that lie over links of the lower one.
+/// Directories of the upper tree that cover links of the lower one.
 #[derive(Default)]
 struct Moved {
-    /// Where each lies in the whole.
+    /// The path of each in the merged tree.
     to: FastMap<PathBuf, PathBuf>,
-    /// Which lie at a directory of the whole, in byte order.
+    /// By directory of the merged tree: those that lie there, in byte order.
     at: FastMap<PathBuf, Vec<PathBuf>>,
 }
 
 impl Moved {
-    /// Adds a directory if it lies elsewhere than at its path.
+    /// Adds a directory if its path in the merged tree differs.
     fn add(&mut self, path: &Path, place: &Path) {
-        // Below a moved directory, entries lie where that does.
+        // Entries of a moved directory move with it.
         let stays = match (path.parent(), path.file_name()) {
             (Some(above), Some(name)) => self.place(above).join(name) == place,
             _ => true,
@@ -67,7 +68,7 @@ impl Moved {
         }
     }
 
-    /// Where a directory of the upper tree lies in the whole.
+    /// The path of an upper directory in the merged tree.
     fn place(&self, path: &Path) -> PathBuf {
         let moved = path.ancestors().find_map(|above| Some((above, self.to.get(above)?)));
         match moved.map(|(above, to)| (path.strip_prefix(above), to)) {
@@ -77,7 +78,7 @@ impl Moved {
     }
 }
 
-/// A directory of the upper tree, and where it lies in the whole.
+/// A directory of the upper tree, and its path in the merged tree.
 struct Staged {
     path: PathBuf,
     place: PathBuf,
@@ -89,15 +90,15 @@ impl Staged {
     }
 }
 
-/// What a directory of the whole consists of.
+/// The parts of a directory of the merged tree.
 struct Merged {
-    /// Directories of the upper tree, first the one of the same path.
+    /// Directories of the upper tree, the one of the same path first.
     upper: Vec<PathBuf>,
-    /// The lower tree has a directory of the same path.
+    /// True if the lower tree has a directory of the same path.
     lower: bool,
 }
 
-/// An entry of the whole, and the layer and path that it comes from.
+/// An entry of the merged tree, with its layer and its path there.
 struct Found {
     node: Node,
     layer: Layer,
@@ -117,7 +118,7 @@ impl OverlayTree {
         let mut whole = Self { upper, lower, cwd: PathBuf::from("/"), moved, ways, merged };
         let mut dangling = Vec::new();
         whole.find_moved(Staged::top(), &mut dangling)?;
-        // A link that dangles in the lower tree may lead to a directory of the upper one.
+        // A dangling link of the lower tree may point to a directory of the upper one.
         let leads = |whole: &Self, dirs: &[Staged]| {
             dirs.iter().enumerate().find_map(|(at, dir)| Some((at, whole.leads(&dir.place)?)))
         };
@@ -135,8 +136,8 @@ impl OverlayTree {
         Self { cwd, ..self }
     }
 
-    /// Looks at all directories of the upper tree from `top` on that lie over something of the lower
-    /// one; those over links that lead to no directory there are `dangling`.
+    /// Visits the directories of the upper tree from `top` on that cover an entry of the lower one.
+    /// `dangling` gets those over links without a directory as target.
     fn find_moved(&mut self, top: Staged, dangling: &mut Vec<Staged>) -> Result<(), MountError> {
         let mut todo = vec![top];
         while let Some(Staged { path, place }) = todo.pop() {
@@ -162,7 +163,7 @@ impl OverlayTree {
         Ok(())
     }
 
-    /// The directory of the whole to which the lower tree's link at `place` leads.
+    /// The directory of the merged tree that the lower tree's link at `place` points to.
     fn leads(&self, place: &Path) -> Option<PathBuf> {
         let target = place.parent()?.join(self.lower.read_link(place).ok()?);
         let real = self.resolve(&target, Links::All).ok()?;
@@ -184,12 +185,12 @@ impl OverlayTree {
         }
     }
 
-    /// The entry that `path` leads to.
+    /// The entry that `path` resolves to.
     fn find(&self, path: &Path, links: Links) -> Result<Found, Errno> {
         self.entry(&self.resolve(path, links)?)
     }
 
-    /// The entry at a path whose directories are no links.
+    /// The entry at a path without links in its directories.
     fn entry(&self, path: &Path) -> Result<Found, Errno> {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             let node = Node::Kind(Kind::Directory);
@@ -215,7 +216,7 @@ impl OverlayTree {
         Ok(Found { node, layer: Layer::Lower, path: path.to_path_buf() })
     }
 
-    /// What the directory `dir` consists of; its path holds no links.
+    /// The parts of the directory `dir`; its path contains no links.
     fn merged(&self, dir: &Path) -> Result<Arc<Merged>, Errno> {
         // No recursion: trees may be deep.
         let mut todo = Vec::new();
@@ -235,7 +236,7 @@ impl OverlayTree {
         known.ok_or(Errno::NOENT)
     }
 
-    /// The same, where `above` is the directory above; nothing for the top.
+    /// The same, given the parts of its parent; none for the top.
     fn merge(&self, dir: &Path, above: Option<&Merged>) -> Result<Merged, Errno> {
         let moved = self.moved.at.get(dir).into_iter().flatten().cloned();
         let (Some(above), Some(name)) = (above, dir.file_name()) else {
@@ -247,7 +248,7 @@ impl OverlayTree {
             match self.upper.node(&path) {
                 Ok(_) if self.moved.to.contains_key(&path) => {}
                 Ok(Node::Kind(Kind::Directory)) => upper.push(path),
-                // It hides what lies below it.
+                // It hides the lower entries of this path.
                 Ok(_) => {
                     hidden = true;
                     break;
@@ -264,7 +265,7 @@ impl OverlayTree {
         Ok(Merged { upper, lower })
     }
 
-    /// What a panicking thread left in the map is still true of the trees.
+    /// A panicking thread leaves only correct entries in the map.
     fn lock(&self) -> std::sync::MutexGuard<'_, FastMap<PathBuf, Arc<Merged>>> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -274,8 +275,8 @@ fn is_directory(node: Result<Node, Errno>) -> bool {
     node == Ok(Node::Kind(Kind::Directory))
 }
 
-/// The directory that a tree reads elsewhere than at `path`: a link leads there, or the tree is read
-/// as if one did.
+/// The directory that a tree reads instead of `path`: the target of a link, real or assumed for a
+/// merged `/usr`.
 fn followed(tree: &dyn Tree, path: &Path) -> Option<PathBuf> {
     let real = tree.real_path(path).ok().filter(|real| real != path)?;
     is_directory(tree.node(&real)).then_some(real)

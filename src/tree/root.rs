@@ -59,7 +59,7 @@ impl Root {
         }
     }
 
-    /// Where a name of the top directory is read that a merged system has as a link.
+    /// The path read for a top-level name that is a link on a merged system.
     fn merged_away(&self, path: &Path) -> Option<PathBuf> {
         let name = path.strip_prefix("/").ok().filter(|_| self.merged)?;
         MERGED.iter().any(|merged| name == Path::new(merged)).then(|| Path::new("usr").join(name))
@@ -70,7 +70,7 @@ impl Lookup for Root {
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno> {
         match rustix::fs::readlinkat(&self.fd, below(path), Vec::new()) {
             Ok(target) => Ok(Some(PathBuf::from(OsString::from_vec(target.into_bytes())))),
-            // Something other than a link.
+            // The entry is not a link.
             Err(Errno::INVAL) => Ok(None),
             Err(Errno::NOENT) => self.merged_away(path).map(Some).ok_or(Errno::NOENT),
             Err(errno) => Err(errno),

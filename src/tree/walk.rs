@@ -1,10 +1,9 @@
-//! The walk: looks at the given paths, takes those that are files at once and lists what is below the
-//! others, looks at the first bytes of every regular file and hands the ones that matter to a reader,
-//! still open. Parallel site 1.
+//! The walk: takes given files at once and lists given directories. It checks the first bytes of
+//! every regular file, and passes the relevant ones, still open, to a reader. Parallel site 1.
 //!
-//! It decides what is an entry and what is counted; it knows no format beyond [`Classes`] and makes
-//! no facts itself: `consume` does, on the worker that opened the file, so that no descriptor
-//! waits. The result is sorted by path and does not depend on timing. `audit` calls it.
+//! It defines and counts entries, and knows no format beyond [`Classes`]. `consume` makes the
+//! facts, on the worker that opened the file, so that no descriptor waits. The result is sorted by
+//! path and does not depend on timing. `audit` calls it.
 
 use super::contract::{Tree, errno};
 use super::file::Handle;
@@ -26,7 +25,7 @@ pub const HEAD: usize = 4096;
 
 /// A file that is worth reading.
 pub struct Candidate<'a> {
-    /// What it is by its first bytes and its name.
+    /// Its class, by first bytes and name.
     pub class: Class,
     /// The open file.
     pub handle: &'a Handle,
@@ -130,7 +129,7 @@ fn list<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
 ) -> Vec<Walked<T>> {
     let (sender, receiver) = sync_channel::<Vec<Job>>(threads * 4);
-    // The workers own the receiver: should all of them panic, the lister is told so.
+    // The workers own the receiver: if all of them panic, the lister's send fails.
     let receiver = Arc::new(Mutex::new(receiver));
     let mut listed = Walked::default();
     let parts = std::thread::scope(|scope| {
@@ -163,7 +162,7 @@ struct Worker<'a, C, T> {
 impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
     fn run(mut self, jobs: &Mutex<Receiver<Vec<Job>>>) -> Walked<T> {
         loop {
-            // A worker that panicked raises its panic where it is joined.
+            // Joining a worker that panicked raises its panic.
             let batch = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(batch) = batch else { return self.out };
             self.seen.fetch_add(batch.len(), Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! What a walk finds: names of files that matter, what could not be looked at, and counts. `walk` and
-//! its lister fill it; `audit` and `facts::collect` read it.
+//! The result of a walk: names of relevant files, unreadable paths, and counts. `walk` and its
+//! lister fill it; `audit` and `facts::collect` read it.
 
 use super::kind::{Kind, Special, Stat};
 use crate::id::FastSet;
@@ -11,32 +11,32 @@ use std::ffi::{OsStr, OsString};
 use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 
-/// One name of a file that matters.
+/// One name of a relevant file.
 pub struct Entry<T> {
     /// The name.
     pub path: PathBuf,
-    /// The name is a symbolic link that the walk met.
+    /// The name is a symbolic link below a given directory.
     pub is_link: bool,
     /// The name was given and is a symbolic link.
     pub given_link: bool,
-    /// The name was met below a directory.
+    /// The name was found below a given directory.
     pub listed: bool,
     /// Identity of the file.
     pub stat: Stat,
-    /// What `consume` made of it; nothing where another name of the same inode came first.
+    /// The result of `consume`; none if another name of the same inode came first.
     pub item: Option<T>,
 }
 
 impl<T> Entry<T> {
-    /// A given name, before anything is known.
+    /// A given name, before it is read.
     pub(super) fn new(path: &Path) -> Self {
         let (path, stat) = (path.to_path_buf(), Stat::default());
         Self { path, is_link: false, given_link: false, listed: false, stat, item: None }
     }
 }
 
-/// The names in the directories that were listed, but those of directories, as hashes: what is not
-/// among them need not be looked for again.
+/// Hashes of the names in the listed directories, except names of directories. A name that is
+/// missing here needs no second search.
 #[derive(Default)]
 pub struct MetNames(Vec<u32>);
 
@@ -50,12 +50,12 @@ impl MetNames {
         self.0.push(Self::hash(name));
     }
 
-    /// Takes in the names that another walk has met.
+    /// Adds the names that another walk has seen.
     pub fn join(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// Keeps of `names` those that may be here; what is left out is not.
+    /// Removes names that are certainly absent from `names`.
     pub fn narrow(&self, names: &mut FastSet<OsString>) {
         let wanted: FastSet<u32> = names.iter().map(|name| Self::hash(name)).collect();
         let met: FastSet<u32> =
@@ -64,16 +64,16 @@ impl MetNames {
     }
 }
 
-/// Something below the given paths that could not be looked at.
+/// A path that could not be read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
     /// Where.
     pub path: PathBuf,
-    /// Why, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     pub reason: String,
 }
 
-/// How many entries of each kind there were; `entries` is the sum of the others.
+/// Number of entries by kind; `entries` is the sum of the others.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// ELF files.
@@ -86,7 +86,7 @@ pub struct Totals {
     pub links: usize,
     /// FIFOs, sockets and devices.
     pub special: usize,
-    /// Files that could be read in part only; set when facts are known.
+    /// Files that were only partly readable; set once facts are known.
     pub partial: usize,
     /// Entries that could not be opened, by reason.
     pub skipped: BTreeMap<String, usize>,
@@ -110,7 +110,7 @@ impl Totals {
         }
     }
 
-    /// Counts a regular file. Whether its class is handed to a reader makes no difference.
+    /// Counts a regular file, with or without a reader for its class.
     pub(super) fn count(&mut self, class: Class) {
         match class {
             Class::Elf => self.elf += 1,
@@ -124,28 +124,28 @@ impl Totals {
     }
 }
 
-/// One path that was given, and what lies there.
+/// One given path, and its entry.
 #[derive(Clone, Debug)]
 pub struct Given {
-    /// As it was typed.
+    /// The path as typed.
     pub path: PathBuf,
     /// Its kind, links followed.
     pub kind: Result<Kind, Errno>,
-    /// It is itself a symbolic link.
+    /// True if the path itself is a symbolic link.
     pub is_link: bool,
 }
 
-/// What a walk found, sorted by path.
+/// The result of a walk, sorted by path.
 pub struct Walked<T> {
-    /// What was given, in that order.
+    /// The given paths, in their order.
     pub given: Vec<Given>,
     /// Names of ELF files and archives.
     pub entries: Vec<Entry<T>>,
-    /// What could not be looked at.
+    /// Paths that could not be read.
     pub problems: Vec<Problem>,
     /// Counts by kind.
     pub totals: Totals,
-    /// Names of files, and links to files, that were asked for whatever they hold.
+    /// Names of files and links of any type that the plan asks for.
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,
@@ -167,7 +167,7 @@ impl<T> Default for Walked<T> {
     }
 }
 
-/// The words for an error number.
+/// The text for an error number.
 pub fn describe(errno: Errno) -> String {
     match errno {
         Errno::ACCESS => "permission denied".to_owned(),

@@ -1,11 +1,11 @@
-//! Two queries about bindings that do not bind everything: the names that several objects of a scope
-//! define, and the libraries that each object binds to.
+//! Two binding queries: the names that several objects of a scope define, and the libraries that
+//! each object binds to. Neither binds every reference.
 //!
-//! Both give what `exact` would find for every relocation (`elf/dl-lookup.c`, `elf/dl-reloc.c`,
-//! `elf/do-rel.h`; for musl `ldso/dynlink.c`). `names` finds the names that objects of one scope share, by
-//! the words of their hash tables; `standalone` binds each object once in its own closure; `scope` looks
-//! up again, under each entry point, only the names for which that answer can change. `audit` runs
-//! [`answer`] and reads the facts that it lacks.
+//! Both give the same answers as `exact`, which binds every relocation (`elf/dl-lookup.c`,
+//! `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). `names` finds names that objects
+//! of one scope share, by the words of their hash tables. `standalone` binds each object once in
+//! its own closure. Under each entry point, `scope` repeats the lookup only where that answer can
+//! change. `audit` runs [`answer`] and reads the facts that it lacks.
 
 mod musl;
 mod names;
@@ -23,7 +23,7 @@ use rayon::prelude::*;
 use scope::Worker;
 use standalone::Standalone;
 
-/// Which queries are asked.
+/// The requested queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Names that several objects of a scope define.
@@ -32,22 +32,22 @@ pub struct Asked {
     pub bound: bool,
 }
 
-/// What the queries read.
+/// The input of the queries.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The facts.
     pub view: View<'a>,
     /// The entry points.
     pub closures: &'a Closures,
-    /// What binding each entry point came to.
+    /// The bindings of each entry point.
     pub bindings: &'a [RootBinding],
-    /// The closure of each object as an entry point of its own, where answers may be reused.
+    /// The standalone closure of each object, where answers may be reused.
     pub lone: &'a FastMap<FileId, &'a Closure>,
     /// Names of closures.
     pub strings: &'a Strings,
     /// Loaders of entry points.
     pub loaders: &'a Loaders,
-    /// Programs are started, not traced as `ldd` does.
+    /// True if programs are started, false if traced as by `ldd`.
     pub started: bool,
     /// The queries.
     pub asked: Asked,
@@ -59,14 +59,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// The answers for all entry points; empty for a query that was not asked.
+/// The answers for all entry points; empty for a query that was not requested.
 #[derive(Debug, Default)]
 pub struct Answers {
     roots: IdVec<RootId, Answer>,
 }
 
 impl Answers {
-    /// True if a query was asked of any entry point.
+    /// True if any query was requested.
     pub fn are_asked(&self) -> bool {
         !self.roots.is_empty()
     }
@@ -86,8 +86,8 @@ pub struct DuplicateName {
     pub name: Box<[u8]>,
     /// The version that the referrers ask for.
     pub version: Option<Box<[u8]>>,
-    /// The definitions that answer such a reference, in the order of the scope. A reference without
-    /// a [route](super::lookup::Route) of its own gets the first.
+    /// The definitions that can satisfy such a reference, in scope order. A reference without a
+    /// [route](super::lookup::Route) gets the first.
     pub definitions: Box<[Definition]>,
     /// The references, by module and symbol.
     pub referrers: Vec<Referrer>,
@@ -109,11 +109,11 @@ pub struct Definition {
     pub symbol: u32,
     /// st_size, in bytes.
     pub size: u64,
-    /// What the entry stands for.
+    /// The kind of definition.
     pub kind: DefinitionKind,
 }
 
-/// What a definition is.
+/// Kinds of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefinitionKind {
     /// The module defines the name itself.
@@ -127,7 +127,7 @@ pub enum DefinitionKind {
 /// One reference to a name that several modules define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Referrer {
-    /// The module that refers.
+    /// The referring module.
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
     pub symbol: u32,
@@ -135,12 +135,12 @@ pub struct Referrer {
     pub winner: ModuleId,
 }
 
-/// An object and a library that at least one of its relocations binds to: strong or weak, of data or of a
-/// function, by a copy too. References that stay within the object do not count, and neither do the
+/// An object and a library that at least one of its relocations binds to: strong or weak, data or
+/// function, copy relocations included. References within the object do not count. Neither do
 /// functions that the loader looks up for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BoundLibrary {
-    /// The module that refers.
+    /// The referring module.
     pub module: ModuleId,
     /// The module that defines.
     pub provider: ModuleId,
@@ -162,14 +162,14 @@ impl Answers {
     }
 }
 
-/// What [`scope`] asks for every entry point.
+/// The data that [`scope`] uses for every entry point.
 struct Shared<'a> {
     source: Source<'a>,
     names: Names,
     standalone: FastMap<FileId, Standalone>,
 }
 
-/// Answers the queries for all entry points, or says which facts are missing.
+/// Answers the queries for all entry points, or returns the missing facts.
 pub fn answer(source: Source<'_>) -> Result<Answers, Vec<Need>> {
     let is_musl = |closure: &Closure| source.loader(closure).family != Family::Glibc;
     let roots: Vec<RootId> = source.closures.roots.ids().collect();
@@ -211,11 +211,11 @@ pub fn answer(source: Source<'_>) -> Result<Answers, Vec<Need>> {
     }
 }
 
-/// The files that glibc roots bind.
+/// The files that glibc binds under the entry points.
 struct Files {
-    /// Those that are in a scope.
+    /// Files in a scope.
     defining: Vec<FileId>,
-    /// Those that are relocated.
+    /// Files that are relocated.
     referring: Vec<FileId>,
 }
 

@@ -1,5 +1,5 @@
 //! The queries by musl's rules (`ldso/dynlink.c`, `do_relocs` and `find_sym2`). Every relocation is
-//! bound: nothing is reused between entry points.
+//! bound, and no answer is reused between entry points.
 
 use super::{Answer, BoundLibrary, Definition, DefinitionKind, DuplicateName, Referrer, Source};
 use crate::bind::{Binding, musl};

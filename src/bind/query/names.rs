@@ -1,5 +1,6 @@
-//! The names that several objects of one scope define, told by the 32-bit words of their hash tables; no
-//! text is read. Two names may share a word: the lookup decides, here they only cost time.
+//! Finds the names that several objects of one scope define. It compares the 32-bit words of their
+//! hash tables and reads no text. Two names may share a word: the lookup tells them apart, at the
+//! cost of time only.
 
 use crate::facts::View;
 use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet};
@@ -7,11 +8,11 @@ use crate::resolve::{Closure, ROOT};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of a [`WordSet`] for each word that may come.
+/// Bits of a [`WordSet`] for each expected word.
 const BITS: usize = 8;
 
-/// A set of hash words that may say yes too often. All threads add to it, and what it holds in the end
-/// does not depend on their order.
+/// A set of hash words with false positives, as a Bloom filter. All threads add to it, and its
+/// content does not depend on their order.
 pub(super) struct WordSet {
     bits: Vec<AtomicU64>,
 }
@@ -28,7 +29,7 @@ impl WordSet {
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))
     }
 
-    /// Adds `word`; true if it may have been there.
+    /// Adds `word`; true if it may have been present.
     pub(super) fn insert(&self, word: u32) -> bool {
         let (at, bit) = self.place(word);
         let has = |bits: u64| bits & bit != 0;
@@ -42,18 +43,18 @@ impl WordSet {
     }
 }
 
-/// What is known of words before the names are.
+/// Facts about hash words, before any name is known.
 pub(super) struct Words {
-    /// They occur more than once.
+    /// Words that occur more than once.
     twice: WordSet,
-    /// Of these, the ones that some object refers to.
+    /// Those of `twice` that some object refers to.
     used: WordSet,
-    /// Some object refers to them and finds no definition in its own closure.
+    /// Words that some object refers to without a definition in its own closure.
     open: WordSet,
 }
 
 impl Words {
-    /// Goes through the hash tables of `files`.
+    /// Reads the hash tables of `files`.
     pub(super) fn count(view: View<'_>, files: &[FileId]) -> Self {
         let tables = |file: &FileId| view.object(*file)?.tables.as_ref();
         let total = files.iter().filter_map(tables).map(|tables| tables.indices().len()).sum();
@@ -87,12 +88,12 @@ impl Words {
     }
 }
 
-/// A word for which the answer of an object's own closure may not hold under every entry point.
+/// A word whose standalone binding may not hold under every entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Name(u32);
 
 impl Name {
-    /// A place in tables of [`Names::len`] entries.
+    /// Index into tables of [`Names::len`] entries.
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
@@ -105,7 +106,7 @@ struct Defined {
     file: FileId,
 }
 
-/// All such words, and the files that have each in their hash tables.
+/// All such words, and the files whose hash tables hold each.
 #[derive(Default)]
 pub(super) struct Names {
     by_word: FastMap<u32, Name>,
@@ -114,7 +115,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Takes the words that matter, where two files of one scope have them or an object lacks them.
+    /// Takes the words that two files of one scope have, or that an object has no definition for.
     pub(super) fn find<'c>(
         view: View<'_>,
         files: &[FileId],
@@ -167,16 +168,16 @@ impl Names {
     }
 }
 
-/// Which files are in one scope: a bit for each pair of a file and a library.
+/// Which files share a scope: one bit for each pair of a file and a library.
 struct Together {
-    /// The row of each file, by file.
+    /// Row of each file.
     rows: Vec<usize>,
-    /// The column of each library, by file; programs are never loaded together.
+    /// Column of each library, by file. Programs have none: no two are loaded together.
     columns: Vec<Option<usize>>,
     /// Words of a row.
     width: usize,
     bits: Vec<u64>,
-    /// One row to work in.
+    /// Scratch space for one row.
     row: Vec<u64>,
 }
 
@@ -205,7 +206,8 @@ impl Together {
         for closure in roots {
             let scope = || closure.in_scope().map(|(_, file)| file).filter(is_known);
             out.set_row(scope());
-            // The libraries of shared links know each other already.
+            // Entry points that share a link map have the same libraries: their pairs are set
+            // already.
             let others = known.insert(closure.links_id()).then(scope).into_iter().flatten();
             let root = Some(closure.root.file).filter(is_known);
             for file in root.into_iter().chain(others) {
@@ -225,7 +227,7 @@ impl Together {
         }
     }
 
-    /// True if two of these files are in one scope.
+    /// True if two of these files share a scope.
     fn has_two_of(&mut self, group: &[Defined]) -> bool {
         if group.len() < 2 {
             return false;

@@ -1,8 +1,8 @@
-//! The queries under one entry point: the answers of the objects' own closures, and a lookup for the
-//! names that another object of this scope can change.
+//! The queries under one entry point: standalone bindings of the objects, and a lookup of the names
+//! whose binding another object of this scope can change.
 //!
-//! Where the answer of an own closure does not hold (a library is missing, or the loader ends while it
-//! relocates), every relocation of the object is looked up.
+//! A standalone binding does not hold if a library is missing or the loader stops while it
+//! relocates. Then every relocation of the object is looked up.
 
 use super::names::{Name, Names};
 use super::standalone::{Alone, Standalone, knows_all_versions};
@@ -20,20 +20,20 @@ use crate::format::elf::{GlibcVersion, Object, hash};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
 
-/// Tables that one thread reuses for entry point after entry point. An entry with an old stamp is empty.
+/// Tables that a thread reuses across entry points. An entry with an old stamp is empty.
 #[derive(Default)]
 pub(super) struct Worker {
     stamp: u32,
-    /// By file: the module that it is.
+    /// By file: its module.
     modules: Vec<(u32, ModuleId)>,
-    /// By name: some object of the scope has it.
+    /// By name: an object of the scope defines it.
     seen: Vec<u32>,
-    /// By name: two objects have it.
+    /// By name: two objects define it.
     twice: Vec<u32>,
 }
 
 impl Worker {
-    /// Takes the scope of `closure`; true if one file stands there as two modules.
+    /// Loads the scope of `closure`; true if two modules share a file.
     fn enter(&mut self, closure: &Closure, names: &Names) -> bool {
         let mut has_twins = false;
         self.stamp += 1;
@@ -75,9 +75,9 @@ struct Under<'a> {
     closure: &'a Closure,
     worker: &'a Worker,
     release: GlibcVersion,
-    /// One file stands in the scope as two modules: every name may be defined twice.
+    /// Two modules of the scope share a file: every name may be defined twice.
     has_twins: bool,
-    /// Answers of own closures hold here.
+    /// Standalone bindings hold here.
     reuse: bool,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn answer(
     if closure.fatal().is_some() || bound.checked.stop.is_some() {
         return Ok(Answer::default());
     }
-    // The trace mode maps the object that it starts from again where a library needs it by a path.
+    // Trace mode maps the traced object a second time if a library needs it by a path.
     let has_twins = worker.enter(closure, &shared.names);
     let release = shared.source.loader(closure).release;
     let reuse = bound.abort.is_none() && !has_twins && knows_all_versions(closure);
@@ -125,7 +125,7 @@ impl<'a> Under<'a> {
         Ok(out)
     }
 
-    /// The unique definitions that the host of a plugin has reached before.
+    /// The unique definitions that the plugin's host program has bound already.
     fn unique_of_host(&self) -> Result<Unique, Vec<Need>> {
         let Some(host) = self.closure.host() else { return Ok(Unique::default()) };
         let scope = Scope::new(host, self.view(), true)?;
@@ -154,14 +154,14 @@ impl<'a> Under<'a> {
         Exact { closure, scope, strings, release, unique }
     }
 
-    /// The answer of a file's own closure, if it holds here.
+    /// The standalone binding of a file, if it holds here.
     fn standalone(&self, file: FileId) -> Option<&'a Standalone> {
         let standalone = self.shared.standalone.get(&file).filter(|_| self.reuse)?;
         let here = |file: &FileId| self.worker.module(*file).is_some();
         standalone.files.as_ref()?.iter().all(here).then_some(standalone)
     }
 
-    /// The bindings that were looked up, and the providers of all other references.
+    /// The bindings from lookups, and the providers of all other references.
     fn bind(
         &self,
         scope: &Scope<'a>,
@@ -191,7 +191,7 @@ impl<'a> Under<'a> {
         Ok((bindings, bound))
     }
 
-    /// Takes what is known of a module; answers the relocations that must be looked up.
+    /// Takes the standalone bindings of a module; returns the relocations that need a lookup.
     fn take(
         &self,
         module: ModuleId,
@@ -271,7 +271,7 @@ impl<'a> Under<'a> {
         Ok(out)
     }
 
-    /// `copied` is made once something asks for it.
+    /// `copied` is computed on first use.
     fn definition(
         &self,
         winner: Winner,
@@ -302,7 +302,7 @@ impl<'a> Under<'a> {
     }
 }
 
-/// The hash word of a symbol: its name is hashed only where nothing else tells.
+/// The hash word of a symbol. The name is hashed only if no table holds the word.
 fn word(object: &Object, symbol: u32) -> u32 {
     if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
         return object.references[at].hash & !1;
@@ -312,7 +312,7 @@ fn word(object: &Object, symbol: u32) -> u32 {
     known.unwrap_or_else(|| hash::gnu(object.symbol_name(symbol)) & !1)
 }
 
-/// What tells versions of references apart.
+/// The part of a reference's version that the lookup compares.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Version<'a> {
     name: &'a [u8],

@@ -1,9 +1,10 @@
-//! The bindings of one object in its own closure, bound once: which providers hold under every entry
-//! point whose scope has that closure, and which references must be looked up again there.
+//! Standalone bindings: each object is bound once, in its own closure. The result lists the
+//! providers that hold under every entry point with that closure in scope. It also lists the
+//! references that need another lookup there.
 //!
-//! A definition that no second object of a scope has is found from every scope that it is in, whatever
-//! the order. Only undefined references are looked up here. An object's references to what it defines
-//! itself matter only where another object defines the name too.
+//! If only one object of a scope defines a name, every lookup finds that definition, in any order.
+//! Only undefined references are looked up here. References to the object's own definitions matter
+//! only if another object defines the name too.
 
 use super::names::{Name, Names, Words};
 use super::{Asked, Source};
@@ -17,14 +18,14 @@ use crate::id::{FastMap, FileId, IdSet};
 use crate::resolve::loader::Family;
 use crate::resolve::{Closure, ROOT};
 
-/// What is known of one object.
+/// The standalone bindings of one object.
 #[derive(Debug, Default)]
 pub(super) struct Standalone {
     /// The files that its references bind to under every entry point.
     pub(super) sure: Vec<FileId>,
     /// The relocations whose binding may depend on the entry point, in the loader's order, each once.
     pub(super) varying: Vec<Varying>,
-    /// The files of its own closure; nothing if it was not bound there.
+    /// The files of its own closure; none if the object was not bound there.
     pub(super) files: Option<Box<[FileId]>>,
 }
 
@@ -45,16 +46,16 @@ pub(super) enum Alone {
     Known,
     /// To this file.
     Bound(FileId),
-    /// To nothing.
+    /// It is undefined.
     Open,
-    /// It was not looked up.
+    /// Not looked up.
     Unknown,
 }
 
-/// Room that one thread reuses for object after object.
+/// Buffers that a thread reuses across objects.
 #[derive(Default)]
 pub(super) struct Room {
-    /// The classes in which each symbol was met, a bit for each.
+    /// The relocation classes of each symbol, one bit each.
     met: Vec<u8>,
     uses: Vec<Use>,
     providers: FastMap<u32, FileId>,
@@ -67,12 +68,12 @@ struct Use {
     symbol: Symbol,
 }
 
-/// What is known of a symbol without a look at its table entry.
+/// Facts about a symbol that need no read of its table entry.
 #[derive(Clone, Copy)]
 enum Symbol {
     /// Defined, with this hash word.
     Own(u32),
-    /// Undefined, by its place in `Object::references`.
+    /// Undefined, by its index in `Object::references`.
     Reference(u32),
     /// Anything else.
     Other,
@@ -111,7 +112,7 @@ pub(super) fn bind(
         let (word, alone) = one.alone(source.asked, object, lone.is_some(), providers);
         let is_twice = words.note_used(word);
         match alone {
-            // No query asks for it.
+            // No query uses it.
             _ if lone.is_none() || (!source.asked.bound && !is_twice) => continue,
             Alone::Known if !is_twice => continue,
             Alone::Bound(provider) if !is_twice => {
@@ -126,7 +127,7 @@ pub(super) fn bind(
     Ok(out)
 }
 
-/// True if what an object binds to in this closure of its own is used under other entry points.
+/// True if the standalone bindings of this closure are reused under other entry points.
 fn is_reusable(source: Source<'_>, closure: &Closure) -> bool {
     let is_glibc = source.loader(closure).family == Family::Glibc;
     is_glibc && closure.fatal().is_none() && knows_all_versions(closure)
@@ -137,7 +138,7 @@ fn has_version_table(object: &Object) -> bool {
     !object.versions.has_versym || object.versions.highest_index() != 0
 }
 
-/// True if the loader knows all versions of all objects: it does unless a library is missing.
+/// True if the loader knows all versions of all objects, that is, unless a library is missing.
 pub(super) fn knows_all_versions(closure: &Closure) -> bool {
     closure.in_scope().all(|(module, _)| closure.module(module).version_limit == EVERY_VERSION)
 }
@@ -150,8 +151,8 @@ impl Use {
         }
     }
 
-    /// The hash word of the symbol, and how it binds in the object's own closure, which `is_bound` says
-    /// was searched; `providers` is what was found there.
+    /// The hash word of the symbol, and how it binds in the object's own closure. `is_bound` is
+    /// true if that closure was searched; `providers` is the result.
     fn alone(
         self,
         asked: Asked,
@@ -221,7 +222,7 @@ fn take_uses(
     }
 }
 
-/// True for an undefined reference that every class of relocation looks up in the same way.
+/// True for an undefined reference that all relocation classes look up alike.
 fn is_plain(kind: RefKind) -> bool {
     matches!(kind, RefKind::Strong | RefKind::Weak)
 }
@@ -257,7 +258,7 @@ fn look_up(
 }
 
 impl Standalone {
-    /// Drops what no other object of any scope can change.
+    /// Drops the bindings that no other object of any scope can change.
     pub(super) fn settle(&mut self, names: &Names) {
         let Self { sure, varying, .. } = self;
         varying.retain_mut(|varying| {

@@ -1,4 +1,5 @@
-//! From an audit and its judged findings to the model: the one place where a report is worked out.
+//! Builds the model from an audit and its findings with levels and waivers. No other code computes
+//! parts of a report.
 
 use super::cause::{self, CauseKind};
 use super::file::{Archive, File, Need};
@@ -21,7 +22,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Parts of a report that cost something and that not every output has.
+/// Parts of a report that are expensive and that only some outputs need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Parts {
     /// The files.
@@ -31,7 +32,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// What one of the two needs.
+    /// The union of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self { files: self.files || other.files, archives: self.archives || other.archives }
@@ -154,7 +155,7 @@ fn assumptions(audit: &Audit, verdict: &Verdict) -> Vec<Assumption> {
     accepted.into_iter().chain(hosts).chain(provided).collect()
 }
 
-/// Names the causes of findings as they pass.
+/// Names the cause of each finding in turn.
 #[derive(Default)]
 struct Naming {
     causes: FastMap<Arc<str>, (CauseKind, String)>,
@@ -198,7 +199,7 @@ impl Naming {
     }
 }
 
-/// Waivers of findings, each made once.
+/// Waivers of findings, memoised.
 #[derive(Default)]
 struct Waivers(FastMap<usize, Arc<Waiver>>);
 
@@ -236,7 +237,7 @@ fn files(audit: &Audit) -> Vec<File> {
     objects(audit).into_par_iter().map(|object| file(audit, &loaders, object)).collect()
 }
 
-/// The needs of a file as the first entry point that loads it meets them.
+/// The needs of a file, as resolved under the first entry point that loads it.
 fn met(audit: &Audit, file: FileId, root: RootId) -> Vec<Need> {
     let closure = &audit.closures.roots[root];
     let own = closure.edges().iter().filter(|edge| closure.module(edge.from).file == Some(file));

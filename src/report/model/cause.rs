@@ -1,7 +1,8 @@
-//! Causes: what one repair would remove. Each finding names its cause by id; evidence that all
-//! findings of a cause share stands once, with the cause. Rules hint at causes, fixes tell more, and
-//! here the first that applies is taken: a soname that is not found, an archive that a list leaves
-//! out, a provider that is not linked, a damaged file, an entry of a policy, else the finding itself.
+//! Causes: a cause is the one repair that removes a group of findings. Each finding names its cause
+//! by id, and a cause holds the evidence that all of its findings share. The hint of the rule and
+//! the fixes decide the cause. The first that applies counts: a soname that is not found, an
+//! archive missing from a list, a provider that is not linked, a damaged file, an entry of a
+//! policy, else the finding itself.
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
@@ -15,51 +16,51 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What one repair would remove.
+/// A group of findings that one repair would remove.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cause {
-    /// Its kind and key: the same in every run.
+    /// Kind and key, stable across runs.
     pub id: Arc<str>,
-    /// What it is.
+    /// Its kind.
     pub kind: CauseKind,
-    /// One line for people.
+    /// One line, human-readable.
     pub title: String,
     /// The highest level of its findings.
     #[serde(with = "level")]
     pub level: Level,
-    /// How many findings it has.
+    /// Number of findings.
     pub findings: usize,
-    /// In how many files.
+    /// Number of files.
     pub files: usize,
-    /// Under how many entry points.
+    /// Number of entry points.
     pub roots: usize,
-    /// What would remove it, as far as that is known.
+    /// The fix, if one is known.
     pub fix: Vec<Fix>,
     /// Evidence that all of its findings share, if it has several.
     pub evidence: Vec<Evidence>,
 }
 
-/// What a cause is.
+/// Kinds of causes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
-    /// A soname, or an interpreter, that is not found.
+    /// A soname or interpreter that is not found.
     LibraryNotFound,
-    /// An archive that a list of archives leaves out.
+    /// An archive missing from a list of archives.
     ArchiveNotListed,
-    /// A file that defines what is undefined and is not linked; all that an object lacks where no
-    /// such file is known.
+    /// A file that defines undefined symbols and is not linked. Without a known file, one cause for
+    /// all undefined symbols of an object.
     ProviderNotLinked,
     /// A file that is damaged or cannot be read.
     DamagedFile,
-    /// An entry of a policy that does not hold.
+    /// A violated entry of a policy.
     PolicyEntry,
     /// The finding itself.
     Finding,
 }
 
 impl CauseKind {
-    /// The word in ids.
+    /// The prefix of ids.
     fn name(self) -> &'static str {
         match self {
             Self::LibraryNotFound => "library-not-found",
@@ -72,14 +73,14 @@ impl CauseKind {
     }
 }
 
-/// A cause by kind and key, with its line for people.
+/// A cause by kind and key, with its title.
 struct Named {
     kind: CauseKind,
     key: String,
     title: String,
 }
 
-/// Names the cause of one finding; `hint` is what its rule said.
+/// Names the cause of one finding; `hint` comes from its rule.
 pub(super) fn id(finding: &Finding, hint: Option<&CauseHint>) -> (CauseKind, String, String) {
     let Named { kind, key, title } = name(finding, hint);
     (kind, format!("{}:{key}", kind.name()), title)
@@ -113,7 +114,7 @@ fn name(finding: &Finding, hint: Option<&CauseHint>) -> Named {
         }
         Some(CauseHint::UndefinedIn) => {
             let (key, path) = (place(), show_path(&finding.file.path));
-            let title = format!("{path}: undefined symbols, provider not known");
+            let title = format!("{path}: undefined symbols, provider unknown");
             Named { kind: CauseKind::ProviderNotLinked, key: format!("unknown {key}"), title }
         }
         Some(CauseHint::LibraryNotFound(_)) | None => {
@@ -122,8 +123,8 @@ fn name(finding: &Finding, hint: Option<&CauseHint>) -> Named {
     }
 }
 
-/// The archive that a list leaves out. The first fix is the archive that defines the symbol; others
-/// are what that one needs.
+/// The archive missing from a list. The first fix is the archive that defines the symbol; the
+/// others are its dependencies.
 fn unlisted(finding: &Finding) -> Option<Named> {
     let fix = finding.fix.iter().find(|fix| fix.intent == Intent::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
@@ -133,7 +134,7 @@ fn unlisted(finding: &Finding) -> Option<Named> {
     Some(Named { kind: CauseKind::ArchiveNotListed, key: format!("{list} {entry}"), title })
 }
 
-/// The file that defines an undefined symbol: what a fix links, else the first candidate.
+/// The file that defines an undefined symbol: the one that a fix links, else the first candidate.
 fn provider(finding: &Finding) -> Option<Named> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent == Intent::LinkArchive);
@@ -146,8 +147,8 @@ fn provider(finding: &Finding) -> Option<Named> {
     Some(Named { kind: CauseKind::ProviderNotLinked, key, title })
 }
 
-/// The causes of `findings`, of which each names its own (a kind and a title by id). Evidence that all
-/// findings of a cause share moves to it.
+/// The causes of `findings`, which name them by id; kinds and titles are given by id. Evidence that
+/// all findings of a cause share moves to the cause.
 pub(super) fn gather(
     findings: &mut [Finding],
     known: &FastMap<Arc<str>, (CauseKind, String)>,
@@ -211,7 +212,8 @@ fn weigh(
     }
 }
 
-/// Takes out of the findings at `places` the evidence of each kind that is the same for all of them.
+/// Removes shared evidence from the findings at `places`: each kind that is the same for all of
+/// them.
 fn share(findings: &mut [Finding], places: &[usize]) -> Vec<Evidence> {
     let [first, others @ ..] = places else { return Vec::new() };
     if others.is_empty() {
@@ -232,7 +234,7 @@ fn share(findings: &mut [Finding], places: &[usize]) -> Vec<Evidence> {
     out
 }
 
-/// Causes by id, for whoever shows findings with all of their evidence.
+/// Causes by id, for renderers that show findings with all of their evidence.
 pub struct Causes<'r>(FastMap<&'r str, &'r Cause>);
 
 impl<'r> Causes<'r> {
@@ -241,8 +243,8 @@ impl<'r> Causes<'r> {
         Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
     }
 
-    /// All evidence of one kind about a finding: its own, else what its cause shares. A waived finding
-    /// has all of its evidence itself.
+    /// All evidence of one kind for a finding: its own, or that of its cause. A waived finding has all of
+    /// its evidence itself.
     pub fn evidence<'f>(
         &self,
         finding: &'f Finding,

@@ -1,5 +1,5 @@
-//! Exports and bindings straight from an audit, for reports with `--facts`: borrowed, and asked for
-//! one file and one entry point at a time.
+//! Exports and bindings for reports with `--facts`, borrowed from an audit: one file and one entry
+//! point at a time.
 
 use super::build::objects;
 use super::file::{Bound, Export, Facts, RootBindings};

@@ -1,4 +1,4 @@
-//! The files and archives of a report, and the two lists that are asked for while they are written.
+//! The files and archives of a report, and the two lists that are streamed.
 
 use crate::text::{raw, raw_option};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct File {
     /// The first entry point that loads it.
     #[serde(with = "raw_option")]
     pub root: Option<Arc<Path>>,
-    /// Its needs as that entry point meets them, in their order.
+    /// Its needs in order, as resolved under that entry point.
     pub needed: Vec<Need>,
     /// DT_RPATH.
     #[serde(with = "raw_option")]
@@ -31,7 +31,7 @@ pub struct File {
     pub interpreter: Option<Vec<u8>>,
     /// Its machine.
     pub machine: String,
-    /// What it defines for others, where a report with `--facts` was read back.
+    /// Its exports, if a report with `--facts` was read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exports: Option<Vec<Export<'static>>>,
 }
@@ -39,17 +39,17 @@ pub struct File {
 /// One need of a file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Need {
-    /// The name that is needed.
+    /// The needed name.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
-    /// The file as the loader opened it, if it found one.
+    /// The path by which the loader opened the file, if found.
     #[serde(with = "raw_option")]
     pub path: Option<Vec<u8>>,
     /// How it was found.
     pub how: Cow<'static, str>,
 }
 
-/// A name that a file defines for others.
+/// An exported symbol.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Export<'a> {
     /// The symbol, raw.
@@ -66,7 +66,7 @@ pub struct RootBindings<'a> {
     /// Its path.
     #[serde(with = "raw")]
     pub root: Cow<'a, [u8]>,
-    /// What is bound, sorted.
+    /// The bindings, sorted.
     pub bound: Vec<Bound<'a>>,
 }
 
@@ -85,19 +85,19 @@ pub struct Archive {
     /// Its path.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// How many members it has; none where they were not read.
+    /// Number of members; none if they were not read.
     pub members: Option<usize>,
-    /// How many of them hold no object that can be read, such as bitcode.
+    /// Number of members without a readable object, such as bitcode.
     pub opaque: Option<usize>,
-    /// Names that they refer to and nothing audited defines.
+    /// Names that they refer to and that no audited file defines.
     pub references: Option<usize>,
 }
 
-/// What is too much to hold in a model: asked for piece by piece while it is written.
+/// Data too large for the model, streamed while a report is written.
 pub trait Facts: Sync {
-    /// What the file defines, by its place in [`super::Report::files`].
+    /// The exports of a file, by index in [`super::Report::files`].
     fn exports(&self, file: usize) -> Vec<Export<'_>>;
-    /// How many entry points there are.
+    /// Number of entry points.
     fn roots(&self) -> usize;
     /// The bindings of one entry point.
     fn bindings(&self, root: usize) -> RootBindings<'_>;

@@ -1,4 +1,4 @@
-//! A finding as it is reported: what a rule stated, with its level, fingerprint and cause.
+//! A reported finding: the finding of a rule with its level, fingerprint and cause.
 
 use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Fix, When};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// One fact. Keys that do not apply are empty.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// The rule's id; it may be one that this version does not have.
+    /// The rule's id, which this version may not know.
     pub rule: Cow<'static, str>,
     /// Warning or error.
     #[serde(with = "level")]
@@ -31,7 +31,7 @@ pub struct Finding {
     /// A version.
     #[serde(with = "raw_option")]
     pub version: Option<Vec<u8>>,
-    /// A library by the name it was asked for.
+    /// A library, by the needed name.
     #[serde(with = "raw_option")]
     pub library: Option<Vec<u8>>,
     /// A GPU target.
@@ -40,20 +40,20 @@ pub struct Finding {
     /// A member of the file, which is an archive.
     #[serde(with = "raw_option")]
     pub member: Option<Vec<u8>>,
-    /// What it is about where no other key fits.
+    /// The subject of the finding, if no other key fits.
     #[serde(with = "raw_option")]
     pub detail: Option<Vec<u8>>,
-    /// When it strikes.
+    /// When the defect takes effect.
     pub when: Option<When>,
     /// One sentence without demangled names.
     pub message: String,
-    /// What proves it, less what stands once in its cause; [`super::Causes::evidence`] has both.
+    /// The evidence, without the part held by its cause; [`super::Causes::evidence`] has both.
     pub evidence: Vec<Evidence>,
-    /// What would make it go away.
+    /// The fixes that remove it.
     pub fix: Vec<Fix>,
     /// A command that shows the fact with another tool.
     pub witness: Option<String>,
-    /// What stays the same when the package is built again.
+    /// The fingerprint, stable across rebuilds of the package.
     pub fingerprint: String,
     /// The id of its cause.
     #[serde(default)]
@@ -66,7 +66,7 @@ impl Finding {
         self.evidence.iter().filter(move |evidence| evidence.kind == kind)
     }
 
-    /// True if it has fixes and all are proven.
+    /// True if it has fixes and all are verified.
     pub fn has_proven_fix(&self) -> bool {
         !self.fix.is_empty() && self.fix.iter().all(Fix::is_proven)
     }
@@ -87,22 +87,22 @@ pub struct Waived {
     pub waiver: Arc<Waiver>,
 }
 
-/// What waives a finding.
+/// The waiver of a finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Waiver {
-    /// Where it stands.
+    /// Where it is written.
     pub by: WaivedBy,
     /// Why; a line of a baseline may have no reason.
     pub reason: Option<String>,
     /// The policy or baseline by name.
     pub source: String,
-    /// The line, from 1, where there are lines.
+    /// The line, from 1, if the source has lines.
     pub line: Option<u32>,
     /// The last day on which it waives.
     pub expires: Option<String>,
 }
 
-/// Where a waiver stands.
+/// Where a waiver is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaivedBy {
@@ -112,7 +112,7 @@ pub enum WaivedBy {
     Baseline,
 }
 
-/// Levels by the words that reports use.
+/// Levels, by their names in reports.
 pub(super) mod level {
     use crate::catalogue::Level;
     use serde::de::{Deserialize as _, Deserializer, Error as _};
@@ -132,7 +132,7 @@ pub(super) mod level {
     }
 }
 
-// A place is two keys of a finding.
+// A location is serialised as two keys of the finding.
 impl Serialize for Located {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut out = to.serialize_struct("Located", 2)?;

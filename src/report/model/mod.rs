@@ -1,9 +1,9 @@
-//! The report model: what a run found, as data. [`Report::new`](build) makes it once, renderers only
-//! render it, `json` writes it and reads it back, and nothing else is needed to render it again later.
-//! It holds names, never ids, and no rule decides anything here.
+//! The report model: the result of a run, as data. [`Report::new`](build) makes it once, and
+//! renderers only render it. `json` writes it and reads it back, and that file alone is enough to
+//! render the report again. The model holds names, never ids.
 //!
-//! Two lists can be far larger than all else: the exports of files and the bindings of `--facts`. The
-//! model of a run does not hold them; they are asked of a [`Facts`] while they are written.
+//! Two lists can be far larger than the rest: the exports of files and the bindings of `--facts`.
+//! The model of a run does not hold them. A [`Facts`] streams them.
 
 mod build;
 mod cause;
@@ -22,37 +22,38 @@ use crate::text::{raw, show};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The name of the schema, `docs/report.schema.json`. Within `/1` keys may come, and none goes.
+/// The name of the schema, `docs/report.schema.json`. Versions of `/1` may add keys and never
+/// remove one.
 pub const SCHEMA: &str = "linkaudit.report/1";
 
-/// What a run found. [`super::json`] writes the keys in this order.
+/// The result of a run. [`super::json`] writes the keys in this order.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct Report {
     /// [`SCHEMA`]
     pub schema: String,
-    /// What made the report.
+    /// The program that made the report.
     pub tool: Tool,
     /// The policies by name, in the order in which they were merged.
     pub policies: Vec<String>,
-    /// No finding says that something could not be read or decided.
+    /// True if everything could be read and decided.
     pub complete: bool,
-    /// What was walked, and references without definition that are no findings.
+    /// Counts of the walk, and of undefined references that are not findings.
     pub totals: Totals,
-    /// How many findings there are of each kind.
+    /// Number of findings by kind.
     #[serde(default)]
     pub counts: Counts,
-    /// The rules that ran, and the level that each had.
+    /// The rules that ran, with their levels.
     #[serde(default)]
     pub rules: Vec<RuleRun>,
-    /// What was assumed to be defined, and by whom.
+    /// Assumed references, and their assumed providers.
     #[serde(default)]
     pub assumptions: Vec<Assumption>,
-    /// What one repair each would remove, the weightiest first.
+    /// The causes, the highest level and the most findings first.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// What is reported, by place, rule and keys.
+    /// The reported findings, sorted by path, rule and keys.
     pub findings: Vec<Finding>,
-    /// What is known and accepted, in the same order.
+    /// The waived findings, in the same order.
     pub waived: Vec<Waived>,
     /// ELF files that were read, by path; empty if no output asked for them.
     pub files: Vec<File>,
@@ -61,15 +62,15 @@ pub struct Report {
     /// Lines of the baseline whose findings are gone.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
-    /// What second readers read, if they were asked.
+    /// The result of the cross-check, with `--cross-check`.
     #[serde(default)]
     pub cross_check: Option<CrossCheck>,
-    /// All bindings, where a report with them was read back.
+    /// All bindings, if a report with them was read back.
     #[serde(default)]
     pub bindings: Option<Vec<RootBindings<'static>>>,
 }
 
-/// What made a report.
+/// The program that made a report.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tool {
     /// `linkaudit`
@@ -78,7 +79,7 @@ pub struct Tool {
     pub version: String,
 }
 
-/// Counts of what was walked and read.
+/// Counts of walked and read entries.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Totals {
     /// Entries of the walk: the sum of the next six and all of `skipped`.
@@ -93,7 +94,7 @@ pub struct Totals {
     pub links: usize,
     /// Special files.
     pub special: usize,
-    /// Files that could be read in part only.
+    /// Files that were only partly readable.
     pub partial: usize,
     /// Entries that could not be opened, by reason.
     pub skipped: BTreeMap<String, usize>,
@@ -101,13 +102,13 @@ pub struct Totals {
     pub roots: usize,
     /// Code objects for GPUs.
     pub code_objects: usize,
-    /// References that missing libraries explain.
+    /// Undefined references that missing libraries explain.
     pub explained: usize,
-    /// References that are assumed to be defined; `assumptions` says by whom.
+    /// Assumed references; `assumptions` names the providers.
     pub assumed: usize,
-    /// Those of host programs, by the name of the `[[host]]` entry.
+    /// Those assumed of host programs, by the name of the `[[host]]` entry.
     pub assumed_by_host: BTreeMap<String, usize>,
-    /// Audited ELF files, those too that only links lead to.
+    /// Audited ELF files, including those reached only through links.
     #[serde(default)]
     pub audited: usize,
     /// Audited archives whose members were not read.
@@ -115,7 +116,7 @@ pub struct Totals {
     pub unread_archives: usize,
 }
 
-/// How many findings there are of each kind.
+/// Number of findings by kind.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Errors.
@@ -126,9 +127,9 @@ pub struct Counts {
     pub incomplete: usize,
     /// Waived findings.
     pub waived: usize,
-    /// Of these, those that a baseline waives.
+    /// Findings waived by a baseline, a part of `waived`.
     pub waived_by_baseline: usize,
-    /// Unused waivers and lines of the baseline about what this run did not look at.
+    /// Unused waivers and baseline lines outside the scope of this run.
     pub unused_elsewhere: usize,
 }
 
@@ -139,35 +140,35 @@ pub struct RuleRun {
     pub id: String,
     /// Its group.
     pub group: String,
-    /// The level that it had.
+    /// Its level in this run.
     #[serde(with = "finding::level")]
     pub level: Level,
     /// Its findings make the run incomplete.
     pub input: bool,
 }
 
-/// What is assumed to define references.
+/// Assumed providers of references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AssumedBy {
-    /// A program that loads plugins and was not given.
+    /// A host program that was not given.
     HostProgram,
-    /// A library that the target system provides.
+    /// A library of the target system.
     ProvidedLibrary,
     /// Missing libraries whose findings are allowed or waived.
     AcceptedMissingLibrary,
 }
 
-/// References that are assumed to be defined.
+/// Assumed references of one provider.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Assumption {
-    /// By what.
+    /// The kind of provider.
     pub by: AssumedBy,
-    /// The host's name or the soname; none where it stands for several libraries.
+    /// The host program's name or the soname; none if it stands for several libraries.
     pub name: Option<String>,
-    /// How many references.
+    /// Number of references.
     pub references: usize,
-    /// Of how many files, where that is known.
+    /// Number of referring files, if known.
     pub files: Option<usize>,
 }
 
@@ -180,16 +181,16 @@ pub struct StaleLine {
     pub fingerprint: String,
     /// Its rule.
     pub rule: String,
-    /// Its path below the prefix.
+    /// Its path, relative to the prefix.
     #[serde(with = "raw")]
     pub path: Vec<u8>,
-    /// What it was about.
+    /// The name in the finding.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
 }
 
 impl StaleLine {
-    /// The line without its comment, for people.
+    /// The line without its comment, in readable form.
     pub fn words(&self) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };
@@ -197,12 +198,12 @@ impl StaleLine {
     }
 }
 
-/// What second readers read.
+/// The result of the cross-check.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CrossCheck {
     /// Files that were compared.
     pub read: usize,
-    /// Files that were not, by reason.
+    /// Skipped files, by reason.
     pub not_read: BTreeMap<String, usize>,
 }
 
@@ -212,7 +213,7 @@ impl Report {
         self.rules.iter().any(|rule| rule.input && rule.id == finding.rule)
     }
 
-    /// Findings that say that something could not be read or decided.
+    /// Findings about files that could not be read or decided.
     pub fn inputs(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| self.is_input(finding))
     }

@@ -1,5 +1,5 @@
-//! The rules of one loader: its directories, cache, preload list and release. `read` takes them out of
-//! its binary; searches and bindings follow them.
+//! The rules of one loader: its directories, cache, preload list and release. `read` extracts them
+//! from its binary; searches and bindings follow them.
 
 use crate::facts::{FactStore, Need, Place};
 use crate::format::elf::{GlibcVersion, MuslVersion, Target, Verdict};
@@ -8,10 +8,10 @@ use crate::plan::Cpu;
 use crate::resolve::Machine;
 use crate::resolve::cache::{Asker, Cache};
 
-/// The glibc release that does without the old cache entries of legacy hwcaps (c5aa5fd40a).
+/// The first glibc release that ignores cache entries of legacy hwcaps (c5aa5fd40a).
 const NO_LEGACY_CACHE: GlibcVersion = GlibcVersion::new(2, 40);
 
-/// Whose rules a loader follows.
+/// The loader family whose rules apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
     /// The GNU C library's.
@@ -34,7 +34,7 @@ pub struct Loader {
     pub machine: Machine,
     /// glibc's release.
     pub release: GlibcVersion,
-    /// Default directories, each with its slash at the end.
+    /// Default directories, each with a trailing slash.
     pub system_dirs: Vec<StrId>,
     /// `$LIB`
     pub lib: Vec<u8>,
@@ -48,27 +48,27 @@ pub struct Loader {
     pub cache: Option<Cache>,
     /// Entries of ld.so.preload.
     pub preload: Vec<StrId>,
-    /// Guix's: the cache is that of the program's own package, and comes before RUNPATH.
+    /// Guix only: it uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
-    /// What had to be guessed, for an `undecided` finding.
+    /// Guesses, reported as `undecided` findings.
     pub guessed: Option<&'static str>,
 }
 
-/// Why no loader rules could be chosen for a root.
+/// Reasons why an entry point has no loader rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLoader {
     /// PT_INTERP names a loader whose rules are not built in.
     UnknownFamily,
     /// The machine's loader rules are not built in.
     UnknownMachine,
-    /// The system has no loader that takes this object.
+    /// The system has no loader for this object.
     NotHere,
-    /// The loader refuses the object itself with this text.
+    /// The loader refuses the object, with this message.
     Refused(&'static str),
 }
 
 impl Loader {
-    /// The question this loader puts to its cache.
+    /// The query of this loader to its cache.
     pub fn asker(&self, cpu: &Cpu) -> Asker<'_> {
         Asker {
             flags: self.machine.cache_flags,
@@ -80,7 +80,7 @@ impl Loader {
     }
 }
 
-/// The file at `path` if a loader for `target` would take it; all other places count as absent.
+/// The file at `path`, if a loader for `target` accepts it; any other entry counts as absent.
 pub(super) fn file_for(
     store: &dyn FactStore,
     path: &[u8],

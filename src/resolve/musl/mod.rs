@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Longest file name (`limits.h`).
 const NAME_MAX: usize = 255;
 
-/// How many needs are asked for in one round: each may be hundreds of paths.
+/// How many needs one round asks for: each may be hundreds of paths.
 const MOST_ASKED: usize = 512;
 
 /// The state of one load.
@@ -50,7 +50,7 @@ pub(super) struct Load<'a> {
 enum Opened {
     At(StrId, Place),
     Not,
-    /// An error that ends all searching.
+    /// An error that ends the whole search.
     Stop(Errno),
     Unknown,
 }
@@ -134,7 +134,7 @@ impl<'a> Load<'a> {
         complete
     }
 
-    /// What is tried for a need, for evidence.
+    /// The paths tried for a need, as evidence.
     pub(super) fn tried(mut self, modules: Vec<Module>, edge: &Edge, trace: Trace) -> Vec<Tried> {
         self.modules = modules;
         self.trace = Some(trace);
@@ -309,10 +309,10 @@ enum Mapped {
     Refused,
 }
 
-/// dlopen (`dlopen`): the file is loaded as if the program needed it, by its path, and what it needs
-/// comes behind what the program has loaded.
+/// `dlopen`: the file is loaded by its path, as if the program needed it. Its needs come after the
+/// objects that the program has loaded.
 impl Load<'_> {
-    /// The link map of a plugin over that of its host; nothing if a fact is missing.
+    /// The link map of a plugin, on top of its host program's; none if a fact is missing.
     pub(super) fn run_plugin(mut self, host: &Arc<Closure>) -> Option<Links> {
         self.take_over(host);
         let (before, listed) = (self.modules.len(), self.chain.len());
@@ -326,7 +326,7 @@ impl Load<'_> {
                 ROOT
             }
         };
-        // The path of the plugin is what was typed, not what a program will pass.
+        // The path of the plugin is the given one; a program may pass another.
         self.by_cwd = false;
         if start.index() >= before {
             self.modules[start.index()].how = How::Dlopen;
@@ -355,7 +355,7 @@ impl Load<'_> {
         })
     }
 
-    /// Begins with the host's list. An object has a short name if some search has found it.
+    /// Starts with the host program's list. An object has a short name if a search has found it.
     fn take_over(&mut self, host: &Closure) {
         self.modules = host.all_modules().collect();
         self.named.resize(self.modules.len(), false);
@@ -378,11 +378,11 @@ impl Load<'_> {
     }
 }
 
-/// The search (`load_library`, `path_open`, `fixup_rpath`): LD_LIBRARY_PATH, the search paths of all
-/// objects that led to the need, the system's directories.
+/// The search (`load_library`, `path_open`, `fixup_rpath`): LD_LIBRARY_PATH, the search paths of
+/// the requester and of its requesters, the system's directories.
 impl Load<'_> {
-    /// The first file that opens: LD_LIBRARY_PATH, the paths of the requester and of all that led to
-    /// it, the system's.
+    /// The first file that opens: in LD_LIBRARY_PATH, in the paths of the requester and its
+    /// requesters, in the system's.
     fn find(
         &mut self,
         name: StrId,
@@ -422,7 +422,7 @@ impl Load<'_> {
             list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty()).collect();
         let number = (dirs.len() > portions::FIRST).then(|| self.number(list));
         let key = number.map(|number| (number, name));
-        // A trace begins anew.
+        // A trace starts from the beginning.
         let known = key.filter(|_| self.trace.is_none());
         let known = known.and_then(|key| self.search.cache.passed.get(&key).copied());
         let mut passed = known.unwrap_or_default();
@@ -448,7 +448,7 @@ impl Load<'_> {
                 }
                 None => {
                     self.search.cache.passed.extend(key.map(|key| (key, passed)));
-                    // In one go, as far as the loader would go.
+                    // Requested in one round, up to the loader's end of the search.
                     let end = portions::end_of(at).min(dirs.len());
                     let portion = key.and_then(|(list, name)| portion(list, name, at));
                     if self.search.needs.len() < MOST_ASKED {
@@ -463,14 +463,14 @@ impl Load<'_> {
         Opened::Not
     }
 
-    /// The number of a long list.
+    /// The id of a long list.
     fn number(&mut self, list: &[u8]) -> u64 {
         let text = self.search.strings.id(list);
         let store = self.search.store;
         *self.search.cache.long.entry(text).or_insert_with(|| store.new_list())
     }
 
-    /// What lies at a path. Of a portion that was looked through, what is not known is not there.
+    /// The entry at a path. In a portion that was searched, an unknown path does not exist.
     fn place(&self, path: &[u8], portion: Option<Portion>) -> Option<Place> {
         self.search.store.place(path).or_else(|| {
             let absent = self.search.store.is_looked_through(&portion?);
@@ -488,7 +488,7 @@ impl Load<'_> {
         Some(place)
     }
 
-    /// Writes down what came of a path, if anybody wants to know.
+    /// Records the outcome of a path in the trace, if there is one.
     fn tell(&mut self, path: &[u8], place: Place, how: How) {
         if let Some(trace) = &mut self.trace {
             let outcome = match place {
@@ -507,7 +507,7 @@ impl Load<'_> {
         let object = self.search.store.object(m.file?)?;
         let text = object.str(object.runpath.or(object.rpath)?);
         let path = if module == ROOT && !self.search.plan.as_ldd {
-            // The kernel has mapped it: /proc/self/exe.
+            // The kernel mapped the program: musl reads its path from /proc/self/exe.
             self.search.store.file(self.root.file).real.as_os_str().as_bytes()
         } else {
             self.search.strings.text(m.path)
@@ -527,7 +527,7 @@ impl Load<'_> {
     }
 }
 
-/// An error number in musl's words (`src/errno/__strerror.h`).
+/// musl's text for an error number (`src/errno/__strerror.h`).
 fn words(errno: Errno) -> &'static str {
     match errno {
         Errno::NOENT => "No such file or directory",

@@ -1,14 +1,14 @@
-//! Names that musl fixes: of libraries that are part of its libc, and of its architectures.
+//! Names built into musl: the libraries that are part of its libc, and its architectures.
 
-/// Libraries that are part of libc: behind `lib`, up to the dot.
+/// Libraries that are part of libc: the name after `lib`, up to the dot.
 const BUILTIN: [&str; 7] = ["c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."];
-/// The class of names that libc answers to itself, if `name` is one.
+/// The library of libc that `name` stands for, if any.
 pub fn builtin(name: &[u8]) -> Option<usize> {
     let rest = name.strip_prefix(b"lib")?;
     BUILTIN.iter().position(|start| rest.starts_with(start.as_bytes()))
 }
 
-/// Names of musl's architectures for a machine's name.
+/// musl's architecture names for a machine.
 pub(in crate::resolve) fn arches(machine: &str) -> &'static [&'static str] {
     match machine {
         "x86_64" => &["x86_64"],
