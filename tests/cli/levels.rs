@@ -89,3 +89,12 @@ fn every_rule_and_group_of_explain_can_be_set() {
         }
     }
 }
+
+#[test]
+fn an_old_id_is_taken_with_a_warning() {
+    let lab = three_trees();
+    let run = run(&lab, &["fine", "-A", "hijacked-symbol"]);
+    assert_eq!(run.status, 0, "{}", run.err);
+    let words = "command line: `hijacked-symbol` was renamed to `interposed-symbol`";
+    assert!(run.err.contains(words), "{}", run.err);
+}

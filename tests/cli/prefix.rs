@@ -50,6 +50,9 @@ fn all_paths_lie_below_it() {
     run(&lab, &["--prefix", "p", "q"]).refused(&["q: ", help]).in_one_line();
     run(&lab, &["--prefix", "p/lib", "p"]).refused(&["p: ", help]);
     run(&lab, &["--prefix", "p", "p/../q/libq.so"]).refused(&[help]);
+    for above in ["p/..", "p/lib/../.."] {
+        run(&lab, &["--prefix", "p", above]).refused(&[help]);
+    }
     run(&lab, &["--prefix", "p", "p", "--files-from", "list"]).refused(&["q: ", help]);
     run(&lab, &["--prefix", "p/lib/liba.so", "p"]).refused(&["--prefix", "not a directory"]);
     run(&lab, &["--prefix", "none", "p"]).refused(&["none: no such file"]).in_one_line();
