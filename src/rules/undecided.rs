@@ -71,8 +71,9 @@ fn check(query: &Query<'_>) -> Findings {
     for (_, closure) in query.entry_points() {
         let loader = query.loader(closure);
         let by_cpu = closure.by_cpu() && !query.plan().cpu_stated;
-        let by_cwd = closure.by_cwd() && !query.plan().cwd_stated;
-        // Of a plugin's loader its host has said it.
+        // The host of a plugin says it for all that it loads.
+        let by_cwd = closure.by_cwd() && !closure.host().is_some_and(|host| host.by_cwd());
+        let by_cwd = by_cwd && !query.plan().cwd_stated;
         let guessed = loader.guessed.filter(|_| closure.host().is_none());
         let cases = [
             (by_cpu, "what it loads depends on the processor", "; --cpu names one"),
