@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 #![allow(unreachable_pub, clippy::print_stdout, reason = "tests say what they compared")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -236,16 +236,23 @@ pub fn whole(bytes: &[u8]) -> serde_json::Value {
     let mut report: Value = serde_json::from_slice(bytes).unwrap_or_else(|error| {
         panic!("no JSON report ({error}): {}", String::from_utf8_lossy(bytes))
     });
-    let causes: Vec<Value> = report["causes"].as_array().cloned().unwrap_or_default();
+    let causes: BTreeMap<String, Vec<Value>> = report["causes"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|cause| {
+            let id = cause["id"].as_str().expect("an id").to_owned();
+            (id, cause["evidence"].as_array().expect("evidence").clone())
+        })
+        .collect();
     for finding in report["findings"].as_array_mut().into_iter().flatten() {
-        let cause = causes.iter().find(|cause| cause["id"] == finding["cause"]);
-        let cause = cause.unwrap_or_else(|| panic!("no cause of {finding}"));
-        let shared = cause["evidence"].as_array().expect("evidence").clone();
-        let own = finding["evidence"].as_array().expect("evidence").clone();
+        let id = finding["cause"].as_str().expect("a cause");
+        let shared = causes.get(id).unwrap_or_else(|| panic!("no cause of {finding}"));
+        let own = finding["evidence"].as_array().expect("evidence");
         for kind in own.iter().map(|piece| &piece["kind"]) {
             assert!(shared.iter().all(|piece| piece["kind"] != *kind), "{kind} stands in both");
         }
-        finding["evidence"] = Value::Array([shared, own].concat());
+        finding["evidence"] = Value::Array([&shared[..], own].concat());
     }
     report
 }
