@@ -150,7 +150,7 @@ struct Explainer<'a, 'p> {
     source: Source<'a>,
     closure: &'a Closure,
     providers: &'p Providers,
-    /// The first in load order, once somebody has asked.
+    /// The first in load order; computed at the first request.
     first_stub: OnceCell<Option<Stub>>,
 }
 

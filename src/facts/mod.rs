@@ -52,7 +52,7 @@ pub struct FileFacts {
     pub defects: Vec<Defect>,
     /// The kernel refused to read it: the words for the error.
     pub unreadable: Option<String>,
-    /// The package that was mounted with it in it; store items are told by their path.
+    /// The package of the mount that holds the file. Store items are recognised by their path instead.
     pub package: Option<Arc<PackageId>>,
 }
 

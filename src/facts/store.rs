@@ -1,4 +1,4 @@
-//! What resolving asks of whoever keeps the facts. Each answer has three states: the fact was read, it
+//! The questions that resolving asks of a store of facts. Each answer has three states: the fact was read, it
 //! is not known yet, or the system refuses it. [`View`](super::View) is the store of a run; a test
 //! brings its own.
 
@@ -15,7 +15,7 @@ pub trait FactStore {
     fn file(&self, file: FileId) -> &FileFacts;
     /// The ELF object in a file, if it holds one.
     fn object(&self, file: FileId) -> Option<&Object>;
-    /// What lies at `path`; `None` until somebody has looked.
+    /// The entry at `path`; `None` until the collector has looked there.
     fn place(&self, path: &[u8]) -> Option<Place>;
     /// True if all paths of a portion were looked at: there is nothing at those that are not known.
     fn is_looked_through(&self, portion: &Portion) -> bool;
