@@ -114,7 +114,7 @@ impl Prefixes {
 }
 
 /// The store item that `path` is or lies in.
-fn store_item(path: &Path) -> Option<PathBuf> {
+pub fn store_item(path: &Path) -> Option<PathBuf> {
     STORES.iter().find_map(|store| {
         let below = path.strip_prefix(store).ok()?;
         let item = below.components().next()?;

@@ -87,6 +87,8 @@ pub struct Plan {
     pub as_ldd: bool,
     /// Every file is a root, as for `ldd FILE...`.
     pub every_file_is_root: bool,
+    /// Programs that load plugins are inferred from what plugins lack.
+    pub infer_hosts: bool,
     /// All bindings and exports are wanted.
     pub facts: bool,
     /// Second readers read everything again.
@@ -137,6 +139,7 @@ impl Plan {
             loader: None,
             as_ldd: false,
             every_file_is_root: false,
+            infer_hosts: true,
             facts: false,
             cross_check: false,
             definitions: false,

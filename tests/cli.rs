@@ -50,6 +50,8 @@ mod fingerprints;
 mod help;
 #[path = "cli/hosts.rs"]
 mod hosts;
+#[path = "cli/inferred.rs"]
+mod inferred;
 #[path = "cli/ldd_text.rs"]
 mod ldd_text;
 #[path = "cli/levels.rs"]

@@ -4,7 +4,7 @@
 
 use super::binding::{Bound, Resolved};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
-use crate::blame::{self, Undefined};
+use crate::blame::{self, AtHand, Claims, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::id::{FileId, RootId};
@@ -92,7 +92,12 @@ impl Audit {
         let view = View::edited(corpus, edits);
         let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
         let source = source(&plan, &self.prefixes, view, bound);
-        Self::faults(&blame::blame(source, &Undefined::find(source), &self.providers))
+        let at_hand = AtHand {
+            claims: Claims { providers: &self.providers, policy: &plan.policy },
+            libraries: &self.libraries,
+            inferred: &self.inferred,
+        };
+        Self::faults(&blame::blame(source, &Undefined::find(source), at_hand))
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {

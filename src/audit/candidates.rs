@@ -1,8 +1,8 @@
 //! Finds files in a prefix that have the name of a missing library, audited or not. It lists
 //! directories and opens no file. `missing-library` uses it to tell a library that the search
-//! misses from one that is gone.
+//! misses from one that is gone; `blame` asks what such a file defines.
 
-use crate::blame::Blame;
+use crate::blame::MissingNeed;
 use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::package::{Prefixes, is_store};
@@ -36,38 +36,48 @@ impl Walked<'_> {
     }
 }
 
+/// Upper bound for the files of one name that are read.
+const MOST_OF_NAME: usize = 8;
+
+/// File names below one prefix, with the paths of the files, sorted.
+type Listing = FastMap<OsString, Vec<PathBuf>>;
+
 /// Names of missing libraries that exist as file names below a prefix.
 #[derive(Debug, Default)]
 pub struct Candidates {
-    found: FastSet<(PathBuf, OsString)>,
+    /// The paths of the files, by prefix and name.
+    found: FastMap<(PathBuf, OsString), Vec<PathBuf>>,
+    /// Names of shared objects below the prefixes that were listed.
+    listings: FastMap<PathBuf, Listing>,
 }
 
 impl Candidates {
-    /// Searches the prefix of every object with a missing library, each prefix once. Skips names
-    /// that no walk has seen there.
-    pub(super) fn find(
+    /// Searches the prefix of every object with a missing library. Lists each prefix at most once, and
+    /// none for names that no walk has seen there.
+    pub(super) fn search(
+        &mut self,
         tree: &dyn Tree,
         corpus: &Corpus,
         prefixes: &Prefixes,
-        blame: &Blame,
+        missing: &[MissingNeed],
         walked: Walked<'_>,
-    ) -> Self {
+    ) {
         let mut wanted: FastMap<PathBuf, FastSet<OsString>> = FastMap::default();
-        for missing in &blame.missing {
+        for missing in missing {
             let prefix = prefixes.locate(&corpus.files[missing.file].path).prefix;
             if let (Some(prefix), Some(name)) = (prefix, file_name(&missing.name)) {
                 wanted.entry(prefix).or_default().insert(name.to_owned());
             }
         }
-        let mut out = Self::default();
         for (prefix, mut names) in wanted {
-            out.take_known(tree, corpus, &prefix, &mut names);
+            self.take_known(tree, corpus, &prefix, &mut names);
             if walked.covers(tree, &prefix) {
                 walked.met.narrow(&mut names);
             }
-            out.look_below(tree, &prefix, names);
+            if !names.is_empty() {
+                self.look_below(tree, &prefix, names);
+            }
         }
-        out
     }
 
     /// Takes names from files already read. A listing would find them too, at a cost that grows
@@ -84,34 +94,28 @@ impl Candidates {
             let (Some(name), Some(dir)) = (path.file_name(), path.parent()) else { continue };
             if names.contains(name) && is_listed(tree, dir, prefix) {
                 names.remove(name);
-                self.found.insert((prefix.to_path_buf(), name.to_owned()));
+                let place = (prefix.to_path_buf(), name.to_owned());
+                self.found.insert(place, vec![path.to_path_buf()]);
             }
         }
     }
 
-    fn look_below(&mut self, tree: &dyn Tree, prefix: &Path, mut names: FastSet<OsString>) {
-        let mut todo = vec![prefix.to_path_buf()];
-        let mut found: Vec<OsString> = Vec::new();
-        let mut seen = 0_usize;
-        while let Some(dir) = todo.pop().filter(|_| !names.is_empty()) {
-            if seen > MOST_ENTRIES {
-                return;
+    fn look_below(&mut self, tree: &dyn Tree, prefix: &Path, names: FastSet<OsString>) {
+        let listing = self.listings.entry_ref(prefix);
+        let listing = listing.or_insert_with(|| list(tree, prefix, &names));
+        for name in names {
+            if let Some(paths) = listing.get(&name) {
+                self.found.insert((prefix.to_path_buf(), name), paths.clone());
             }
-            // A directory that cannot be listed yields no candidates.
-            let _ = tree.list(&dir, &mut |name, node| {
-                seen += 1;
-                if node != Node::Kind(Kind::Directory) {
-                    found.extend(names.take(name));
-                    return;
-                }
-                let below = dir.join(name);
-                // Each store item is its own prefix.
-                if !is_store(&below) && !KERNEL.iter().any(|kernel| below == Path::new(kernel)) {
-                    todo.push(below);
-                }
-            });
         }
-        self.found.extend(found.into_iter().map(|name| (prefix.to_path_buf(), name)));
+    }
+
+    /// The files that were found, sorted.
+    pub(super) fn paths(&self) -> Vec<&Path> {
+        let mut out: Vec<&Path> = self.found.values().flatten().map(PathBuf::as_path).collect();
+        out.sort_unstable();
+        out.dedup();
+        out
     }
 
     /// True if a file below the prefix of `file` has the name of one of its missing libraries.
@@ -124,8 +128,41 @@ impl Candidates {
     ) -> bool {
         let prefix = prefixes.locate(&corpus.files[file].path).prefix;
         let name = file_name(library).map(OsStr::to_owned);
-        prefix.zip(name).is_some_and(|place| self.found.contains(&place))
+        prefix.zip(name).is_some_and(|place| self.found.contains_key(&place))
     }
+}
+
+/// The shared objects below `prefix` by file name, and what else has one of `names`.
+fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
+    let is_object = |name: &OsStr| memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some();
+    let mut out = Listing::default();
+    let mut todo = vec![prefix.to_path_buf()];
+    let mut seen = 0_usize;
+    while let Some(dir) = todo.pop() {
+        if seen > MOST_ENTRIES {
+            return Listing::default();
+        }
+        // A directory that cannot be listed yields no candidates.
+        let _ = tree.list(&dir, &mut |name, node| {
+            seen += 1;
+            if node != Node::Kind(Kind::Directory) {
+                if names.contains(name) || is_object(name) {
+                    out.entry(name.to_owned()).or_default().push(dir.join(name));
+                }
+                return;
+            }
+            let below = dir.join(name);
+            // Each store item is its own prefix.
+            if !is_store(&below) && !KERNEL.iter().any(|kernel| below == Path::new(kernel)) {
+                todo.push(below);
+            }
+        });
+    }
+    for paths in out.values_mut() {
+        paths.sort_unstable();
+        paths.truncate(MOST_OF_NAME);
+    }
+    out
 }
 
 /// True if a listing of `prefix` reaches `dir`; a listing follows no link and enters no store.

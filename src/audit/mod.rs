@@ -6,6 +6,7 @@ pub(crate) mod archives;
 mod binding;
 mod candidates;
 mod coverage;
+mod definers;
 mod explained;
 mod linked;
 mod named;
@@ -22,7 +23,7 @@ pub use linked::Libraries;
 
 use crate::bind::RootBinding;
 use crate::bind::query::Answers;
-use crate::blame::{self, Blame, Source, Undefined};
+use crate::blame::{self, AtHand, Blame, Claims, Inferred, LibraryCandidates, Source, Undefined};
 use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -43,6 +44,7 @@ use crate::tree::{Kind, Opened, Tree};
 use crate::wants::Wants;
 use archives::Found;
 use binding::{Bound, Resolved, bind};
+use definers::Search;
 use named::Wanted;
 use rounds::Rounds;
 use std::collections::BTreeSet;
@@ -75,6 +77,10 @@ pub struct Audit {
     pub prefixes: Prefixes,
     /// Missing libraries whose file names exist in the prefix.
     pub candidates: Candidates,
+    /// Candidates of missing libraries with the libraries that they need.
+    libraries: LibraryCandidates,
+    /// Plugins whose host program is inferred.
+    inferred: Inferred,
     /// What the walk could not look at.
     pub problems: Vec<Problem>,
     /// Counts of the walk.
@@ -286,13 +292,28 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         None => collector.archive_definitions(&mut corpus, &unbound),
     };
     let providers = Providers::find(&corpus, &unbound, archives);
-    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), bound), &open, &providers);
-    let candidates = if plan.rule_wants.holds(Wants::NAMES_IN_PREFIX) {
-        let walked = candidates::Walked { given: &places, met: &met };
-        Candidates::find(tree, &corpus, &prefixes, &blame, walked)
+    let seen = source(plan, &prefixes, View::new(&corpus), bound);
+    let (missing, explains) =
+        (blame::missing(&closures, &resolver.strings), open.may_be_explained(seen));
+    let mut candidates = Candidates::default();
+    let walked = candidates::Walked { given: &places, met: &met };
+    if plan.rule_wants.holds(Wants::NAMES_IN_PREFIX) {
+        candidates.search(tree, &corpus, &prefixes, &missing, walked);
+    }
+    let claims = Claims { providers: &providers, policy: &plan.policy };
+    let inferred = if plan.infer_hosts && !plan.every_file_is_root {
+        inferred(plan, &mut corpus, &mut collector, &prefixes, bound, (&open, claims))
     } else {
-        Candidates::default()
+        Inferred::default()
     };
+    let libraries = if explains {
+        let mut search = Search { plan, tree, prefixes: &prefixes, walked, missing };
+        search.libraries(&mut corpus, &mut collector, &mut candidates)
+    } else {
+        LibraryCandidates::default()
+    };
+    let at_hand = AtHand { claims, libraries: &libraries, inferred: &inferred };
+    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), bound), &open, at_hand);
     clock.lap("blame");
 
     let found = Found { blame: &blame, providers: &providers, prefixes: &prefixes };
@@ -323,6 +344,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         library,
         prefixes,
         candidates,
+        libraries,
+        inferred,
         problems,
         totals,
         named,
@@ -336,6 +359,24 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     }
 }
 
+/// Infers host programs of plugins.
+fn inferred(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    prefixes: &Prefixes,
+    bound: Bound<'_>,
+    (open, claims): (&Undefined, Claims<'_>),
+) -> Inferred {
+    loop {
+        let source = source(plan, prefixes, View::new(corpus), bound);
+        match Inferred::find(source, open, claims) {
+            Ok(found) => return found,
+            Err(needs) => Rounds::of("inferred hosts").answer(corpus, collector, needs),
+        }
+    }
+}
+
 fn source<'a>(
     plan: &'a Plan,
     prefixes: &'a Prefixes,
@@ -343,8 +384,9 @@ fn source<'a>(
     bound: Bound<'a>,
 ) -> Source<'a> {
     let Bound { resolver, closures, bindings } = bound;
-    let (strings, hosts) = (&resolver.strings, &plan.policy.hosts);
-    Source { view, strings, closures, bindings, prefixes, hosts }
+    let (strings, loaders) = (&resolver.strings, &resolver.loaders);
+    let hosts = &plan.policy.hosts;
+    Source { view, strings, loaders, closures, bindings, prefixes, hosts }
 }
 
 fn prefixes(

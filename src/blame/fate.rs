@@ -3,10 +3,10 @@
 //! parallel; the rest needs the files at hand that define a name, which are looked for in between.
 //! [`super::maker`] makes one fact of what is one.
 
+use super::candidates::Answer;
 use super::hosts::{Hosts, Patterns};
-use super::{Source, object_of};
+use super::{AtHand, Source, object_of};
 use crate::bind::{Report, RootBinding};
-use crate::facts::providers::Providers;
 use crate::format::archive::Names;
 use crate::format::elf::{NeedKind, Object, hash};
 use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
@@ -14,17 +14,40 @@ use crate::resolve::{Closure, Edge, How};
 use rayon::prelude::*;
 use std::cell::OnceCell;
 
+/// Sonames of glibc and of GCC's runtime libraries. Every symbol that they export has a version, so a
+/// reference without version was never linked against one of them.
+const ALL_VERSIONED: [&[u8]; 18] = [
+    b"libc.so.6",
+    b"libm.so.6",
+    b"libmvec.so.1",
+    b"libpthread.so.0",
+    b"libdl.so.2",
+    b"librt.so.1",
+    b"libutil.so.1",
+    b"libresolv.so.2",
+    b"libnsl.so.1",
+    b"libanl.so.1",
+    b"libthread_db.so.1",
+    b"libBrokenLocale.so.1",
+    b"libcrypt.so.1",
+    b"libgcc_s.so.1",
+    b"libstdc++.so.6",
+    b"libatomic.so.1",
+    b"libgomp.so.1",
+    b"libquadmath.so.0",
+];
+
 /// One reference without definition.
 #[derive(Clone, Copy)]
-struct Open {
-    module: ModuleId,
-    symbol: u32,
+pub(super) struct Open {
+    pub(super) module: ModuleId,
+    pub(super) symbol: u32,
     /// Version index.
-    version: u16,
+    pub(super) version: u16,
     /// It fails at load; else at the first call.
     at_load: bool,
     /// The program of this `[[host]]` entry, by its place in the policy, is assumed to define it.
-    host: Option<usize>,
+    pub(super) host: Option<usize>,
 }
 
 /// All references without definition, in the order of the roots; roots without any are left out.
@@ -34,6 +57,8 @@ pub struct Undefined(Vec<(RootId, Vec<Open>)>);
 pub(super) enum Fate {
     /// The program of this `[[host]]` entry, by its place in the policy, defines it.
     Assumed(usize),
+    /// This program, which is inferred to load the entry point, defines it.
+    Inferred(FileId),
     /// A library that is missing would: who needs it, by which name.
     Explained(FileId, StrId),
     /// A library that the system provides does.
@@ -74,6 +99,11 @@ impl Undefined {
         Self(of_each.collect())
     }
 
+    /// The references of each entry point.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (RootId, &[Open])> {
+        self.0.iter().map(|(root, list)| (*root, list.as_slice()))
+    }
+
     /// The names that no program is assumed to define, to be looked for among files at hand.
     pub fn names(&self, source: Source<'_>) -> Names {
         let mut symbols: Vec<(FileId, u32)> = Vec::new();
@@ -100,25 +130,45 @@ impl Undefined {
     pub(super) fn fates<'a>(
         &self,
         source: Source<'a>,
-        providers: &Providers,
+        at_hand: AtHand<'_>,
         mut take: impl FnMut(RootId, Fated<'a>),
     ) {
         for (root, list) in &self.0 {
             let closure = &source.closures.roots[*root];
-            let explainer = Explainer { source, closure, providers, first_stub: OnceCell::new() };
+            let explainer = Explainer { source, closure, at_hand, stubs: OnceCell::new() };
             for open in list {
                 let Open { module, symbol, version, at_load, host } = *open;
                 let Some(object) = object_of(source.view, closure, module) else { continue };
                 let Some(file) = closure.module(module).file else { continue };
-                let fate = match host {
-                    Some(host) => Some(Fate::Assumed(host)),
-                    None => explainer.fate(file, object, open),
+                let fate = match (host, at_hand.inferred.of(closure)) {
+                    (Some(host), _) => Some(Fate::Assumed(host)),
+                    (None, Some(program)) => Some(Fate::Inferred(program)),
+                    (None, None) => explainer.fate(file, object, open),
                 };
                 if let Some(fate) = fate {
                     take(*root, Fated { module, file, object, symbol, version, at_load, fate });
                 }
             }
         }
+    }
+
+    /// True if a reference without version is open under an entry point that lacks libraries.
+    pub fn may_be_explained(&self, source: Source<'_>) -> bool {
+        let is_plain = |root: RootId, open: &Open| {
+            let closure = &source.closures.roots[root];
+            let object = object_of(source.view, closure, open.module);
+            object.is_some_and(|object| object.versions.entry(open.version).is_none())
+        };
+        self.0.iter().any(|(root, list)| {
+            let closure = &source.closures.roots[*root];
+            let lacks = || {
+                std::iter::once(closure)
+                    .chain(closure.host().map(|host| &**host))
+                    .any(Closure::lacks_any)
+            };
+            let open = list.iter().filter(|open| open.host.is_none());
+            lacks() && { open }.any(|open| is_plain(*root, open))
+        })
     }
 }
 
@@ -149,9 +199,9 @@ fn open<'a>(
 struct Explainer<'a, 'p> {
     source: Source<'a>,
     closure: &'a Closure,
-    providers: &'p Providers,
-    /// The first in load order; computed at the first request.
-    first_stub: OnceCell<Option<Stub>>,
+    at_hand: AtHand<'p>,
+    /// The missing and the provided libraries in load order; computed at the first request.
+    stubs: OnceCell<Vec<Stub>>,
 }
 
 impl Explainer<'_, '_> {
@@ -161,7 +211,7 @@ impl Explainer<'_, '_> {
         let library = entry.and_then(|e| e.file).map(|s| object.str(s));
         let explains = match library {
             Some(library) => stub_named(self.closure, self.source.strings, library),
-            None => self.first_stub().filter(|_| !self.is_at_hand(file, object, open.symbol)),
+            None => self.explaining(file, object, open.symbol),
         };
         match explains {
             Some(Stub { from, name, how: How::Missing }) => Some(Fate::Explained(from, name)),
@@ -172,16 +222,41 @@ impl Explainer<'_, '_> {
         }
     }
 
-    fn first_stub(&self) -> Option<Stub> {
-        *self.first_stub.get_or_init(|| first_stub(self.closure))
-    }
-
-    /// True if a file at hand defines the symbol. A definition with a version would have left that
-    /// version in the reference.
-    fn is_at_hand(&self, file: FileId, object: &Object, symbol: u32) -> bool {
+    /// The library that explains a reference without version: a missing one whose candidate defines
+    /// the symbol; else the first missing one of which no candidate is known; else a provided one.
+    /// What an archive defines, or a policy says it should, was lost in a link and is explained by a
+    /// candidate only.
+    fn explaining(&self, file: FileId, object: &Object, symbol: u32) -> Option<Stub> {
+        let stubs = self.stubs.get_or_init(|| stubs(self.closure));
+        if stubs.is_empty() {
+            return None;
+        }
         let (name, target) = (object.symbol_name(symbol), object.header.target());
-        self.providers.of(name, file, target).any(|provider| !provider.versioned)
+        let text = |stub: &Stub| self.source.strings.text(stub.name);
+        let mut unknown = None;
+        for stub in stubs.iter().filter(|stub| stub.how == How::Missing) {
+            match self.at_hand.libraries.ask(self.source, text(stub), target, name) {
+                Answer::Defined => return Some(*stub),
+                Answer::Unknown if !ALL_VERSIONED.contains(&text(stub)) => {
+                    unknown = unknown.or(Some(*stub));
+                }
+                Answer::Unknown | Answer::Absent => {}
+            }
+        }
+        let provided = || {
+            let mut provided = stubs.iter().filter(|stub| stub.how == How::Provided);
+            provided.find(|stub| may_define(object, text(stub))).copied()
+        };
+        let found = unknown.or_else(provided)?;
+        let is_claimed = self.at_hand.claims.claim(self.source, file, target, name);
+        (!is_claimed).then_some(found)
     }
+}
+
+/// True if a provided library may define what `object` refers to without version.
+fn may_define(object: &Object, library: &[u8]) -> bool {
+    let mut versioned = object.versions.needs.iter().map(|need| object.str(need.file));
+    !ALL_VERSIONED.contains(&library) && !versioned.any(|named| named == library)
 }
 
 /// A library without file: who needs it, by which name, and whether it is missing or provided.
@@ -198,10 +273,16 @@ fn stub(closure: &Closure, edge: &Edge) -> Option<Stub> {
     module.is_stub().then_some(Stub { from, name: edge.name, how: module.how })
 }
 
-/// The first in load order.
-fn first_stub(closure: &Closure) -> Option<Stub> {
+/// All in load order, each name once.
+fn stubs(closure: &Closure) -> Vec<Stub> {
     let edges = closure.whole_edges().filter(|edge| edge.kind != NeedKind::Auxiliary);
-    edges.filter(|edge| closure.module(edge.to).is_stub()).find_map(|edge| stub(closure, edge))
+    let mut out: Vec<Stub> = Vec::new();
+    for stub in edges.filter_map(|edge| stub(closure, edge)) {
+        if out.iter().all(|known| known.name != stub.name) {
+            out.push(stub);
+        }
+    }
+    out
 }
 
 /// The one that is needed by this name.

@@ -3,20 +3,20 @@
 
 use super::fate::{Fate, Fated, Undefined};
 use super::{
-    Assumed, Blame, MissingLibrary, MissingVersion, Site, Source, Stopped, SymbolKey,
-    UndefinedSymbol,
+    Assumed, AtHand, Blame, InferredHost, MissingLibrary, MissingNeed, MissingVersion, Site,
+    Source, Stopped, SymbolKey, UndefinedSymbol,
 };
 use crate::bind::{Abort, RootBinding};
-use crate::facts::providers::Providers;
 use crate::format::elf::NeedKind;
-use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId};
+use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::policy::Host;
+use crate::resolve::roots::Closures;
 use crate::resolve::versions::{Complaint, Stop};
-use crate::resolve::{Closure, Fatal, How, ROOT};
+use crate::resolve::{Closure, Edge, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the facts.
-pub fn blame(source: Source<'_>, open: &Undefined, providers: &Providers) -> Blame {
+pub fn blame(source: Source<'_>, open: &Undefined, at_hand: AtHand<'_>) -> Blame {
     let mut maker = Maker {
         source,
         missing: BTreeMap::new(),
@@ -27,15 +27,47 @@ pub fn blame(source: Source<'_>, open: &Undefined, providers: &Providers) -> Bla
         explained: Vec::new(),
         assumed: Vec::new(),
         provided: Vec::new(),
+        inferred: Vec::new(),
+        hosted: BTreeMap::new(),
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
-        maker.take_missing(root, closure);
+        match at_hand.inferred.of(closure) {
+            Some(program) => maker.hosted.entry(program).or_default().push(closure.root.file),
+            None => maker.take_missing(root, closure),
+        }
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
     }
-    open.fates(source, providers, |root, fated| maker.take_fate(root, fated));
+    open.fates(source, at_hand, |root, fated| maker.take_fate(root, fated));
     maker.finish()
+}
+
+/// The libraries that were not found, by the objects that need them; each pair once, sorted.
+pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
+    let mut out: Vec<MissingNeed> = Vec::new();
+    for closure in &closures.roots {
+        out.extend(
+            missing_edges(closure)
+                .map(|(file, edge)| MissingNeed { file, name: strings.text(edge.name).to_vec() }),
+        );
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Needs of a closure that were not found, each with the object that has it.
+fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, &Edge)> {
+    // Nearly all lack nothing, and have more needs than modules.
+    let edges = if closure.lacks_any() { closure.edges() } else { &[] };
+    edges.iter().filter_map(|edge| {
+        let missing = closure.module(edge.to).how == How::Missing;
+        // An auxiliary object may be missing; what was opened and refused is not.
+        let refused = || closure.failures().iter().any(|f| f.module == edge.to && f.file.is_some());
+        let counts = missing && edge.kind != NeedKind::Auxiliary && !refused();
+        Some((closure.module(edge.from).file.filter(|_| counts)?, edge))
+    })
 }
 
 struct Maker<'a> {
@@ -53,6 +85,10 @@ struct Maker<'a> {
     assumed: Vec<(SymbolKey, usize)>,
     /// By symbol: the library that the system provides.
     provided: Vec<(SymbolKey, StrId)>,
+    /// By symbol: the program that is inferred to define it.
+    inferred: Vec<(SymbolKey, FileId)>,
+    /// By program: the plugins that it is inferred to load.
+    hosted: BTreeMap<FileId, Vec<FileId>>,
 }
 
 /// A missing library, by who needs it and under which name, and a version index.
@@ -71,19 +107,7 @@ impl Maker<'_> {
     }
 
     fn take_missing(&mut self, root: RootId, closure: &Closure) {
-        // Nearly all lack nothing, and have more needs than modules.
-        if !closure.lacks_any() {
-            return;
-        }
-        for edge in closure.edges() {
-            let missing = closure.module(edge.to).how == How::Missing;
-            // An auxiliary object may be missing; what was opened and refused is not.
-            let refused =
-                closure.failures().iter().any(|f| f.module == edge.to && f.file.is_some());
-            if !missing || refused || edge.kind == NeedKind::Auxiliary {
-                continue;
-            }
-            let Some(file) = closure.module(edge.from).file else { continue };
+        for (file, edge) in missing_edges(closure) {
             let name = self.text(edge.name);
             self.missing
                 .entry((file, edge.name))
@@ -190,6 +214,7 @@ impl Maker<'_> {
         let key = (file, symbol);
         match fate {
             Fate::Assumed(host) => self.assumed.push((key, host)),
+            Fate::Inferred(program) => self.inferred.push((key, program)),
             Fate::Explained(from, name) => self.explained.push((key, ((from, name), version))),
             Fate::Provided(library) => self.provided.push((key, library)),
             Fate::Undefined => {
@@ -219,6 +244,7 @@ impl Maker<'_> {
         first_of_each(&mut self.explained);
         first_of_each(&mut self.assumed);
         first_of_each(&mut self.provided);
+        first_of_each(&mut self.inferred);
         let mut explained = 0;
         for (key, (missing, missing_version)) in &self.explained {
             // What is undefined under one root for its own sake is a finding, whatever explains it
@@ -235,6 +261,7 @@ impl Maker<'_> {
         }
         let assumed = self.finish_assumed();
         let provided = self.finish_provided();
+        let inferred = self.finish_inferred();
         self.undefined.sort_unstable_by_key(|(key, _)| *key);
         Blame {
             missing: self.missing.into_values().collect(),
@@ -244,7 +271,28 @@ impl Maker<'_> {
             explained,
             assumed,
             provided,
+            inferred,
         }
+    }
+
+    /// What is undefined or explained under another entry point is that, whatever is inferred here.
+    fn finish_inferred(&mut self) -> Vec<InferredHost> {
+        let mut references: FastMap<FileId, usize> = FastMap::default();
+        for (key, program) in &self.inferred {
+            if !self.undefined_at.contains_key(key) && !self.is_explained(*key) {
+                *references.entry(*program).or_default() += 1;
+            }
+        }
+        let path = |file: &FileId| &*self.source.view.file(*file).path;
+        let hosted = std::mem::take(&mut self.hosted);
+        let host = |(program, mut plugins): (FileId, Vec<FileId>)| {
+            plugins.sort_by_key(|plugin| path(plugin).as_os_str());
+            let references = references.get(&program).copied().unwrap_or(0);
+            InferredHost { program, plugins, references }
+        };
+        let mut out: Vec<InferredHost> = hosted.into_iter().map(host).collect();
+        out.sort_by_key(|host| path(&host.program).as_os_str());
+        out
     }
 
     fn is_explained(&self, key: SymbolKey) -> bool {

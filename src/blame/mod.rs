@@ -5,19 +5,25 @@
 //! It stands between `bind` and the rules, which only word what is here. It opens nothing; names
 //! that files at hand define come from [`crate::facts::providers`].
 
+mod candidates;
 mod fate;
 mod hosts;
+mod inferred;
 mod maker;
 
+pub use candidates::LibraryCandidates;
 pub use fate::Undefined;
-pub use maker::blame;
+pub use inferred::Inferred;
+pub use maker::{blame, missing};
 
 use crate::bind::RootBinding;
 use crate::facts::View;
-use crate::format::elf::Object;
+use crate::facts::providers::Providers;
+use crate::format::elf::{Object, Target};
 use crate::id::{FileId, Id as _, ModuleId, RootId, Strings};
 use crate::package::Prefixes;
-use crate::policy::Host;
+use crate::policy::{Host, Policy};
+use crate::resolve::loader::Loaders;
 use crate::resolve::{Closure, Edge, ROOT};
 use std::collections::BTreeSet;
 
@@ -113,6 +119,19 @@ pub struct Blame {
     pub assumed: Vec<Assumed>,
     /// References that are assumed to be met by libraries that the system provides, by soname.
     pub provided: Vec<Assumed>,
+    /// Programs that are inferred to load plugins, by path.
+    pub inferred: Vec<InferredHost>,
+}
+
+/// A program that is inferred to load plugins.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InferredHost {
+    /// The program.
+    pub program: FileId,
+    /// The plugins, in the order of their paths.
+    pub plugins: Vec<FileId>,
+    /// References without definition that it is assumed to satisfy.
+    pub references: usize,
 }
 
 /// What files take from the programs that one `[[host]]` entry is about, or from a library that the
@@ -134,6 +153,8 @@ pub struct Source<'a> {
     pub view: View<'a>,
     /// Names of closures.
     pub strings: &'a Strings,
+    /// The loaders, for their default directories.
+    pub loaders: &'a Loaders,
     /// Closures of all roots.
     pub closures: &'a crate::resolve::roots::Closures,
     /// Bindings of all roots, in the same order.
@@ -142,6 +163,53 @@ pub struct Source<'a> {
     pub prefixes: &'a Prefixes,
     /// `[[host]]` entries of the policy.
     pub hosts: &'a [Host],
+}
+
+/// A library that an object needs and the search does not find.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MissingNeed {
+    /// The object.
+    pub file: FileId,
+    /// The library's name as it was needed.
+    pub name: Vec<u8>,
+}
+
+/// Archives and policy entries that say where a symbol should come from.
+#[derive(Clone, Copy)]
+pub struct Claims<'a> {
+    /// Definitions of unbound names in audited files and in places for providers.
+    pub providers: &'a Providers,
+    /// The policy, for `[[provider]]` entries and `covers` patterns.
+    pub policy: &'a Policy,
+}
+
+impl Claims<'_> {
+    /// True if a static archive, a `[[provider]]` entry or a `covers` pattern claims `symbol`: an
+    /// object of `target` in `file` lost it when it was linked.
+    fn claim(self, source: Source<'_>, file: FileId, target: Target, symbol: &[u8]) -> bool {
+        let mut found = self.providers.of(symbol, file, target);
+        let below = || source.prefixes.locate(&source.view.file(file).path).path;
+        let provider = |known: &crate::policy::Provider| {
+            known.archive_of(symbol).is_some() && known.is_about(&below())
+        };
+        let covers = |entry: &crate::policy::ArchivePolicy| {
+            entry.covers.iter().any(|pattern| pattern.matches(symbol))
+        };
+        found.any(|provider| provider.member.is_some())
+            || self.policy.providers.iter().any(provider)
+            || self.policy.archives.iter().any(covers)
+    }
+}
+
+/// All that explains a reference without definition.
+#[derive(Clone, Copy)]
+pub struct AtHand<'a> {
+    /// Archives and policy entries.
+    pub claims: Claims<'a>,
+    /// Candidates of missing libraries.
+    pub libraries: &'a LibraryCandidates,
+    /// Plugins whose host program is inferred.
+    pub inferred: &'a Inferred,
 }
 
 /// An object and the index of a symbol in it.

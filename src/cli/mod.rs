@@ -265,6 +265,10 @@ pub struct Shared {
     /// Shared objects that match GLOB (else: that nothing else needs) are loaded by this program
     #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd")]
     pub host: Vec<OsString>,
+    /// Report what a plugin takes from a program that --host does not name; without this option,
+    /// such a program is inferred from the audited files
+    #[arg(long, global = true)]
+    pub no_inferred_hosts: bool,
     /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
     #[arg(long, global = true, value_name = "FILE|NAME")]
     pub policy: Vec<OsString>,

@@ -104,6 +104,7 @@ pub(super) fn prepare_with(
         },
         as_ldd: shared.as_ldd,
         every_file_is_root: shared.as_ldd,
+        infer_hosts: !shared.no_inferred_hosts,
         facts: shared.facts,
         cross_check: shared.cross_check,
         definitions: false,

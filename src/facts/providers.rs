@@ -84,7 +84,7 @@ impl Providers {
 }
 
 /// Names that a library defines, each with whether all its definitions have versions.
-fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<(&'t [u8], bool)> {
+pub fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: u32| {
         if let Some(symbol) = tables.symbol(symbol)

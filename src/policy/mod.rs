@@ -15,6 +15,7 @@ mod load;
 mod merge;
 mod pattern;
 mod problem;
+mod provider;
 mod schema;
 mod shape;
 mod show;

@@ -56,6 +56,7 @@ pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::R
     assumed_of("the programs that load these plugins", &hosts, style, out)?;
     let provided = by(AssumedBy::ProvidedLibrary);
     assumed_of("libraries that the system provides", &provided, style, out)?;
+    inferred(&by(AssumedBy::InferredHost), style, out)?;
     if let Some(found) = &report.cross_check {
         let not: Vec<String> = found.not_read.iter().map(|(why, n)| format!("{n} {why}")).collect();
         let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
@@ -123,6 +124,29 @@ fn assumed_of(
         let references = plural(host.references, "reference", "references");
         let files = plural(host.files.unwrap_or(0), "file", "files");
         writeln!(out, "    {:<12} {references} of {files}", name(host))?;
+    }
+    Ok(())
+}
+
+/// Plugins of inferred host programs; in full, each with the option that names its program.
+fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let plugins: usize = hosts.iter().map(|host| host.plugins.len()).sum();
+    if plugins == 0 {
+        return Ok(());
+    }
+    let files = plural(plugins, "file is", "files are");
+    let text = format!("{files} assumed to be plugins of these programs:");
+    writeln!(out, "{text}")?;
+    if !style.verbose {
+        let name = |host: &&Assumption| format!("{} {}", name(host), host.plugins.len());
+        let names: Vec<String> = hosts.iter().map(name).collect();
+        return folded(&names, style.columns(), out);
+    }
+    for host in hosts {
+        for plugin in &host.plugins {
+            let host = shell(&name(host));
+            writeln!(out, "    --host {host}={}", shell(&show(&plugin.pattern)))?;
+        }
     }
     Ok(())
 }

@@ -4,11 +4,11 @@
 use super::cause::{self, CauseKind};
 use super::file::{Archive, File, Need};
 use super::{
-    AssumedBy, Assumption, Counts, CrossCheck, Finding, Report, RuleRun, SCHEMA, StaleLine, Tool,
-    Totals, Waived, WaivedBy, Waiver,
+    AssumedBy, Assumption, Counts, CrossCheck, Finding, Plugin, Report, RuleRun, SCHEMA, StaleLine,
+    Tool, Totals, Waived, WaivedBy, Waiver,
 };
 use crate::audit::Audit;
-use crate::blame::{Assumed, FirstLoader};
+use crate::blame::{Assumed, FirstLoader, InferredHost};
 use crate::catalogue::Level;
 use crate::facts::FileFacts;
 use crate::finding::CauseHint;
@@ -18,8 +18,11 @@ use crate::judge::{By, Entry, Judged, Verdict};
 use crate::plan::Plan;
 use crate::resolve::Edge;
 use crate::rules::{RULES, Rule};
+use crate::text::show_path;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Parts of a report that are expensive and that only some outputs need.
@@ -127,7 +130,10 @@ fn totals(audit: &Audit, verdict: &Verdict) -> Totals {
         roots: audit.closures.roots.len(),
         code_objects: 0,
         explained: blame.explained - verdict.assumed,
-        assumed: verdict.assumed + references(&blame.assumed) + references(&blame.provided),
+        assumed: verdict.assumed
+            + references(&blame.assumed)
+            + references(&blame.provided)
+            + blame.inferred.iter().map(|host| host.references).sum::<usize>(),
         assumed_by_host: blame
             .assumed
             .iter()
@@ -145,14 +151,41 @@ fn assumptions(audit: &Audit, verdict: &Verdict) -> Vec<Assumption> {
             name: Some(assumed.host.clone()),
             references: assumed.references,
             files: Some(assumed.files),
+            plugins: Vec::new(),
         }
     };
     let (by, references) = (AssumedBy::AcceptedMissingLibrary, verdict.assumed);
-    let accepted = Assumption { by, name: None, references, files: None };
+    let accepted = Assumption { by, name: None, references, files: None, plugins: Vec::new() };
     let accepted = (references > 0).then_some(accepted);
     let hosts = audit.blame.assumed.iter().map(of(AssumedBy::HostProgram));
     let provided = audit.blame.provided.iter().map(of(AssumedBy::ProvidedLibrary));
-    accepted.into_iter().chain(hosts).chain(provided).collect()
+    let inferred = audit.blame.inferred.iter().map(|host| inferred(audit, host));
+    accepted.into_iter().chain(hosts).chain(provided).chain(inferred).collect()
+}
+
+fn inferred(audit: &Audit, host: &InferredHost) -> Assumption {
+    let path = |file: FileId| Arc::clone(&audit.corpus.files[file].path);
+    let plugin = |path: Arc<Path>| {
+        let pattern = escaped(&audit.prefixes.locate(&path).path);
+        Plugin { path, pattern }
+    };
+    Assumption {
+        by: AssumedBy::InferredHost,
+        name: Some(show_path(&path(host.program))),
+        references: host.references,
+        files: Some(host.plugins.len()),
+        plugins: host.plugins.iter().map(|file| plugin(path(*file))).collect(),
+    }
+}
+
+/// The backslash before what a pattern takes for its own.
+fn escaped(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_bytes().iter();
+    let escaped = bytes.flat_map(|byte| {
+        let special = b"*?[]{}\\".contains(byte).then_some(b'\\');
+        special.into_iter().chain([*byte])
+    });
+    escaped.collect()
 }
 
 /// Names the cause of each finding in turn.

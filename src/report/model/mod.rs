@@ -21,6 +21,8 @@ use crate::catalogue::Level;
 use crate::text::{raw, show};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
 /// The name of the schema, `docs/report.schema.json`. Versions of `/1` may add keys and never
 /// remove one.
@@ -157,6 +159,8 @@ pub enum AssumedBy {
     ProvidedLibrary,
     /// Missing libraries whose findings are allowed or waived.
     AcceptedMissingLibrary,
+    /// A program that is inferred to load the plugins that refer to it.
+    InferredHost,
 }
 
 /// Assumed references of one provider.
@@ -170,6 +174,20 @@ pub struct Assumption {
     pub references: usize,
     /// Number of referring files, if known.
     pub files: Option<usize>,
+    /// The plugins of an inferred host program, by path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins: Vec<Plugin>,
+}
+
+/// A plugin of an inferred host program.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Plugin {
+    /// Its path.
+    #[serde(with = "raw")]
+    pub path: Arc<Path>,
+    /// The pattern of `--host` that matches it alone.
+    #[serde(with = "raw")]
+    pub pattern: Vec<u8>,
 }
 
 /// A line of a baseline whose finding is gone.

@@ -1,0 +1,50 @@
+//! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text as in
+//! the archive's name. `fix` suggests the archive; `blame` only asks whether an entry claims a symbol.
+
+use super::Provider;
+use std::path::Path;
+
+/// The placeholder in a symbol and in the name of its archive.
+const HOLE: &str = "{T}";
+
+impl Provider {
+    /// True if the entry applies to the file at this path below its prefix.
+    pub fn is_about(&self, below: &Path) -> bool {
+        let path = below.as_os_str().as_encoded_bytes();
+        self.path.as_ref().is_none_or(|pattern| pattern.matches(path))
+    }
+
+    /// The bare name of the archive that defines `symbol`, if the entry matches the symbol.
+    pub fn archive_of(&self, symbol: &[u8]) -> Option<String> {
+        let part = filling(&self.symbol, std::str::from_utf8(symbol).ok()?)?;
+        Some(self.archive.replace(HOLE, part))
+    }
+}
+
+/// The text that replaces every hole of `pattern` to give `name`; empty if there is no hole.
+fn filling<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
+    let Some((before, after)) = pattern.split_once(HOLE) else {
+        return (pattern == name).then_some("");
+    };
+    let rest = name.strip_prefix(before)?;
+    let holes = 1 + after.matches(HOLE).count();
+    let text = after.len() - (holes - 1) * HOLE.len();
+    let len = rest.len().checked_sub(text)? / holes;
+    let part = rest.get(..len).filter(|part| !part.is_empty())?;
+    (pattern.replace(HOLE, part) == name).then_some(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::filling;
+
+    #[test]
+    fn holes_are_filled_alike() {
+        assert_eq!(filling("LLVMInitialize{T}Target", "LLVMInitializeX86Target"), Some("X86"));
+        assert_eq!(filling("LLVMInitialize{T}Target", "LLVMInitializeX86TargetMC"), None);
+        assert_eq!(filling("LLVMInitialize{T}Target", "LLVMInitializeTarget"), None);
+        assert_eq!(filling("{T}_{T}", "ab_ab"), Some("ab"));
+        assert_eq!(filling("{T}_{T}", "ab_ac"), None);
+        assert_eq!(filling("exact", "exact"), Some(""));
+    }
+}
