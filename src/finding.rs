@@ -201,7 +201,12 @@ pub enum CauseHint {
     /// The file is damaged or cannot be read.
     DamagedFile,
     /// The file violates an entry of a policy.
-    PolicyEntry(Origin),
+    PolicyEntry {
+        /// The entry's key and name, which do not depend on where the policy lies.
+        key: String,
+        /// Where the entry stands.
+        origin: Origin,
+    },
     /// The object has undefined symbols, and their provider is unknown.
     UndefinedIn,
 }

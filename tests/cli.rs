@@ -34,6 +34,8 @@ mod bad_files;
 mod bare;
 #[path = "cli/baseline.rs"]
 mod baseline;
+#[path = "cli/cause_ids.rs"]
+mod cause_ids;
 #[path = "cli/color.rs"]
 mod color;
 #[path = "cli/commands.rs"]

@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::{Shared, out};
-use crate::judge::{Baseline, Known, Rewrite, Sonames, Verdict, rewrite};
+use crate::judge::{Baseline, Known, Rewrite, Verdict, rewrite};
 use crate::report::model::{Report, StaleLine};
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
@@ -38,8 +38,8 @@ impl Baselines {
     }
 
     /// The new content of the requested baseline. With `--baseline`, no line is added.
-    pub(super) fn rewrite(&self, verdict: &Verdict, sonames: &Sonames) -> Option<Rewrite> {
-        let new = || rewrite(self.known.as_ref(), verdict, sonames, !self.waives);
+    pub(super) fn rewrite(&self, verdict: &Verdict) -> Option<Rewrite> {
+        let new = || rewrite(self.known.as_ref(), verdict, !self.waives);
         self.is_written.then(new)
     }
 }

@@ -74,7 +74,7 @@ impl Run {
         };
         let how = Judging { plan: &plan, known, scope: &scope, sonames: &sonames };
         let verdict = judge(findings, &how);
-        let rewrite = baselines.rewrite(&verdict, &sonames);
+        let rewrite = baselines.rewrite(&verdict);
         let report = Report::new(&audit, &plan, verdict, parts);
         audit.timings.push(("rules", judging.elapsed()));
         Self { plan, audit, report, rewrite, proposal }

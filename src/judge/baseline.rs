@@ -3,7 +3,9 @@
 //! files.
 //!
 //! A line matches by fingerprint and rule, and waives one finding, so equal lines are legal. The
-//! path only chooses among several findings. The name is for people. Empty fields are `-`; in
+//! path is the file's own below its prefix, with the whole file name, where the fingerprint has it
+//! cut to the soname: it chooses among several findings, and fits no longer than the next version.
+//! The name is for people. Empty fields are `-`; in
 //! fields white space, `%`, `#`, control and deceptive characters and bytes that are no UTF-8 are
 //! `%` and two hexadecimal digits for each byte.
 
@@ -11,6 +13,7 @@ use super::fingerprint::DIGITS;
 use crate::finding::Finding;
 use crate::text::{is_deceptive, show};
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 /// A file of known findings.
@@ -33,7 +36,7 @@ pub struct Entry {
     pub fingerprint: String,
     /// Its rule; it may be one that this version does not have.
     pub rule: String,
-    /// Its path below the prefix, as fingerprints have it.
+    /// Its path below the prefix.
     pub path: Vec<u8>,
     /// What it is about.
     pub name: Vec<u8>,
@@ -144,7 +147,8 @@ fn is_digit(byte: u8) -> bool {
 }
 
 /// The line of a finding.
-pub(super) fn line(fingerprint: &str, finding: &Finding, path: &[u8]) -> String {
+pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
+    let path = finding.file.path.as_os_str().as_bytes();
     let name = encoded(&name(finding));
     format!("{fingerprint} {} {} {name}", finding.rule, encoded(path))
 }

@@ -94,7 +94,7 @@ pub struct Judging<'a> {
     /// Findings that are known already.
     pub known: Option<Known<'a>>,
     /// What was looked at.
-    pub scope: &'a Scope,
+    pub scope: &'a Scope<'a>,
     /// Sonames of the files that findings are about.
     pub sonames: &'a Sonames,
 }

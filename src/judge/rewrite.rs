@@ -2,7 +2,6 @@
 //! is new is added only where that was asked for, and is always named.
 
 use super::baseline::{Baseline, Entry, line};
-use super::fingerprint::Sonames;
 use super::lines::{Asker, Lines};
 use super::{Judged, Verdict};
 use crate::id::FastSet;
@@ -22,18 +21,10 @@ pub struct Rewrite {
 
 /// What the baseline becomes after a run with this verdict. `known` is the baseline that the run
 /// was judged with.
-pub fn rewrite(
-    known: Option<&Baseline>,
-    verdict: &Verdict,
-    sonames: &Sonames,
-    may_add: bool,
-) -> Rewrite {
+pub fn rewrite(known: Option<&Baseline>, verdict: &Verdict, may_add: bool) -> Rewrite {
     let old = known.map_or(&[][..], |baseline| &baseline.entries);
-    let new = without_line(known, verdict).map(|judged| {
-        let finding = &judged.finding;
-        let path = sonames.stable(&finding.full_path(), &finding.file.path);
-        line(&judged.fingerprint, finding, &path)
-    });
+    let new = without_line(known, verdict);
+    let new = new.map(|judged| line(&judged.fingerprint, &judged.finding));
     let mut new: Vec<String> = new.collect();
     new.sort_unstable();
     let left_out = if may_add { 0 } else { std::mem::take(&mut new).len() };

@@ -1,16 +1,21 @@
 //! What a run looked at: whether a waiver or a line of a baseline that matches nothing may be called
 //! stale. What is about other files than the run's says nothing when it stays silent.
+//!
+//! Some facts about a file depend on the entry points that load it and on candidates beside it. A
+//! run over a part of a prefix may not see them, and the fact holds all the same. There a line is
+//! stale only if the file does not name its symbol or library any more.
 
 use super::baseline::Entry;
 use super::fingerprint::{Sonames, package_digits, package_name};
 use crate::audit::Audit;
 use crate::catalogue::RuleId;
-use crate::facts::{Content, FileFacts};
-use crate::id::{FastMap, FastSet};
+use crate::facts::{Content, Corpus, FileFacts};
+use crate::format::elf::Object;
+use crate::id::{FastMap, FastSet, FileId};
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
 use crate::policy::Waiver;
-use crate::rules::{self, Judges};
+use crate::rules::{self, Judges, Rule};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -18,15 +23,18 @@ use std::path::Path;
 type Below = (String, Vec<u8>);
 
 /// The files and rules that a run covered.
-#[derive(Debug, Default)]
-pub struct Scope {
-    /// Every name of every audited file, and its number of files. Versions of one package share
-    /// names.
-    audited: FastMap<Below, usize>,
+#[derive(Default)]
+pub struct Scope<'a> {
+    /// All files that were read.
+    corpus: Option<&'a Corpus>,
+    /// Every name of every audited file, and its files. Versions of one package share names.
+    audited: FastMap<Below, Vec<FileId>>,
     /// The same of dependencies outside, which not every rule judges.
-    dependencies: FastMap<Below, usize>,
+    dependencies: FastMap<Below, Vec<FileId>>,
+    /// Names of files whose own name is longer: cut to the soname.
+    cut: FastSet<Below>,
     /// Those of files that were read in part only: what is missing about them proves nothing.
-    partial: FastSet<Below>,
+    partial: FastSet<FileId>,
     /// Given directories below their prefixes; nothing instead of a package for every package.
     dirs: Vec<(Option<String>, Vec<u8>)>,
     /// What could not be looked at.
@@ -53,14 +61,36 @@ fn is_below(path: &[u8], dir: &[u8]) -> bool {
     }
 }
 
-impl Scope {
+/// True if what a rule says of a file depends on the entry points that load it.
+fn depends_on_company(rule: &Rule) -> bool {
+    rule.judges == Judges::Loaded || rule.id == *"undecided"
+}
+
+/// True if `object` may still have the finding with this name: it names the symbol or the library.
+/// Names of other rules cannot be looked up.
+fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
+    // `symbol@version` and `library@version`.
+    let begins = |text: &[u8]| {
+        name.strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"@"))
+    };
+    let needs = || object.needs.iter().map(|need| object.str(need.name)).chain(object.interp());
+    let versions = || object.versions.needs.iter().map(|need| object.str(need.file));
+    match rule {
+        "undefined-symbol" => object.references.iter().any(|r| begins(object.reference_name(r))),
+        "missing-library" | "wrong-architecture" => needs().any(begins),
+        "missing-version" => versions().any(begins),
+        _ => true,
+    }
+}
+
+impl<'a> Scope<'a> {
     /// What `audit` looked at.
-    pub fn of(audit: &Audit, sonames: &Sonames, plan: &Plan) -> Self {
+    pub fn of(audit: &'a Audit, sonames: &Sonames, plan: &Plan) -> Self {
         let prefixes = &audit.prefixes;
         let ran = rules::RULES.iter().filter(|rule| rule.runs(plan)).map(|rule| rule.id).collect();
-        let mut out = Self { ran, ..Self::default() };
-        for facts in &audit.corpus.files {
-            out.add_file(facts, prefixes, sonames);
+        let mut out = Self { ran, corpus: Some(&audit.corpus), ..Self::default() };
+        for (file, facts) in audit.corpus.files.entries() {
+            out.add_file(file, facts, prefixes, sonames);
         }
         for dir in prefixes.dirs() {
             let (package, inside) = place(prefixes, &dir.join("x"));
@@ -74,33 +104,47 @@ impl Scope {
         out
     }
 
-    fn add_file(&mut self, facts: &FileFacts, prefixes: &Prefixes, sonames: &Sonames) {
+    fn add_file(
+        &mut self,
+        file: FileId,
+        facts: &FileFacts,
+        prefixes: &Prefixes,
+        sonames: &Sonames,
+    ) {
         if matches!(facts.content, Content::Other(_)) && facts.unreadable.is_none() {
             return;
         }
         let (package, path) = place(prefixes, &facts.path);
         let stable = sonames.stable(&facts.path, Path::new(std::ffi::OsStr::from_bytes(&path)));
-        let mut names = vec![(package.clone(), stable), (package, path)];
+        let cut = (stable != path).then(|| (package.clone(), stable));
+        self.cut.extend(cut.clone());
+        let mut names = vec![(package, path)];
+        names.extend(cut);
         names.extend(facts.names.iter().map(|name| place(prefixes, &name.path)));
         if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
-            self.partial.extend(names.iter().cloned());
+            self.partial.insert(file);
         }
         names.sort_unstable();
         names.dedup();
         let files = if facts.audited { &mut self.audited } else { &mut self.dependencies };
         for name in names {
-            *files.entry(name).or_default() += 1;
+            files.entry(name).or_default().push(file);
         }
     }
 
     /// Names of files that a rule judges.
-    fn judged(&self, rule: &str) -> impl Iterator<Item = &FastMap<Below, usize>> {
+    fn judged(&self, rule: &str) -> impl Iterator<Item = &FastMap<Below, Vec<FileId>>> {
         let outside = rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded);
         [&self.audited, &self.dependencies].into_iter().take(if outside { 2 } else { 1 })
     }
 
     fn is_active(&self, rule: &str) -> bool {
         rules::find(rule).is_some_and(|rule| self.ran.contains(&rule.id))
+    }
+
+    fn is_judged(&self, rule: &str, file: FileId) -> bool {
+        let outside = rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded);
+        outside || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
     }
 
     /// True if `waiver`, which matches nothing, could have matched something: it names a path of
@@ -116,18 +160,56 @@ impl Scope {
         met && self.is_active(&waiver.rule)
     }
 
+    /// The files that a line about `at` is about. In a store the next version of a package is
+    /// another item, and a library's file name differs from the line's behind its soname.
+    fn files_at(&self, at: &Below) -> Vec<FileId> {
+        let of = |at: &Below| -> Vec<FileId> {
+            let all = [&self.audited, &self.dependencies].into_iter();
+            all.filter_map(|files| files.get(at)).flatten().copied().collect()
+        };
+        let (package, path) = at;
+        let exact = of(at);
+        if !exact.is_empty() || *package == package_digits("") {
+            return exact;
+        }
+        let name = path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
+        let mut cut =
+            (name + 1..path.len()).rev().map(|end| (package.clone(), path[..end].to_vec()));
+        cut.find(|at| self.cut.contains(at)).map(|at| of(&at)).unwrap_or_default()
+    }
+
+    /// True if a given directory is the whole prefix that lines of `package` are about.
+    fn covers(&self, package: &str) -> bool {
+        let mut whole = self.dirs.iter().filter(|(_, dir)| dir.is_empty());
+        whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))
+    }
+
+    /// The number of `files` that do not have what `entry` says of them, whoever loads them.
+    fn repaired(&self, files: &[FileId], entry: &Entry) -> usize {
+        let object = |file: &FileId| self.corpus?.files[*file].object();
+        let objects = files.iter().filter_map(object);
+        objects.filter(|object| !may_have(object, &entry.rule, &entry.name)).count()
+    }
+
     /// Upper bound for the findings like `entry` that this run could have made: the audited files
     /// of that name, or items of that package. It is unlimited if a given directory outside any
     /// package contains their path.
     pub(super) fn looked_at(&self, entry: &Entry) -> usize {
         let at: Below = (entry.package().to_owned(), entry.path.clone());
         let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);
-        if !self.is_active(&entry.rule) || (self.partial.contains(&at) && !input) {
+        let mut files = self.files_at(&at);
+        let is_partial = files.iter().any(|file| self.partial.contains(file));
+        if !self.is_active(&entry.rule) || (is_partial && !input) {
             return 0;
         }
         let mut blind = self.blind.iter();
         if blind.any(|(package, dir)| *package == at.0 && at.1 != *dir && is_below(&at.1, dir)) {
             return 0;
+        }
+        files.retain(|file| self.is_judged(&entry.rule, *file));
+        let in_company = rules::find(&entry.rule).is_some_and(depends_on_company);
+        if in_company && !files.is_empty() && !self.covers(&at.0) {
+            return self.repaired(&files, entry);
         }
         let walked = |(package, dir): &&(Option<String>, Vec<u8>)| {
             package.as_ref().is_none_or(|package| *package == at.0) && is_below(&at.1, dir)
@@ -140,7 +222,6 @@ impl Scope {
         if dirs.iter().any(|dir| whole(dir)) {
             return usize::MAX;
         }
-        let files = self.judged(&entry.rule).filter_map(|files| files.get(&at)).sum();
-        dirs.len().max(files)
+        dirs.len().max(files.len())
     }
 }

@@ -53,7 +53,7 @@ impl<'a> Waiving<'a> {
     }
 
     /// What is to be said of a waiver itself.
-    fn state(&self, at: usize, waiver: &Waiver, scope: &Scope) -> WaiverState {
+    fn state(&self, at: usize, waiver: &Waiver, scope: &Scope<'_>) -> WaiverState {
         let hit = self.hits.contains(&at);
         // Nobody who audits a package can change what is built in.
         let own = !waiver.origin.source.starts_with("built-in ");
@@ -69,7 +69,7 @@ impl<'a> Waiving<'a> {
 
     /// Findings about waivers themselves: those that match nothing and those that have expired.
     /// `of_waivers` says whether about waivers that waive such findings, or about all others.
-    pub(super) fn findings(&self, scope: &Scope, of_waivers: bool) -> Findings {
+    pub(super) fn findings(&self, scope: &Scope<'_>, of_waivers: bool) -> Findings {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
         let findings =
@@ -78,7 +78,7 @@ impl<'a> Waiving<'a> {
     }
 
     /// How many waivers are about what this run did not look at.
-    pub(super) fn elsewhere(&self, scope: &Scope) -> usize {
+    pub(super) fn elsewhere(&self, scope: &Scope<'_>) -> usize {
         let waivers = self.plan.policy.waivers.iter().enumerate();
         waivers
             .filter(|(at, waiver)| self.state(*at, waiver, scope) == WaiverState::Elsewhere)

@@ -126,8 +126,14 @@ impl Builder<'_> {
 
     fn levels(&mut self, root: &Table) -> Vec<LevelSetting> {
         let Some(table) = root.table("levels") else { return Vec::new() };
+        let mut entries: Vec<_> = table.entries.iter().collect();
+        entries.sort_by_key(|(_, span, _)| span.start);
+        let mut seen = Seen::new();
         let mut out = Vec::new();
-        for (name, span, node) in &table.entries {
+        for (name, span, node) in entries {
+            // An old id and its new id name one rule.
+            let current = renamed(name).unwrap_or(name);
+            self.once(&mut seen, &format!("the level of `{current}`"), current, span);
             let level = match node.text() {
                 Some("allow") => Level::Allow,
                 Some("warn") => Level::Warning,

@@ -113,11 +113,21 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Adds the policy entry to a finding, as evidence and as cause.
-pub(super) fn by_policy(finding: &mut Finding, origin: &Origin) {
+/// Adds the policy entry to a finding, as evidence and as cause. `key` identifies the entry in
+/// every copy of the policy: its key and name, without file and line.
+pub(super) fn by_policy(finding: &mut Finding, key: String, origin: &Origin) {
     let reason = Some(format!("by the policy {}", place(origin)));
     finding.evidence.push(Evidence { reason, ..Evidence::new(EvidenceKind::Reference) });
-    finding.cause = Some(CauseHint::PolicyEntry(origin.clone()));
+    finding.cause = Some(CauseHint::PolicyEntry { key, origin: origin.clone() });
+}
+
+/// The key of an entry about a symbol in the list `list`.
+pub(super) fn symbol_key(list: &str, entry: &SymbolAt) -> String {
+    let mut key = format!("{list} {}", entry.symbol.text());
+    for (name, pattern) in [("path", &entry.path), ("library", &entry.library)] {
+        key.extend(pattern.iter().map(|pattern| format!(" {name}={}", pattern.text())));
+    }
+    key
 }
 
 /// True if the dynamic symbols of a file are known.

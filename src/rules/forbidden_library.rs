@@ -105,7 +105,8 @@ fn finding(
     finding.root = query.first_root(&roots);
     finding.when = Some(When::Load);
     finding.evidence.extend(query.roots(&roots, site));
-    by_policy(&mut finding, &entry.origin);
+    let key = format!("forbid.libraries {}", entry.name.text());
+    by_policy(&mut finding, key, &entry.origin);
     finding.witness =
         query.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'NEEDED|FILTER|AUX'"));
     finding

@@ -1,6 +1,6 @@
 //! `forbidden-symbol`: a symbol that a policy forbids to define or to refer to.
 
-use super::demand::{because, by_policy, has_symbols, place};
+use super::demand::{because, by_policy, has_symbols, place, symbol_key};
 use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::POLICY;
@@ -127,7 +127,7 @@ fn finding(
     );
     let mut finding = query.about(RULE.id, file, message);
     finding.symbol = Some(name.to_vec());
-    by_policy(&mut finding, &entry.origin);
+    by_policy(&mut finding, symbol_key("forbid.symbols", entry), &entry.origin);
     let words = query.quoted(file).zip(typeable(name));
     finding.witness =
         words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));

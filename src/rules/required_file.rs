@@ -54,7 +54,8 @@ fn check(query: &Query<'_>) -> Findings {
             if !is_there(query, required, Some(given)) {
                 let message = format!("no such file, which {} requires", place(&required.origin));
                 let mut finding = Finding::new(RULE.id, given.absent(pattern), message);
-                by_policy(&mut finding, &required.origin);
+                let key = format!("require.files {}", pattern.text());
+                by_policy(&mut finding, key, &required.origin);
                 out.push(finding);
             }
         }

@@ -1,6 +1,6 @@
 //! `required-symbol`: a symbol that a policy wants a file to define.
 
-use super::demand::{because, by_policy, has_symbols, place};
+use super::demand::{because, by_policy, has_symbols, place, symbol_key};
 use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::POLICY;
@@ -91,7 +91,7 @@ fn of_entry(query: &Query<'_>, entry: &SymbolAt) -> Findings {
 fn named(mut findings: Findings, entry: &SymbolAt) -> Findings {
     for finding in &mut findings {
         finding.symbol = Some(entry.symbol.text().into());
-        by_policy(finding, &entry.origin);
+        by_policy(finding, symbol_key("require.symbols", entry), &entry.origin);
     }
     findings
 }

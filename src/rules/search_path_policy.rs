@@ -74,7 +74,7 @@ fn of_object(query: &Query<'_>, policy: &SearchPath, file: FileId, object: &Obje
             (SearchTag::Rpath | SearchTag::Runpath, _) => String::new(),
         };
         if !message.is_empty() {
-            out.push(finding(query, file, message, origin));
+            out.push(finding(query, file, message, "require", origin));
         }
     }
     if let Some((allowed, origin)) = &policy.allow {
@@ -86,7 +86,7 @@ fn of_object(query: &Query<'_>, policy: &SearchPath, file: FileId, object: &Obje
             if !allowed.iter().any(|begin| begins(entry, begin.as_bytes())) {
                 let words = if entry.is_empty() { "an empty entry".into() } else { show(entry) };
                 let message = format!("{tag} has {words}, which {} does not allow", place(origin));
-                let mut finding = finding(query, file, message, origin);
+                let mut finding = finding(query, file, message, "allow", origin);
                 finding.detail = Some(entry.to_vec());
                 out.push(finding);
             }
@@ -95,9 +95,15 @@ fn of_object(query: &Query<'_>, policy: &SearchPath, file: FileId, object: &Obje
     out
 }
 
-fn finding(query: &Query<'_>, file: FileId, message: String, by: &Origin) -> Box<Finding> {
+fn finding(
+    query: &Query<'_>,
+    file: FileId,
+    message: String,
+    key: &str,
+    by: &Origin,
+) -> Box<Finding> {
     let mut finding = query.about(RULE.id, file, message);
-    by_policy(&mut finding, by);
+    by_policy(&mut finding, format!("search-path.{key}"), by);
     finding.witness =
         query.quoted(file).map(|file| format!("readelf -d {file} | grep -E 'RPATH|RUNPATH'"));
     finding

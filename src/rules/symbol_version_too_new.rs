@@ -158,6 +158,7 @@ fn about(
         symbol: Some(object.reference_name(reference).to_vec()),
         ..Evidence::at(EvidenceKind::Reference, query.shared_path(file))
     }));
-    by_policy(&mut finding, &limit.origin);
+    let key = format!("limits.symbol-versions {}", limit.family);
+    by_policy(&mut finding, key, &limit.origin);
     finding
 }

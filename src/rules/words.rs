@@ -209,7 +209,7 @@ pub(super) fn about_waiver(
     text.extend(waiver.selectors().map(|(key, pattern)| format!(" {key}={}", pattern.text())));
     let message = word(&show(text.as_bytes()));
     let mut finding = Finding::new(rule, policy_file(&waiver.origin), message);
+    by_policy(&mut finding, format!("waive {}", show(text.as_bytes())), &waiver.origin);
     finding.detail = Some(text.into());
-    by_policy(&mut finding, &waiver.origin);
     finding
 }

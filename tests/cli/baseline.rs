@@ -277,36 +277,129 @@ fn so_many_lines_waive_so_many_findings() {
     let lab = copies(&["libm.so.1", "libm.so.1.0", "libm.so.1.1"]);
     let all = write(&lab);
     let lines: Vec<&str> = all.lines().collect();
-    assert_eq!((lines.len(), lines[0], lines[1]), (3, lines[1], lines[2]));
+    let names = ["libm.so.1", "libm.so.1.0", "libm.so.1.1"];
+    let print = lines[0].split(' ').next().expect("a fingerprint");
+    let expected = names.map(|name| format!("{print} undefined-symbol {name} gone"));
+    assert_eq!(lines, expected, "one fingerprint, each with its own path");
     let with = |text: &str| {
         lab.write("known", text);
         let run = run(&lab, &["p", "--baseline", "known", "--format", "json"]);
         outcome(&serde_json::from_str(&run.out).expect("a JSON report"))
     };
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let names = ["libm.so.1", "libm.so.1.0", "libm.so.1.1"];
     assert_eq!(with(&all), (vec![], owned(&names), 0));
     let line = format!("{}\n", lines[0]);
     assert_eq!(with(&line), (owned(&names[1..]), owned(&names[..1]), 0), "the very path first");
-    let last = line.replace(" libm.so.1 ", " libm.so.1.1 ");
+    let last = format!("{}\n", lines[2]);
     assert_eq!(with(&last), (owned(&names[..2]), owned(&names[2..]), 0), "whichever that is");
     // A path that is not there takes what comes first.
     let other = line.replace(" libm.so.1 ", " libm.so.1.9 ");
     assert_eq!(with(&other), (owned(&names[1..]), owned(&names[..1]), 0));
     assert_eq!(with(&line.repeat(4)), (vec![], owned(&names), 1), "one line too many");
+    // Lines of a part waive that part of the whole.
+    for name in names {
+        std::fs::remove_file(lab.path("known")).expect("a baseline");
+        let part = format!("p/{name}");
+        run(&lab, &[&part, "--prefix", "p", "--write-baseline", "known"]);
+        assert_eq!(outcome(&judged(&lab, &["--prefix", "p"])).1, owned(&[name]));
+    }
+}
+
+#[test]
+fn a_line_fits_the_next_version_of_its_file() {
+    let lab = copies(&["libm.so.1.0"]);
+    assert!(write(&lab).contains(" libm.so.1.0 gone\n"));
+    std::fs::rename(lab.path("p/libm.so.1.0"), lab.path("p/libm.so.1.1")).expect("a version");
+    assert_eq!(outcome(&judged(&lab, &[])), (vec![], vec!["libm.so.1.1".to_owned()], 0));
+    // What an older version wrote, with the file name cut to the soname, fits too.
+    let cut = written(&lab, "known").replace(" libm.so.1.0 ", " libm.so.1 ");
+    lab.write("known", cut);
+    assert_eq!(outcome(&judged(&lab, &[])), (vec![], vec!["libm.so.1.1".to_owned()], 0));
+    lab.so("p/libm.so.1.1", FOO, &["-Wl,-soname,libm.so.1"]);
+    let fixed = with_stale(&lab, &["p", "--baseline", "known"]);
+    assert_eq!(outcome(&fixed), (vec![], vec![], 1));
+}
+
+/// A report whose stale lines are on stderr too.
+fn with_stale(lab: &Lab, args: &[&str]) -> Value {
+    let run = run(lab, &[args, &["--format", "json"]].concat());
+    serde_json::from_str(&run.out).expect("a JSON report")
+}
+
+/// `p/lib/liba.so` needs a library that the search misses. Beside it in the prefix lies a file of
+/// that name, which shows that one of the two references is undefined.
+fn candidate_beside() -> Lab {
+    let lab = Lab::new();
+    let soname = "-Wl,-soname,libfoo.so.1";
+    lab.so("p/other/libfoo.so.1", FOO, &[soname, "-nostdlib"]);
+    let source = "int foo(void); int bar(void); int a(void) { return foo() + bar(); }";
+    let needs = ["-nostdlib", "-Wl,--no-as-needed", "$PWD/p/other/libfoo.so.1"];
+    lab.so("p/lib/liba.so", source, &needs);
+    lab
+}
+
+#[test]
+fn a_part_of_a_prefix_calls_no_line_stale_that_the_whole_needs() {
+    let lab = candidate_beside();
+    let whole = |more: &[&str]| report(&lab, &[&["p", "--prefix", "p"], more].concat());
+    run(&lab, &["p", "--prefix", "p", "--write-baseline", "known"]);
+    let known = written(&lab, "known");
+    assert!(known.contains(" undefined-symbol lib/liba.so "), "{known}");
+    assert_eq!(outcome(&whole(&["--baseline", "known"])).0, Vec::<String>::new());
+    let symbols = |known: &str| known.matches(" undefined-symbol ").count();
+    for part in ["p/lib/liba.so", "p/lib"] {
+        let args = [part, "--prefix", "p", "--baseline", "known"];
+        let of_part = report(&lab, &args);
+        assert_eq!(of_part["stale"], Value::Null, "{part}: {of_part:#}");
+        run(&lab, &[&args[..], &["--write-baseline", "known"]].concat());
+        assert_eq!(written(&lab, "known"), known, "{part}");
+    }
+    // Once the library does not refer to the name, no run can find it.
+    lab.so("p/lib/liba.so", "int a(void) { return 1; }", &["-nostdlib"]);
+    for part in ["p/lib/liba.so", "p/lib", "p"] {
+        let stale = with_stale(&lab, &[part, "--prefix", "p", "--baseline", "known"]);
+        let of_symbols = stale["stale"].to_string().matches("undefined-symbol").count();
+        assert_eq!(of_symbols, symbols(&known), "{part}: {stale:#}");
+    }
+}
+
+#[test]
+fn the_whole_prefix_tells_what_another_file_repaired() {
+    let lab = candidate_beside();
+    run(&lab, &["p", "--prefix", "p", "--write-baseline", "known"]);
+    // The library is where the loader finds it, and defines both names.
+    std::fs::remove_dir_all(lab.path("p/other")).expect("the candidate");
+    let soname = "-Wl,-soname,libfoo.so.1";
+    lab.so(
+        "p/lib/libfoo.so.1",
+        "int foo(void) { return 1; } int bar(void) { return 2; }",
+        &[soname, "-nostdlib"],
+    );
+    let source = "int foo(void); int bar(void); int a(void) { return foo() + bar(); }";
+    let needs = ["-nostdlib", "$PWD/p/lib/libfoo.so.1", "-Wl,-rpath,$ORIGIN"];
+    lab.so("p/lib/liba.so", source, &needs);
+    let stale = |paths: &[&str]| {
+        let args = [paths, &["--prefix", "p", "--baseline", "known"]].concat();
+        let report = with_stale(&lab, &args);
+        report["stale"].as_array().map_or(0, Vec::len)
+    };
+    assert_eq!(stale(&["p"]), written(&lab, "known").lines().count());
+    // A program elsewhere in the prefix may load it with another library of that name.
+    assert_eq!(stale(&["p/lib/liba.so"]), 0);
 }
 
 #[test]
 fn a_rewrite_counts_lines() {
     let lab = copies(&["libm.so.1", "libm.so.1.0", "libm.so.1.1"]);
-    let line = format!("{}\n", write(&lab).lines().next().expect("a line"));
+    let every = write(&lab);
+    let line = format!("{}\n", every.lines().next().expect("a line"));
     let again = |known: &str, more: &[&str]| {
         lab.write("known", known);
         let run = run(&lab, &[&["p", "--write-baseline", "known"], more].concat());
         (written(&lab, "known"), run.err)
     };
     let (all, said) = again(&line, &[]);
-    assert_eq!(all, line.repeat(3));
+    assert_eq!(all, every);
     assert!(said.contains("known: 2 lines added, 0 lines removed\n"), "{said}");
     let (kept, said) = again(&line, &["--baseline", "known"]);
     assert_eq!(kept, line);

@@ -1,7 +1,7 @@
 //! Builds the model from an audit and its findings with levels and waivers. No other code computes
 //! parts of a report.
 
-use super::cause::{self, CauseKind};
+use super::cause::{self, CauseKind, Named};
 use super::file::{Archive, File, Need};
 use super::{
     AssumedBy, Assumption, Counts, CrossCheck, Finding, Plugin, Report, RuleRun, SCHEMA, StaleLine,
@@ -15,6 +15,7 @@ use crate::finding::CauseHint;
 use crate::format::elf::{Object, Str, machine};
 use crate::id::{FastMap, FileId, RootId};
 use crate::judge::{By, Entry, Judged, Verdict};
+use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::Edge;
 use crate::rules::{RULES, Rule};
@@ -22,7 +23,7 @@ use crate::text::show_path;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Parts of a report that are expensive and that only some outputs need.
@@ -49,7 +50,7 @@ impl Report {
         let complete = verdict.complete;
         let (totals, assumptions) = (totals(audit, &verdict), assumptions(audit, &verdict));
         let Verdict { findings, waived, stale, .. } = verdict;
-        let mut naming = Naming::default();
+        let mut naming = Naming::new(&audit.prefixes);
         let mut findings: Vec<Finding> =
             findings.into_iter().map(|judged| naming.finding(judged)).collect();
         let mut waivers = Waivers::default();
@@ -189,12 +190,18 @@ fn escaped(path: &Path) -> Vec<u8> {
 }
 
 /// Names the cause of each finding in turn.
-#[derive(Default)]
-struct Naming {
+struct Naming<'a> {
+    prefixes: &'a Prefixes,
     causes: FastMap<Arc<str>, (CauseKind, String)>,
+    /// The files that ids stand for.
+    files: FastMap<Arc<str>, PathBuf>,
 }
 
-impl Naming {
+impl<'a> Naming<'a> {
+    fn new(prefixes: &'a Prefixes) -> Self {
+        Self { prefixes, causes: FastMap::default(), files: FastMap::default() }
+    }
+
     fn finding(&mut self, judged: Judged) -> Finding {
         let Judged { finding, level, fingerprint, .. } = judged;
         let hint = finding.cause;
@@ -222,12 +229,31 @@ impl Naming {
     }
 
     fn cause(&mut self, finding: &Finding, hint: Option<&CauseHint>) -> Arc<str> {
-        let (kind, id, title) = cause::id(finding, hint);
+        let named = cause::name(finding, hint, self.prefixes);
+        let id = self.free_id(&named);
         if let Some((id, _)) = self.causes.get_key_value(id.as_str()) {
             return Arc::clone(id);
         }
         let id: Arc<str> = id.into();
+        let Named { kind, title, file, .. } = named;
+        self.files.extend(file.map(|file| (Arc::clone(&id), file)));
         self.causes.insert(Arc::clone(&id), (kind, title));
+        id
+    }
+
+    /// The id of a cause. Files of two prefixes may have one id: a count is appended for all but the
+    /// first.
+    fn free_id(&self, named: &Named) -> String {
+        let first = named.id();
+        let is_other = |id: &String| {
+            self.files.get(id.as_str()).is_some_and(|file| Some(file) != named.file.as_ref())
+        };
+        let mut id = first.clone();
+        let mut count = 1;
+        while is_other(&id) {
+            count += 1;
+            id = format!("{first}#{count}");
+        }
         id
     }
 }

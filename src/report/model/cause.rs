@@ -8,12 +8,13 @@ use super::finding::{Finding, level};
 use crate::catalogue::Level;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, Intent};
 use crate::id::{FastMap, FastSet};
-use crate::package::without_hashes;
+use crate::package::{Prefixes, without_hashes};
 use crate::text::{show, show_path};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A group of findings that one repair would remove.
@@ -74,48 +75,65 @@ impl CauseKind {
 }
 
 /// A cause by kind and key, with its title.
-struct Named {
-    kind: CauseKind,
+pub(super) struct Named {
+    pub(super) kind: CauseKind,
     key: String,
-    title: String,
+    pub(super) title: String,
+    /// The file that the key stands for, if it stands for one. Two files with one key are two causes.
+    pub(super) file: Option<PathBuf>,
+}
+
+impl Named {
+    fn new(kind: CauseKind, key: String, title: String) -> Self {
+        Self { kind, key, title, file: None }
+    }
+
+    fn of_file(self, file: PathBuf) -> Self {
+        Self { file: Some(file), ..self }
+    }
+
+    /// Kind and key. The key of a file is its package and its path below the prefix, that of an entry
+    /// of a policy is its place in the table of keys: neither depends on where the run takes place.
+    pub(super) fn id(&self) -> String {
+        format!("{}:{}", self.kind.name(), self.key)
+    }
 }
 
 /// Names the cause of one finding; `hint` comes from its rule.
-pub(super) fn id(finding: &Finding, hint: Option<&CauseHint>) -> (CauseKind, String, String) {
-    let Named { kind, key, title } = name(finding, hint);
-    (kind, format!("{}:{key}", kind.name()), title)
-}
-
-fn name(finding: &Finding, hint: Option<&CauseHint>) -> Named {
+pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefixes) -> Named {
     let whole = |kind, key| {
         let title = format!("{}: {}", show_path(&finding.file.path), finding.message);
-        Named { kind, key, title }
+        Named::new(kind, key, title)
     };
     if let Some(CauseHint::LibraryNotFound(name)) = hint {
         let key = show(name);
-        return Named { kind: CauseKind::LibraryNotFound, title: format!("{key}: not found"), key };
+        return Named::new(CauseKind::LibraryNotFound, key.clone(), format!("{key}: not found"));
     }
-    if let Some(listed) = unlisted(finding) {
+    if let Some(listed) = unlisted(finding, prefixes) {
         return listed;
     }
-    if let Some(provider) = provider(finding) {
+    if let Some(provider) = provider(finding, prefixes) {
         return provider;
     }
     let place = || {
-        let path = finding.full_path();
-        show(&without_hashes(path.as_os_str().as_bytes()))
+        let path = finding.file.path.as_os_str().as_bytes();
+        let package = finding.file.prefix.as_deref().map(|prefix| Prefixes::package(prefix).name);
+        in_package(&package.unwrap_or_default(), path)
     };
     match hint {
-        Some(CauseHint::DamagedFile) => whole(CauseKind::DamagedFile, place()),
-        Some(CauseHint::PolicyEntry(origin)) => {
-            let key = show(origin.to_string().as_bytes());
-            let title = format!("{key}: {}", finding.rule);
-            Named { kind: CauseKind::PolicyEntry, key, title }
+        Some(CauseHint::DamagedFile) => {
+            whole(CauseKind::DamagedFile, place()).of_file(finding.full_path())
+        }
+        Some(CauseHint::PolicyEntry { key, origin }) => {
+            let origin = show(origin.to_string().as_bytes());
+            let title = format!("{origin}: {}", finding.rule);
+            Named::new(CauseKind::PolicyEntry, show(key.as_bytes()), title)
         }
         Some(CauseHint::UndefinedIn) => {
-            let (key, path) = (place(), show_path(&finding.file.path));
+            let path = show_path(&finding.file.path);
             let title = format!("{path}: undefined symbols, provider unknown");
-            Named { kind: CauseKind::ProviderNotLinked, key: format!("unknown {key}"), title }
+            let key = format!("unknown {}", place());
+            Named::new(CauseKind::ProviderNotLinked, key, title).of_file(finding.full_path())
         }
         Some(CauseHint::LibraryNotFound(_)) | None => {
             whole(CauseKind::Finding, finding.fingerprint.clone())
@@ -123,19 +141,40 @@ fn name(finding: &Finding, hint: Option<&CauseHint>) -> Named {
     }
 }
 
+/// A path of a package in ids.
+fn in_package(package: &str, path: &[u8]) -> String {
+    let path = show(&without_hashes(path));
+    if package.is_empty() { path } else { format!("{package}/{path}") }
+}
+
+/// A file in ids: package and path below the prefix, else the file name, since providers and lists
+/// outside of prefixes lie wherever they were built.
+fn file_key(path: &Path, prefixes: &Prefixes) -> String {
+    let located = prefixes.locate(path);
+    match &located.prefix {
+        Some(prefix) => {
+            let path = located.path.as_os_str().as_bytes();
+            in_package(&Prefixes::package(prefix).name, path)
+        }
+        None => show_path(path.file_name().map_or(path, Path::new)),
+    }
+}
+
 /// The archive missing from a list. The first fix is the archive that defines the symbol; the
 /// others are its dependencies.
-fn unlisted(finding: &Finding) -> Option<Named> {
+fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     let fix = finding.fix.iter().find(|fix| fix.intent == Intent::AddToList)?;
     let entry = show(fix.entry.as_deref()?);
-    let list = fix.list.as_deref().map(show_path).unwrap_or_default();
-    let file = fix.list.as_deref().and_then(Path::file_name).map(Path::new);
+    let list = fix.list.as_deref();
+    let file = list.and_then(Path::file_name).map(Path::new);
     let title = format!("{entry}: not in {}", file.map(show_path).unwrap_or_default());
-    Some(Named { kind: CauseKind::ArchiveNotListed, key: format!("{list} {entry}"), title })
+    let key = list.map(|list| file_key(list, prefixes)).unwrap_or_default();
+    let named = Named::new(CauseKind::ArchiveNotListed, format!("{key} {entry}"), title);
+    Some(Named { file: list.map(Path::to_path_buf), ..named })
 }
 
 /// The file that defines an undefined symbol: the one that a fix links, else the first candidate.
-fn provider(finding: &Finding) -> Option<Named> {
+fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent == Intent::LinkArchive);
     let linked = fix.and_then(|fix| fix.entry.as_deref());
@@ -143,8 +182,9 @@ fn provider(finding: &Finding) -> Option<Named> {
     let path = linked.or_else(|| candidate().map(|path| path.as_os_str().as_bytes()))?;
     let base = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     let title = format!("{}: not linked", show(base));
-    let key = show(&without_hashes(path));
-    Some(Named { kind: CauseKind::ProviderNotLinked, key, title })
+    let path = Path::new(OsStr::from_bytes(path));
+    let key = file_key(path, prefixes);
+    Some(Named::new(CauseKind::ProviderNotLinked, key, title).of_file(path.to_path_buf()))
 }
 
 /// The causes of `findings`, which name them by id; kinds and titles are given by id. Evidence that
