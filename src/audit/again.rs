@@ -4,7 +4,7 @@
 
 use super::binding::{Bound, Resolved};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
-use crate::blame::{self, AtHand, Claims, Undefined};
+use crate::blame::{self, AtHand, Claims, Lent, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::id::{FileId, RootId};
@@ -92,10 +92,12 @@ impl Audit {
         let view = View::edited(corpus, edits);
         let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
         let source = source(&plan, &self.prefixes, view, bound);
+        let lent = Lent::find(source);
         let at_hand = AtHand {
             claims: Claims { providers: &self.providers, policy: &plan.policy },
             libraries: &self.libraries,
             inferred: &self.inferred,
+            lent: &lent,
         };
         Self::faults(&blame::blame(source, &Undefined::find(source), at_hand))
     }

@@ -23,7 +23,9 @@ pub use linked::Libraries;
 
 use crate::bind::RootBinding;
 use crate::bind::query::Answers;
-use crate::blame::{self, AtHand, Blame, Claims, Inferred, LibraryCandidates, Source, Undefined};
+use crate::blame::{
+    self, AtHand, Blame, Claims, Inferred, Lent, LibraryCandidates, Source, Undefined,
+};
 use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -312,7 +314,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     } else {
         LibraryCandidates::default()
     };
-    let at_hand = AtHand { claims, libraries: &libraries, inferred: &inferred };
+    let lent = Lent::find(source(plan, &prefixes, View::new(&corpus), bound));
+    let at_hand = AtHand { claims, libraries: &libraries, inferred: &inferred, lent: &lent };
     let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), bound), &open, at_hand);
     clock.lap("blame");
 

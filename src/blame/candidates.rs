@@ -7,6 +7,7 @@ use super::{MissingNeed, Source};
 use crate::facts::{Corpus, FileFacts, Need};
 use crate::format::elf::{EVERY_VERSION, NeedKind, Target, hash};
 use crate::id::{FastMap, FastSet, FileId};
+use crate::resolve::hosts::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -170,8 +171,4 @@ fn names(facts: &FileFacts) -> impl Iterator<Item = &[u8]> {
     let paths = facts.names.iter().map(|name| name.path.as_path()).chain([&*facts.path]);
     let paths = paths.filter(move |_| object.is_some()).filter_map(Path::file_name);
     soname.into_iter().chain(paths.map(OsStrExt::as_bytes))
-}
-
-fn last_part(name: &[u8]) -> &[u8] {
-    name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)
 }

@@ -214,7 +214,10 @@ impl Explainer<'_, '_> {
             None => self.explaining(file, object, open.symbol),
         };
         match explains {
-            Some(Stub { from, name, how: How::Missing }) => Some(Fate::Explained(from, name)),
+            Some(Stub { from, name, how: How::Missing }) => {
+                let host = self.at_hand.lent.host(from, name);
+                Some(host.map_or(Fate::Explained(from, name), Fate::Assumed))
+            }
             // The system has the library; which versions it has is a ceiling's matter.
             Some(_) if entry.is_some() => None,
             Some(Stub { name, .. }) => Some(Fate::Provided(name)),

@@ -8,6 +8,7 @@ use crate::format::elf::Role;
 use crate::id::{FastMap, FileId};
 use crate::policy::{Host, Pattern};
 use crate::resolve::Closure;
+use crate::resolve::hosts::last_part;
 use std::rc::Rc;
 
 /// Which files are plugins of which hosts, found out when a name is asked for that the host provides.
@@ -112,8 +113,10 @@ impl<'a> Hosts<'a> {
         name: &'a [u8],
     ) -> Option<usize> {
         let root = closure.root.file;
-        // Nobody opens a program; and with the host at hand its names were looked up.
-        let known = closure.root.host.is_some() || self.is_program(root);
+        // Nobody opens a program; and the names of a program that is given were looked up. A library
+        // that stands for programs has not all of their names.
+        let by_program = closure.root.host.is_some_and(|host| self.is_program(host));
+        let known = by_program || self.is_program(root);
         if self.source.hosts.is_empty() || known {
             return None;
         }
@@ -121,6 +124,23 @@ impl<'a> Hosts<'a> {
         let helps = file != root && self.source.view.file(file).audited;
         let mut hosts = hosts.iter().copied();
         hosts.find(|at| self.loads(*at, file) || (helps && self.loads(*at, root)))
+    }
+
+    /// The host whose `loads` name a library that `file` needs and the search does not find.
+    pub(super) fn lends(
+        &mut self,
+        closure: &Closure,
+        file: FileId,
+        library: &[u8],
+    ) -> Option<usize> {
+        let root = closure.root.file;
+        let named = |host: &Host| {
+            let mut paths = host.loads.iter().map(|path| last_part(path.as_bytes()));
+            paths.any(|name| name == library)
+        };
+        let hosts = self.source.hosts;
+        let mut lending = (0..hosts.len()).filter(|at| named(&hosts[*at]));
+        lending.find(|at| self.loads(*at, file) || self.loads(*at, root))
     }
 
     fn providing(&mut self, name: &'a [u8]) -> Rc<[usize]> {

@@ -3,12 +3,12 @@
 
 use super::fate::{Fate, Fated, Undefined};
 use super::{
-    Assumed, AtHand, Blame, InferredHost, MissingLibrary, MissingNeed, MissingVersion, Site,
+    Assumed, AtHand, Blame, InferredHost, Lent, MissingLibrary, MissingNeed, MissingVersion, Site,
     Source, Stopped, SymbolKey, UndefinedSymbol,
 };
 use crate::bind::{Abort, RootBinding};
 use crate::format::elf::NeedKind;
-use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
+use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::policy::Host;
 use crate::resolve::roots::Closures;
 use crate::resolve::versions::{Complaint, Stop};
@@ -29,12 +29,13 @@ pub fn blame(source: Source<'_>, open: &Undefined, at_hand: AtHand<'_>) -> Blame
         provided: Vec::new(),
         inferred: Vec::new(),
         hosted: BTreeMap::new(),
+        lent: BTreeSet::new(),
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
         match at_hand.inferred.of(closure) {
             Some(program) => maker.hosted.entry(program).or_default().push(closure.root.file),
-            None => maker.take_missing(root, closure),
+            None => maker.take_missing(root, closure, at_hand.lent),
         }
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
@@ -58,7 +59,7 @@ pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
 }
 
 /// Needs of a closure that were not found, each with the object that has it.
-fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, &Edge)> {
+pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, &Edge)> {
     // Nearly all lack nothing, and have more needs than modules.
     let edges = if closure.lacks_any() { closure.edges() } else { &[] };
     edges.iter().filter_map(|edge| {
@@ -89,6 +90,8 @@ struct Maker<'a> {
     inferred: Vec<(SymbolKey, FileId)>,
     /// By program: the plugins that it is inferred to load.
     hosted: BTreeMap<FileId, Vec<FileId>>,
+    /// Libraries that hosts load: the place of the host in the policy, who needs the library, its name.
+    lent: BTreeSet<(usize, FileId, StrId)>,
 }
 
 /// A missing library, by who needs it and under which name, and a version index.
@@ -106,8 +109,12 @@ impl Maker<'_> {
         self.source.strings.text(id).to_vec()
     }
 
-    fn take_missing(&mut self, root: RootId, closure: &Closure) {
+    fn take_missing(&mut self, root: RootId, closure: &Closure, lent: &Lent) {
         for (file, edge) in missing_edges(closure) {
+            if let Some(host) = lent.host(file, edge.name) {
+                self.lent.insert((host, file, edge.name));
+                continue;
+            }
             let name = self.text(edge.name);
             self.missing
                 .entry((file, edge.name))
@@ -321,24 +328,28 @@ impl Maker<'_> {
 
     /// What is undefined or explained under some root is that, whatever is assumed under another.
     fn finish_assumed(&self) -> Vec<Assumed> {
-        let mut out: BTreeMap<usize, (usize, FileId, usize)> = BTreeMap::new();
+        let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
         let hosts = self.source.hosts;
         // Policies may add to what others say of a host.
         let first = |host: &Host| hosts.iter().position(|other| other.name == host.name);
         let firsts: Vec<Option<usize>> = hosts.iter().map(first).collect();
-        for (key, host) in &self.assumed {
-            let Some(host) = firsts[*host] else { continue };
-            if self.undefined_at.contains_key(key) || self.is_explained(*key) {
-                continue;
-            }
-            let (references, last, files) = out.entry(host).or_insert((0, key.0, 1));
+        let open = |key: &SymbolKey| self.undefined_at.contains_key(key) || self.is_explained(*key);
+        let symbols = self.assumed.iter().filter(|(key, _)| !open(key));
+        let symbols = symbols.map(|((file, _), host)| (*host, *file));
+        let libraries = self.lent.iter().map(|(host, file, _)| (*host, *file));
+        for (host, file) in symbols.chain(libraries) {
+            let Some(host) = firsts[host] else { continue };
+            let (references, files) = out.entry(host).or_default();
             *references += 1;
-            *files += usize::from(*last != key.0);
-            *last = key.0;
+            files.insert(file);
         }
         let name = |host: usize| hosts[host].name.clone();
         out.into_iter()
-            .map(|(host, (references, _, files))| Assumed { host: name(host), references, files })
+            .map(|(host, (references, files))| Assumed {
+                host: name(host),
+                references,
+                files: files.len(),
+            })
             .collect()
     }
 }

@@ -20,7 +20,7 @@ use crate::bind::RootBinding;
 use crate::facts::View;
 use crate::facts::providers::Providers;
 use crate::format::elf::{Object, Target};
-use crate::id::{FileId, Id as _, ModuleId, RootId, Strings};
+use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::package::Prefixes;
 use crate::policy::{Host, Policy};
 use crate::resolve::loader::Loaders;
@@ -210,6 +210,38 @@ pub struct AtHand<'a> {
     pub libraries: &'a LibraryCandidates,
     /// Plugins whose host program is inferred.
     pub inferred: &'a Inferred,
+    /// Libraries that a host loads before its plugins.
+    pub lent: &'a Lent,
+}
+
+/// Missing libraries that a host loads before its plugins: the place of the host in the policy, by
+/// the object that needs one and the name.
+#[derive(Debug, Default)]
+pub struct Lent(FastMap<(FileId, StrId), usize>);
+
+impl Lent {
+    /// Goes through the missing libraries of all entry points.
+    pub fn find(source: Source<'_>) -> Self {
+        let mut out = FastMap::default();
+        if source.hosts.iter().all(|host| host.loads.is_empty()) {
+            return Self(out);
+        }
+        let patterns = hosts::Patterns::new(&[]);
+        let mut hosts = hosts::Hosts::new(source, &patterns);
+        for closure in &source.closures.roots {
+            for (file, edge) in maker::missing_edges(closure) {
+                let name = source.strings.text(edge.name);
+                if let Some(host) = hosts.lends(closure, file, name) {
+                    out.insert((file, edge.name), host);
+                }
+            }
+        }
+        Self(out)
+    }
+
+    fn host(&self, file: FileId, name: StrId) -> Option<usize> {
+        self.0.get(&(file, name)).copied()
+    }
 }
 
 /// An object and the index of a symbol in it.

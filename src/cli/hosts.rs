@@ -64,8 +64,8 @@ fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
-        Some(Role::Program) => return None,
-        Some(Role::Shared) => "it is a shared object; a host is the program that loads",
+        // A library stands for a program that loads it first.
+        Some(Role::Program | Role::Shared) => return None,
         Some(Role::Static) => "it is linked statically, and no loader starts it",
         Some(_) => "it is no program that a loader starts",
         None => "it is no ELF file; a host is a program, not a script that starts one",

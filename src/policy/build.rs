@@ -309,6 +309,7 @@ impl Builder<'_> {
                 exports: self.patterns(table, "exports", Pattern::name),
                 symbols: self.patterns(table, "symbols", Pattern::name),
                 executable: table.text("executable").map(str::to_owned),
+                loads: table.texts("loads").map(|(text, _)| text.to_owned()).collect(),
                 origin: self.origin(&table.span),
             };
             self.needs_one(table, "host", "recognises no plugin");

@@ -272,6 +272,9 @@ pub struct Host {
     pub symbols: Vec<Pattern>,
     /// The program, as a path below the prefix; with it the scope is real.
     pub executable: Option<String>,
+    /// Libraries that the program loads before its plugins, as paths below a plugin's directory or
+    /// one above it.
+    pub loads: Vec<String>,
     /// Where it stands.
     pub origin: Origin,
 }

@@ -216,6 +216,11 @@ const HOST: &[Key] = &[
         Kind::Text(&words::FILE_BELOW),
         "The program as a path below the prefix; with it the scope is the real one.",
     ),
+    optional(
+        "loads",
+        Kind::OneOrMore(&words::LIBRARY_BELOW),
+        "Libraries that it loads before its plugins, as paths below a plugin's directory or one above.",
+    ),
 ];
 
 const ARCHIVE: &[Key] = &[

@@ -185,6 +185,10 @@ pub(super) fn host_text(host: &Host) -> String {
     if let Some(executable) = &host.executable {
         let _ = writeln!(out, "{}", pair("executable", executable));
     }
+    if !host.loads.is_empty() {
+        let loads: Vec<String> = host.loads.iter().map(|path| text(path)).collect();
+        let _ = writeln!(out, "loads = [{}]", loads.join(", "));
+    }
     out
 }
 

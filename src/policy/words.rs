@@ -113,6 +113,12 @@ pub(super) const FILE_BELOW: Word = Word {
     values: Values::Checked(faults::file_below),
     regex: Some(r"^[^/]"),
 };
+pub(super) const LIBRARY_BELOW: Word = Word {
+    what: "a path",
+    example: "lib/server/libjvm.so",
+    values: Values::Checked(faults::file_below),
+    regex: Some(r"^[^/]"),
+};
 pub(super) const FILE: Word = Word {
     what: "a path",
     example: "cmake/deps.cmake",

@@ -1,5 +1,5 @@
 //! Which programs load which shared objects with dlopen: what `--host` says, and `[[host]]` entries
-//! whose program lies in the prefix. `audit` finds them before roots are chosen; `roots` resolves
+//! whose program, or a library that it loads first, lies in the prefix. `audit` finds them before roots are chosen; `roots` resolves
 //! every plugin once for each of its hosts.
 
 use crate::facts::plugins::{can_be_plugin, is_plugin};
@@ -10,16 +10,19 @@ use crate::package::{Located, Prefixes};
 use crate::plan::Plan;
 use std::collections::BTreeSet;
 use std::iter::repeat;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// Upper bound for the directories above a plugin in which a library is looked for.
+const MOST_ABOVE: usize = 8;
 
 /// A shared object that could be a plugin, with the places of all its names.
 type Candidate = (FileId, Vec<Located>);
 
-/// A program that loads plugins.
+/// A program that loads plugins, or a library that stands for every program that loads it first.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// The program.
+    /// The program or library.
     pub file: FileId,
     /// The name it is started by.
     pub path: Vec<u8>,
@@ -64,13 +67,19 @@ impl Hosts {
     ) -> Result<Self, Vec<Need>> {
         let mut out = Self::default();
         let by_policy = plan.policy.hosts.iter().any(|entry| entry.executable.is_some());
-        if plan.every_file_is_root || (plan.hosts.is_empty() && !by_policy) {
+        let by_libraries = plan.policy.hosts.iter().any(|entry| !entry.loads.is_empty());
+        let by_programs = !plan.hosts.is_empty() || by_policy;
+        if plan.every_file_is_root || !(by_programs || by_libraries) {
             return Ok(out);
         }
         let mut needs = Vec::new();
+        // An object that needs no such library is not asked whose plugin it is.
+        let concerns = |object: &Object| by_programs || needs_loaded(plan, object);
         let audited = audited.map(|file| (file, store.file(file)));
         let candidates: Vec<Candidate> = audited
-            .filter(|(_, facts)| facts.object().is_some_and(can_be_plugin))
+            .filter(|(_, facts)| {
+                facts.object().is_some_and(|object| can_be_plugin(object) && concerns(object))
+            })
             .map(|(file, facts)| {
                 let others = facts.names.iter().map(|name| name.path.as_path());
                 let names = std::iter::once(&*facts.path).chain(others);
@@ -81,6 +90,7 @@ impl Hosts {
             out.add_option(number, plan, store, &candidates, &mut needs);
         }
         out.add_policies(plan, store, &candidates, &mut needs);
+        out.add_libraries(plan, store, &candidates, &mut needs);
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
@@ -123,7 +133,7 @@ impl Hosts {
         let Some(place) = store.place(&path) else {
             return needs.push(Need::path(path, None));
         };
-        let Some(file) = program_at(store, place) else {
+        let Some(file) = program_at(store, place).or_else(|| library_at(store, place)) else {
             return self.unhosted.unusable.push(number);
         };
         let at = self.add(Host { file, path, option: Some(number) });
@@ -187,6 +197,42 @@ impl Hosts {
         }
     }
 
+    /// Libraries of `[[host]] loads`: the one next to each plugin that needs it. A plugin of a program
+    /// that is known keeps that program.
+    fn add_libraries(
+        &mut self,
+        plan: &Plan,
+        store: &dyn FactStore,
+        candidates: &[Candidate],
+        needs: &mut Vec<Need>,
+    ) {
+        let entries = plan.policy.hosts.iter().filter(|entry| !entry.loads.is_empty());
+        for entry in entries {
+            for (plugin, names) in candidates {
+                let lacks = |object: &Object| needs_one_of(object, &entry.loads);
+                if !self.of(*plugin).is_empty() || !store.object(*plugin).is_some_and(lacks) {
+                    continue;
+                }
+                let facts = store.file(*plugin);
+                let found = names.iter().find_map(|located| {
+                    match is_plugin(entry, *plugin, facts, &located.path) {
+                        Ok(true) => nearest(store, located, &entry.loads, needs),
+                        Ok(false) => None,
+                        Err(need) => {
+                            needs.push(need);
+                            None
+                        }
+                    }
+                });
+                let Some((file, path)) = found.filter(|(file, _)| file != plugin) else { continue };
+                let host = self.add(Host { file, path, option: None });
+                if self.fits(store, host, *plugin) {
+                    self.pair(*plugin, host);
+                }
+            }
+        }
+    }
+
     /// The place of a host in the list. One program is one host, by whatever names it was found.
     fn add(&mut self, host: Host) -> usize {
         if let Some(at) = self.list.iter().position(|known| known.file == host.file) {
@@ -216,4 +262,54 @@ fn program_at(store: &dyn FactStore, place: Place) -> Option<FileId> {
     let Place::File(file) = place else { return None };
     let is_program = |object: &Object| object.role == Role::Program && object.is_dynamic();
     store.object(file).is_some_and(is_program).then_some(file)
+}
+
+/// The shared object at a place that was looked at.
+fn library_at(store: &dyn FactStore, place: Place) -> Option<FileId> {
+    let Place::File(file) = place else { return None };
+    store.object(file).is_some_and(can_be_plugin).then_some(file)
+}
+
+/// True if the object needs a library that some host loads first.
+fn needs_loaded(plan: &Plan, object: &Object) -> bool {
+    plan.policy.hosts.iter().any(|entry| needs_one_of(object, &entry.loads))
+}
+
+/// True if the object needs a library by the file name of one of `paths`.
+fn needs_one_of(object: &Object, paths: &[String]) -> bool {
+    let mut names = paths.iter().map(|path| last_part(path.as_bytes()));
+    names.any(|name| object.needs.iter().any(|need| object.str(need.name) == name))
+}
+
+/// The first of `paths` that exists below the directory of a plugin or one above it, within the
+/// prefix. The nearest directory wins.
+fn nearest(
+    store: &dyn FactStore,
+    plugin: &Located,
+    paths: &[String],
+    needs: &mut Vec<Need>,
+) -> Option<(FileId, Vec<u8>)> {
+    let whole = plugin.full_path();
+    let within = |dir: &&Path| plugin.prefix.as_ref().is_none_or(|prefix| dir.starts_with(prefix));
+    let mut unknown = Vec::new();
+    for dir in whole.ancestors().skip(1).take(MOST_ABOVE).take_while(within) {
+        for path in paths {
+            let path = dir.join(path).into_os_string().into_vec();
+            match store.place(&path) {
+                None => unknown.push(Need::path(path, None)),
+                Some(place) => {
+                    if let Some(file) = library_at(store, place).filter(|_| unknown.is_empty()) {
+                        return Some((file, path));
+                    }
+                }
+            }
+        }
+    }
+    needs.append(&mut unknown);
+    None
+}
+
+/// The file name of a path.
+pub fn last_part(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }

@@ -140,7 +140,6 @@ fn what_cannot_be_a_host_is_refused() {
         ("bin/none=*.so", "bin/none: no such file"),
         ("bin", "it is a directory; a host is a program"),
         ("bin/script", "it is no ELF file"),
-        ("lib/libq.so", "it is a shared object"),
         ("bin/static", "it is linked statically"),
         ("bin/app=", "the GLOB is empty"),
         ("bin/app=[", "--host bin/app=["),

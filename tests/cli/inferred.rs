@@ -224,3 +224,74 @@ fn a_library_of_a_program_is_judged_by_itself() {
     let undefined = of_rule(&report, "undefined-symbol");
     assert!(undefined.iter().all(|finding| finding["path"] != "lib/daemon/cpu.so"));
 }
+
+/// A Java home in miniature: a library that needs the virtual machine, which no search finds.
+fn java_home() -> Lab {
+    let lab = Lab::new();
+    let machine = "int JVM_Go(void) { return 1; }";
+    lab.so("jdk/lib/server/libjvm.so", machine, &["-Wl,-soname,libjvm.so"]);
+    let source = "int JVM_Go(void); int Java_go(void) { return JVM_Go(); }";
+    let link = ["-Wl,--no-as-needed", "-Ljdk/lib/server", "-ljvm"];
+    lab.so("jdk/lib/libjava.so", source, &link);
+    lab
+}
+
+#[test]
+fn a_library_that_hosts_load_first_is_found_beside_the_plugin() {
+    let lab = java_home();
+    let found = report(&lab, &["jdk"]);
+    assert_eq!(summary(&found), Vec::<String>::new());
+    // Nothing is assumed: the file is there.
+    assert_eq!(found["totals"]["assumed"], 0);
+    let loads = found["files"].as_array().expect("files").iter();
+    let java = loads.clone().find(|file| text(&file["path"]).ends_with("libjava.so"));
+    let need = &java.expect("the library")["needed"][0];
+    assert_eq!((text(&need["name"]), text(&need["how"])), ("libjvm.so", "loaded"));
+}
+
+#[test]
+fn a_symbol_that_the_loaded_library_lacks_is_a_finding() {
+    let lab = java_home();
+    let source =
+        "int JVM_Go(void); int gone(void); int Java_go(void) { return JVM_Go() + gone(); }";
+    let link = ["-Wl,--no-as-needed", "-Ljdk/lib/server", "-ljvm"];
+    lab.so("jdk/lib/libjava.so", source, &link);
+    assert_eq!(only(&report(&lab, &["jdk"]), "undefined-symbol")["symbol"], "gone");
+}
+
+#[test]
+fn a_library_that_hosts_load_first_and_that_is_not_there_is_assumed() {
+    let lab = java_home();
+    std::fs::remove_file(lab.path("jdk/lib/server/libjvm.so")).expect("the library");
+    let report = report(&lab, &["jdk"]);
+    assert_eq!(summary(&report), Vec::<String>::new());
+    // The library and one symbol of it.
+    assert_eq!(report["totals"]["assumed"], 2);
+    assert_eq!(report["totals"]["assumed_by_host"], json!({ "jni": 2 }));
+    assert_eq!(report["totals"]["explained"], 0);
+}
+
+#[test]
+fn a_library_given_as_host_stands_for_programs_that_load_it() {
+    let lab = java_home();
+    let rename = |from: &str, to: &str| {
+        std::fs::create_dir_all(lab.path(to).parent().expect("a directory")).expect("a directory");
+        std::fs::rename(lab.path(from), lab.path(to)).expect("a file");
+    };
+    rename("jdk/lib/server/libjvm.so", "vm/libjvm.so");
+    rename("jdk/lib/libjava.so", "app/native.so");
+    let hosted = report(&lab, &["app", "--host", "vm/libjvm.so"]);
+    assert_eq!(summary(&hosted), Vec::<String>::new());
+    assert_eq!(hosted["totals"]["assumed"], 0);
+    // Its own entry in a policy says the same of any library.
+    lab.so("app/other/libeng.so", "int eng(void) { return 1; }", &["-Wl,-soname,libeng.so"]);
+    let source = "int eng(void); int plug_init(void) { return eng(); }";
+    lab.so("app/plug.so", source, &["-Wl,--no-as-needed", "-Lapp/other", "-leng"]);
+    let policy = "schema = 1\n[[host]]\nname = \"eng\"\nexports = [\"plug_init\"]\n\
+        loads = [\"other/libeng.so\"]\n";
+    lab.write("policy.toml", policy);
+    let with = ["app", "--policy", "policy.toml", "--host", "vm/libjvm.so=native.so"];
+    let found = report(&lab, &with);
+    assert_eq!(summary(&found), Vec::<String>::new());
+    assert_eq!(found["totals"]["assumed"], 0);
+}
