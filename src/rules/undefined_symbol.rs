@@ -48,13 +48,17 @@ symbol comes from the program that loads a plugin, name the program with `--host
 
 ## Limits
 
-What a plugin takes from the program that loads it is known only if the program is at hand. Without it,
-the `[[host]]` entries of the policy say which shared objects are plugins (by path, or by a name that
-they define) and which names their programs define: those references are counted as assumed, and the
-last lines of the report say for which programs. So are those of a library in the same prefix that only
-plugins load. A reference with a version is never assumed, for a version names a library; nor is one of
-an object that a program is linked with. A plugin that needs another plugin to be loaded first, and one
-of a program that no entry knows, are reported.
+The symbols that a plugin takes from its host program are known only if the program is given with
+`--host`. Otherwise the `[[host]]` entries of the policy recognise plugins by path or by a symbol that
+they define, and list the symbols that their programs define; such references count as assumed. So do
+those of a library in the same prefix that only plugins load. A reference with a version is never
+assumed, because a version names a library. For other plugins an audited program is inferred if it has
+all that they lack; `--no-inferred-hosts` reports them. The last lines of the report name all of these
+programs. A plugin that needs another plugin to be loaded first is reported.
+
+A missing library explains the references that its candidates define: files of its name in the prefix
+or below `--lib-path`, with the libraries that they need. A missing library without candidate explains
+all other references of the objects that load it, unless a static archive or a policy claims the symbol.
 
 Symbols that are fetched with dlsym are not seen. Weak references may stay undefined and are not
 reported.

@@ -1,0 +1,309 @@
+//! Plugins of a Debian root whose host programs are inferred. The root's own loader preloads each
+//! plugin into the program that was inferred for it, and must find every symbol and library. Then one
+//! symbol that each takes from its program is renamed, and all of them must be findings; so must
+//! ordinary libraries with a lost symbol beside programs that export thousands.
+//!
+//! `LINKAUDIT_INFERRED=many` takes more packages. `REAL` lists the findings that remain, each with the
+//! reason why it is real.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::doc_markdown,
+    unreachable_pub,
+    reason = "tests fetch, run and report; what they read is what they unpacked"
+)]
+
+mod support;
+
+#[path = "support/debian.rs"]
+mod debian;
+#[path = "support/elf_file.rs"]
+mod elf_file;
+#[path = "support/random.rs"]
+mod random;
+#[path = "support/report.rs"]
+mod report;
+
+use elf_file::ElfFile;
+use random::{Random, number};
+use rayon::prelude::*;
+use report::{Report, text};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use support::{Lab, clean, skip};
+
+const SUITE: &str = "bookworm";
+const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
+
+/// Programs with plugins of their own, and what those need.
+const FEW: &[&str] = &["collectd-core", "coreutils", "frr", "lighttpd", "nbdkit", "rsyslog", "zsh"];
+
+/// More of them.
+const MANY: &[&str] = &[
+    "bash-builtins",
+    "caca-utils",
+    "collectd-core",
+    "coreutils",
+    "dovecot-core",
+    "erlang-base",
+    "freeradius",
+    "frr",
+    "imagemagick",
+    "lighttpd",
+    "mariadb-server-core",
+    "nbdkit",
+    "ocaml-interp",
+    "octave",
+    "openmpi-bin",
+    "pidgin",
+    "proftpd-core",
+    "qemu-system-x86",
+    "rsyslog",
+    "samba",
+    "slapd",
+    "slurmctld",
+    "slurmd",
+    "slurm-client",
+    "slurm-wlm-basic-plugins",
+    "swi-prolog-nox",
+    "uwsgi-core",
+    "uwsgi-plugins-all",
+    "valgrind",
+    "znc",
+    "zsh",
+];
+
+/// Findings that are real: `RULE PATH` with the reason. A path may end with `*`.
+const REAL: &[(&str, &str, &str)] = &[
+    (
+        "undefined-symbol",
+        "lib/x86_64-linux-gnu/ImageMagick-6.9.11/modules-Q16/coders/mat.so",
+        "GetMagickUTCTime is hidden in libMagickCore; `convert xc:red x.mat` fails",
+    ),
+    (
+        "undefined-symbol",
+        "lib/x86_64-linux-gnu/caca/libgl_plugin.so",
+        "_push_event is a hidden function of libcaca",
+    ),
+];
+
+struct Root {
+    lab: Lab,
+    path: PathBuf,
+}
+
+impl Root {
+    fn new(packages: &[PathBuf]) -> Self {
+        let lab = Lab::new();
+        let path = lab.path("root");
+        debian::unpack_merged(packages, &path).expect("packages that unpack");
+        for (link, target) in
+            [("libblas.so.3", "blas/libblas.so.3"), ("liblapack.so.3", "lapack/liblapack.so.3")]
+        {
+            let dir = path.join("usr/lib/x86_64-linux-gnu");
+            if dir.join(target).exists() {
+                std::os::unix::fs::symlink(target, dir.join(link)).expect("a link");
+            }
+        }
+        Self { lab, path }
+    }
+
+    fn audit(&self, args: &[&str]) -> Report {
+        let mut command = support::linkaudit();
+        command.args(["--isolated", "--root"]).arg(&self.path).args(args).arg("/usr");
+        Report::of(&mut command)
+    }
+
+    /// The file at a path of the root.
+    fn file(&self, path: &str) -> PathBuf {
+        self.path.join(path.trim_start_matches('/')).canonicalize().expect("a file of the root")
+    }
+}
+
+/// Inferred plugins with their programs, by paths inside the root.
+fn inferred(report: &Report) -> BTreeMap<String, String> {
+    let list = report.value["assumptions"].as_array().expect("assumptions").iter();
+    let hosts = list.filter(|assumption| assumption["by"] == "inferred-host");
+    let pairs = hosts.flat_map(|host| {
+        let plugins = host["plugins"].as_array().expect("plugins").iter();
+        let program = text(&host["name"]).to_owned();
+        plugins.map(move |plugin| (text(&plugin["path"]).to_owned(), program.clone()))
+    });
+    pairs.collect()
+}
+
+/// What the root's loader misses when it preloads a plugin into a program.
+fn lacks(root: &Path, plugin: &str, program: &str) -> Vec<String> {
+    let mut command = clean("chroot");
+    command.arg(root).args(["/usr/bin/env", "-i", "LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes"]);
+    command.args(["LD_BIND_NOW=yes", LOADER, "--preload", plugin, program]);
+    let output = command.output().expect("chroot runs");
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let bad = ["undefined symbol", "not found", "cannot be preloaded", "error while loading"];
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| bad.iter().any(|word| line.contains(word))) {
+        lines.push(format!("{plugin} in {program}: {}", line.trim()));
+    }
+    lines
+}
+
+/// Cuts the first letter off an undefined symbol of a file; the symbol that is lost.
+fn lose(path: &Path, name: &str) -> bool {
+    let mut file = ElfFile::new(std::fs::read(path).expect("a library")).expect("an ELF file");
+    let strings = file.table(5).expect("DT_STRTAB");
+    let found = file.symbols().into_iter().find(|at| {
+        let undefined = file.get(at + 6, 2) == Some(0);
+        let start = file.get(*at, 4).map(|start| strings + usize::try_from(start).unwrap_or(0));
+        let bytes = start.and_then(|start| file.bytes.get(start..start + name.len() + 1));
+        undefined && bytes.is_some_and(|bytes| bytes.strip_suffix(b"\0") == Some(name.as_bytes()))
+    });
+    let Some(at) = found else { return false };
+    let start = file.get(at, 4).expect("st_name");
+    assert!(file.put(at, 4, start + 1));
+    std::fs::write(path, &file.bytes).expect("a library of the laboratory");
+    true
+}
+
+#[test]
+fn inferred_programs_have_what_their_plugins_lack() {
+    let chroot = clean("chroot").args(["/", "true"]).status();
+    if !chroot.is_ok_and(|status| status.success()) {
+        return skip("debian_inferred", "needs root for chroot");
+    }
+    let many = std::env::var_os("LINKAUDIT_INFERRED").is_some();
+    let packages = if many { MANY } else { FEW };
+    let fetched = debian::Debian::new(SUITE, "amd64").and_then(|debian| debian.fetch(packages));
+    let files = match fetched {
+        Ok(files) => files,
+        Err(reason) => return skip(&format!("debian_inferred: {SUITE}"), &reason),
+    };
+    let root = Root::new(&files);
+    let report = root.audit(&[]);
+    let pairs = inferred(&report);
+    let all: Vec<(&String, &String)> = pairs.iter().collect();
+    let wrong: Vec<String> =
+        all.par_iter().flat_map(|(plugin, host)| lacks(&root.path, plugin, host)).collect();
+    println!(
+        "{SUITE}: {} packages, {} files; {} plugins in their programs, {} differences",
+        files.len(),
+        report.total("elf"),
+        pairs.len(),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(pairs.len() > if many { 300 } else { 100 }, "{} plugins", pairs.len());
+    only_real(&report);
+    let without = root.audit(&["--no-inferred-hosts"]);
+    let found = symbols(&without);
+    renamed(&root, &pairs, &found);
+    libraries(&root);
+}
+
+/// Every finding is on the list.
+fn only_real(report: &Report) {
+    let mut unknown: BTreeSet<String> = BTreeSet::new();
+    for finding in report.findings() {
+        let (rule, path) = (text(&finding["rule"]), text(&finding["path"]));
+        if !REAL.iter().any(|(known, at, _)| *known == rule && *at == path) {
+            let name = finding["symbol"].as_str().or(finding["library"].as_str());
+            unknown.insert(format!("{rule} {path} {}", name.unwrap_or_default()));
+        }
+    }
+    println!("{} findings, {} not on the list", report.findings().count(), unknown.len());
+    assert!(unknown.is_empty(), "{}", Vec::from_iter(unknown).join("\n"));
+}
+
+/// Undefined symbols by path.
+fn symbols(report: &Report) -> BTreeMap<String, Vec<String>> {
+    let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for finding in report.of_rule("undefined-symbol") {
+        let path = format!("/usr/{}", text(&finding["path"]));
+        out.entry(path).or_default().push(text(&finding["symbol"]).to_owned());
+    }
+    out
+}
+
+/// One symbol of each inferred plugin is renamed: it is found.
+fn renamed(root: &Root, pairs: &BTreeMap<String, String>, open: &BTreeMap<String, Vec<String>>) {
+    let mut random = Random::new(number("LINKAUDIT_SEED", 1));
+    let mut lost: BTreeMap<&String, String> = BTreeMap::new();
+    for plugin in pairs.keys() {
+        let Some(names) = open.get(plugin).filter(|names| !names.is_empty()) else { continue };
+        let name = random.pick(names).clone();
+        if lose(&root.file(plugin), &name) {
+            lost.insert(plugin, name[1..].to_owned());
+        }
+    }
+    let report = root.audit(&[]);
+    let found = symbols(&report);
+    let missed: Vec<String> = lost
+        .iter()
+        .filter(|(plugin, name)| !found.get(**plugin).is_some_and(|list| list.contains(name)))
+        .map(|(plugin, name)| format!("{plugin} {name}"))
+        .collect();
+    println!("{} plugins with a renamed symbol, {} not found", lost.len(), missed.len());
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    assert!(lost.len() > 80, "{} plugins were changed", lost.len());
+}
+
+/// Ordinary libraries lose a symbol, also beside programs that export thousands of names.
+fn libraries(root: &Root) {
+    let mut random = Random::new(number("LINKAUDIT_SEED", 1) + 1);
+    let dir = root.path.join("usr/lib/x86_64-linux-gnu");
+    let mut all: Vec<PathBuf> = dir
+        .read_dir()
+        .expect("libraries")
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|entry| entry.path())
+        .filter(|path| path.to_string_lossy().contains(".so."))
+        .collect();
+    all.sort();
+    random.shuffle(&mut all);
+    let mut lost: BTreeMap<String, String> = BTreeMap::new();
+    for path in all {
+        if lost.len() == 200 {
+            break;
+        }
+        let Some(mut file) = ElfFile::new(std::fs::read(&path).expect("a library")) else {
+            continue;
+        };
+        let Some(strings) = file.table(5) else { continue };
+        let undefined: Vec<usize> = file
+            .symbols()
+            .into_iter()
+            .filter(|at| file.get(at + 4, 1).is_some_and(|info| info >> 4 == 1))
+            .filter(|at| file.get(at + 6, 2) == Some(0))
+            .collect();
+        // STT_FUNC with a jump slot: a relocation refers to it.
+        let Some(at) = undefined.last().copied() else { continue };
+        let start = file.get(at, 4).expect("st_name");
+        let begin = strings + usize::try_from(start).expect("an offset");
+        let name = file.bytes[begin..].split(|byte| *byte == 0).next().unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        if name.len() < 4 || !file.put(at, 4, start + 1) {
+            continue;
+        }
+        std::fs::write(&path, &file.bytes).expect("a library of the laboratory");
+        let below = path.strip_prefix(&root.path).expect("a path of the root");
+        lost.insert(format!("/{}", below.display()), name[1..].to_owned());
+    }
+    let report = root.audit(&[]);
+    let found = symbols(&report);
+    let excused = inferred(&report);
+    let missed: Vec<String> = lost
+        .iter()
+        .filter(|(path, name)| !found.get(*path).is_some_and(|list| list.contains(name)))
+        .map(|(path, name)| format!("{path} {name}"))
+        .collect();
+    let inferred = lost.keys().filter(|path| excused.contains_key(*path)).count();
+    println!(
+        "{} libraries with a lost symbol, {} not found, {inferred} excused",
+        lost.len(),
+        missed.len()
+    );
+    let _ = &root.lab;
+    assert!(missed.is_empty() && inferred == 0, "{}", missed.join("\n"));
+}
