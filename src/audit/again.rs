@@ -90,7 +90,8 @@ impl Audit {
         let resolved = Resolved { resolver: &resolver, closures: &closures };
         let bindings = binding::bind(&plan, corpus, edits, &mut collector, resolved);
         let view = View::edited(corpus, edits);
-        let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
+        let bound =
+            Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
         let source = source(&plan, &self.prefixes, view, bound);
         let lent = Lent::find(source);
         let at_hand = AtHand {

@@ -4,6 +4,7 @@
 use super::Audit;
 use super::rounds::Rounds;
 use crate::bind::own::{self, Own, Rules};
+use crate::bind::query::Asked;
 use crate::bind::root::{self, Shared, Worker};
 use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
 use crate::facts::collect::Collector;
@@ -34,13 +35,20 @@ pub(super) struct Bound<'a> {
     pub(super) bindings: &'a [RootBinding],
 }
 
+/// The results of [`bind`].
+pub(super) struct Bindings {
+    pub(super) entry_points: Vec<RootBinding>,
+    /// Of each object in its own closure.
+    pub(super) own: OwnBindings,
+}
+
 pub(super) fn bind(
     plan: &Plan,
     corpus: &mut Corpus,
     edits: &Edits,
     collector: &mut Collector<'_>,
     resolved: Resolved<'_>,
-) -> Vec<RootBinding> {
+) -> Bindings {
     let Resolved { resolver, closures } = resolved;
     let release = |closure: &Closure| resolver.loaders.get(closure.root.loader).release;
     let own = bind_own(plan, corpus, edits, collector, resolved);
@@ -91,7 +99,7 @@ pub(super) fn bind(
             }
         }
         if needs.is_empty() && done.iter().all(Option::is_some) {
-            return done.into_iter().flatten().collect();
+            return Bindings { entry_points: done.into_iter().flatten().collect(), own };
         }
         // Plugins whose hosts are bound by now lack nothing that is read.
         if needs.is_empty() && bound > 0 {
@@ -218,7 +226,7 @@ pub fn bind_names(
 }
 
 /// The closure of each file as a root of its own.
-pub(super) fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
+fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
     for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {
         lone.entry(closure.root.file).or_insert(closure);
@@ -241,6 +249,7 @@ fn bind_own(
     if !plan.reuse {
         return own;
     }
+    let providers = Asked::by(plan.rule_wants) != Asked::default();
     let lone = lone_closures(closures);
     let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
     let mut seen = IdSet::default();
@@ -255,7 +264,7 @@ fn bind_own(
             .par_iter()
             .map(|file| {
                 let closure = lone[file];
-                own::bind(closure, view, Rules { release: loader(closure).release })
+                own::bind(closure, view, Rules { release: loader(closure).release }, providers)
             })
             .collect();
         let mut needs = Vec::new();

@@ -280,8 +280,9 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let bindings = bind(plan, &mut corpus, &none, &mut collector, resolved);
     clock.lap("bind");
 
-    let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
-    let queries = queries::answer(plan, &mut corpus, &mut collector, bound);
+    let bound =
+        Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
+    let queries = queries::answer(plan, &mut corpus, &mut collector, bound, &bindings.own);
     if queries.are_asked() {
         clock.lap("binding queries");
     }
@@ -340,7 +341,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         corpus,
         resolver,
         closures,
-        bindings,
+        bindings: bindings.entry_points,
         queries,
         blame,
         providers,

@@ -2,13 +2,13 @@
 //! collector reads them, and the round runs again. Without a query in the plan it does not run.
 
 use super::Audit;
-use super::binding::{Bound, lone_closures};
+use super::binding::Bound;
+use crate::bind::OwnBindings;
 use crate::bind::query::{self, Answers, Asked, BoundLibrary, DuplicateName};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need, View};
-use crate::id::{FastMap, FastSet, RootId};
+use crate::id::{FastSet, RootId};
 use crate::plan::Plan;
-use crate::wants::Wants;
 
 impl Audit {
     /// The names that at least two objects in the scope of `root` define, and the definition that
@@ -29,23 +29,20 @@ pub(super) fn answer(
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
     bound: Bound<'_>,
+    own: &OwnBindings,
 ) -> Answers {
     let Bound { resolver, closures, bindings } = bound;
-    let asked = Asked {
-        duplicates: plan.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS),
-        bound: plan.rule_wants.holds(Wants::BOUND_LIBRARIES),
-    };
+    let asked = Asked::by(plan.rule_wants);
     if asked == Asked::default() {
         return Answers::default();
     }
-    let lone = if plan.reuse { lone_closures(closures) } else { FastMap::default() };
     let mut answered: FastSet<Need> = FastSet::default();
     loop {
         let source = query::Source {
             view: View::new(corpus),
             closures,
             bindings,
-            lone: &lone,
+            own,
             strings: &resolver.strings,
             loaders: &resolver.loaders,
             started: !plan.as_ldd,

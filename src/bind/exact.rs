@@ -21,7 +21,7 @@ pub const EXACT_FIRST: GlibcVersion = GlibcVersion::new(2, 42);
 /// The glibc release that warns of copies of protected symbols (7374c02b68).
 const PROTECTED_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
 /// Below this release a provider without versions makes the loader assert (bdaf500353).
-const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
+pub const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// The glibc release whose loader takes over the program's allocator.
 const ALLOCATOR: GlibcVersion = GlibcVersion::new(2, 31);

@@ -63,10 +63,20 @@ impl Entry<'_> {
             return None;
         }
         let candidate = self.object.find_from(query, self.limit, first)?;
-        // A hidden definition hides nothing: the search goes on behind this object.
-        (!binds_local(candidate.visibility) && is_global(candidate.bind))
-            .then_some(Winner { module: self.module, candidate })
+        can_win(&candidate).then_some(Winner { module: self.module, candidate })
     }
+}
+
+/// A hidden definition hides nothing: the search goes on behind its object.
+fn can_win(candidate: &Candidate) -> bool {
+    !binds_local(candidate.visibility) && is_global(candidate.bind)
+}
+
+/// The definition that a lookup finds in `object`, of which the loader knows versions up to `limit`.
+pub fn definition(object: &Object, query: &Query<'_>, limit: u16) -> Option<Candidate> {
+    let bloom = object.tables.as_ref().map_or(Bloom::Never, Tables::bloom);
+    let candidate = bloom.may_hold(query.hash).then(|| object.find(query, limit)).flatten()?;
+    can_win(&candidate).then_some(candidate)
 }
 
 impl<'v> Scope<'v> {
@@ -131,18 +141,10 @@ impl<'v> Scope<'v> {
         }
     }
 
-    /// Every definition that answers `query`, in search order: the first one wins. An undefined entry
-    /// is one only by its value: relocations of thread-local names, which need none, pass it over
-    /// (`elf_machine_type_class`).
-    pub fn definitions(&self, query: &Query<'_>) -> Vec<Winner> {
+    /// The answer of each object to `query`, in search order: the first one wins.
+    pub fn answers(&self, query: &Query<'_>) -> impl Iterator<Item = Winner> {
         let let_through = self.entries.iter().filter(|entry| entry.bloom.may_hold(query.hash));
-        let found = let_through.filter_map(|entry| {
-            let winner = entry.ask(query, Route::default(), None)?;
-            let symbol = || entry.object.tables.as_ref()?.symbol(winner.candidate.symbol);
-            let defines = !winner.candidate.undefined || symbol()?.value != 0;
-            defines.then_some(winner)
-        });
-        found.collect()
+        let_through.filter_map(|entry| entry.ask(query, Route::default(), None))
     }
 
     /// The object of a module.

@@ -4,7 +4,7 @@
 use super::lookup::{Pending, Route, Scope, Winner, wanted};
 use crate::facts::{Need, View};
 use crate::format::elf::find::Query;
-use crate::format::elf::{GlibcVersion, Object, RefKind};
+use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, RefKind};
 use crate::id::FileId;
 use crate::resolve::{Closure, ROOT};
 
@@ -18,7 +18,13 @@ pub struct Own {
     pub limit: u16,
     /// All files of that closure.
     pub files: Box<[FileId]>,
+    /// The provider of each reference, if it was requested and the loader knows all versions there.
+    pub providers: Option<Providers>,
 }
+
+/// The file that each reference of an object binds to in its own closure, by index in
+/// `Object::references`; None for an undefined one.
+pub type Providers = Box<[Option<FileId>]>;
 
 /// glibc releases below this one assert that a provider has the versions that were linked.
 const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
@@ -30,45 +36,89 @@ pub struct Rules {
     pub release: GlibcVersion,
 }
 
-/// Binds the references of the root of `closure`.
-pub fn bind(closure: &Closure, view: View<'_>, rules: Rules) -> Result<Own, Vec<Need>> {
+/// Binds the references of the root of `closure`. With `providers` it looks up weak ones too, and
+/// lists the providers of all.
+pub fn bind(
+    closure: &Closure,
+    view: View<'_>,
+    rules: Rules,
+    providers: bool,
+) -> Result<Own, Vec<Need>> {
     let scope = Scope::new(closure, view, false)?;
     let Some(object) = view.object(closure.root.file) else { return Ok(Own::default()) };
     let limit = closure.module(ROOT).version_limit;
-    let all = object.reference_indices();
     let files = closure.found().map(|(_, file)| file).collect();
-    Ok(Own { open: open(&scope, object, limit, rules, all), limit, files })
+    let all_known = |(module, _)| closure.module(module).version_limit == EVERY_VERSION;
+    let weak = providers && closure.in_scope().all(all_known);
+    let mut providers: Option<Providers> = weak.then(|| vec![None; object.references.len()].into());
+    let mut note = |index: u32, winner: Winner| {
+        if let Some(providers) = &mut providers {
+            providers[index as usize] = closure.module(winner.module).file;
+        }
+    };
+    let search = Search { scope: &scope, object, limit, rules, weak };
+    let open = search.open(object.reference_indices(), &mut note);
+    Ok(Own { open, limit, files, providers })
 }
 
-/// Of the references named by `indices`, those that may cause a message.
-pub fn open(
-    scope: &Scope<'_>,
-    object: &Object,
-    limit: u16,
-    rules: Rules,
-    indices: impl Iterator<Item = u32>,
-) -> Vec<u32> {
-    let reference = |index: u32| &object.references[index as usize];
-    let strong = indices.filter(|index| reference(*index).kind != RefKind::Weak);
-    let pending = |index| Pending { index, hash: reference(index).hash };
-    let mut left: Vec<Pending> = strong.map(pending).collect();
-    let mut open = Vec::new();
-    let question = |pending: &Pending| {
-        let reference = reference(pending.index);
-        let name = object.reference_name(reference);
-        let mut query = Query::new(name, reference.hash, wanted(object, reference.version, limit));
-        query.exact_first = rules.release >= super::exact::EXACT_FIRST;
-        let is_copy = matches!(reference.kind, RefKind::Copy { .. });
-        (query, Route { first: None, skip_root: is_copy })
-    };
-    scope.lookup_all(&mut left, question, |pending, winner| {
-        if !settles(winner, reference(pending.index).kind, rules) {
-            open.push(pending.index);
-        }
-    });
-    open.extend(left.iter().map(|pending| pending.index));
-    open.sort_unstable();
-    open
+/// One object in a scope.
+pub struct Search<'s, 'v> {
+    /// The scope.
+    pub scope: &'s Scope<'v>,
+    /// The object whose references are looked up.
+    pub object: &'v Object,
+    /// The highest version index that the loader knows of it.
+    pub limit: u16,
+    /// The other rules.
+    pub rules: Rules,
+    /// Weak references are looked up too.
+    pub weak: bool,
+}
+
+impl Search<'_, '_> {
+    /// Returns those of the references named by `indices` that may cause a message: no weak one does.
+    /// Calls `note` with the definition that each gets.
+    pub fn open(
+        &self,
+        indices: impl Iterator<Item = u32>,
+        note: &mut impl FnMut(u32, Winner),
+    ) -> Vec<u32> {
+        let kind = |index: u32| self.object.references[index as usize].kind;
+        let is_wanted = |index: &u32| self.weak || kind(*index) != RefKind::Weak;
+        let mut open = Vec::new();
+        let left = self.each(indices.filter(is_wanted), |index, winner| {
+            if kind(index) != RefKind::Weak && !settles(winner, kind(index), self.rules) {
+                open.push(index);
+            }
+            note(index, winner);
+        });
+        let left = left.iter().map(|pending| pending.index);
+        open.extend(left.filter(|index| kind(*index) != RefKind::Weak));
+        open.sort_unstable();
+        open
+    }
+
+    /// Looks up the references named by `indices`; returns those without a definition.
+    fn each(
+        &self,
+        indices: impl Iterator<Item = u32>,
+        mut found: impl FnMut(u32, Winner),
+    ) -> Vec<Pending> {
+        let reference = |index: u32| &self.object.references[index as usize];
+        let pending = |index| Pending { index, hash: reference(index).hash };
+        let mut left: Vec<Pending> = indices.map(pending).collect();
+        let question = |pending: &Pending| {
+            let reference = reference(pending.index);
+            let name = self.object.reference_name(reference);
+            let version = wanted(self.object, reference.version, self.limit);
+            let mut query = Query::new(name, reference.hash, version);
+            query.exact_first = self.rules.release >= super::exact::EXACT_FIRST;
+            let is_copy = matches!(reference.kind, RefKind::Copy { .. });
+            (query, Route { first: None, skip_root: is_copy })
+        };
+        self.scope.lookup_all(&mut left, question, |pending, winner| found(pending.index, winner));
+        left
+    }
 }
 
 /// True if no relocation that uses a reference with this definition can lead to a message.

@@ -5,7 +5,7 @@
 
 use super::exact::Exact;
 use super::lookup::Scope;
-use super::own::{self, Own, Rules};
+use super::own::{Own, Rules, Search};
 use super::{OwnBindings, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::{GlibcVersion, RefKind};
@@ -225,7 +225,9 @@ fn open_modules(
                 };
                 let indices = settled
                     .map_or_else(|| object.reference_indices().collect(), |own| own.open.clone());
-                own::open(scope, object, limit, Rules { release }, indices.into_iter())
+                let rules = Rules { release };
+                let search = Search { scope, object, limit, rules, weak: false };
+                search.open(indices.into_iter(), &mut |_, _| {})
             }
         };
         if open.is_empty() {

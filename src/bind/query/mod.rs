@@ -3,21 +3,25 @@
 //!
 //! Both give the same answers as `exact`, which binds every relocation (`elf/dl-lookup.c`,
 //! `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). `names` finds names that objects
-//! of one scope share, by the words of their hash tables. `standalone` binds each object once in
-//! its own closure. Under each entry point, `scope` repeats the lookup only where that answer can
-//! change. `audit` runs [`answer`] and reads the facts that it lacks.
+//! of one scope share, by the words of their hash tables. `standalone` takes the binding of each
+//! object in its own closure, which `own` has found. Under each entry point, `scope` repeats the
+//! lookup only where that binding can change, once for each `question`. `audit` runs [`answer`] and
+//! reads the facts that it lacks.
 
 mod musl;
 mod names;
+mod present;
+mod question;
 mod scope;
 mod standalone;
 
-use super::RootBinding;
+use super::{OwnBindings, RootBinding};
 use crate::facts::{Need, View};
-use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
+use crate::id::{FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
 use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::roots::Closures;
-use crate::resolve::{Closure, LOADER};
+use crate::resolve::{Closure, LOADER, ROOT};
+use crate::wants::Wants;
 use names::Names;
 use rayon::prelude::*;
 use scope::Worker;
@@ -32,6 +36,16 @@ pub struct Asked {
     pub bound: bool,
 }
 
+impl Asked {
+    /// The queries in `wants`.
+    pub fn by(wants: Wants) -> Self {
+        Self {
+            duplicates: wants.holds(Wants::DUPLICATE_DEFINITIONS),
+            bound: wants.holds(Wants::BOUND_LIBRARIES),
+        }
+    }
+}
+
 /// The input of the queries.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
@@ -41,8 +55,8 @@ pub struct Source<'a> {
     pub closures: &'a Closures,
     /// The bindings of each entry point.
     pub bindings: &'a [RootBinding],
-    /// The standalone closure of each object, where answers may be reused.
-    pub lone: &'a FastMap<FileId, &'a Closure>,
+    /// The standalone bindings of each object, where answers may be reused.
+    pub own: &'a OwnBindings,
     /// Names of closures.
     pub strings: &'a Strings,
     /// Loaders of entry points.
@@ -166,33 +180,42 @@ impl Answers {
 struct Shared<'a> {
     source: Source<'a>,
     names: Names,
-    standalone: FastMap<FileId, Standalone>,
+    /// By file.
+    standalone: Vec<Option<Standalone<'a>>>,
+}
+
+impl<'a> Shared<'a> {
+    fn standalone(&self, file: FileId) -> Option<&Standalone<'a>> {
+        self.standalone.get(file.index())?.as_ref()
+    }
 }
 
 /// Answers the queries for all entry points, or returns the missing facts.
 pub fn answer(source: Source<'_>) -> Result<Answers, Vec<Need>> {
     let is_musl = |closure: &Closure| source.loader(closure).family != Family::Glibc;
-    let roots: Vec<RootId> = source.closures.roots.ids().collect();
     let files = files(source, &is_musl);
     let needs = missing(source.view, &files);
     if !needs.is_empty() {
         return Err(needs);
     }
-    let words = names::Words::count(source.view, &files.defining);
-    let mut bound: Vec<Standalone> = files
+    let words = names::Words::count(source.view, &files.libraries, &files.entries);
+    let mut bound: Vec<Standalone<'_>> = files
         .referring
         .par_iter()
         .map_init(standalone::Room::default, |room, file| {
             standalone::bind(source, *file, &words, room)
         })
         .collect::<Result<_, _>>()?;
-    let glibc = || source.closures.roots.iter().filter(|closure| !is_musl(closure));
-    let names = Names::find(source.view, &files.defining, glibc(), &words);
+    let glibc = source.closures.roots.iter().filter(|closure| !is_musl(closure));
+    let glibc: Vec<&Closure> = glibc.collect();
+    let names = Names::find(source.view, &files.defining(), &glibc, &words);
     bound.par_iter_mut().for_each(|standalone| standalone.settle(&names));
-    let standalone = files.referring.into_iter().zip(bound).collect();
+    let standalone = by_file(files.referring, bound);
     let shared = Shared { source, names, standalone };
+    let roots: Vec<RootId> = source.closures.roots.ids().collect();
     let answers: Vec<Result<Answer, Vec<Need>>> = roots
         .par_iter()
+        .with_min_len(roots.len() / (8 * rayon::current_num_threads()) + 1)
         .map_init(Worker::default, |worker, root| {
             let closure = &source.closures.roots[*root];
             let binding = &source.bindings[root.index()];
@@ -211,24 +234,46 @@ pub fn answer(source: Source<'_>) -> Result<Answers, Vec<Need>> {
     }
 }
 
+fn by_file(files: Vec<FileId>, list: Vec<Standalone<'_>>) -> Vec<Option<Standalone<'_>>> {
+    let last = files.iter().map(|file| file.index() + 1).max().unwrap_or(0);
+    let mut out: Vec<Option<Standalone<'_>>> = Vec::new();
+    out.resize_with(last, || None);
+    for (file, standalone) in files.into_iter().zip(list) {
+        out[file.index()] = Some(standalone);
+    }
+    out
+}
+
 /// The files that glibc binds under the entry points.
 struct Files {
-    /// Files in a scope.
-    defining: Vec<FileId>,
+    /// Files in a scope that other objects load.
+    libraries: Vec<FileId>,
+    /// Files in a scope that are entry points only.
+    entries: Vec<FileId>,
     /// Files that are relocated.
     referring: Vec<FileId>,
 }
 
+impl Files {
+    /// All files in a scope.
+    fn defining(&self) -> Vec<FileId> {
+        [&self.libraries[..], &self.entries].concat()
+    }
+}
+
 fn files(source: Source<'_>, is_musl: &dyn Fn(&Closure) -> bool) -> Files {
-    let (mut in_scope, mut relocated) = (IdSet::default(), IdSet::default());
-    let mut files = Files { defining: Vec::new(), referring: Vec::new() };
+    let (mut started, mut behind, mut relocated) =
+        (IdSet::default(), IdSet::default(), IdSet::default());
+    let mut files = Files { libraries: Vec::new(), entries: Vec::new(), referring: Vec::new() };
     for closure in source.closures.roots.iter().filter(|closure| !is_musl(closure)) {
         for (module, file) in closure.in_scope() {
             if source.view.object(file).is_none() {
                 continue;
             }
-            if in_scope.insert(file) {
-                files.defining.push(file);
+            if module != ROOT && behind.insert(file) {
+                files.libraries.push(file);
+            } else if module == ROOT && started.insert(file) {
+                files.entries.push(file);
             }
             let is_bound = module != LOADER || source.started;
             if is_bound && relocated.insert(file) {
@@ -236,12 +281,14 @@ fn files(source: Source<'_>, is_musl: &dyn Fn(&Closure) -> bool) -> Files {
             }
         }
     }
+    files.entries.retain(|file| !behind.contains(*file));
     files
 }
 
 fn missing(view: View<'_>, files: &Files) -> Vec<Need> {
     let bare = |file: &&FileId| view.object(**file).is_some_and(|object| object.tables.is_none());
-    let tables = files.defining.iter().filter(bare).map(|file| Need::Tables(*file));
+    let defining = files.libraries.iter().chain(&files.entries);
+    let tables = defining.filter(bare).map(|file| Need::Tables(*file));
     let relocations = files.referring.iter().filter_map(|file| view.relocations(*file).err());
     let mut seen: FastSet<Need> = FastSet::default();
     tables.chain(relocations).filter(|need| seen.insert(need.clone())).collect()

@@ -3,10 +3,34 @@
 //! cost of time only.
 
 use crate::facts::View;
+use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet};
 use crate::resolve::{Closure, ROOT};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A hash word, salted with the machine of its object: objects of two machines share no scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Word(u32);
+
+/// The salt for the words of one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Salt(u32);
+
+impl Salt {
+    /// Spreads small numbers over 32 bits: 2^32 divided by the golden ratio.
+    const SPREAD: u32 = 0x9e37_79b1;
+
+    pub(super) fn of(object: &Object) -> Self {
+        let class = u32::from(object.header.is_64) << 16;
+        Self((u32::from(object.header.machine) | class).wrapping_mul(Self::SPREAD))
+    }
+
+    /// The salted word of a name with this GNU hash.
+    pub(super) fn word(self, hash: u32) -> Word {
+        Word((hash & !1) ^ self.0)
+    }
+}
 
 /// Bits of a [`WordSet`] for each expected word.
 const BITS: usize = 8;
@@ -23,54 +47,75 @@ impl WordSet {
         Self { bits: (0..len).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// The lowest bit of a word is always 0.
-    fn place(&self, word: u32) -> (usize, u64) {
+    /// The lowest bit is the same in all words of a machine.
+    fn place(&self, Word(word): Word) -> (usize, u64) {
         let at = (word >> 1) as usize;
         ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))
     }
 
     /// Adds `word`; true if it may have been present.
-    pub(super) fn insert(&self, word: u32) -> bool {
+    pub(super) fn insert(&self, word: Word) -> bool {
         let (at, bit) = self.place(word);
         let has = |bits: u64| bits & bit != 0;
         has(self.bits[at].load(Ordering::Relaxed))
             || has(self.bits[at].fetch_or(bit, Ordering::Relaxed))
     }
 
-    pub(super) fn contains(&self, word: u32) -> bool {
+    pub(super) fn contains(&self, word: Word) -> bool {
         let (at, bit) = self.place(word);
         self.bits[at].load(Ordering::Relaxed) & bit != 0
     }
+}
+
+/// The tables of an object that has them, with the salt of their words.
+fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
+    Some((Salt::of(object), object.tables.as_ref()?))
 }
 
 /// Facts about hash words, before any name is known.
 pub(super) struct Words {
     /// Words that occur more than once.
     twice: WordSet,
-    /// Those of `twice` that some object refers to.
+    /// Words of `twice` or `open` that some object refers to.
     used: WordSet,
     /// Words that some object refers to without a definition in its own closure.
     open: WordSet,
 }
 
 impl Words {
-    /// Reads the hash tables of `files`.
-    pub(super) fn count(view: View<'_>, files: &[FileId]) -> Self {
-        let tables = |file: &FileId| view.object(*file)?.tables.as_ref();
-        let total = files.iter().filter_map(tables).map(|tables| tables.indices().len()).sum();
+    /// Reads the hash tables. A word of an entry point counts only if a library has it too: no two
+    /// entry points share a scope.
+    pub(super) fn count(view: View<'_>, libraries: &[FileId], entries: &[FileId]) -> Self {
+        let tables = |file: &FileId| view.object(*file).and_then(hashed);
+        let hashed = |(_, tables): (Salt, &Tables)| {
+            let all = tables.indices();
+            let hashed = all.end - tables.unhashed_end().min(all.end);
+            // Without a GNU table any symbol may be found.
+            if hashed == 0 { all.len() } else { hashed as usize }
+        };
+        let total = libraries.iter().filter_map(tables).map(hashed).sum();
         let (once, twice) = (WordSet::new(total), WordSet::new(total));
-        files.par_iter().filter_map(tables).for_each(|tables| {
-            tables.each_word(|word| {
+        libraries.par_iter().filter_map(tables).for_each(|(salt, tables)| {
+            tables.each_word(|hash| {
+                let word = salt.word(hash);
                 if once.insert(word) {
                     twice.insert(word);
                 }
             });
         });
-        Self { twice, used: WordSet::new(total), open: WordSet::new(total) }
+        entries.par_iter().filter_map(tables).for_each(|(salt, tables)| {
+            tables.each_word(|hash| {
+                let word = salt.word(hash);
+                if once.contains(word) {
+                    twice.insert(word);
+                }
+            });
+        });
+        Self { twice, used: WordSet::new(total / 4), open: WordSet::new(total / 16) }
     }
 
     /// Some object refers to `word`; true if the word may occur more than once.
-    pub(super) fn note_used(&self, word: u32) -> bool {
+    pub(super) fn note_used(&self, word: Word) -> bool {
         let is_twice = self.twice.contains(word);
         if is_twice {
             self.used.insert(word);
@@ -79,12 +124,9 @@ impl Words {
     }
 
     /// Some object refers to `word` and has no definition in its own closure.
-    pub(super) fn note_open(&self, word: u32) {
+    pub(super) fn note_open(&self, word: Word) {
+        self.used.insert(word);
         self.open.insert(word);
-    }
-
-    fn matters(&self, word: u32) -> bool {
-        self.used.contains(word) || self.open.contains(word)
     }
 }
 
@@ -97,59 +139,186 @@ impl Name {
     pub(super) fn index(self) -> usize {
         self.0 as usize
     }
+
+    /// The word of a [`NameSet`] and the bit in it.
+    fn place(self) -> (usize, u64) {
+        (self.0 as usize / 64, 1 << (self.0 % 64))
+    }
+}
+
+/// A set of names, one bit for each name.
+#[derive(Default)]
+pub(super) struct NameSet {
+    bits: Vec<u64>,
+}
+
+impl NameSet {
+    /// Empties the set and makes room for `names` names.
+    pub(super) fn clear(&mut self, names: usize) {
+        self.bits.clear();
+        self.bits.resize(names.div_ceil(64), 0);
+    }
+
+    /// Adds `name`; true if it was present.
+    pub(super) fn insert(&mut self, name: Name) -> bool {
+        let (at, bit) = name.place();
+        let had = self.bits[at] & bit != 0;
+        self.bits[at] |= bit;
+        had
+    }
+
+    pub(super) fn contains(&self, name: Name) -> bool {
+        let (at, bit) = name.place();
+        self.bits[at] & bit != 0
+    }
+
+    /// Adds the names of `other`.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.bits.iter_mut().zip(&other.bits).for_each(|(to, from)| *to |= from);
+    }
+
+    /// Adds the names that are in both.
+    pub(super) fn add_common(&mut self, a: &Self, b: &Self) {
+        let both = a.bits.iter().zip(&b.bits).map(|(a, b)| a & b);
+        self.bits.iter_mut().zip(both).for_each(|(to, from)| *to |= from);
+    }
+}
+
+/// The names in the hash table of one file.
+pub(super) enum InFile {
+    Few(Vec<Name>),
+    /// So many that the union of two sets is faster than a loop over a list.
+    Many(NameSet),
 }
 
 /// A word in the hash table of a file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Defined {
-    word: u32,
+    word: Word,
     file: FileId,
+}
+
+impl Defined {
+    /// The word and the file in one number: it is compared faster than two.
+    fn key(self) -> u64 {
+        u64::from(self.word.0) << 32 | self.file.index() as u64
+    }
+}
+
+/// The number of parts that are sorted independently of one another, as a power of two.
+const PARTS_LOG2: u32 = 8;
+
+/// Sorts by word and file, each pair once. Hash words are spread evenly over the parts.
+fn grouped(defined: &[Defined]) -> Vec<Defined> {
+    let part = |Defined { word: Word(word), .. }: &Defined| word >> (u32::BITS - PARTS_LOG2);
+    let mut ends = [0_usize; 1 << PARTS_LOG2];
+    for one in defined {
+        ends[part(one) as usize] += 1;
+    }
+    let lengths = ends;
+    let mut total = 0;
+    for end in &mut ends {
+        total += std::mem::replace(end, total);
+    }
+    let mut out = defined.to_vec();
+    for one in defined {
+        let place = &mut ends[part(one) as usize];
+        out[*place] = *one;
+        *place += 1;
+    }
+    let mut parts = Vec::with_capacity(lengths.len());
+    let mut rest = &mut out[..];
+    for length in lengths {
+        let (part, behind) = rest.split_at_mut(length);
+        parts.push(part);
+        rest = behind;
+    }
+    let sort = |part: &mut [Defined]| part.sort_unstable_by_key(|one| one.key());
+    parts.into_par_iter().with_min_len(8).for_each(sort);
+    out.dedup();
+    out
 }
 
 /// All such words, and the files whose hash tables hold each.
 #[derive(Default)]
 pub(super) struct Names {
-    by_word: FastMap<u32, Name>,
-    /// By file, ascending.
-    defined: Vec<Vec<Name>>,
+    by_word: FastMap<Word, Name>,
+    /// By file.
+    defined: Vec<InFile>,
+    /// By name, ascending: the files that other objects load.
+    libraries: Vec<Box<[FileId]>>,
+    /// By name, ascending: the files that are entry points only.
+    entries: Vec<Box<[FileId]>>,
 }
 
 impl Names {
     /// Takes the words that two files of one scope have, or that an object has no definition for.
-    pub(super) fn find<'c>(
+    pub(super) fn find(
         view: View<'_>,
         files: &[FileId],
-        roots: impl Iterator<Item = &'c Closure> + Clone,
+        roots: &[&Closure],
         words: &Words,
     ) -> Self {
         let in_file = |file: &FileId| {
             let mut out: Vec<Defined> = Vec::new();
-            if let Some(tables) = view.object(*file).and_then(|object| object.tables.as_ref()) {
-                tables.each_word(|word| {
-                    if words.matters(word) {
+            if let Some((salt, tables)) = view.object(*file).and_then(hashed) {
+                tables.each_word(|hash| {
+                    let word = salt.word(hash);
+                    if words.used.contains(word) {
                         out.push(Defined { word, file: *file });
                     }
                 });
             }
             out
         };
-        let mut defined: Vec<Defined> = files.par_iter().flat_map_iter(in_file).collect();
-        defined.par_sort_unstable();
-        defined.dedup();
-        let mut together = Together::new(files, roots);
+        let (defined, together): (Vec<Defined>, Together) = rayon::join(
+            || files.par_iter().flat_map_iter(in_file).collect(),
+            || Together::new(files, roots),
+        );
+        let defined = grouped(&defined);
+        let groups: Vec<&[Defined]> = defined.chunk_by(|a, b| a.word == b.word).collect();
+        let is_taken = |row: &mut Vec<u64>, group: &&[Defined]| {
+            words.open.contains(group[0].word) || together.has_two_of(group, row)
+        };
+        let is_taken: Vec<bool> =
+            groups.par_iter().with_min_len(AT_LEAST).map_init(Vec::new, is_taken).collect();
+        let taken = groups.into_iter().zip(is_taken).filter(|(_, is_taken)| *is_taken);
+        Self::number(files, taken.map(|(group, _)| group), &together)
+    }
+
+    /// Numbers the words of `groups`.
+    fn number<'d>(
+        files: &[FileId],
+        groups: impl Iterator<Item = &'d [Defined]>,
+        together: &Together,
+    ) -> Self {
         let last = files.iter().map(|file| file.index() + 1).max().unwrap_or(0);
-        let mut out = Self { by_word: FastMap::default(), defined: vec![Vec::new(); last] };
-        for group in defined.chunk_by(|a, b| a.word == b.word) {
-            let word = group[0].word;
-            if !together.has_two_of(group) && !words.open.contains(word) {
-                continue;
-            }
-            let Ok(place) = u32::try_from(out.by_word.len()) else { break };
-            out.by_word.insert(word, Name(place));
+        let mut out = Self::default();
+        let mut lists: Vec<Vec<Name>> = vec![Vec::new(); last];
+        for group in groups {
+            let Ok(number) = u32::try_from(out.by_word.len()) else { break };
+            out.by_word.insert(group[0].word, Name(number));
             for Defined { file, .. } in group {
-                out.defined[file.index()].push(Name(place));
+                lists[file.index()].push(Name(number));
             }
+            let files = || group.iter().map(|defined| defined.file);
+            let is_library = |file: &FileId| together.columns[file.index()].is_some();
+            out.libraries.push(files().filter(is_library).collect());
+            out.entries.push(files().filter(|file| !is_library(file)).collect());
         }
+        let names = out.by_word.len();
+        let in_file = |list: Vec<Name>| {
+            if list.len() < names / 64 {
+                return InFile::Few(list);
+            }
+            let mut set = NameSet::default();
+            set.clear(names);
+            for name in list {
+                set.insert(name);
+            }
+            InFile::Many(set)
+        };
+        out.defined = lists.into_iter().map(in_file).collect();
         out
     }
 
@@ -158,17 +327,46 @@ impl Names {
         self.by_word.len()
     }
 
-    pub(super) fn of_word(&self, word: u32) -> Option<Name> {
+    pub(super) fn of_word(&self, word: Word) -> Option<Name> {
         self.by_word.get(&word).copied()
     }
 
-    /// The names in the hash table of `file`, ascending.
-    pub(super) fn in_file(&self, file: FileId) -> &[Name] {
-        self.defined.get(file.index()).map_or(&[], Vec::as_slice)
+    /// The names in the hash table of `file`.
+    pub(super) fn in_file(&self, file: FileId) -> Option<&InFile> {
+        self.defined.get(file.index())
+    }
+
+    /// Adds to `out` the files of a scope that have `name`, in no order. `files` are all of the scope
+    /// and `root` is the one of the entry point; `is_present` tells if a file is there.
+    pub(super) fn in_scope(
+        &self,
+        name: Name,
+        (root, files): (Option<FileId>, &[FileId]),
+        is_present: impl Fn(FileId) -> bool,
+        out: &mut Vec<FileId>,
+    ) {
+        let libraries = &*self.libraries[name.index()];
+        let has = |list: &[FileId], file: &FileId| list.binary_search(file).is_ok();
+        out.extend(root.filter(|file| has(&self.entries[name.index()], file)));
+        // A function of a template is in hundreds of libraries.
+        if libraries.len() > MANY * files.len() {
+            out.extend(files.iter().filter(|file| has(libraries, file)));
+        } else {
+            out.extend(libraries.iter().filter(|file| is_present(**file)));
+        }
     }
 }
 
-/// Which files share a scope: one bit for each pair of a file and a library.
+/// A list that is so many times longer than a scope is searched for each file of the scope.
+const MANY: usize = 8;
+
+/// Groups that a thread takes at once, at least.
+const AT_LEAST: usize = 512;
+
+/// Up to this many files of a group are compared pair by pair.
+const FEW: usize = 6;
+
+/// Which files are in one scope: a bit for each pair of a file and a library.
 struct Together {
     /// Row of each file.
     rows: Vec<usize>,
@@ -177,12 +375,10 @@ struct Together {
     /// Words of a row.
     width: usize,
     bits: Vec<u64>,
-    /// Scratch space for one row.
-    row: Vec<u64>,
 }
 
 impl Together {
-    fn new<'c>(files: &[FileId], roots: impl Iterator<Item = &'c Closure> + Clone) -> Self {
+    fn new(files: &[FileId], roots: &[&Closure]) -> Self {
         let last = files.iter().map(|file| file.index() + 1).max().unwrap_or(0);
         let (mut rows, mut columns) = (vec![0; last], vec![None; last]);
         for (row, file) in files.iter().enumerate() {
@@ -191,7 +387,7 @@ impl Together {
         let mut count = 0_usize;
         let mut seen: IdSet<FileId> = IdSet::default();
         let is_known = |file: &FileId| file.index() < last;
-        for closure in roots.clone() {
+        for closure in roots {
             for (module, file) in closure.in_scope().filter(|(_, file)| is_known(file)) {
                 if module != ROOT && seen.insert(file) {
                     columns[file.index()] = Some(count);
@@ -201,18 +397,18 @@ impl Together {
         }
         let width = count.div_ceil(64);
         let bits = vec![0; width * files.len()];
-        let mut out = Self { rows, columns, width, bits, row: vec![0; width] };
+        let mut out = Self { rows, columns, width, bits };
+        let mut row = Vec::new();
         let mut known: FastSet<usize> = FastSet::default();
         for closure in roots {
             let scope = || closure.in_scope().map(|(_, file)| file).filter(is_known);
-            out.set_row(scope());
-            // Entry points that share a link map have the same libraries: their pairs are set
-            // already.
+            out.set_row(&mut row, scope());
+            // The libraries of shared links know each other already.
             let others = known.insert(closure.links_id()).then(scope).into_iter().flatten();
             let root = Some(closure.root.file).filter(is_known);
             for file in root.into_iter().chain(others) {
                 let start = out.rows[file.index()] * width;
-                for (bits, scope) in out.bits[start..start + width].iter_mut().zip(&out.row) {
+                for (bits, scope) in out.bits[start..start + width].iter_mut().zip(&row) {
                     *bits |= scope;
                 }
             }
@@ -220,23 +416,40 @@ impl Together {
         out
     }
 
-    fn set_row(&mut self, files: impl Iterator<Item = FileId>) {
-        self.row.fill(0);
+    fn set_row(&self, row: &mut Vec<u64>, files: impl Iterator<Item = FileId>) {
+        row.clear();
+        row.resize(self.width, 0);
         for column in files.filter_map(|file| self.columns[file.index()]) {
-            self.row[column / 64] |= 1 << (column % 64);
+            row[column / 64] |= 1 << (column % 64);
         }
     }
 
-    /// True if two of these files share a scope.
-    fn has_two_of(&mut self, group: &[Defined]) -> bool {
-        if group.len() < 2 {
+    /// True if `library` shares a scope with `file`, in which it is not the first object.
+    fn knows(&self, file: FileId, library: FileId) -> bool {
+        self.columns[library.index()].is_some_and(|column| {
+            let word = self.bits[self.rows[file.index()] * self.width + column / 64];
+            word >> (column % 64) & 1 != 0
+        })
+    }
+
+    /// True if two of these files share a scope; `row` is scratch space.
+    fn has_two_of(&self, group: &[Defined], row: &mut Vec<u64>) -> bool {
+        if group.len() <= FEW {
+            for (place, Defined { file, .. }) in group.iter().enumerate() {
+                let knows = |other: &Defined| {
+                    self.knows(*file, other.file) || self.knows(other.file, *file)
+                };
+                if group[..place].iter().any(knows) {
+                    return true;
+                }
+            }
             return false;
         }
-        self.set_row(group.iter().map(|defined| defined.file));
+        self.set_row(row, group.iter().map(|defined| defined.file));
         group.iter().any(|Defined { file, .. }| {
             let start = self.rows[file.index()] * self.width;
             let own = self.columns[file.index()];
-            let row = self.bits[start..start + self.width].iter().zip(&self.row);
+            let row = self.bits[start..start + self.width].iter().zip(&*row);
             row.enumerate().any(|(at, (bits, group))| {
                 let own = own.filter(|own| own / 64 == at).map_or(0, |own| 1 << (own % 64));
                 bits & group & !own != 0

@@ -1,126 +1,156 @@
-//! The queries under one entry point: standalone bindings of the objects, and a lookup of the names
-//! whose binding another object of this scope can change.
+//! The queries under one entry point: standalone bindings of the objects, and the answers to the
+//! questions whose binding another object of this scope can change.
 //!
 //! A standalone binding does not hold if a library is missing or the loader stops while it
 //! relocates. Then every relocation of the object is looked up.
 
-use super::names::{Name, Names};
-use super::standalone::{Alone, Standalone, knows_all_versions};
+use super::names::{Name, Salt};
+use super::present::{Present, Stamped};
+use super::question::{Key, Question};
+use super::standalone::{Alone, Standalone, Varying, knows_all_versions};
 use super::{Answer, BoundLibrary, Definition, DefinitionKind, DuplicateName, Referrer, Shared};
-use crate::bind::exact::{EXACT_FIRST, Exact};
-use crate::bind::lookup::{Scope, Winner, wanted};
-use crate::bind::named::reference_version;
+use crate::bind::exact::{EXACT_FIRST, Exact, NO_ASSERT};
+use crate::bind::lookup::{Scope, Winner, definition};
 use crate::bind::root::starts;
 use crate::bind::{Binding, RootBinding, Unique};
 use crate::facts::{Need, View};
-use crate::format::elf::find::{Query, Wanted};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::{GlibcVersion, Object, hash};
+use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, hash};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
+use object::elf;
+use std::cell::OnceCell;
+use std::ops::Range;
 
-/// Tables that a thread reuses across entry points. An entry with an old stamp is empty.
+/// Tables that a thread reuses across entry points.
 #[derive(Default)]
 pub(super) struct Worker {
-    stamp: u32,
-    /// By file: its module.
-    modules: Vec<(u32, ModuleId)>,
-    /// By name: an object of the scope defines it.
-    seen: Vec<u32>,
-    /// By name: two objects define it.
-    twice: Vec<u32>,
-}
-
-impl Worker {
-    /// Loads the scope of `closure`; true if two modules share a file.
-    fn enter(&mut self, closure: &Closure, names: &Names) -> bool {
-        let mut has_twins = false;
-        self.stamp += 1;
-        self.seen.resize(names.len(), 0);
-        self.twice.resize(names.len(), 0);
-        for (module, file) in closure.in_scope() {
-            if file.index() >= self.modules.len() {
-                self.modules.resize((file.index() + 1).next_power_of_two(), (0, ROOT));
-            }
-            let (stamp, _) =
-                std::mem::replace(&mut self.modules[file.index()], (self.stamp, module));
-            has_twins |= stamp == self.stamp;
-            for name in names.in_file(file) {
-                if std::mem::replace(&mut self.seen[name.index()], self.stamp) == self.stamp {
-                    self.twice[name.index()] = self.stamp;
-                }
-            }
-        }
-        has_twins
-    }
-
-    fn module(&self, file: FileId) -> Option<ModuleId> {
-        let (stamp, module) = self.modules.get(file.index())?;
-        (*stamp == self.stamp).then_some(*module)
-    }
-
-    fn is_seen(&self, name: Option<Name>) -> bool {
-        name.is_some_and(|name| self.seen[name.index()] == self.stamp)
-    }
-
-    fn is_twice(&self, name: Option<Name>) -> bool {
-        name.is_some_and(|name| self.twice[name.index()] == self.stamp)
-    }
+    present: Present,
+    by_name: Vec<Stamped<usize>>,
 }
 
 /// One entry point.
-struct Under<'a> {
+struct Under<'w, 'a> {
     shared: &'a Shared<'a>,
     closure: &'a Closure,
-    worker: &'a Worker,
+    present: &'w Present,
     release: GlibcVersion,
-    /// Two modules of the scope share a file: every name may be defined twice.
-    has_twins: bool,
+    /// Every name may be defined twice: two modules share a file, or objects are for two machines.
+    any_twice: bool,
     /// Standalone bindings hold here.
     reuse: bool,
+    /// Made once something is looked up.
+    scope: OnceCell<Scope<'a>>,
+}
+
+/// The results under one entry point, while they are collected.
+struct Bound<'w, 'a> {
+    libraries: Vec<BoundLibrary>,
+    /// By provider: the last module that was found to bind to it.
+    last: Vec<Option<ModuleId>>,
+    found: Vec<Found<'a>>,
+    /// The definitions of all [`Self::found`].
+    winners: Vec<Winner>,
+    /// By name: the place in [`Self::found`] of its last question.
+    by_name: &'w mut [Stamped<usize>],
+    /// The same by question, if any name may be defined twice.
+    by_key: FastMap<Key<'a>, usize>,
+    /// Scratch space.
+    files: Vec<FileId>,
+}
+
+impl<'w> Bound<'w, '_> {
+    fn new(by_name: &'w mut [Stamped<usize>]) -> Self {
+        let (libraries, last, files) = (Vec::new(), Vec::new(), Vec::new());
+        let (found, winners, by_key) = (Vec::new(), Vec::new(), FastMap::default());
+        Self { libraries, last, found, winners, by_name, by_key, files }
+    }
+
+    /// Adds a pair. All pairs of a module are added in a row.
+    fn add(&mut self, module: ModuleId, provider: ModuleId) {
+        if provider.index() >= self.last.len() {
+            self.last.resize((provider.index() + 1).next_power_of_two(), None);
+        }
+        let last = &mut self.last[provider.index()];
+        if *last != Some(module) && module != provider {
+            *last = Some(module);
+            self.libraries.push(BoundLibrary { module, provider });
+        }
+    }
+}
+
+/// A question that a module asks, and the answers of the scope.
+struct Found<'a> {
+    question: Question<'a>,
+    /// The place of another question about the same name.
+    next: Option<usize>,
+    /// In scope order.
+    winners: Range<usize>,
+    /// The first answer is the definition that references get.
+    first_wins: bool,
+    referrers: Vec<Referrer>,
+}
+
+/// An object that refers to others.
+#[derive(Clone, Copy)]
+struct Referring<'a> {
+    module: ModuleId,
+    object: &'a Object,
 }
 
 /// Answers the queries under the entry point of `closure`.
-pub(super) fn answer(
-    shared: &Shared<'_>,
-    closure: &Closure,
+pub(super) fn answer<'a>(
+    shared: &'a Shared<'a>,
+    closure: &'a Closure,
     bound: &RootBinding,
     worker: &mut Worker,
 ) -> Result<Answer, Vec<Need>> {
     if closure.fatal().is_some() || bound.checked.stop.is_some() {
         return Ok(Answer::default());
     }
+    let Worker { present, by_name } = worker;
     // Trace mode maps the traced object a second time if a library needs it by a path.
-    let has_twins = worker.enter(closure, &shared.names);
+    let any_twice = present.enter(closure, &shared.names) || is_mixed(shared.source.view, present);
+    by_name.resize(shared.names.len(), Stamped::default());
     let release = shared.source.loader(closure).release;
-    let reuse = bound.abort.is_none() && !has_twins && knows_all_versions(closure);
-    Under { shared, closure, worker, release, has_twins, reuse }.answer()
+    let reuse = bound.abort.is_none() && !any_twice && knows_all_versions(closure);
+    let scope = OnceCell::new();
+    let under = Under { shared, closure, present, release, any_twice, reuse, scope };
+    under.answer(by_name)
 }
 
-impl<'a> Under<'a> {
+/// True if the scope has objects for two machines, which no hash word tells.
+fn is_mixed(view: View<'_>, present: &Present) -> bool {
+    let mut salts = present.files.iter().filter_map(|file| view.object(*file)).map(Salt::of);
+    let first = salts.next();
+    salts.any(|salt| Some(salt) != first)
+}
+
+impl<'a> Under<'_, 'a> {
     fn view(&self) -> View<'a> {
         self.shared.source.view
     }
 
-    fn answer(&self) -> Result<Answer, Vec<Need>> {
+    fn scope(&self) -> Result<&Scope<'a>, Vec<Need>> {
+        if let Some(scope) = self.scope.get() {
+            return Ok(scope);
+        }
         let scope = Scope::new(self.closure, self.view(), true)?;
-        let unique = self.unique_of_host()?;
-        let (bindings, mut bound) = self.bind(&scope, unique)?;
+        Ok(self.scope.get_or_init(|| scope))
+    }
+
+    fn answer(&self, by_name: &mut [Stamped<usize>]) -> Result<Answer, Vec<Need>> {
+        let mut bound = Bound::new(by_name);
+        self.bind(&mut bound)?;
         let mut out = Answer::default();
         let asked = self.shared.source.asked;
         if asked.bound {
-            let others = bindings.iter().filter(|binding| binding.module != binding.provider);
-            bound.extend(others.map(|binding| {
-                let Binding { module, provider, .. } = *binding;
-                BoundLibrary { module, provider }
-            }));
-            bound.sort_unstable();
-            bound.dedup();
-            out.bound = bound;
+            bound.libraries.sort_unstable();
+            out.bound = bound.libraries;
         }
         if asked.duplicates {
-            out.duplicates = self.duplicates(&scope, &bindings)?;
+            out.duplicates = self.duplicates(bound.found, &bound.winners)?;
         }
         Ok(out)
     }
@@ -136,7 +166,7 @@ impl<'a> Under<'a> {
             let part = match self.standalone(file) {
                 Some(standalone) => {
                     let varying = standalone.varying.iter();
-                    let twice = varying.filter(|varying| self.worker.is_twice(varying.name));
+                    let twice = varying.filter(|varying| self.present.is_twice(varying.name));
                     &listed(twice.map(|varying| varying.relocation).collect())
                 }
                 None => relocations,
@@ -155,120 +185,241 @@ impl<'a> Under<'a> {
     }
 
     /// The standalone binding of a file, if it holds here.
-    fn standalone(&self, file: FileId) -> Option<&'a Standalone> {
-        let standalone = self.shared.standalone.get(&file).filter(|_| self.reuse)?;
-        let here = |file: &FileId| self.worker.module(*file).is_some();
-        standalone.files.as_ref()?.iter().all(here).then_some(standalone)
+    fn standalone(&self, file: FileId) -> Option<&'a Standalone<'a>> {
+        let standalone = self.shared.standalone(file).filter(|_| self.reuse)?;
+        let here = |file: &FileId| self.present.place(*file).is_some();
+        standalone.files?.iter().all(here).then_some(standalone)
     }
 
-    /// The bindings from lookups, and the providers of all other references.
-    fn bind(
-        &self,
-        scope: &Scope<'a>,
-        unique: Unique,
-    ) -> Result<(Vec<Binding>, Vec<BoundLibrary>), Vec<Need>> {
-        let (mut bindings, mut bound) = (Vec::new(), Vec::new());
-        let mut exact = self.exact(self.closure, scope, unique);
+    /// Finds the libraries that each module binds to, and the names that two objects may define.
+    fn bind(&self, bound: &mut Bound<'_, 'a>) -> Result<(), Vec<Need>> {
+        let mut unique = self.unique_of_host()?;
+        let mut exact: Option<Exact<'_, 'a>> = None;
         let started = self.shared.source.started && starts(self.closure, self.view());
         let modules = self.closure.order().iter().copied().filter(|module| *module != LOADER);
+        let (mut again, mut bindings) = (listed(Vec::new()), Vec::new());
         for module in modules.chain(started.then_some(LOADER)) {
             let Some(file) = self.closure.module(module).file else { continue };
-            let Some(standalone) = self.standalone(file) else {
-                let relocations = self.view().relocations(file).map_err(|need| vec![need])?;
-                let (_, abort) = exact.relocate(module, relocations, None, Some(&mut bindings));
-                if abort.is_some() {
-                    break;
+            let Some(object) = self.view().object(file) else { continue };
+            let referring = Referring { module, object };
+            let relocations = match self.standalone(file) {
+                None => self.view().relocations(file).map_err(|need| vec![need])?,
+                Some(standalone) => {
+                    again.list.clear();
+                    self.take(referring, standalone, bound, &mut again.list)?;
+                    &again
                 }
-                continue;
             };
-            let again = self.take(module, standalone, &mut bound);
-            if !again.is_empty() {
-                exact.relocate(module, &listed(again), None, Some(&mut bindings));
+            if relocations.list.is_empty() {
+                continue;
+            }
+            let exact = if let Some(exact) = &mut exact {
+                exact
+            } else {
+                let unique = std::mem::take(&mut unique);
+                exact.insert(self.exact(self.closure, self.scope()?, unique))
+            };
+            let (_, abort) = exact.relocate(module, relocations, None, Some(&mut bindings));
+            for binding in bindings.drain(..) {
+                self.note(referring, binding, bound)?;
+            }
+            if abort.is_some() {
+                break;
             }
         }
-        bindings.sort_unstable();
-        bindings.dedup();
-        Ok((bindings, bound))
+        Ok(())
     }
 
-    /// Takes the standalone bindings of a module; returns the relocations that need a lookup.
+    /// Takes the standalone bindings of a module, and the answers to its questions. `again` gets the
+    /// relocations that need a lookup.
     fn take(
         &self,
-        module: ModuleId,
-        standalone: &Standalone,
-        bound: &mut Vec<BoundLibrary>,
-    ) -> Vec<Relocation> {
-        let mut again = Vec::new();
-        let mut take = |file: FileId| {
-            let provider = self.worker.module(file).filter(|provider| *provider != module);
-            bound.extend(provider.map(|provider| BoundLibrary { module, provider }));
-        };
-        standalone.sure.iter().copied().for_each(&mut take);
+        referring: Referring<'a>,
+        standalone: &Standalone<'_>,
+        bound: &mut Bound<'_, 'a>,
+        again: &mut Vec<Relocation>,
+    ) -> Result<(), Vec<Need>> {
+        let module = referring.module;
+        for provider in standalone.sure.iter().filter_map(|file| self.present.module(*file)) {
+            bound.add(module, provider);
+        }
         let asked = self.shared.source.asked;
         for varying in &standalone.varying {
-            let is_twice = self.worker.is_twice(varying.name);
             let look = match varying.alone {
-                _ if is_twice => true,
+                _ if self.present.is_twice(varying.name) => !self.ask(referring, varying, bound)?,
                 Alone::Known => false,
                 Alone::Bound(file) => {
-                    take(file);
+                    if let Some(provider) = self.present.module(file) {
+                        bound.add(module, provider);
+                    }
                     false
                 }
-                Alone::Open => self.worker.is_seen(varying.name),
+                Alone::Open => self.present.is_seen(varying.name),
                 Alone::Unknown => asked.bound,
             };
             if look {
                 again.push(varying.relocation);
             }
         }
-        again
+        Ok(())
     }
 
-    /// The names among `bindings` that several modules define.
+    /// Binds a relocation to the first answer to its question; false if another rule decides.
+    fn ask(
+        &self,
+        referring: Referring<'a>,
+        Varying { relocation, name, .. }: &Varying,
+        bound: &mut Bound<'_, 'a>,
+    ) -> Result<bool, Vec<Need>> {
+        let Referring { module, object } = referring;
+        let symbol = relocation.symbol();
+        let is_preemptible = object.tables.as_ref().is_some_and(|t| t.is_preemptible(symbol));
+        if object.symbolic || !is_preemptible {
+            return Ok(false);
+        }
+        let place = self.place(referring, symbol, *name, bound)?;
+        let found = &mut bound.found[place];
+        if !found.first_wins {
+            return Ok(false);
+        }
+        let is_copy = relocation.class() == LookupClass::Copy;
+        let mut modules = bound.winners[found.winners.clone()].iter().map(|winner| winner.module);
+        if let Some(winner) = modules.find(|module| !(is_copy && *module == ROOT)) {
+            found.referrers.push(Referrer { module, symbol, winner });
+            bound.add(module, winner);
+        }
+        Ok(true)
+    }
+
+    /// Takes a binding from a lookup.
+    fn note(
+        &self,
+        referring: Referring<'a>,
+        Binding { module, symbol, provider }: Binding,
+        bound: &mut Bound<'_, 'a>,
+    ) -> Result<(), Vec<Need>> {
+        bound.add(module, provider);
+        let object = referring.object;
+        let name = self.shared.names.of_word(Salt::of(object).word(word(object, symbol)));
+        if self.any_twice || self.present.is_twice(name) {
+            let place = self.place(referring, symbol, name, bound)?;
+            bound.found[place].referrers.push(Referrer { module, symbol, winner: provider });
+        }
+        Ok(())
+    }
+
+    /// The place in `bound` of the question that a symbol asks; `name` is that of its word.
+    fn place(
+        &self,
+        Referring { module, object }: Referring<'a>,
+        symbol: u32,
+        name: Option<Name>,
+        bound: &mut Bound<'_, 'a>,
+    ) -> Result<usize, Vec<Need>> {
+        let question = Question::of(object, symbol, self.closure.module(module).version_limit);
+        let Some(name) = name.filter(|_| !self.any_twice) else {
+            if let Some(place) = bound.by_key.get(&question.key()) {
+                return Ok(*place);
+            }
+            let place = self.by_scope(question, bound)?;
+            bound.by_key.insert(question.key(), place);
+            return Ok(place);
+        };
+        let Stamped { stamp, value } = bound.by_name[name.index()];
+        let last = (stamp == self.present.stamp).then_some(value);
+        let mut next = last;
+        while let Some(place) = next {
+            if bound.found[place].question.key() == question.key() {
+                return Ok(place);
+            }
+            next = bound.found[place].next;
+        }
+        let place = if self.reuse {
+            self.by_files(name, question, bound)
+        } else {
+            self.by_scope(question, bound)?
+        };
+        bound.found[place].next = last;
+        bound.by_name[name.index()] = Stamped { stamp: self.present.stamp, value: place };
+        Ok(place)
+    }
+
+    /// Puts a question to the files that have its word. The loader knows all versions of each.
+    fn by_files(&self, name: Name, question: Question<'a>, bound: &mut Bound<'_, 'a>) -> usize {
+        let root = self.closure.module(ROOT).file;
+        let is_present = |file| self.present.place(file).is_some();
+        bound.files.clear();
+        let scope = (root, &self.present.files[..]);
+        self.shared.names.in_scope(name, scope, is_present, &mut bound.files);
+        bound.files.sort_unstable_by_key(|file| self.present.place(*file));
+        let query = question.query(self.release >= EXACT_FIRST);
+        let start = bound.winners.len();
+        bound.winners.extend(bound.files.iter().filter_map(|file| {
+            let candidate = definition(self.view().object(*file)?, &query, EVERY_VERSION)?;
+            Some(Winner { module: self.present.module(*file)?, candidate })
+        }));
+        self.push(question, start, bound)
+    }
+
+    /// Puts a question to all objects of the scope.
+    fn by_scope(
+        &self,
+        question: Question<'a>,
+        bound: &mut Bound<'_, 'a>,
+    ) -> Result<usize, Vec<Need>> {
+        let start = bound.winners.len();
+        let query = question.query(self.release >= EXACT_FIRST);
+        bound.winners.extend(self.scope()?.answers(&query));
+        Ok(self.push(question, start, bound))
+    }
+
+    /// Adds a question with the answers from `start` on.
+    fn push(&self, question: Question<'a>, start: usize, bound: &mut Bound<'_, 'a>) -> usize {
+        let decides_alone = |Winner { candidate, .. }: &Winner| {
+            !candidate.undefined
+                && elf::SymbolBind(candidate.bind) != elf::STB_GNU_UNIQUE
+                && !(candidate.versionless && self.release < NO_ASSERT)
+        };
+        let first_wins = bound.winners[start..].iter().all(decides_alone);
+        let winners = start..bound.winners.len();
+        let (next, referrers) = (None, Vec::new());
+        bound.found.push(Found { question, next, winners, first_wins, referrers });
+        bound.found.len() - 1
+    }
+
+    /// The names of `found` that several modules define.
     fn duplicates(
         &self,
-        scope: &Scope<'a>,
-        bindings: &[Binding],
+        found: Vec<Found<'a>>,
+        winners: &[Winner],
     ) -> Result<Vec<DuplicateName>, Vec<Need>> {
-        let mut places: FastMap<(&[u8], Option<Version<'_>>), Option<usize>> = FastMap::default();
         let mut out: Vec<DuplicateName> = Vec::new();
         let mut copied = None;
-        for Binding { module, symbol, provider } in bindings.iter().copied() {
-            let Some(object) = scope.object(module) else { continue };
-            let name_of_word = || self.shared.names.of_word(word(object, symbol));
-            if !self.has_twins && !self.worker.is_twice(name_of_word()) {
+        for Found { question, winners: range, mut referrers, .. } in found {
+            let winners = winners[range].iter().filter(|winner| self.defines(winner));
+            if referrers.is_empty() || winners.clone().nth(1).is_none() {
                 continue;
             }
-            let name = object.symbol_name(symbol);
-            let limit = self.closure.module(module).version_limit;
-            let wanted = wanted(object, reference_version(object, symbol), limit);
-            let place = match places.entry((name, wanted.map(Version::from))) {
-                hashbrown::hash_map::Entry::Occupied(entry) => *entry.get(),
-                hashbrown::hash_map::Entry::Vacant(entry) => {
-                    let mut query = Query::new(name, hash::gnu(name), wanted);
-                    query.plt = false;
-                    query.exact_first = self.release >= EXACT_FIRST;
-                    let found = scope.definitions(&query);
-                    let place = (found.len() > 1).then_some(out.len());
-                    if place.is_some() {
-                        let definition = |winner| self.definition(winner, &mut copied);
-                        let definitions = found.into_iter().map(definition);
-                        out.push(DuplicateName {
-                            name: name.into(),
-                            version: wanted.map(|wanted| wanted.name.into()),
-                            definitions: definitions.collect::<Result<_, _>>()?,
-                            referrers: Vec::new(),
-                        });
-                    }
-                    *entry.insert(place)
-                }
-            };
-            if let Some(place) = place {
-                out[place].referrers.push(Referrer { module, symbol, winner: provider });
-            }
+            let definition = |winner: &Winner| self.definition(*winner, &mut copied);
+            referrers.sort_unstable();
+            referrers.dedup();
+            out.push(DuplicateName {
+                name: question.name.into(),
+                version: question.version.map(|version| version.name.into()),
+                definitions: winners.map(definition).collect::<Result<_, _>>()?,
+                referrers,
+            });
         }
         out.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
         Ok(out)
+    }
+
+    /// True if an answer is a definition. An undefined entry is one only by its value: relocations
+    /// of thread-local names, which need none, pass it over (`elf_machine_type_class`).
+    fn defines(&self, Winner { module, candidate }: &Winner) -> bool {
+        let object = || self.view().object(self.closure.module(*module).file?);
+        let symbol = || object()?.tables.as_ref()?.symbol(candidate.symbol);
+        !candidate.undefined || symbol().is_some_and(|symbol| symbol.value != 0)
     }
 
     /// `copied` is computed on first use.
@@ -310,19 +461,6 @@ fn word(object: &Object, symbol: u32) -> u32 {
     let tables = object.tables.as_ref().filter(|tables| symbol >= tables.unhashed_end());
     let known = tables.and_then(|tables| tables.word(symbol));
     known.unwrap_or_else(|| hash::gnu(object.symbol_name(symbol)) & !1)
-}
-
-/// The part of a reference's version that the lookup compares.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Version<'a> {
-    name: &'a [u8],
-    hidden: bool,
-}
-
-impl<'a> From<Wanted<'a>> for Version<'a> {
-    fn from(Wanted { name, hidden, .. }: Wanted<'a>) -> Self {
-        Self { name, hidden }
-    }
 }
 
 fn listed(list: Vec<Relocation>) -> Relocations {

@@ -1,42 +1,40 @@
-//! Standalone bindings: each object is bound once, in its own closure. The result lists the
+//! Standalone bindings: each object is bound once, in its own closure, by `own`. The result lists the
 //! providers that hold under every entry point with that closure in scope. It also lists the
 //! references that need another lookup there.
 //!
 //! If only one object of a scope defines a name, every lookup finds that definition, in any order.
-//! Only undefined references are looked up here. References to the object's own definitions matter
+//! Only undefined references are looked up there. References to the object's own definitions matter
 //! only if another object defines the name too.
 
-use super::names::{Name, Names, Words};
-use super::{Asked, Source};
-use crate::bind::lookup::{Pending, Route, Scope, wanted};
+use super::Source;
+use super::names::{Name, Names, Salt, Word, Words};
+use crate::bind::own::Providers;
 use crate::facts::Need;
-use crate::format::elf::find::Query;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::{EVERY_VERSION, Object, RefKind, Tables, hash};
-use crate::id::{FastMap, FileId, IdSet};
-use crate::resolve::loader::Family;
-use crate::resolve::{Closure, ROOT};
+use crate::id::{FileId, IdSet};
+use crate::resolve::Closure;
 
 /// The standalone bindings of one object.
 #[derive(Debug, Default)]
-pub(super) struct Standalone {
+pub(super) struct Standalone<'a> {
     /// The files that its references bind to under every entry point.
     pub(super) sure: Vec<FileId>,
     /// The relocations whose binding may depend on the entry point, in the loader's order, each once.
     pub(super) varying: Vec<Varying>,
     /// The files of its own closure; none if the object was not bound there.
-    pub(super) files: Option<Box<[FileId]>>,
+    pub(super) files: Option<&'a [FileId]>,
 }
 
 /// A relocation whose binding may depend on the entry point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Varying {
     pub(super) relocation: Relocation,
-    word: u32,
+    pub(super) alone: Alone,
+    word: Word,
     /// Set by [`Standalone::settle`].
     pub(super) name: Option<Name>,
-    pub(super) alone: Alone,
 }
 
 /// How a relocation binds in the object's own closure.
@@ -58,7 +56,6 @@ pub(super) struct Room {
     /// The relocation classes of each symbol, one bit each.
     met: Vec<u8>,
     uses: Vec<Use>,
-    providers: FastMap<u32, FileId>,
 }
 
 /// A relocation with the symbol that it looks up.
@@ -80,40 +77,31 @@ enum Symbol {
 }
 
 /// Binds the object in `file` in its own closure.
-pub(super) fn bind(
-    source: Source<'_>,
+pub(super) fn bind<'a>(
+    source: Source<'a>,
     file: FileId,
     words: &Words,
     room: &mut Room,
-) -> Result<Standalone, Vec<Need>> {
+) -> Result<Standalone<'a>, Vec<Need>> {
     let view = source.view;
     let Some(object) = view.object(file) else { return Ok(Standalone::default()) };
     let relocations = view.relocations(file).map_err(|need| vec![need])?;
     let Some(tables) = &object.tables else { return Err(vec![Need::Tables(file)]) };
-    let Room { met, uses, providers } = room;
+    let Room { met, uses } = room;
     take_uses(object, tables, relocations, met, uses);
-    providers.clear();
-    let lone = source.lone.get(&file).copied();
-    let lone = lone.filter(|closure| is_reusable(source, closure) && has_version_table(object));
-    if let Some(closure) = lone
-        && source.asked.bound
-    {
-        let mut references: Vec<u32> = uses.iter().filter_map(Use::reference).collect();
-        references.sort_unstable();
-        references.dedup();
-        look_up(source, closure, object, &references, providers)?;
-    }
-    let mut out = Standalone {
-        files: lone.map(|closure| closure.found().map(|(_, file)| file).collect()),
-        ..Standalone::default()
-    };
+    let own = source.own.get(file).filter(|_| has_version_table(object));
+    let own = own.and_then(|own| Some((&*own.files, own.providers.as_ref()?)));
+    let providers = own.map(|(_, providers)| providers);
+    let mut out = Standalone { files: own.map(|(files, _)| files), ..Standalone::default() };
     let mut sure = IdSet::default();
+    let salt = Salt::of(object);
     for one in uses.drain(..) {
-        let (word, alone) = one.alone(source.asked, object, lone.is_some(), providers);
+        let (hash, alone) = one.alone(object, providers);
+        let word = salt.word(hash);
         let is_twice = words.note_used(word);
         match alone {
             // No query uses it.
-            _ if lone.is_none() || (!source.asked.bound && !is_twice) => continue,
+            _ if own.is_none() || (!source.asked.bound && !is_twice) => continue,
             Alone::Known if !is_twice => continue,
             Alone::Bound(provider) if !is_twice => {
                 out.sure.extend(sure.insert(provider).then_some(provider));
@@ -122,15 +110,10 @@ pub(super) fn bind(
             Alone::Open => words.note_open(word),
             Alone::Known | Alone::Bound(_) | Alone::Unknown => {}
         }
-        out.varying.push(Varying { relocation: one.relocation, word, name: None, alone });
+        let relocation = one.relocation;
+        out.varying.push(Varying { relocation, alone, word, name: None });
     }
     Ok(out)
-}
-
-/// True if the standalone bindings of this closure are reused under other entry points.
-fn is_reusable(source: Source<'_>, closure: &Closure) -> bool {
-    let is_glibc = source.loader(closure).family == Family::Glibc;
-    is_glibc && closure.fatal().is_none() && knows_all_versions(closure)
 }
 
 /// False if the loader follows a null pointer at the first version index (`Abort::NoVersionTable`).
@@ -144,28 +127,15 @@ pub(super) fn knows_all_versions(closure: &Closure) -> bool {
 }
 
 impl Use {
-    fn reference(&self) -> Option<u32> {
-        match self.symbol {
-            Symbol::Reference(index) => Some(index),
-            Symbol::Own(_) | Symbol::Other => None,
-        }
-    }
-
-    /// The hash word of the symbol, and how it binds in the object's own closure. `is_bound` is
-    /// true if that closure was searched; `providers` is the result.
-    fn alone(
-        self,
-        asked: Asked,
-        object: &Object,
-        is_bound: bool,
-        providers: &FastMap<u32, FileId>,
-    ) -> (u32, Alone) {
+    /// The hash word of the symbol, and how it binds in the object's own closure, if that is known.
+    fn alone(self, object: &Object, providers: Option<&Providers>) -> (u32, Alone) {
         match self.symbol {
             Symbol::Own(word) => (word, Alone::Known),
             Symbol::Reference(index) => {
-                let alone = match providers.get(&index) {
-                    Some(provider) => Alone::Bound(*provider),
-                    None if is_bound && asked.bound => Alone::Open,
+                let provider = providers.map(|providers| providers[index as usize]);
+                let alone = match provider {
+                    Some(Some(provider)) => Alone::Bound(provider),
+                    Some(None) => Alone::Open,
                     None => Alone::Unknown,
                 };
                 (object.references[index as usize].hash & !1, alone)
@@ -209,7 +179,7 @@ fn take_uses(
         let symbol = if is_hashed && index > last_reference {
             tables.word(index).map_or(Symbol::Other, Symbol::Own)
         } else {
-            match object.references.binary_search_by_key(&index, |reference| reference.symbol) {
+            match place(object, index) {
                 Ok(at) if !is_hashed && is_plain(object.references[at].kind) => {
                     u32::try_from(at).map_or(Symbol::Other, Symbol::Reference)
                 }
@@ -222,42 +192,21 @@ fn take_uses(
     }
 }
 
+/// The index of a symbol in `Object::references`. Undefined symbols come first in most tables.
+pub(super) fn place(object: &Object, symbol: u32) -> Result<usize, usize> {
+    let guess = (symbol as usize).wrapping_sub(1);
+    if object.references.get(guess).is_some_and(|reference| reference.symbol == symbol) {
+        return Ok(guess);
+    }
+    object.references.binary_search_by_key(&symbol, |reference| reference.symbol)
+}
+
 /// True for an undefined reference that all relocation classes look up alike.
 fn is_plain(kind: RefKind) -> bool {
     matches!(kind, RefKind::Strong | RefKind::Weak)
 }
 
-/// Looks references up in the object's own closure.
-fn look_up(
-    source: Source<'_>,
-    closure: &Closure,
-    object: &Object,
-    references: &[u32],
-    providers: &mut FastMap<u32, FileId>,
-) -> Result<(), Vec<Need>> {
-    let scope = Scope::new(closure, source.view, false)?;
-    let limit = closure.module(ROOT).version_limit;
-    let exact_first = source.loader(closure).release >= crate::bind::exact::EXACT_FIRST;
-    let reference = |index: u32| &object.references[index as usize];
-    let pending = |index: &u32| Pending { index: *index, hash: reference(*index).hash };
-    let mut left: Vec<Pending> = references.iter().map(pending).collect();
-    let question = |pending: &Pending| {
-        let reference = reference(pending.index);
-        let version = if object.versions.has_versym { reference.version } else { 0 };
-        let name = object.reference_name(reference);
-        let mut query = Query::new(name, reference.hash, wanted(object, version, limit));
-        query.exact_first = exact_first;
-        (query, Route::default())
-    };
-    scope.lookup_all(&mut left, question, |pending, winner| {
-        if let Some(file) = closure.module(winner.module).file {
-            providers.insert(pending.index, file);
-        }
-    });
-    Ok(())
-}
-
-impl Standalone {
+impl Standalone<'_> {
     /// Drops the bindings that no other object of any scope can change.
     pub(super) fn settle(&mut self, names: &Names) {
         let Self { sure, varying, .. } = self;

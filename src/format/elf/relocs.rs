@@ -121,8 +121,10 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
         })?;
     }
     let e = endian(object.header.big);
-    let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
-    for (place, addends) in tables {
+    let joined = joined(file, object, places);
+    let plt = places.plt.filter(|_| joined.is_none());
+    let rela = joined.or(places.rela);
+    for (place, addends) in [(places.rel, false), (rela, true), (plt, places.plt_is_rela)] {
         let Some(place) = place else { continue };
         let entry = entry_size(object, addends);
         // The loader goes on while an entry begins inside the table.
@@ -154,6 +156,20 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
     Ok(out)
 }
 
+/// DT_RELA and DT_JMPREL as one table, so that one `pread` reads both: only if the second begins where
+/// the first ends and both are sound.
+fn joined(file: &Handle, object: &Object, places: &Places) -> Option<Place> {
+    let (rela, plt) = places.rela.zip(places.plt).filter(|_| places.plt_is_rela)?;
+    let entry = entry_size(object, true);
+    let is_whole = |place: Place| place.size.is_multiple_of(entry);
+    let size = rela.size.checked_add(plt.size)?;
+    let fits = rela.offset.checked_add(size)? <= file.stat().len;
+    let follows = rela.offset + rela.size == plt.offset;
+    let all_relative = rela.relative_size(entry) > rela.size;
+    let joined = fits && follows && is_whole(rela) && is_whole(plt) && !all_relative;
+    joined.then_some(Place { size, ..rela })
+}
+
 /// Size of one entry, in bytes.
 fn entry_size(object: &Object, addends: bool) -> u64 {
     match (object.header.is_64, addends) {
@@ -172,39 +188,75 @@ struct Part<'b> {
     addends: bool,
 }
 
+/// A relocation type, and how its machine treats it.
+struct Kind {
+    number: u32,
+    effect: Effect,
+    is_known: bool,
+}
+
+impl Kind {
+    fn of(machine: &Machine, number: u32) -> Self {
+        Self { number, effect: machine.effect(number), is_known: machine.knows(number) }
+    }
+}
+
+/// Goes through the entries of one part.
+struct Decoder<'m> {
+    machine: &'m Machine,
+    /// The type of the last entry. Entries of one type follow one another.
+    last: Kind,
+    /// The first entry whose type the loader does not know.
+    unknown: Option<usize>,
+}
+
+impl<'m> Decoder<'m> {
+    fn new(machine: &'m Machine) -> Self {
+        Self { machine, last: Kind::of(machine, 0), unknown: None }
+    }
+
+    #[inline]
+    fn take(&mut self, at: usize, info: u64, list: &mut Vec<Relocation>) {
+        let (symbol, kind) = self.machine.split(info);
+        if kind != self.last.number {
+            self.last = Kind::of(self.machine, kind);
+        }
+        if let Effect::Lookup(class) = self.last.effect
+            && symbol != 0
+            && let Some(relocation) = Relocation::new(symbol, class)
+        {
+            list.push(relocation);
+        }
+        if !self.last.is_known && self.unknown.is_none() {
+            self.unknown = Some(at);
+        }
+    }
+}
+
 fn decode<H: FileHeader<Endian = Endianness>>(
     e: Endianness,
     machine: &Machine,
     &Part { bytes, offset, addends }: &Part<'_>,
     out: &mut Relocations,
 ) {
-    let mut unknown = None;
-    let mut take = |(at, info): (usize, u64)| {
-        let (symbol, kind) = machine.split(info);
-        if let Effect::Lookup(class) = machine.effect(kind)
-            && symbol != 0
-            && let Some(relocation) = Relocation::new(symbol, class)
-        {
-            out.list.push(relocation);
-        }
-        if unknown.is_none() && !machine.knows(kind) {
-            unknown = Some(at);
-        }
-    };
+    let mut decoder = Decoder::new(machine);
     let entry = if addends { size_of::<H::Rela>() } else { size_of::<H::Rel>() };
     let count = bytes.len() / entry;
+    out.list.reserve(count);
     if addends {
         if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rela>(bytes, count) {
-            let infos = list.iter().map(|r| r.r_info(e, false).into());
-            infos.enumerate().for_each(&mut take);
+            for (at, relocation) in list.iter().enumerate() {
+                decoder.take(at, relocation.r_info(e, false).into(), &mut out.list);
+            }
         }
     } else if let Ok((list, _)) = object::pod::slice_from_bytes::<H::Rel>(bytes, count) {
-        let infos = list.iter().map(|r| r.r_info(e).into());
-        infos.enumerate().for_each(&mut take);
+        for (at, relocation) in list.iter().enumerate() {
+            decoder.take(at, relocation.r_info(e).into(), &mut out.list);
+        }
     }
     let what = "have a type that the loader does not know, and stops at";
     let is_said = out.defects.iter().any(|defect| defect.what == what);
-    if let Some(at) = unknown.filter(|_| !is_said) {
+    if let Some(at) = decoder.unknown.filter(|_| !is_said) {
         let offset = offset + (at * entry) as u64;
         out.defects.push(Defect::new(Table::Relocations, offset, what));
     }

@@ -172,6 +172,22 @@ impl Tables {
         raw.map(|raw| self.describe::<H>(index, raw)).or_else(|| self.added(index))
     }
 
+    /// True if the symbol at `index` is looked up in a scope, and any object's definition may be what it
+    /// gets: it is not local, and its visibility is the default one.
+    pub fn is_preemptible(&self, index: u32) -> bool {
+        if self.is_64 {
+            self.is_preemptible_as::<elf::FileHeader64<Endianness>>(index)
+        } else {
+            self.is_preemptible_as::<elf::FileHeader32<Endianness>>(index)
+        }
+    }
+
+    fn is_preemptible_as<H: FileHeader<Endian = Endianness>>(&self, index: u32) -> bool {
+        self.raw::<H>(index).is_some_and(|raw| {
+            raw.st_bind() != elf::STB_LOCAL && raw.st_visibility() == elf::STV_DEFAULT
+        })
+    }
+
     /// The entries of the table from index 0 on, as they lie in the file.
     pub(super) fn entries<H: FileHeader<Endian = Endianness>>(&self) -> &[H::Sym] {
         let bytes = &self.bytes[self.symbols.clone()];

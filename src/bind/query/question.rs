@@ -1,0 +1,48 @@
+//! The question that a reference puts to every object of a scope: a name and a version. References
+//! with one question can share its answers.
+
+use super::standalone::place;
+use crate::bind::lookup::wanted;
+use crate::format::elf::find::{Query, Wanted};
+use crate::format::elf::{Object, hash};
+
+/// The part of a reference that decides which definitions can satisfy it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question<'a> {
+    pub(super) name: &'a [u8],
+    /// GNU hash of the name.
+    hash: u32,
+    pub(super) version: Option<Wanted<'a>>,
+}
+
+/// The part of a question that tells it from others.
+pub(super) type Key<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
+
+impl<'a> Question<'a> {
+    /// The question of a symbol of `object`, of which the loader knows versions up to `limit`.
+    pub(super) fn of(object: &'a Object, symbol: u32, limit: u16) -> Self {
+        let (name, hash, version) = if let Ok(at) = place(object, symbol) {
+            let reference = &object.references[at];
+            (object.reference_name(reference), reference.hash, reference.version)
+        } else {
+            let symbol = object.tables.as_ref().and_then(|tables| tables.symbol(symbol));
+            let (name, version) =
+                symbol.map_or((&[][..], 0), |symbol| (symbol.name, symbol.versym & 0x7fff));
+            (name, hash::gnu(name), version)
+        };
+        let version = if object.versions.has_versym { version } else { 0 };
+        Self { name, hash, version: wanted(object, version, limit) }
+    }
+
+    pub(super) fn key(&self) -> Key<'a> {
+        (self.name, self.version.map(|version| (version.name, version.hidden)))
+    }
+
+    /// The same as a query to one object. Undefined entries with a value are answers too.
+    pub(super) fn query(&self, exact_first: bool) -> Query<'a> {
+        let mut query = Query::new(self.name, self.hash, self.version);
+        query.plt = false;
+        query.exact_first = exact_first;
+        query
+    }
+}
