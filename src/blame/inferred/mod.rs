@@ -11,6 +11,8 @@
 //! - few programs fit, or one of the plugin's own package: an object that forgot to name a common
 //!   library fits hundreds;
 //! - no archive and no policy claims a symbol: then it was lost in a link.
+//!
+//! A plugin may take the rest of its symbols from other plugins of that program in its directory.
 
 mod programs;
 
@@ -59,13 +61,30 @@ impl Inferred {
         // What a program loads at its start is a library.
         plugins.retain(|plugin| !programs.load(plugin.file));
         let mut scopes = Scopes { source, known: FastMap::default() };
+        let mut hosted = Hosted { source, by_dir: FastMap::default() };
         let mut out = FastMap::default();
+        let mut rest = Vec::new();
         for plugin in &plugins {
-            if let Some(program) = plugin.host(&programs, &mut scopes)? {
-                out.insert(plugin.file, program);
+            match plugin.host(&programs, &mut scopes)? {
+                Some(program) => hosted.insert(plugin, program, &mut out),
+                None => rest.push(plugin),
             }
         }
-        Ok(Self(out))
+        // Each round may find the plugins that those of the round before serve.
+        loop {
+            let before = rest.len();
+            let mut left = Vec::new();
+            for plugin in rest {
+                match hosted.host(plugin, &programs, &mut scopes)? {
+                    Some(program) => hosted.insert(plugin, program, &mut out),
+                    None => left.push(plugin),
+                }
+            }
+            rest = left;
+            if rest.len() == before {
+                return Ok(Self(out));
+            }
+        }
     }
 
     /// The program that loads the entry point of a closure.
@@ -159,15 +178,15 @@ impl<'a> Plugin<'a> {
         &self,
         programs: &Programs,
         scopes: &mut Scopes<'a>,
-    ) -> Result<Option<FileId>, Vec<Need>> {
+    ) -> Result<Option<RootId>, Vec<Need>> {
         let Some(fitting) = self.fitting(programs) else { return Ok(None) };
         let own = self.own(programs, &fitting);
         let few = fitting.count() <= MOST_PROGRAMS;
         let list = if few { fitting.members() } else { own.members() };
         for program in list.into_iter().take(MOST_LOOKED_AT) {
             let root = programs.root(program);
-            if self.is_met(root, scopes)? {
-                return Ok(Some(self.source.closures.roots[root].root.file));
+            if self.is_met(root, scopes, &[])? {
+                return Ok(Some(root));
             }
         }
         Ok(None)
@@ -214,9 +233,14 @@ impl<'a> Plugin<'a> {
         out
     }
 
-    /// True if the startup scope of a program has every symbol in its version, and one of them is not
-    /// in a common library.
-    fn is_met(&self, program: RootId, scopes: &mut Scopes<'a>) -> Result<bool, Vec<Need>> {
+    /// True if the startup scope of a program, or one of `others`, has every symbol in its version, and
+    /// one of them is in that scope and not in a common library.
+    fn is_met(
+        &self,
+        program: RootId,
+        scopes: &mut Scopes<'a>,
+        others: &[&Object],
+    ) -> Result<bool, Vec<Need>> {
         let source = self.source;
         let closure = &source.closures.roots[program];
         let scope = scopes.of(program)?;
@@ -225,7 +249,12 @@ impl<'a> Plugin<'a> {
             let Reference { object, name, version } = *reference;
             let version = wanted(object, version, EVERY_VERSION);
             let query = Query::new(name, hash::gnu(name), version);
-            let Some(winner) = scope.lookup(&query, Route::default()) else { return Ok(false) };
+            let Some(winner) = scope.lookup(&query, Route::default()) else {
+                if others.iter().any(|other| other.defines(name, query.hash, EVERY_VERSION)) {
+                    continue;
+                }
+                return Ok(false);
+            };
             let file = closure.module(winner.module).file;
             private |= file.is_some_and(|file| {
                 file == closure.root.file
@@ -233,6 +262,54 @@ impl<'a> Plugin<'a> {
             });
         }
         Ok(private)
+    }
+}
+
+/// Plugins with their programs, by their directory and the one above. A plugin may take symbols from
+/// others of its directory, or of one in it, that its program has opened before: zsh, uwsgi, collectd
+/// and proftpd have such plugins.
+struct Hosted<'a> {
+    source: Source<'a>,
+    by_dir: FastMap<&'a Path, Vec<(RootId, FileId)>>,
+}
+
+impl<'a> Hosted<'a> {
+    fn insert(&mut self, plugin: &Plugin<'a>, program: RootId, out: &mut FastMap<FileId, FileId>) {
+        for dir in self.dir(plugin).ancestors().take(2) {
+            self.by_dir.entry(dir).or_default().push((program, plugin.file));
+        }
+        out.insert(plugin.file, self.source.closures.roots[program].root.file);
+    }
+
+    fn dir(&self, plugin: &Plugin<'a>) -> &'a Path {
+        let path: &Path = &self.source.view.file(plugin.file).path;
+        path.parent().unwrap_or(path)
+    }
+
+    /// The program of a plugin that takes symbols from other plugins too.
+    fn host(
+        &self,
+        plugin: &Plugin<'a>,
+        programs: &Programs,
+        scopes: &mut Scopes<'a>,
+    ) -> Result<Option<RootId>, Vec<Need>> {
+        let Some(known) = self.by_dir.get(self.dir(plugin)) else { return Ok(None) };
+        let mut roots: Vec<RootId> = known.iter().map(|(root, _)| *root).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        for root in roots {
+            let has_loaded = |name: &StrId| programs.loads(root, *name);
+            if !plugin.missing.iter().all(has_loaded) {
+                continue;
+            }
+            let of_root = known.iter().filter(|(other, _)| *other == root);
+            let others: Vec<&Object> =
+                of_root.filter_map(|(_, file)| self.source.view.object(*file)).collect();
+            if plugin.is_met(root, scopes, &others)? {
+                return Ok(Some(root));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -38,13 +38,17 @@ impl Set {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
     }
 
+    fn holds(&self, program: usize) -> bool {
+        self.0[program / 64] & 1 << (program % 64) != 0
+    }
+
     pub(super) fn count(&self) -> usize {
         self.0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     pub(super) fn members(&self) -> Vec<usize> {
         let all = 0..self.0.len() * 64;
-        all.filter(|program| self.0[program / 64] & 1 << (program % 64) != 0).collect()
+        all.filter(|program| self.holds(*program)).collect()
     }
 }
 
@@ -196,6 +200,13 @@ impl Programs {
     /// The files that define the name.
     pub(super) fn definers(&self, name: &[u8]) -> &[FileId] {
         self.definers.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// True if a program has loaded a library by this name.
+    pub(super) fn loads(&self, root: RootId, name: StrId) -> bool {
+        let place = self.roots.binary_search(&root);
+        let set = self.by_soname.get(&name);
+        place.is_ok_and(|program| set.is_some_and(|set| set.holds(program)))
     }
 
     /// The programs that have loaded a library by this name.
