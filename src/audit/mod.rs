@@ -304,16 +304,16 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         candidates.search(tree, &corpus, &prefixes, &missing, walked);
     }
     let claims = Claims { providers: &providers, policy: &plan.policy };
-    let inferred = if plan.infer_hosts && !plan.every_file_is_root {
-        inferred(plan, &mut corpus, &mut collector, &prefixes, bound, (&open, claims))
-    } else {
-        Inferred::default()
-    };
     let libraries = if explains {
         let mut search = Search { plan, tree, prefixes: &prefixes, walked, missing };
         search.libraries(&mut corpus, &mut collector, &mut candidates)
     } else {
         LibraryCandidates::default()
+    };
+    let inferred = if plan.infer_hosts && !plan.every_file_is_root {
+        inferred(plan, &mut corpus, &mut collector, &prefixes, bound, (&open, claims, &libraries))
+    } else {
+        Inferred::default()
     };
     let lent = Lent::find(source(plan, &prefixes, View::new(&corpus), bound));
     let at_hand = AtHand { claims, libraries: &libraries, inferred: &inferred, lent: &lent };
@@ -370,11 +370,11 @@ fn inferred(
     collector: &mut Collector<'_>,
     prefixes: &Prefixes,
     bound: Bound<'_>,
-    (open, claims): (&Undefined, Claims<'_>),
+    (open, claims, libraries): (&Undefined, Claims<'_>, &LibraryCandidates),
 ) -> Inferred {
     loop {
         let source = source(plan, prefixes, View::new(corpus), bound);
-        match Inferred::find(source, open, claims) {
+        match Inferred::find(source, open, claims, libraries) {
             Ok(found) => return found,
             Err(needs) => Rounds::of("inferred hosts").answer(corpus, collector, needs),
         }

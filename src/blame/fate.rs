@@ -5,7 +5,7 @@
 
 use super::candidates::Answer;
 use super::hosts::{Hosts, Patterns};
-use super::{AtHand, Source, object_of};
+use super::{AtHand, Source, object_of, stem};
 use crate::bind::{Report, RootBinding};
 use crate::format::archive::Names;
 use crate::format::elf::{NeedKind, Object, hash};
@@ -13,6 +13,7 @@ use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::resolve::{Closure, Edge, How};
 use rayon::prelude::*;
 use std::cell::OnceCell;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// Sonames of glibc and of GCC's runtime libraries. Every symbol that they export has a version, so a
 /// reference without version was never linked against one of them.
@@ -142,7 +143,12 @@ impl Undefined {
                 let Some(file) = closure.module(module).file else { continue };
                 let fate = match (host, at_hand.inferred.of(closure)) {
                     (Some(host), _) => Some(Fate::Assumed(host)),
-                    (None, Some(program)) => Some(Fate::Inferred(program)),
+                    (None, Some(found)) => match explainer.fate(file, object, open) {
+                        Some(Fate::Explained(from, name)) if found.keeps_missing => {
+                            Some(Fate::Explained(from, name))
+                        }
+                        _ => Some(Fate::Inferred(found.program)),
+                    },
                     (None, None) => explainer.fate(file, object, open),
                 };
                 if let Some(fate) = fate {
@@ -251,7 +257,12 @@ impl Explainer<'_, '_> {
             provided.find(|stub| may_define(object, text(stub))).copied()
         };
         let found = unknown.or_else(provided)?;
-        let is_claimed = self.at_hand.claims.claim(self.source, file, target, name);
+        let claims = self.at_hand.claims;
+        let path = |archive: FileId| self.source.view.file(archive).path.as_os_str().as_bytes();
+        // The archive may be the static edition of the missing library.
+        let is_other = |archive: FileId| stem(path(archive)) != stem(text(&found));
+        let is_claimed = claims.archives(file, target, name).any(is_other)
+            || claims.policy_claims(self.source, file, name);
         (!is_claimed).then_some(found)
     }
 }

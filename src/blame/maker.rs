@@ -33,9 +33,12 @@ pub fn blame(source: Source<'_>, open: &Undefined, at_hand: AtHand<'_>) -> Blame
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
-        match at_hand.inferred.of(closure) {
-            Some(program) => maker.hosted.entry(program).or_default().push(closure.root.file),
-            None => maker.take_missing(root, closure, at_hand.lent),
+        let host = at_hand.inferred.of(closure);
+        if let Some(host) = host {
+            maker.hosted.entry(host.program).or_default().push(closure.root.file);
+        }
+        if host.is_none_or(|host| host.keeps_missing) {
+            maker.take_missing(root, closure, at_hand.lent);
         }
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);

@@ -183,11 +183,24 @@ pub struct Claims<'a> {
     pub policy: &'a Policy,
 }
 
-impl Claims<'_> {
-    /// True if a static archive, a `[[provider]]` entry or a `covers` pattern claims `symbol`: an
-    /// object of `target` in `file` lost it when it was linked.
-    fn claim(self, source: Source<'_>, file: FileId, target: Target, symbol: &[u8]) -> bool {
-        let mut found = self.providers.of(symbol, file, target);
+impl<'a> Claims<'a> {
+    /// The static archives that define `symbol` for an object of `target` in `file`.
+    fn archives(
+        self,
+        file: FileId,
+        target: Target,
+        symbol: &[u8],
+    ) -> impl Iterator<Item = FileId> + use<'a> {
+        let found = self.providers.of(symbol, file, target);
+        let archives = found.filter(|provider| provider.member.is_some());
+        let mut out: Vec<FileId> = archives.map(|provider| provider.file).collect();
+        out.dedup();
+        out.into_iter()
+    }
+
+    /// True if a `[[provider]]` entry or a `covers` pattern says where `symbol` should come from: an
+    /// object in `file` lost it when it was linked.
+    fn policy_claims(self, source: Source<'_>, file: FileId, symbol: &[u8]) -> bool {
         let below = || source.prefixes.locate(&source.view.file(file).path).path;
         let provider = |known: &crate::policy::Provider| {
             known.archive_of(symbol).is_some() && known.is_about(&below())
@@ -195,10 +208,22 @@ impl Claims<'_> {
         let covers = |entry: &crate::policy::ArchivePolicy| {
             entry.covers.iter().any(|pattern| pattern.matches(symbol))
         };
-        found.any(|provider| provider.member.is_some())
-            || self.policy.providers.iter().any(provider)
-            || self.policy.archives.iter().any(covers)
+        self.policy.providers.iter().any(provider) || self.policy.archives.iter().any(covers)
     }
+}
+
+/// `foo` of `libfoo.so.1`, `libfoo-2.0.so` and `libfoo.a`: an archive and a library with the same stem
+/// are two editions of one library.
+fn stem(name: &[u8]) -> &[u8] {
+    let name = crate::resolve::hosts::last_part(name);
+    let name = name.strip_prefix(b"lib").unwrap_or(name);
+    let end = memchr::memmem::find(name, b".so").or_else(|| memchr::memmem::find(name, b".a"));
+    let name = &name[..end.unwrap_or(name.len())];
+    let version = name.iter().rposition(|byte| *byte == b'-').filter(|at| {
+        let rest = &name[at + 1..];
+        !rest.is_empty() && rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    });
+    &name[..version.unwrap_or(name.len())]
 }
 
 /// All that explains a reference without definition.

@@ -4,20 +4,25 @@
 //! `--no-inferred-hosts` turns it off.
 //!
 //! Each condition keeps a real defect from being excused:
-//! - the object has no versioned soname and lies outside of the default directories: it is no library
-//!   that something links with;
-//! - *all* undefined symbols and missing libraries are there, with their versions;
+//! - the object has no soname such as `libfoo.so.1` and lies outside of the default directories: it is
+//!   no library that something links with;
+//! - *all* undefined symbols and missing libraries are there, with their versions. A missing library
+//!   that the program has not loaded stays a finding with the symbols that belong to it;
 //! - at least one symbol comes from the program itself or from a private library of it;
 //! - few programs fit, or one of the plugin's own package: an object that forgot to name a common
 //!   library fits hundreds;
-//! - no archive and no policy claims a symbol: then it was lost in a link.
+//! - no policy claims a symbol: then it was lost in a link. One that an archive defines may have been
+//!   lost too. It proves nothing, unless the archive is the static edition of the library that defines
+//!   the symbol, and the proof must outweigh such symbols.
 //!
-//! A plugin may take the rest of its symbols from other plugins of that program in its directory.
+//! A plugin may take the rest of its symbols from other plugins of that program, in its directory or
+//! the one above or below, and from the libraries that they bring: zsh, uwsgi and dovecot have such.
 
 mod programs;
 
+use super::candidates::{Answer, LibraryCandidates};
 use super::fate::{Open, Undefined};
-use super::{Claims, Source, object_of};
+use super::{Claims, Source, object_of, stem};
 use crate::bind::lookup::{Route, Scope, wanted};
 use crate::facts::Need;
 use crate::format::archive::Names;
@@ -26,6 +31,7 @@ use crate::format::elf::{EVERY_VERSION, NeedKind, Object, Role, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
 use crate::resolve::{Closure, How};
 use programs::{Programs, Set};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// More programs than this do not tell whose plugin an object is.
@@ -36,16 +42,26 @@ const MOST_LOOKED_AT: usize = 64;
 
 /// Plugins of programs that were not named, each with its program.
 #[derive(Debug, Default)]
-pub struct Inferred(FastMap<FileId, FileId>);
+pub struct Inferred(FastMap<FileId, Host>);
+
+/// The program of a plugin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Host {
+    /// The program.
+    pub(super) program: FileId,
+    /// The program has not loaded the libraries that the plugin lacks: those stay missing.
+    pub(super) keeps_missing: bool,
+}
 
 impl Inferred {
     /// Infers the host programs; or returns the missing facts.
-    pub fn find(
-        source: Source<'_>,
+    pub fn find<'a>(
+        source: Source<'a>,
         open: &Undefined,
-        claims: Claims<'_>,
+        claims: Claims<'a>,
+        libraries: &LibraryCandidates,
     ) -> Result<Self, Vec<Need>> {
-        let mut plugins = plugins(source, open, claims);
+        let mut plugins = plugins(source, open, claims, libraries);
         if plugins.is_empty() {
             return Ok(Self::default());
         }
@@ -60,23 +76,22 @@ impl Inferred {
         let programs = Programs::find(source, &names, &sonames)?;
         // What a program loads at its start is a library.
         plugins.retain(|plugin| !programs.load(plugin.file));
-        let mut scopes = Scopes { source, known: FastMap::default() };
-        let mut hosted = Hosted { source, by_dir: FastMap::default() };
+        let mut search = Search { source, programs, scopes: FastMap::default() };
+        let whole = complete(source, open, claims);
+        let mut hosted = Hosted::default();
+        whole.iter().for_each(|plugin| hosted.insert(plugin));
         let mut out = FastMap::default();
-        let mut rest = Vec::new();
-        for plugin in &plugins {
-            match plugin.host(&programs, &mut scopes)? {
-                Some(program) => hosted.insert(plugin, program, &mut out),
-                None => rest.push(plugin),
-            }
-        }
+        let mut rest: Vec<&Plugin<'a>> = plugins.iter().collect();
         // Each round may find the plugins that those of the round before serve.
         loop {
             let before = rest.len();
             let mut left = Vec::new();
             for plugin in rest {
-                match hosted.host(plugin, &programs, &mut scopes)? {
-                    Some(program) => hosted.insert(plugin, program, &mut out),
+                match search.host(plugin, &hosted)? {
+                    Some(host) => {
+                        hosted.insert(plugin);
+                        out.insert(plugin.file, host);
+                    }
                     None => left.push(plugin),
                 }
             }
@@ -88,7 +103,7 @@ impl Inferred {
     }
 
     /// The program that loads the entry point of a closure.
-    pub(super) fn of(&self, closure: &Closure) -> Option<FileId> {
+    pub(super) fn of(&self, closure: &Closure) -> Option<Host> {
         self.0.get(&closure.root.file).copied().filter(|_| closure.root.host.is_none())
     }
 }
@@ -100,11 +115,14 @@ struct Reference<'a> {
     name: &'a [u8],
     /// Version index.
     version: u16,
+    /// It belongs to a missing library, by its version or because a candidate defines it.
+    of_missing: bool,
 }
 
 /// A shared object that may be a plugin.
 struct Plugin<'a> {
     source: Source<'a>,
+    claims: Claims<'a>,
     root: RootId,
     file: FileId,
     /// All references that are open.
@@ -114,7 +132,12 @@ struct Plugin<'a> {
 }
 
 /// The shared objects that lack something and may be plugins.
-fn plugins<'a>(source: Source<'a>, open: &Undefined, claims: Claims<'_>) -> Vec<Plugin<'a>> {
+fn plugins<'a>(
+    source: Source<'a>,
+    open: &Undefined,
+    claims: Claims<'a>,
+    libraries: &LibraryCandidates,
+) -> Vec<Plugin<'a>> {
     let lists: FastMap<RootId, &[Open]> = open.lists().collect();
     let plugin = |(root, closure): (RootId, &'a Closure)| {
         let list = lists.get(&root).copied().unwrap_or_default();
@@ -133,17 +156,43 @@ fn plugins<'a>(source: Source<'a>, open: &Undefined, claims: Claims<'_>) -> Vec<
         let reference = |open: &Open| {
             let object = object_of(source.view, closure, open.module)?;
             let name = object.symbol_name(open.symbol);
-            Some(Reference { object, name, version: open.version })
+            let of_missing = missing.iter().any(|library| {
+                let library = source.strings.text(*library);
+                let file = object.versions.entry(open.version).map(|entry| entry.file);
+                file.map_or_else(
+                    || {
+                        libraries.ask(source, library, object.header.target(), name)
+                            == Answer::Defined
+                    },
+                    |file| file.is_some_and(|file| object.str(file) == library),
+                )
+            });
+            Some(Reference { object, name, version: open.version, of_missing })
         };
         let references: Vec<Reference<'_>> = unmet.filter_map(reference).collect();
-        let is_claimed = |reference: &Reference<'_>| {
-            let target = reference.object.header.target();
-            claims.claim(source, file, target, reference.name)
-        };
+        let is_claimed =
+            |reference: &Reference<'_>| claims.policy_claims(source, file, reference.name);
         let lost = references.is_empty() || references.iter().any(is_claimed);
-        (!lost).then_some(Plugin { source, root, file, references, missing })
+        (!lost).then_some(Plugin { source, claims, root, file, references, missing })
     };
     source.closures.roots.entries().filter_map(plugin).collect()
+}
+
+/// The shared objects that lack nothing: they may serve plugins beside them.
+fn complete<'a>(source: Source<'a>, open: &Undefined, claims: Claims<'a>) -> Vec<Plugin<'a>> {
+    let lacking: FastSet<RootId> = open.lists().map(|(root, _)| root).collect();
+    let complete = |(root, closure): (RootId, &'a Closure)| {
+        let file = closure.root.file;
+        let object = source.view.object(file)?;
+        let is_whole = object.role == Role::Shared
+            && closure.root.host.is_none()
+            && !lacking.contains(&root)
+            && !closure.lacks_any()
+            && !is_default(source, closure, &source.view.file(file).path);
+        let (references, missing) = (Vec::new(), Vec::new());
+        is_whole.then_some(Plugin { source, claims, root, file, references, missing })
+    };
+    source.closures.roots.entries().filter_map(complete).collect()
 }
 
 /// The names of libraries that were not found, each once.
@@ -159,10 +208,12 @@ fn missing(closure: &Closure) -> Vec<StrId> {
     out
 }
 
-/// True for a name such as `libfoo.so.1`.
+/// True for a name such as `libfoo.so.1`: the linker looks for libraries by names that begin with
+/// `lib`.
 fn is_versioned(soname: &[u8]) -> bool {
     let mut ends = memchr::memmem::find_iter(soname, b".so.");
-    ends.any(|at| soname.get(at + 4).is_some_and(u8::is_ascii_digit))
+    let is_number = |at: usize| soname.get(at + 4).is_some_and(u8::is_ascii_digit);
+    soname.starts_with(b"lib") && ends.any(is_number)
 }
 
 /// True for a file in a default directory of the loader.
@@ -172,58 +223,130 @@ fn is_default(source: Source<'_>, closure: &Closure, path: &Path) -> bool {
     system.any(|known| source.strings.text(*known).strip_suffix(b"/") == Some(dir))
 }
 
+/// Plugins whose program is known, by their directory and the one above.
+#[derive(Default)]
+struct Hosted<'a, 'p>(FastMap<&'a Path, Vec<&'p Plugin<'a>>>);
+
+impl<'a, 'p> Hosted<'a, 'p> {
+    fn insert(&mut self, plugin: &'p Plugin<'a>) {
+        for dir in plugin.dir().ancestors().take(2) {
+            self.0.entry(dir).or_default().push(plugin);
+        }
+    }
+
+    /// Plugins in the directory of `plugin`, the one above, and those in it.
+    fn beside(&self, plugin: &Plugin<'a>) -> Vec<&'p Plugin<'a>> {
+        let dirs = plugin.dir().ancestors().take(2);
+        let mut out: Vec<&Plugin<'_>> =
+            dirs.filter_map(|dir| self.0.get(dir)).flatten().copied().collect();
+        out.sort_by_key(|other| other.root);
+        out.dedup_by_key(|other| other.root);
+        out
+    }
+}
+
 impl<'a> Plugin<'a> {
-    /// The program, if one is certain enough.
+    fn dir(&self) -> &'a Path {
+        let path: &Path = &self.source.view.file(self.file).path;
+        path.parent().unwrap_or(path)
+    }
+
+    /// True if the only archives that define a symbol are static editions of the library at `winner`;
+    /// without a library, if there is no such archive.
+    fn is_of(&self, reference: Reference<'_>, winner: Option<FileId>) -> bool {
+        let path = |file: FileId| self.source.view.file(file).path.as_os_str().as_bytes();
+        let target = reference.object.header.target();
+        let mut archives = self.claims.archives(self.file, target, reference.name);
+        archives.all(|archive| winner.is_some_and(|file| stem(path(archive)) == stem(path(file))))
+    }
+
+    /// It and the libraries that it brings.
+    fn objects(&self) -> impl Iterator<Item = &'a Object> + use<'a> {
+        let Source { view, closures, .. } = self.source;
+        closures.roots[self.root].found().filter_map(move |(_, file)| view.object(file))
+    }
+}
+
+/// The search for the program of each plugin.
+struct Search<'a> {
+    source: Source<'a>,
+    programs: Programs,
+    /// Startup scopes of programs.
+    scopes: FastMap<RootId, Scope<'a>>,
+}
+
+impl<'a> Search<'a> {
+    /// The program of a plugin, if one is certain enough; `hosted` are the plugins whose program is known.
     fn host(
-        &self,
-        programs: &Programs,
-        scopes: &mut Scopes<'a>,
+        &mut self,
+        plugin: &Plugin<'a>,
+        hosted: &Hosted<'a, '_>,
+    ) -> Result<Option<Host>, Vec<Need>> {
+        let beside = hosted.beside(plugin);
+        let needs_library = !plugin.missing.is_empty();
+        for keeps_missing in [false, true].into_iter().take(1 + usize::from(needs_library)) {
+            for with_others in [false, true].into_iter().take(1 + usize::from(!beside.is_empty())) {
+                let others = if with_others { &beside[..] } else { &[] };
+                if let Some(program) = self.program(plugin, others, keeps_missing)? {
+                    let program = self.source.closures.roots[program].root.file;
+                    return Ok(Some(Host { program, keeps_missing }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn program(
+        &mut self,
+        plugin: &Plugin<'a>,
+        others: &[&Plugin<'a>],
+        keeps_missing: bool,
     ) -> Result<Option<RootId>, Vec<Need>> {
-        let Some(fitting) = self.fitting(programs) else { return Ok(None) };
-        let own = self.own(programs, &fitting);
+        let references = plugin.references.iter().filter(|r| !(keeps_missing && r.of_missing));
+        let references: Vec<Reference<'a>> = references.copied().collect();
+        let from_program = references.iter().filter(|reference| !is_served(**reference, others));
+        let from_program: Vec<Reference<'a>> = from_program.copied().collect();
+        let mut fitting = self.programs.all();
+        for reference in &from_program {
+            let Some(defining) = self.programs.defining(reference.name) else { return Ok(None) };
+            fitting.keep(defining);
+        }
+        for name in plugin.missing.iter().filter(|_| !keeps_missing) {
+            let Some(loading) = self.programs.loading(*name) else { return Ok(None) };
+            fitting.keep(loading);
+        }
+        let own = self.own(plugin, &from_program, &fitting);
         let few = fitting.count() <= MOST_PROGRAMS;
         let list = if few { fitting.members() } else { own.members() };
         for program in list.into_iter().take(MOST_LOOKED_AT) {
-            let root = programs.root(program);
-            if self.is_met(root, scopes, &[])? {
+            let root = self.programs.root(program);
+            if self.is_met(plugin, root, &references, others)? {
                 return Ok(Some(root));
             }
         }
         Ok(None)
     }
 
-    /// The programs that define all symbols, whatever their versions, and have loaded all libraries.
-    fn fitting(&self, programs: &Programs) -> Option<Set> {
-        let mut out = programs.all();
-        for reference in &self.references {
-            out.keep(programs.defining(reference.name)?);
-        }
-        for name in &self.missing {
-            out.keep(programs.loading(*name)?);
-        }
-        (out.count() > 0).then_some(out)
-    }
-
     /// Those of the plugin's own package: they take a symbol from a private library that lies where
     /// the plugin does or above, or are of the same store item.
-    fn own(&self, programs: &Programs, fitting: &Set) -> Set {
+    fn own(&self, plugin: &Plugin<'a>, references: &[Reference<'a>], fitting: &Set) -> Set {
         let Source { view, closures, .. } = self.source;
-        let closure = &closures.roots[self.root];
-        let path = &*view.file(self.file).path;
-        let mut out = programs.none();
-        for reference in &self.references {
-            for library in programs.definers(reference.name) {
+        let closure = &closures.roots[plugin.root];
+        let path = &*view.file(plugin.file).path;
+        let mut out = self.programs.none();
+        for reference in references {
+            for library in self.programs.definers(reference.name) {
                 let file = &*view.file(*library).path;
                 let above = file.parent().is_some_and(|dir| path.starts_with(dir));
                 if above && !is_default(self.source, closure, file) {
-                    out.add(programs.with(*library));
+                    out.add(self.programs.with(*library));
                 }
             }
         }
         let item = crate::package::store_item(path);
         if item.is_some() {
             for program in fitting.members() {
-                let file = closures.roots[programs.root(program)].root.file;
+                let file = closures.roots[self.programs.root(program)].root.file;
                 if crate::package::store_item(&view.file(file).path) == item {
                     out.insert(program);
                 }
@@ -233,99 +356,54 @@ impl<'a> Plugin<'a> {
         out
     }
 
-    /// True if the startup scope of a program, or one of `others`, has every symbol in its version, and
-    /// one of them is in that scope and not in a common library.
+    /// True if the startup scope of a program has every symbol in its version, or a plugin of `others`
+    /// has it. More symbols must come from the program or a private library than archives claim.
     fn is_met(
-        &self,
+        &mut self,
+        plugin: &Plugin<'a>,
         program: RootId,
-        scopes: &mut Scopes<'a>,
-        others: &[&Object],
+        references: &[Reference<'a>],
+        others: &[&Plugin<'a>],
     ) -> Result<bool, Vec<Need>> {
         let source = self.source;
         let closure = &source.closures.roots[program];
-        let scope = scopes.of(program)?;
-        let mut private = false;
-        for reference in &self.references {
-            let Reference { object, name, version } = *reference;
+        let scope = self.scope(program)?;
+        let (mut private, mut claimed) = (0_usize, 0_usize);
+        let mut rest: Vec<Reference<'a>> = Vec::new();
+        for reference in references {
+            let Reference { object, name, version, .. } = *reference;
             let version = wanted(object, version, EVERY_VERSION);
             let query = Query::new(name, hash::gnu(name), version);
             let Some(winner) = scope.lookup(&query, Route::default()) else {
-                if others.iter().any(|other| other.defines(name, query.hash, EVERY_VERSION)) {
-                    continue;
-                }
-                return Ok(false);
+                rest.push(*reference);
+                continue;
             };
             let file = closure.module(winner.module).file;
-            private |= file.is_some_and(|file| {
+            let is_private = file.is_some_and(|file| {
                 file == closure.root.file
                     || !is_default(source, closure, &source.view.file(file).path)
             });
+            let is_own = plugin.is_of(*reference, file);
+            claimed += usize::from(!is_own);
+            private += usize::from(is_own && is_private);
         }
-        Ok(private)
-    }
-}
-
-/// Plugins with their programs, by their directory and the one above. A plugin may take symbols from
-/// others of its directory, or of one in it, that its program has opened before: zsh, uwsgi, collectd
-/// and proftpd have such plugins.
-struct Hosted<'a> {
-    source: Source<'a>,
-    by_dir: FastMap<&'a Path, Vec<(RootId, FileId)>>,
-}
-
-impl<'a> Hosted<'a> {
-    fn insert(&mut self, plugin: &Plugin<'a>, program: RootId, out: &mut FastMap<FileId, FileId>) {
-        for dir in self.dir(plugin).ancestors().take(2) {
-            self.by_dir.entry(dir).or_default().push((program, plugin.file));
-        }
-        out.insert(plugin.file, self.source.closures.roots[program].root.file);
+        claimed += rest.iter().filter(|reference| !plugin.is_of(**reference, None)).count();
+        Ok(private > claimed && rest.iter().all(|reference| is_served(*reference, others)))
     }
 
-    fn dir(&self, plugin: &Plugin<'a>) -> &'a Path {
-        let path: &Path = &self.source.view.file(plugin.file).path;
-        path.parent().unwrap_or(path)
-    }
-
-    /// The program of a plugin that takes symbols from other plugins too.
-    fn host(
-        &self,
-        plugin: &Plugin<'a>,
-        programs: &Programs,
-        scopes: &mut Scopes<'a>,
-    ) -> Result<Option<RootId>, Vec<Need>> {
-        let Some(known) = self.by_dir.get(self.dir(plugin)) else { return Ok(None) };
-        let mut roots: Vec<RootId> = known.iter().map(|(root, _)| *root).collect();
-        roots.sort_unstable();
-        roots.dedup();
-        for root in roots {
-            let has_loaded = |name: &StrId| programs.loads(root, *name);
-            if !plugin.missing.iter().all(has_loaded) {
-                continue;
-            }
-            let of_root = known.iter().filter(|(other, _)| *other == root);
-            let others: Vec<&Object> =
-                of_root.filter_map(|(_, file)| self.source.view.object(*file)).collect();
-            if plugin.is_met(root, scopes, &others)? {
-                return Ok(Some(root));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// Scopes of programs, memoised.
-struct Scopes<'a> {
-    source: Source<'a>,
-    known: FastMap<RootId, Scope<'a>>,
-}
-
-impl<'a> Scopes<'a> {
-    fn of(&mut self, program: RootId) -> Result<&Scope<'a>, Vec<Need>> {
+    fn scope(&mut self, program: RootId) -> Result<&Scope<'a>, Vec<Need>> {
         let Source { view, closures, .. } = self.source;
-        if !self.known.contains_key(&program) {
+        if !self.scopes.contains_key(&program) {
             let scope = Scope::new(&closures.roots[program], view, true)?;
-            self.known.insert(program, scope);
+            self.scopes.insert(program, scope);
         }
-        Ok(&self.known[&program])
+        Ok(&self.scopes[&program])
     }
+}
+
+/// True if a plugin, or a library that it brings, defines what another refers to.
+fn is_served(reference: Reference<'_>, others: &[&Plugin<'_>]) -> bool {
+    let hash = hash::gnu(reference.name);
+    let mut objects = others.iter().flat_map(|other| other.objects());
+    objects.any(|object| object.defines(reference.name, hash, EVERY_VERSION))
 }

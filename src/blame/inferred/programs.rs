@@ -202,13 +202,6 @@ impl Programs {
         self.definers.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// True if a program has loaded a library by this name.
-    pub(super) fn loads(&self, root: RootId, name: StrId) -> bool {
-        let place = self.roots.binary_search(&root);
-        let set = self.by_soname.get(&name);
-        place.is_ok_and(|program| set.is_some_and(|set| set.holds(program)))
-    }
-
     /// The programs that have loaded a library by this name.
     pub(super) fn loading(&self, name: StrId) -> Option<&Set> {
         self.by_soname.get(&name)
