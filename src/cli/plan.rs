@@ -131,6 +131,7 @@ pub(super) fn prepare_with(
         color: colored(shared, on_terminal),
         verbose: shared.verbose,
         quiet: shared.quiet,
+        next_step: !shared.isolated,
         width: on_terminal.then(columns).flatten(),
     };
     let progress = match shared.progress {
