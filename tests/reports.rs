@@ -6,6 +6,8 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
+    clippy::case_sensitive_file_extension_comparisons,
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::doc_markdown,

@@ -109,9 +109,7 @@ impl<'r> Entries<'r> {
             None => (title.to_owned(), String::new()),
         };
         match (cause.kind, &entry.findings[..]) {
-            (CauseKind::ProviderNotLinked, [one])
-                if cause.lacks_provider() && self.has_room(entry) =>
-            {
+            (CauseKind::ProviderNotLinked, [one]) if entry.names_symbol() => {
                 (symbol(one), format!("undefined in {}", self.file(one)))
             }
             (CauseKind::ProviderNotLinked, [first, ..]) if cause.lacks_provider() => {
@@ -124,21 +122,18 @@ impl<'r> Entries<'r> {
             (CauseKind::LibraryNotFound, _) => split(&cause.title),
             (_, [one]) => (self.file(one), one.message.clone()),
             (CauseKind::PolicyEntry, several) => {
-                let (subject, rule) = split(&cause.title);
+                let (origin, _) = split(&cause.title);
                 let n = count(several.len(), "finding", "findings");
-                (subject, format!("{rule}, {n} in {}", self.files(entry)))
+                match &entry.files()[..] {
+                    [(one, _)] => (self.file(one), format!("{n} by {origin}")),
+                    _ => (origin, format!("{n} in {}", self.files(entry))),
+                }
             }
             (_, [first, ..]) => {
                 (self.file(first), count(entry.findings.len(), "finding", "findings"))
             }
             _ => split(&cause.title),
         }
-    }
-
-    /// True if the only symbol of an entry is short enough for a heading.
-    pub(super) fn has_room(&self, entry: &Entry<'_>) -> bool {
-        let [one] = &entry.findings[..] else { return false };
-        symbol(one).chars().count() <= MOST_SUBJECT
     }
 
     fn heading_of_group(&self, entry: &Entry<'_>, group: &Group) -> (String, String) {
@@ -186,6 +181,12 @@ impl<'r> Entry<'r> {
             out.entry(key).or_insert((finding, 0)).1 += 1;
         }
         out.into_values().collect()
+    }
+
+    /// True if its heading names the only symbol: one that is short, and whose provider is unknown.
+    pub(super) fn names_symbol(&self) -> bool {
+        let [one] = &self.findings[..] else { return false };
+        self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
     }
 
     /// Number of distinct symbols.

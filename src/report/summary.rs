@@ -3,7 +3,7 @@
 
 use super::entry::Entries;
 use super::layout::{Page, count, name, wrap};
-use super::model::{AssumedBy, Assumption, Finding, Report};
+use super::model::{AssumedBy, Assumption, CauseKind, Finding, Report};
 use super::{Style, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
@@ -69,8 +69,10 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
         let n = entry.findings.len();
         let findings = match entry.group {
             Some(group) => format!(" ({} causes)", group.causes),
-            None if entry.symbols() > 0 || n == 1 => String::new(),
-            None => format!(" ({n} findings)"),
+            None if n > 1 && entry.cause.kind == CauseKind::LibraryNotFound => {
+                format!(" ({n} findings)")
+            }
+            None => String::new(),
         };
         let number = format!("{:>3}.", at + 1);
         let (_, level) = entry.level_name();

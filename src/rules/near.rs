@@ -7,7 +7,7 @@ use super::Query;
 use super::mangled::{Parts, first_component, parts};
 use crate::blame::UndefinedSymbol;
 use crate::finding::{Evidence, EvidenceKind};
-use crate::format::elf::Object;
+use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use rayon::prelude::*;
 
@@ -178,7 +178,7 @@ fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
 fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Definition<'a>)> {
     let mut counts: FastMap<Key, usize> = FastMap::default();
     let mut out = Vec::new();
-    for symbol in object.tables.iter().flat_map(|tables| tables.exports()) {
+    for symbol in object.tables.iter().flat_map(Tables::exports) {
         for key in wanted.of(symbol.name) {
             let count = counts.entry(key.clone()).or_default();
             *count += 1;

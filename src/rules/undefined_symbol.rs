@@ -104,8 +104,15 @@ fn check(query: &Query<'_>) -> Findings {
             finding.evidence.extend(query.traced(undefined.file, &undefined.symbol));
             let mut candidates = query.symbol_candidates(&undefined.symbol, undefined.file);
             query.unlisted(undefined.file, &undefined.symbol, &mut candidates);
+            let near = near.of(query, undefined);
+            // A file of the scope was searched and not taken: it is no candidate.
+            let is_searched = |candidate: &Evidence| {
+                near.iter()
+                    .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)
+            };
+            candidates.retain(|candidate| !is_searched(candidate));
             finding.evidence.extend(candidates);
-            finding.evidence.extend(near.of(query, undefined));
+            finding.evidence.extend(near);
             let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =
                 words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));

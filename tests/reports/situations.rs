@@ -64,7 +64,9 @@ pub(crate) fn jdk() -> Situation {
             let refers: Vec<&str> = refers.iter().map(String::as_str).collect();
             lab.write(&path, object(&path, &["libjvm.so"], &refers).rpath("$ORIGIN").bytes());
         }
-        let jvm = Tiny::library("libjvm.so", ["libc.so.6"]);
+        let jvm = libraries.iter().fold(Tiny::library("libjvm.so", ["libc.so.6"]), |jvm, name| {
+            jvm.defines(&format!("JVM_{name}Open")).defines(&format!("JVM_{name}Close"))
+        });
         lab.write(&format!("{dir}/server/libjvm.so"), jvm.bytes());
         let fonts: Vec<String> = (1..=8).map(|n| format!("AWTFont{n}")).collect();
         let names: Vec<&str> = fonts.iter().map(String::as_str).collect();
@@ -141,10 +143,10 @@ pub(crate) fn usr() -> Situation {
         lab.write(&path, module.bytes());
     }
     for n in 0..24 {
-        let path = format!("/usr/lib/jvm/java-17/lib/libj{n:02}.so");
-        lab.write(&path, object(&path, &["libjvm.so"], &[]).rpath("$ORIGIN").bytes());
+        let path = format!("/usr/lib/vendor/libv{n:02}.so");
+        lab.write(&path, object(&path, &["libvendor.so"], &[]).rpath("$ORIGIN").bytes());
     }
-    lab.write("/usr/lib/jvm/java-17/lib/server/libjvm.so", object("libjvm.so", &[], &[]).bytes());
+    lab.write("/usr/lib/vendor/core/libvendor.so", object("libvendor.so", &[], &[]).bytes());
     let names = ["_Ux86_64_get_elf_image", "_Ux86_64_dwarf_find_unwind_table", "_Ux86_64_init"];
     lab.so("/usr/lib/x86_64-linux-gnu/libunwind-coredump.so.0", &[], &names);
     let unwind =

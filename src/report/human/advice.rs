@@ -73,7 +73,7 @@ impl Sheet<'_> {
             return page.help("add the candidate's directory to its RUNPATH", Some(&command));
         }
         let directories = some(&directories, MOST_DIRECTORIES);
-        self.or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
+        or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
     }
 
     fn candidate_paths<'e>(&'e self, entry: &'e Entry<'_>) -> Vec<&'e Path> {
@@ -116,7 +116,7 @@ impl Sheet<'_> {
             let base = candidate.file_name().map_or(candidate, Path::new);
             let candidate = if is_one { self.entries.short(candidate) } else { show_path(base) };
             let text = format!("link {who} with {}", name(&candidate));
-            return self.or_host(&text, entry, page);
+            return or_host(&text, entry, page);
         }
         let near = self.entries.evidence(entry, EvidenceKind::NearMiss);
         let changed = near.iter().find(|evidence| !evidence.minor);
@@ -127,7 +127,7 @@ impl Sheet<'_> {
         let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
             let option = name("--lib-path DIR");
             let text = format!("name directories with more libraries and archives: {option}");
-            return self.or_host(&text, entry, page);
+            return or_host(&text, entry, page);
         };
         let is_flat =
             entry.findings.iter().all(|finding| finding.full_path().parent() == Some(directory));
@@ -135,20 +135,20 @@ impl Sheet<'_> {
         let option = format!("--host PROGRAM='{}/{glob}'", self.entries.short(directory));
         page.help("if a program loads these files as plugins, name it", Some(&option))
     }
+}
 
-    /// Says of shared objects that no program of the report loads that a program may load them.
-    fn or_host(&self, text: &str, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
-        let is_plugin = entry.findings.iter().all(|finding| {
-            let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
-            base.is_some_and(|base| show_path(base).contains(".so"))
-        });
-        if !is_plugin {
-            return page.help(text, None);
-        }
-        let them = if entry.files().len() == 1 { "it" } else { "them" };
-        let option = name("--host PROGRAM");
-        page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
+/// Says of shared objects that no program of the report loads that a program may load them.
+fn or_host(text: &str, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let is_plugin = entry.findings.iter().all(|finding| {
+        let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
+        base.is_some_and(|base| show_path(base).contains(".so"))
+    });
+    if !is_plugin {
+        return page.help(text, None);
     }
+    let them = if entry.files().len() == 1 { "it" } else { "them" };
+    let option = name("--host PROGRAM");
+    page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
 }
 
 /// The candidate whose directory has the most in common with a file's.

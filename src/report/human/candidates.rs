@@ -6,6 +6,7 @@ use crate::demangle::demangle;
 use crate::finding::{EvidenceKind, Fix, Intent, Proof};
 use crate::report::entry::Entry;
 use crate::report::layout::{Page, name};
+use crate::report::model::CauseKind;
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,6 +15,9 @@ use std::path::Path;
 /// Candidates, members and fixes shown unless everything is wanted.
 const MOST: usize = 5;
 const MOST_FIXES: usize = 20;
+
+/// A candidate by name, the reason why it was not taken, and the symbols that it defines.
+type File<'a> = (String, Option<&'a str>, BTreeSet<&'a [u8]>);
 
 impl Sheet<'_> {
     /// Members that refer to the symbols, each once, with the archive they came from.
@@ -40,11 +44,12 @@ impl Sheet<'_> {
     /// Candidates, each once, with how many of the symbols it defines.
     pub(super) fn candidates(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
-        let mut files: Vec<(String, Option<&str>, BTreeSet<&[u8]>)> = Vec::new();
+        let mut files: Vec<File<'_>> = Vec::new();
         let all = self.entries.evidence(entry, EvidenceKind::Candidate);
-        // Lists repeat the archives that symbols name with the member.
-        let has_symbols = all.iter().any(|evidence| evidence.member.is_some());
-        for evidence in all.into_iter().filter(|e| !has_symbols || e.member.is_some()) {
+        // Findings about a list repeat the archives that symbols name with the member.
+        let has_members = all.iter().any(|evidence| evidence.member.is_some());
+        let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
+        for evidence in all.into_iter().filter(|e| !by_member || e.member.is_some()) {
             let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
             if let Some(member) = &evidence.member {
                 file = format!("{file}({})", show(member));
@@ -74,39 +79,39 @@ impl Sheet<'_> {
         }
         page.more(files.len().saturating_sub(most), "candidate", "candidates")
     }
+}
 
-    /// Fixes, each once, under a line for all that are alike.
-    pub(super) fn fixes(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
-        let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
-        // Of one fix that is verified for some findings only, the doubt is what matters.
-        fixes.sort_by(|a, b| {
-            let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
-            of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))
-        });
-        fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
-        let hidden = fixes.len().saturating_sub(page.limit(MOST_FIXES));
-        fixes.truncate(page.limit(MOST_FIXES));
-        let place = |fix: &Fix| (fix.intent, fix.list.clone(), fix.set.clone());
-        fixes.sort_by_cached_key(|fix| (place(fix), fix.proof.clone()));
-        for alike in fixes.chunk_by(|a, b| place(a) == place(b) && a.proof == b.proof) {
-            let Some(first) = alike.first() else { continue };
-            let list = first.list.as_deref().map(|list| name(&show_path(list)));
-            let list = list.unwrap_or_default();
-            let what = match (first.intent, &first.set) {
-                (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
-                (Intent::AddToList, None) => format!("add to {list}"),
-                (Intent::LinkArchive, _) => "link with".to_owned(),
-            };
-            let sure = match &first.proof {
-                Proof::Proven(_) => "(verified)".to_owned(),
-                Proof::Unknown(why) => format!("(not verified: {why})"),
-            };
-            let entries = alike.iter().filter_map(|fix| fix.entry.as_deref());
-            let entries: Vec<String> = entries.map(|entry| name(&show(entry))).collect();
-            page.item("fix", &format!("{what} {sure}: {}", entries.join(", ")))?;
-        }
-        page.more(hidden, "fix", "fixes")
+/// Fixes, each once, under a line for all that are alike.
+pub(super) fn fixes(entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
+    // Of one fix that is verified for some findings only, the doubt is what matters.
+    fixes.sort_by(|a, b| {
+        let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+        of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))
+    });
+    fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+    let hidden = fixes.len().saturating_sub(page.limit(MOST_FIXES));
+    fixes.truncate(page.limit(MOST_FIXES));
+    let place = |fix: &Fix| (fix.intent, fix.list.clone(), fix.set.clone());
+    fixes.sort_by_cached_key(|fix| (place(fix), fix.proof.clone()));
+    for alike in fixes.chunk_by(|a, b| place(a) == place(b) && a.proof == b.proof) {
+        let Some(first) = alike.first() else { continue };
+        let list = first.list.as_deref().map(|list| name(&show_path(list)));
+        let list = list.unwrap_or_default();
+        let what = match (first.intent, &first.set) {
+            (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
+            (Intent::AddToList, None) => format!("add to {list}"),
+            (Intent::LinkArchive, _) => "link with".to_owned(),
+        };
+        let sure = match &first.proof {
+            Proof::Proven(_) => "(verified)".to_owned(),
+            Proof::Unknown(why) => format!("(not verified: {why})"),
+        };
+        let entries = alike.iter().filter_map(|fix| fix.entry.as_deref());
+        let entries: Vec<String> = entries.map(|entry| name(&show(entry))).collect();
+        page.item("fix", &format!("{what} {sure}: {}", entries.join(", ")))?;
     }
+    page.more(hidden, "fix", "fixes")
 }
 
 fn readable(raw: &[u8]) -> String {

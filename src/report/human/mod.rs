@@ -62,7 +62,7 @@ impl Sheet<'_> {
         let (subject, rest) = self.entries.heading(entry);
         page.heading((code, &tag), &subject, &rest)?;
         if entry.group.is_some_and(|group| group.directory.is_some()) {
-            self.rolled(entry, page)?;
+            rolled::rolled(entry, page)?;
         } else {
             match entry.cause.kind {
                 CauseKind::LibraryNotFound => self.needed_by(entry, page)?,
@@ -79,7 +79,7 @@ impl Sheet<'_> {
             self.explained(entry, page)?;
             self.chain(entry, page)?;
             self.affected(entry, page)?;
-            self.fixes(entry, page)?;
+            candidates::fixes(entry, page)?;
         }
         if page.style.verbose {
             self.each(entry, page)?;

@@ -42,7 +42,7 @@ impl Sheet<'_> {
             distinct.entry(key).or_insert((finding, 0)).1 += 1;
         }
         let symbols: Vec<(&Finding, usize)> = distinct.into_values().collect();
-        if let ([(only, _)], true) = (&symbols[..], self.names_symbol(entry)) {
+        if let ([(only, _)], true) = (&symbols[..], entry.names_symbol()) {
             return self.only_symbol(only, page);
         }
         let several_files = entry.files().len() > 1;
@@ -65,11 +65,6 @@ impl Sheet<'_> {
             }
         }
         page.more(symbols.len() - shown.len(), "symbol", "symbols")
-    }
-
-    /// True if the heading names the only symbol.
-    fn names_symbol(&self, entry: &Entry<'_>) -> bool {
-        entry.cause.lacks_provider() && entry.findings.len() == 1 && self.entries.has_room(entry)
     }
 
     /// The raw name of the symbol in the heading, if that is another, and when it fails.
