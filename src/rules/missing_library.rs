@@ -7,7 +7,7 @@ use crate::blame::{MissingLibrary, Site};
 use crate::catalogue::{LIBRARY, RuleId};
 use crate::facts::FactStore as _;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
-use crate::id::RootId;
+use crate::id::{FastSet, RootId};
 use crate::resolve::How;
 use crate::resolve::loader::InterpFault;
 use crate::resolve::trace::Tried;
@@ -15,7 +15,7 @@ use crate::text::show;
 use crate::wants::Wants;
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -184,31 +184,30 @@ impl Query<'_> {
 }
 
 /// Says of candidates why the loader did not take them.
-fn with_reasons(
-    candidates: Vec<Evidence>,
-    name: &[u8],
-    attempts: &[Tried],
-) -> impl Iterator<Item = Evidence> {
-    let parent =
-        |path: &[u8]| plain(Path::new(OsStr::from_bytes(path))).parent().map(PathBuf::from);
-    let searched: BTreeSet<PathBuf> =
-        attempts.iter().filter_map(|attempt| parent(&attempt.path)).collect();
-    let base = last_part(Path::new(OsStr::from_bytes(name))).to_vec();
-    candidates.into_iter().map(move |mut candidate| {
+fn with_reasons(mut candidates: Vec<Evidence>, name: &[u8], attempts: &[Tried]) -> Vec<Evidence> {
+    if candidates.is_empty() {
+        return candidates;
+    }
+    let directory =
+        |path: &[u8]| plain(Path::new(OsStr::from_bytes(path))).parent().map(Path::to_path_buf);
+    let searched: FastSet<PathBuf> =
+        attempts.iter().filter_map(|attempt| directory(&attempt.path)).collect();
+    let base = last_part(Path::new(OsStr::from_bytes(name)));
+    for candidate in &mut candidates {
         let path = candidate.path.as_deref();
         let is_searched = path.and_then(Path::parent).is_some_and(|dir| searched.contains(dir));
         let is_named = path.is_some_and(|path| last_part(path) == base);
-        candidate.reason = match (is_searched, is_named) {
-            (false, true) => Some("its directory is not searched".to_owned()),
-            (true, false) => Some("only its DT_SONAME is the needed name".to_owned()),
-            (false, false) => Some(
-                "its directory is not searched, and only its DT_SONAME is the needed name"
-                    .to_owned(),
-            ),
+        let reason = match (is_searched, is_named) {
             (true, true) => None,
+            (false, true) => Some("its directory is not searched"),
+            (true, false) => Some("only its DT_SONAME is the needed name"),
+            (false, false) => {
+                Some("its directory is not searched, and only its DT_SONAME is the needed name")
+            }
         };
-        candidate
-    })
+        candidate.reason = reason.map(str::to_owned);
+    }
+    candidates
 }
 
 /// A path without `.` and `..`, by its text alone.

@@ -11,8 +11,9 @@ use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use rayon::prelude::*;
 
-/// Definitions kept of one file for one name or class, and named for one symbol.
+/// Definitions kept for one name or class, of one file and of all, and named for one symbol.
 const MOST_OF_FILE: usize = 16;
+const MOST_OF_ALL: usize = 512;
 const MOST: usize = 3;
 /// Other members of a class that are named for one symbol.
 const MOST_MEMBERS: usize = 2;
@@ -123,7 +124,10 @@ impl<'a> NearMisses<'a> {
             .collect();
         let mut found: FastMap<Key, Vec<Definition<'a>>> = FastMap::default();
         for (key, definition) in of_files.into_iter().flatten() {
-            found.entry(key).or_default().push(definition);
+            let all = found.entry(key).or_default();
+            if all.len() < MOST_OF_ALL {
+                all.push(definition);
+            }
         }
         Self { found, scopes }
     }
