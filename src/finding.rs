@@ -22,7 +22,7 @@ pub enum When {
 
 /// What a piece of evidence is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
     /// A root under which the fact holds.
     Root,
@@ -30,7 +30,7 @@ pub enum EvidenceKind {
     Chain,
     /// A path that was tried.
     Tried,
-    /// A file at hand that could help.
+    /// A file that could satisfy it.
     Candidate,
     /// Who refers to the symbol.
     Reference,
@@ -38,11 +38,13 @@ pub enum EvidenceKind {
     Provider,
     /// A reference that this finding explains.
     Explained,
+    /// A definition in the scope that nearly fits.
+    NearMiss,
 }
 
 impl EvidenceKind {
     /// All kinds.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Root,
         Self::Chain,
         Self::Tried,
@@ -50,6 +52,7 @@ impl EvidenceKind {
         Self::Reference,
         Self::Provider,
         Self::Explained,
+        Self::NearMiss,
     ];
 }
 

@@ -68,6 +68,8 @@ mod names;
 mod outputs;
 #[path = "cli/prefix.rs"]
 mod prefix;
+#[path = "cli/refused.rs"]
+mod refused;
 #[path = "cli/roots.rs"]
 mod roots;
 #[path = "cli/streams.rs"]

@@ -112,7 +112,8 @@ fn renders_as_before(what: &str, run: impl Fn(&[&str]) -> Vec<u8>, wrong: &mut V
         for output in OUTPUTS {
             let MadeOf::Report { render, .. } = output.made_of else { continue };
             for verbose in [false, true] {
-                let style = Style { color: false, verbose, quiet: false, width: None };
+                let style =
+                    Style { color: false, verbose, quiet: false, next_step: true, width: None };
                 let mut later = Vec::new();
                 render(&report, None, style, &mut later).expect("a vector takes all");
                 let options = [&["--format", output.name], facts, &["-v"][..usize::from(verbose)]];
@@ -181,9 +182,11 @@ fn a_sample_of_the_system_with_facts() {
     programs.sort();
     // A few dozen programs, spread over the alphabet, reach most libraries of a system.
     let sample: Vec<_> = programs.iter().step_by(programs.len() / 40 + 1).collect();
-    let mut args = vec![OsStr::new("--facts")];
-    args.extend(sample.iter().map(|path| path.as_os_str()));
     let lab = Lab::new();
+    // Scripts among them may be listed, and not named.
+    let list: Vec<&[u8]> = sample.iter().map(|path| path.as_os_str().as_bytes()).collect();
+    lab.write("list", list.join(&b'\n'));
+    let args = ["--facts", "--files-from", "list"].map(OsStr::new);
     let report = report(&lab, &args);
     assert_valid(&validator(), "/usr/bin", &report);
     let bound = &report["bindings"][0]["bound"];

@@ -22,6 +22,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let Prepared { plan, baselines, .. } = &prepared;
     let tree = &*prepared.tree;
     apart::check(plan, tree, shared, &[])?;
+    prepared.refuse_other_files(shared, paths)?;
     prepared.say_what_is_assumed(shared);
     start_threads(plan);
     let mut progress = Progress::new(prepared.progress);

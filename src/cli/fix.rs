@@ -76,6 +76,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         ..prepared.plan.clone()
     };
     apart::check(&plan, &*prepared.tree, shared, &[])?;
+    prepared.refuse_other_files(shared, &options.paths)?;
     start_threads(&plan);
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);

@@ -17,6 +17,7 @@ mod place;
 mod plan;
 mod policy;
 mod progress;
+mod refused;
 mod run;
 mod scripts;
 mod views;
@@ -342,4 +343,12 @@ pub struct Shared {
     /// Bind every module anew under every root; for tests of the reuse of answers
     #[arg(long, global = true, hide = true)]
     pub no_reuse: bool,
+}
+
+impl Shared {
+    /// True if an output has an answer for files of any kind, as `ldd` has.
+    fn answers_any_file(&self) -> bool {
+        let names = self.output.iter().filter_map(|pair| pair.split('=').next());
+        self.as_ldd || names.chain([&*self.format]).any(|name| name == "ldd")
+    }
 }

@@ -4,7 +4,7 @@
 
 use super::baseline::Baselines;
 use super::place::Place;
-use super::{Loader, Shared, Switch, hosts, lists, policy};
+use super::{Loader, Shared, Switch, hosts, lists, policy, refused};
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
@@ -38,6 +38,20 @@ impl Prepared {
         if self.merged && !shared.quiet {
             let note = "linkaudit: the root has usr/lib and no lib: it is read as merged-usr";
             let _ = writeln!(std::io::stderr(), "{note}");
+        }
+    }
+}
+
+impl Prepared {
+    /// Fails for the first PATH that is a file of a kind that is not read. `typed` are all PATHs.
+    pub(super) fn refuse_other_files(&self, shared: &Shared, typed: &[PathBuf]) -> Result<()> {
+        if shared.answers_any_file() {
+            return Ok(());
+        }
+        let mut pairs = self.plan.paths.iter().zip(typed);
+        match pairs.find_map(|(path, typed)| refused::reason(&*self.tree, path, typed)) {
+            Some(why) => bail!(why),
+            None => Ok(()),
         }
     }
 }
@@ -131,6 +145,7 @@ pub(super) fn prepare_with(
         color: colored(shared, on_terminal),
         verbose: shared.verbose,
         quiet: shared.quiet,
+        next_step: !shared.isolated,
         width: on_terminal.then(columns).flatten(),
     };
     let progress = match shared.progress {

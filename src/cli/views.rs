@@ -52,6 +52,7 @@ fn show<T: 'static>(
     let prepared = prepare(shared, paths)?;
     let sinks = sinks()?;
     apart::check(&prepared.plan, &*prepared.tree, shared, &[])?;
+    prepared.refuse_other_files(shared, paths)?;
     prepared.say_what_is_assumed(shared);
     let plan = plan(Plan { facts: false, ..prepared.plan.clone() });
     start_threads(&plan);

@@ -1,5 +1,5 @@
 //! Suggestions out of what policies know (`[[provider]]`): which archive defines a symbol, and on
-//! which list it belongs, where no archive is at hand to look into. They prove nothing.
+//! which list it belongs, where no candidate archive to look into. They prove nothing.
 
 use crate::finding::Findings;
 use crate::finding::{Fix, Intent, Proof};
@@ -30,6 +30,6 @@ fn suggestion(provider: &Provider, symbol: &[u8]) -> Option<Fix> {
         list: provider.list.as_ref().map(|list| Arc::from(Path::new(list))),
         set: None,
         entry: Some(archive.into_bytes()),
-        proof: Proof::Unknown(format!("no archive is at hand; {source} says so").into()),
+        proof: Proof::Unknown(format!("no candidate archive; {source} says so").into()),
     })
 }

@@ -32,6 +32,8 @@ pub(super) fn render(
     object.value("rules", &report.rules)?;
     object.value("assumptions", &report.assumptions)?;
     object.list("causes", SHARE, report.causes.len(), |at| &report.causes[at])?;
+    object.value("groups", &report.groups)?;
+    object.value("scopes", &report.scopes)?;
     object.list("findings", SHARE, report.findings.len(), |at| &report.findings[at])?;
     object.list("waived", SHARE, report.waived.len(), |at| &report.waived[at])?;
     match facts {

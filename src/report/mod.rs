@@ -2,8 +2,10 @@
 //! [`OUTPUTS`]. It renders [`model`] and computes nothing, opens no file, and writes only to the
 //! given writer.
 
+mod entry;
 mod human;
 pub mod json;
+mod layout;
 mod ldd;
 mod ldd_musl;
 pub mod model;

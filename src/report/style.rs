@@ -1,9 +1,6 @@
 //! How text for people looks: colours, and what fits in a line. Reports and views use it; what is said
 //! is theirs.
 
-use super::model::Finding;
-use crate::catalogue::Level;
-
 /// Columns of text for people where there is no terminal to ask.
 const PLAIN_WIDTH: usize = 100;
 
@@ -14,8 +11,10 @@ pub struct Style {
     pub color: bool,
     /// Everything is shown, however much.
     pub verbose: bool,
-    /// Only errors and the summary are shown.
+    /// Only the list of causes with errors and the totals are shown.
     pub quiet: bool,
+    /// The report ends with the next command to type.
+    pub next_step: bool,
     /// Columns of the terminal; nothing when it is none.
     pub width: Option<usize>,
 }
@@ -51,16 +50,6 @@ impl Style {
         self.paint("2", text)
     }
 
-    /// The level and rule at the begin of a group.
-    pub(super) fn tag(self, finding: &Finding, input: bool) -> String {
-        let (code, word) = match (input, finding.level) {
-            (true, _) => ("1;35", "incomplete"),
-            (false, Level::Error) => ("1;31", "error"),
-            (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
-        };
-        self.paint(code, &format!("{word}[{}]", finding.rule))
-    }
-
     /// Text cut to the terminal, if there is one and not everything is wanted. What is left out is in the
     /// middle: lines end with the answer.
     pub(crate) fn fit(self, text: &str, indent: usize) -> String {
@@ -82,7 +71,8 @@ mod tests {
 
     #[test]
     fn a_line_that_is_cut_keeps_its_end() {
-        let style = Style { color: false, verbose: false, quiet: false, width: Some(80) };
+        let style =
+            Style { color: false, verbose: false, quiet: false, next_step: true, width: Some(80) };
         let way = "a/very/long/way/".repeat(10);
         for line in [
             format!("/{way}libgone.so (runpath): another machine"),

@@ -1,7 +1,9 @@
-//! The last lines of a report for people: what it came to, what was read, and the next command to
-//! type. Build logs show only these.
+//! The last lines of a report for people: the list of causes, the totals, what was audited and
+//! assumed, and the next command to type. Build logs show only these.
 
-use super::model::{AssumedBy, Assumption, Finding, Report};
+use super::entry::Entries;
+use super::layout::{Page, count, name, wrap};
+use super::model::{AssumedBy, Assumption, CauseKind, Finding, Report};
 use super::{Style, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
@@ -9,75 +11,156 @@ use std::io::{self, Write};
 /// Things shown unless everything is wanted.
 const MOST: usize = 20;
 
+/// Causes in the list unless everything is wanted, and without entries above it.
+const MOST_CAUSES: usize = 5;
+const MOST_QUIET: usize = 40;
+
 /// Writes them.
-pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    report: &Report,
+    entries: &Entries<'_>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     waived::list(report, style, out)?;
-    let counts = &report.counts;
-    let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
-    let totals = &report.totals;
-    let mut read = vec![plural(totals.audited, "ELF file", "ELF files")];
-    if totals.archives > 0 {
-        read.push(plural(totals.archives, "archive", "archives"));
+    causes(entries, style, out)?;
+    totals(report, style, out)?;
+    waived::totals(report, style, out)?;
+    if !style.quiet {
+        explained(report, style, out)?;
     }
-    read.push(plural(totals.roots, "root", "roots"));
-    let verdict = match (errors, warnings) {
-        (0, 0) if open > 0 => "no defects found, but the run is incomplete".to_owned(),
-        (0, 0) => "nothing wrong".to_owned(),
-        _ => format!(
-            "{}, {}",
-            plural(errors, "error", "errors"),
-            plural(warnings, "warning", "warnings")
-        ),
-    };
-    let code = match (errors, open) {
-        (0, 0) => "1;32",
-        (0, _) => "1;35",
-        _ => "1;31",
-    };
-    writeln!(out, "{}: {}", style.paint(code, &verdict), read.join(", "))?;
-    waived::count(report, style, out)?;
-    let by = |by: AssumedBy| -> Vec<&Assumption> {
-        report.assumptions.iter().filter(|assumption| assumption.by == by).collect()
-    };
-    for accepted in by(AssumedBy::AcceptedMissingLibrary) {
-        let n = accepted.references;
-        let text = plural(n, "undefined reference is", "undefined references are");
-        writeln!(
-            out,
-            "{text} assumed to be defined by missing libraries that are allowed or waived"
-        )?;
-    }
-    if totals.explained > 0 {
-        let n = totals.explained;
-        let text = plural(n, "undefined reference is", "undefined references are");
-        writeln!(out, "{text} explained by missing libraries")?;
-    }
-    let hosts = by(AssumedBy::HostProgram);
-    assumed_of("the programs that load these plugins", &hosts, style, out)?;
-    let provided = by(AssumedBy::ProvidedLibrary);
-    assumed_of("libraries that the system provides", &provided, style, out)?;
-    inferred(&by(AssumedBy::InferredHost), style, out)?;
     if let Some(found) = &report.cross_check {
         let not: Vec<String> = found.not_read.iter().map(|(why, n)| format!("{n} {why}")).collect();
         let not = if not.is_empty() { String::new() } else { format!("; not: {}", not.join(", ")) };
-        let files = plural(found.read, "file", "files");
+        let files = count(found.read, "file", "files");
         writeln!(out, "{files} read by a second reader{not}")?;
     }
-    if open > 0 {
-        let text = plural(open, "thing", "things");
-        writeln!(out, "incomplete: {text} could not be read or decided")?;
+    if report.counts.incomplete > 0 {
+        writeln!(out, "{}", incomplete_line(report.counts.incomplete))?;
+    }
+    if style.quiet {
+        return Ok(());
     }
     if style.verbose {
         archives(report, out)?;
     } else {
         unread_archives(report, out)?;
     }
-    // What fails the run is explained before what only leaves it incomplete.
-    let worst = report.faults().max_by_key(|finding| finding.level);
-    if let Some(first) = worst.or(report.findings.first()) {
-        writeln!(out, "next: linkaudit explain {}", shell(&first.rule))?;
+    if style.next_step
+        && let Some(first) = entries.all.first()
+    {
+        writeln!(out, "next: linkaudit explain {}", shell(&first.cause.rule))?;
     }
     Ok(())
+}
+
+/// The numbered list of causes, the largest first. A single cause stands just above.
+fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let all = &entries.all;
+    if all.is_empty() || (all.len() == 1 && !style.quiet) {
+        return Ok(());
+    }
+    let most = if style.quiet { MOST_QUIET } else { MOST_CAUSES };
+    let most = if style.verbose { usize::MAX } else { most };
+    let page = &mut Page::new(style, out);
+    page.line("causes, the largest first:")?;
+    for (at, entry) in all.iter().take(most).enumerate() {
+        let (subject, rest) = entries.heading(entry);
+        let n = entry.findings.len();
+        let findings = match entry.group {
+            Some(group) => format!(" ({} causes)", group.causes),
+            None if n > 1 && entry.cause.kind == CauseKind::LibraryNotFound => {
+                format!(" ({n} findings)")
+            }
+            None => String::new(),
+        };
+        let number = format!("{:>3}.", at + 1);
+        let (_, level) = entry.level_name();
+        let rule = &entry.cause.rule;
+        let text = format!("{level}[{rule}] {}: {rest}{findings}", name(&subject));
+        page.numbered(&number, &text)?;
+    }
+    let hidden: usize = all.iter().skip(most).map(|e| e.group.map_or(1, |g| g.causes)).sum();
+    if hidden > 0 {
+        page.line(&format!("     {hidden} more"))?;
+    }
+    page.blank()
+}
+
+/// The totals of causes and findings, and what was audited.
+fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let counts = &report.counts;
+    let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
+    let totals = &report.totals;
+    let audited = audited(report);
+    let nothing_read = totals.audited + totals.archives == 0;
+    let result = match (errors, warnings) {
+        (0, 0) if open > 0 => "no errors found, audit incomplete".to_owned(),
+        (0, 0) if nothing_read => {
+            let entries = count(totals.entries, "entry", "entries");
+            return writeln!(out, "no ELF files: {entries} looked at");
+        }
+        (0, 0) => "nothing wrong".to_owned(),
+        _ => {
+            let causes = count(report.causes.len(), "cause", "causes");
+            let findings = count(report.findings.len(), "finding", "findings");
+            let (errors, warnings) =
+                (count(errors, "error", "errors"), count(warnings, "warning", "warnings"));
+            let open = if open > 0 { format!(", {open} incomplete") } else { String::new() };
+            format!("{causes}, {findings} ({errors}, {warnings}{open})")
+        }
+    };
+    let code = match (errors, open) {
+        (0, 0) => "1;32",
+        (0, _) => "1;35",
+        _ => "1;31",
+    };
+    let lines = wrap(&format!("{result}: {audited}"), style.columns(), 0, 4);
+    for (at, line) in lines.iter().enumerate() {
+        match line.strip_prefix(&result) {
+            Some(rest) if at == 0 => writeln!(out, "{}{rest}", style.paint(code, &result))?,
+            _ if at == 0 => writeln!(out, "{}", style.paint(code, line))?,
+            _ => writeln!(out, "    {line}")?,
+        }
+    }
+    Ok(())
+}
+
+/// What was audited.
+fn audited(report: &Report) -> String {
+    let totals = &report.totals;
+    let mut read = vec![count(totals.audited, "ELF file", "ELF files")];
+    if totals.archives > 0 {
+        read.push(count(totals.archives, "archive", "archives"));
+    }
+    read.push(count(totals.roots, "entry point", "entry points"));
+    read.join(", ")
+}
+
+/// Undefined references that are not findings.
+fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let by = |by: AssumedBy| -> Vec<&Assumption> {
+        report.assumptions.iter().filter(|assumption| assumption.by == by).collect()
+    };
+    let undefined = |n: usize| count(n, "undefined reference", "undefined references");
+    for accepted in by(AssumedBy::AcceptedMissingLibrary) {
+        let text = undefined(accepted.references);
+        writeln!(out, "{text} assumed to be in missing libraries that are allowed or waived")?;
+    }
+    if report.totals.explained > 0 {
+        writeln!(out, "{} explained by missing libraries", undefined(report.totals.explained))?;
+    }
+    let hosts = by(AssumedBy::HostProgram);
+    assumed_of("in host programs that were not given", &hosts, style, out)?;
+    let provided = by(AssumedBy::ProvidedLibrary);
+    assumed_of("in libraries that the target system provides", &provided, style, out)?;
+    inferred(&by(AssumedBy::InferredHost), style, out)
+}
+
+/// How much could not be read or decided.
+fn incomplete_line(findings: usize) -> String {
+    let things = count(findings, "file or question", "files or questions");
+    format!("incomplete: {things} could not be read or decided")
 }
 
 /// What could not be read or decided, for views that do not write findings themselves.
@@ -89,16 +172,15 @@ pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> 
         writeln!(out, "incomplete[{rule}] {path}: {}", finding.message)?;
     }
     if !open.is_empty() {
-        let text = plural(open.len(), "thing", "things");
-        writeln!(out, "incomplete: {text} could not be read or decided")?;
+        writeln!(out, "{}", incomplete_line(open.len()))?;
     }
     Ok(())
 }
 
-/// What is taken from programs or libraries that are not at hand: one line for all of them, or one
-/// for each.
+/// References that are assumed to be defined by programs or libraries that were not read: one line
+/// for all of them, or one for each.
 fn assumed_of(
-    definers: &str,
+    place: &str,
     hosts: &[&Assumption],
     style: Style,
     out: &mut dyn Write,
@@ -107,23 +189,18 @@ fn assumed_of(
     if all == 0 {
         return Ok(());
     }
-    let text = plural(all, "reference is", "references are");
-    let text = format!("{text} assumed to be defined by {definers}:");
+    let text = count(all, "reference", "references");
+    let text = format!("{text} assumed to be {place}:");
     if !style.verbose {
-        let name = |host: &&Assumption| format!("{} {}", name(host), host.references);
-        let names: Vec<String> = hosts.iter().map(name).collect();
-        let line = format!("{text} {}", names.join(", "));
-        if line.chars().count() <= style.columns() {
-            return writeln!(out, "{line}");
-        }
-        writeln!(out, "{text}")?;
-        return folded(&names, style.columns(), out);
+        let one = |host: &&Assumption| name(&format!("{} {}", of(host), host.references));
+        let names: Vec<String> = hosts.iter().map(one).collect();
+        return Page::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
     }
     writeln!(out, "{text}")?;
     for host in hosts {
-        let references = plural(host.references, "reference", "references");
-        let files = plural(host.files.unwrap_or(0), "file", "files");
-        writeln!(out, "    {:<12} {references} of {files}", name(host))?;
+        let references = count(host.references, "reference", "references");
+        let files = count(host.files.unwrap_or(0), "file", "files");
+        writeln!(out, "    {:<12} {references} of {files}", of(host))?;
     }
     Ok(())
 }
@@ -134,51 +211,33 @@ fn inferred(hosts: &[&Assumption], style: Style, out: &mut dyn Write) -> io::Res
     if plugins == 0 {
         return Ok(());
     }
-    let files = plural(plugins, "file is", "files are");
+    let files = count(plugins, "file", "files");
     let text = format!("{files} assumed to be plugins of these programs:");
-    writeln!(out, "{text}")?;
     if !style.verbose {
-        let name = |host: &&Assumption| format!("{} {}", name(host), host.plugins.len());
-        let names: Vec<String> = hosts.iter().map(name).collect();
-        return folded(&names, style.columns(), out);
+        let one = |host: &&Assumption| name(&format!("{} {}", of(host), host.plugins.len()));
+        let names: Vec<String> = hosts.iter().map(one).collect();
+        return Page::new(style, out).text(&format!("{text} {}", names.join(", ")), 4);
     }
+    writeln!(out, "{text}")?;
     for host in hosts {
         for plugin in &host.plugins {
-            let host = shell(&name(host));
+            let host = shell(&of(host));
             writeln!(out, "    --host {host}={}", shell(&show(&plugin.pattern)))?;
         }
     }
     Ok(())
 }
 
-fn name(assumption: &Assumption) -> String {
+fn of(assumption: &Assumption) -> String {
     show(assumption.name.as_deref().unwrap_or_default().as_bytes())
 }
 
-/// A list in as many lines as it takes.
-fn folded(names: &[String], columns: usize, out: &mut dyn Write) -> io::Result<()> {
-    let mut line = String::new();
-    for (number, name) in names.iter().enumerate() {
-        let comma = if number + 1 < names.len() { "," } else { "" };
-        if !line.is_empty() && line.chars().count() + name.chars().count() + 6 > columns {
-            writeln!(out, "   {line}")?;
-            line.clear();
-        }
-        line.extend([" ", name, comma]);
-    }
-    writeln!(out, "   {line}")
-}
-
-fn plural(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// Archives that were met and not looked into, in one line.
+/// Archives whose members were not read, in one line.
 fn unread_archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let unread = report.totals.unread_archives;
     if unread > 0 {
-        let text = plural(unread, "archive was", "archives were");
-        writeln!(out, "{text} not read to the members: name one to have it looked into")?;
+        let text = count(unread, "archive", "archives");
+        writeln!(out, "{text} skipped: members are read only of archives that are given by name")?;
     }
     Ok(())
 }
@@ -191,7 +250,7 @@ fn archives(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             (Some(members), Some(opaque), Some(references)) => writeln!(
                 out,
                 "archive {path}: {members} members, {opaque} opaque, {references} names \
-                 that nothing here defines"
+                 undefined in the audited files"
             )?,
             _ => writeln!(out, "archive {path}: skipped, members not read")?,
         }

@@ -1,17 +1,20 @@
-//! `table`: one row for each file and rule, for an overview of many findings. Evidence is left to
-//! `human`; the summary comes last as there. Where there is no terminal the width is always the same.
+//! `table`: one row for each cause, for an overview of many findings. Evidence is left to `human`;
+//! the summary comes last as there. Where there is no terminal the width is always the same.
 
-use super::model::{Facts, Finding, Report};
+use super::entry::{Entries, Entry};
+use super::layout::count;
+use super::model::{CauseKind, Facts, Finding, Place, Report};
 use super::{Style, summary};
-use crate::catalogue::Level;
 use crate::demangle::demangle;
 use crate::text::{show, show_path};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::Path;
 
 /// Symbols in one cell unless everything is wanted.
 const MOST: usize = 20;
+/// Files in one cell.
+const MOST_FILES: usize = 6;
 /// Blanks around the text of a cell.
 const PADDING: usize = 2;
 /// Columns of the longest names of levels and rules, with their blanks.
@@ -25,54 +28,64 @@ pub(super) fn render(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let wanted = |finding: &&Finding| !style.quiet || finding.level == Level::Error;
-    let findings: Vec<&Finding> = report.findings.iter().filter(wanted).collect();
-    let prefix = only_prefix(&findings);
-    if let Some(prefix) = prefix {
+    let entries = Entries::of(report, style);
+    if let Some(prefix) = entries.prefix {
         writeln!(out, "{}", style.bold(&format!("in {}", show_path(prefix))))?;
     }
-    if !findings.is_empty() {
-        let whole = prefix.is_none();
-        let rows = findings.chunk_by(|a, b| alike(a, b)).map(|group| {
-            let input = group.first().is_some_and(|first| report.is_input(first));
-            row(group, input, whole, style)
-        });
-        write(rows, style, out)?;
+    if !entries.all.is_empty() {
+        write(entries.all.iter().map(|entry| row(&entries, entry, style)), style, out)?;
         writeln!(out)?;
     }
-    summary::write(report, style, out)
+    summary::write(report, &entries, style, out)
 }
 
-/// The prefix of all findings, if they have the same.
-fn only_prefix<'a>(findings: &[&'a Finding]) -> Option<&'a Path> {
-    let prefix = |finding: &&'a Finding| finding.file.prefix.as_deref();
-    let first = findings.first().and_then(prefix)?;
-    findings.iter().all(|finding| prefix(finding) == Some(first)).then_some(first)
-}
-
-fn alike(a: &Finding, b: &Finding) -> bool {
-    a.rule == b.rule && a.file == b.file && a.level == b.level
-}
-
-fn row(group: &[&Finding], input: bool, whole: bool, style: Style) -> [String; 4] {
-    let first = group[0];
-    let level = match (input, first.level) {
-        (true, _) => "incomplete",
-        (false, Level::Error) => "error",
-        (false, Level::Warning | Level::Allow) => "warning",
-    };
-    let place = &first.file.path;
-    let file = if whole { show_path(&first.full_path()) } else { show_path(place) };
+fn row(entries: &Entries<'_>, entry: &Entry<'_>, style: Style) -> [String; 4] {
+    let (_, level) = entry.level_name();
     let most = if style.verbose { usize::MAX } else { MOST };
-    let mut lines: Vec<String> = group.iter().take(most).map(|finding| line(finding)).collect();
-    if group.len() > most {
-        lines.push(format!("… and {} more (-v shows all)", group.len() - most));
-    }
-    let file = folded(&file, file_width(style).saturating_sub(PADDING));
-    [level.to_owned(), first.rule.clone().into_owned(), file, lines.join("\n")]
+    let place = |text: &str| folded(text, file_width(style).saturating_sub(PADDING));
+    let files = entry.files();
+    let names = if files.len() <= most.min(MOST_FILES) {
+        files.iter().map(|(file, _)| place(&entries.file(file))).collect()
+    } else {
+        directories(entries, entry, most.min(MOST_FILES), &place)
+    };
+    let mut known: BTreeSet<String> = BTreeSet::new();
+    let mut lines: Vec<String> = match entry.cause.kind {
+        CauseKind::LibraryNotFound => vec![entry.cause.title.clone()],
+        _ => entry.findings.iter().map(|f| line(f)).filter(|l| known.insert(l.clone())).collect(),
+    };
+    let hidden = more(lines.len(), most);
+    lines.truncate(most);
+    lines.extend(hidden);
+    [level.to_owned(), entry.cause.rule.clone().into_owned(), names.join("\n"), lines.join("\n")]
 }
 
-/// One finding in one line.
+/// How many files of an entry lie in which directories.
+fn directories(
+    entries: &Entries<'_>,
+    entry: &Entry<'_>,
+    most: usize,
+    place: &dyn Fn(&str) -> String,
+) -> Vec<String> {
+    if let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) {
+        return vec![format!("{} in", entries.files(entry)), place(&entries.short(directory))];
+    }
+    let places = &entry.cause.places;
+    let line = |place_of: &Place| {
+        let number = count(place_of.files, "file", "files");
+        format!("{number} in\n{}", place(&entries.short(&place_of.path)))
+    };
+    let mut lines: Vec<String> = places.iter().take(most).map(line).collect();
+    lines.extend(more(places.len(), most));
+    lines
+}
+
+/// The line that says how many of `count` things are hidden.
+fn more(count: usize, most: usize) -> Option<String> {
+    (count > most).then(|| format!("… and {} more (-v shows all)", count - most))
+}
+
+/// One symbol in one line.
 fn line(finding: &Finding) -> String {
     let Some(raw) = &finding.symbol else { return finding.message.clone() };
     let name = demangle(raw).unwrap_or_else(|| show(raw));

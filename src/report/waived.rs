@@ -2,6 +2,7 @@
 //! everything is wanted, and always every line of the baseline that is stale.
 
 use super::Style;
+use super::layout::count;
 use super::model::{Report, Waived, Waiver};
 use crate::demangle::demangle;
 use crate::text::{show, show_path};
@@ -27,7 +28,7 @@ pub(super) fn list(report: &Report, style: Style, out: &mut dyn Write) -> io::Re
 }
 
 /// Writes the lines of the summary.
-pub(super) fn count(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     let waived = counts.waived;
     if waived > 0 {
@@ -36,19 +37,16 @@ pub(super) fn count(report: &Report, style: Style, out: &mut dyn Write) -> io::R
     }
     let stale = report.stale.len();
     if stale > 0 {
-        let lines = if stale == 1 { "1 line" } else { &format!("{stale} lines") };
-        let verb = if stale == 1 { "is" } else { "are" };
-        writeln!(out, "{lines} of the baseline {verb} stale: nothing like it is found any more")?;
+        let lines = count(stale, "line of the baseline is", "lines of the baseline are");
+        writeln!(out, "{lines} stale: no finding matches any more")?;
         for entry in &report.stale {
             writeln!(out, "    line {}: {}", entry.line, entry.words())?;
         }
     }
     if style.verbose && counts.unused_elsewhere > 0 {
-        let what = match counts.unused_elsewhere {
-            1 => "1 unused waiver or line of the baseline is".to_owned(),
-            many => format!("{many} unused waivers and lines of the baseline are"),
-        };
-        writeln!(out, "{what} about what was not looked at")?;
+        let n = counts.unused_elsewhere;
+        let what = count(n, "unused waiver or baseline line", "unused waivers and baseline lines");
+        writeln!(out, "{what} for files that were not audited")?;
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ fn check(query: &Query<'_>) -> Findings {
         finding
     });
     let interpreters = missing_library::interpreters_with(query, RULE.id, |fault| match fault {
-        InterpFault::NoLoader(text) => Some(format!("is no loader: {text}")),
+        InterpFault::NoLoader(text) => Some(format!("not a loader: {text}")),
         InterpFault::Absent | InterpFault::WrongArchitecture => None,
     });
     stopped.chain(refused(query)).chain(interpreters).collect()

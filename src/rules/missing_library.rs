@@ -1,20 +1,24 @@
 //! `missing-library`: a need, or a program's interpreter, that leads nowhere.
 
+use super::query::last_part;
 use super::words::{passed_over, tried};
 use super::{Query, Rule};
 use crate::blame::{MissingLibrary, Site};
 use crate::catalogue::{LIBRARY, RuleId};
+use crate::facts::FactStore as _;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
-use crate::id::RootId;
+use crate::id::{FastSet, RootId};
+use crate::resolve::How;
 use crate::resolve::loader::InterpFault;
 use crate::resolve::trace::Tried;
 use crate::text::show;
 use crate::wants::Wants;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 pub(super) static RULE: Rule = Rule::new(
     "missing-library",
@@ -48,17 +52,22 @@ plainly is there.
 ## Example
 
 ```text
-error[missing-library] lib/libapp.so needs libfoo.so.1, which the loader does not find
-    tried   /opt/app/lib/libfoo.so.1 (runpath): no such file or directory
-    at hand /opt/app/lib64/libfoo.so.1
+error[missing-library] libfoo.so.1: not found
+  needed by  lib/libapp.so
+  tried      /opt/app/lib/libfoo.so.1 (RUNPATH): no such file or directory
+             /etc/ld.so.cache: no entry
+             /lib, /usr/lib (default directories): no such file or directory
+  candidate  /opt/app/lib64/libfoo.so.1: its directory is not searched
+  help: add the candidate's directory to its RUNPATH:
+            patchelf --add-rpath '$ORIGIN/../lib64' /opt/app/lib/libapp.so
 ```
 
 ## How to fix
 
 Install the package that has the library, or give the object that needs it (not only the program) a
 RUNPATH with the library's directory. A RUNPATH helps only the object that has it; an RPATH also
-helps what that object loads, unless that has a RUNPATH of its own. `at hand` names files of the
-audited prefix or of `--lib-path` that answer to the name.
+helps what that object loads, unless that has a RUNPATH of its own. A `candidate` is a file of the
+audited prefix or below `--lib-path` that has the name, with the reason why the loader did not take it.
 
 If the prefix contains a file of the library's name, audited or not, the finding's `detail` is
 `candidate-in-prefix`. A library without such a file gives another finding, with its own
@@ -120,9 +129,9 @@ pub(super) fn finding(
 ) -> Box<Finding> {
     let name = show(&missing.name);
     let message = if rule == RULE.id {
-        format!("needs {name}, which the loader does not find")
+        format!("{name}: not found by the loader")
     } else {
-        format!("needs {name}, and the loader passes over every file of that name")
+        format!("{name}: found for another class or machine only")
     };
     let mut finding = query.about(rule, missing.file, message);
     finding.library = Some(missing.name.clone());
@@ -131,10 +140,11 @@ pub(super) fn finding(
     finding.when = Some(When::Load);
     let site = missing.roots.first().map(|root| Site { root: *root, module: missing.edge.from });
     finding.evidence.extend(query.roots(&missing.roots, site));
-    finding.evidence.extend(attempts.iter().map(tried));
+    finding.evidence.extend(query.attempts(missing, attempts));
     if let Some(object) = query.view().object(missing.file) {
         let target = object.header.target();
-        finding.evidence.extend(query.library_candidates(&missing.name, target));
+        let candidates = query.library_candidates(&missing.name, target);
+        finding.evidence.extend(with_reasons(candidates, &missing.name, attempts));
     }
     finding.evidence.extend(missing.explained.iter().map(|(file, symbol, version)| Evidence {
         symbol: Some(symbol.clone()),
@@ -146,9 +156,78 @@ pub(super) fn finding(
     finding
 }
 
+impl Query<'_> {
+    /// What was tried in order. The cache is named even where it has no entry.
+    fn attempts(&self, missing: &MissingLibrary, attempts: &[Tried]) -> Vec<Evidence> {
+        let mut out: Vec<Evidence> = attempts.iter().map(tried).collect();
+        let is_path = missing.name.contains(&b'/');
+        if is_path || attempts.iter().any(|attempt| attempt.how == How::Cache) {
+            return out;
+        }
+        let Some(root) = missing.roots.first() else { return out };
+        let loader = self.loader(self.closure(*root));
+        let view = self.view();
+        let own = loader.file.and_then(|file| view.interpreter(file).ok());
+        let Some(cache) = own.and_then(|own| own.cache.as_ref()) else { return out };
+        let reason = if loader.cache.is_some() { "no entry" } else { "no usable cache" };
+        let defaults = attempts.iter().position(|attempt| attempt.how == How::Default);
+        out.insert(
+            defaults.unwrap_or(attempts.len()),
+            Evidence {
+                how: Some(Cow::Borrowed(How::Cache.name())),
+                reason: Some(reason.to_owned()),
+                ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(cache)).into())
+            },
+        );
+        out
+    }
+}
+
+/// Says of candidates why the loader did not take them.
+fn with_reasons(mut candidates: Vec<Evidence>, name: &[u8], attempts: &[Tried]) -> Vec<Evidence> {
+    if candidates.is_empty() {
+        return candidates;
+    }
+    let directory =
+        |path: &[u8]| plain(Path::new(OsStr::from_bytes(path))).parent().map(Path::to_path_buf);
+    let searched: FastSet<PathBuf> =
+        attempts.iter().filter_map(|attempt| directory(&attempt.path)).collect();
+    let base = last_part(Path::new(OsStr::from_bytes(name)));
+    for candidate in &mut candidates {
+        let path = candidate.path.as_deref();
+        let is_searched = path.and_then(Path::parent).is_some_and(|dir| searched.contains(dir));
+        let is_named = path.is_some_and(|path| last_part(path) == base);
+        let reason = match (is_searched, is_named) {
+            (true, true) => None,
+            (false, true) => Some("its directory is not searched"),
+            (true, false) => Some("only its DT_SONAME is the needed name"),
+            (false, false) => {
+                Some("its directory is not searched, and only its DT_SONAME is the needed name")
+            }
+        };
+        candidate.reason = reason.map(str::to_owned);
+    }
+    candidates
+}
+
+/// A path without `.` and `..`, by its text alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 fn interpreters(query: &Query<'_>) -> Findings {
     interpreters_with(query, RULE.id, |fault| {
-        (fault == InterpFault::Absent).then(|| "is not there".to_owned())
+        (fault == InterpFault::Absent).then(|| "not found".to_owned())
     })
 }
 
@@ -162,7 +241,7 @@ pub(super) fn interpreters_with(
     for (file, fault) in query.bad_interpreters() {
         let interp = query.view().object(*file).and_then(|object| object.interp());
         let (Some(interp), Some(words)) = (interp, word(*fault)) else { continue };
-        let message = format!("has the interpreter {}, which {words}", show(interp));
+        let message = format!("interpreter {}: {words}", show(interp));
         let mut finding = query.about(rule, *file, message);
         finding.library = Some(interp.to_vec());
         finding.cause = Some(CauseHint::LibraryNotFound(interp.to_vec()));

@@ -30,7 +30,7 @@ program built on a newer system, or an older copy of a library that is found fir
 ## Example
 
 ```text
-error[missing-version] bin/app needs version GLIBC_2.38 of /lib/x86_64-linux-gnu/libc.so.6
+error[missing-version] bin/app: version GLIBC_2.38: not found in /lib/x86_64-linux-gnu/libc.so.6
 ```
 
 ## How to fix
@@ -49,11 +49,8 @@ fn check(query: &Query<'_>) -> Findings {
         .iter()
         .map(|missing| {
             let provider = query.path(missing.provider);
-            let message = format!(
-                "needs version {} of {}, which does not define it",
-                show(&missing.version),
-                show_path(provider)
-            );
+            let message =
+                format!("version {}: not found in {}", show(&missing.version), show_path(provider));
             let mut finding = query.about(RULE.id, missing.file, message);
             finding.version = Some(missing.version.clone());
             finding.library = query

@@ -1,5 +1,6 @@
 //! `undefined-symbol`: a reference that nothing in the process defines.
 
+use super::near::NearMisses;
 use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::SYMBOL;
@@ -33,15 +34,19 @@ they are told to with `-z defs`.
 ## Example
 
 ```text
-error[undefined-symbol] lib/libMIOpen.so.1.0: 5 symbols that nothing defines
-    LLVMInitializeX86Target    fails when it is first called
+error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
+  at call    LLVMInitializeX86Target
+  searched   12 files: libMIOpen.so.1.0, libamdhip64.so.6, librocblas.so.4, libm.so.6 and 8 more
 ```
 
 ## How to fix
 
 Link the object against the library that defines the symbol, or merge the archive that does. With
-`--lib-path DIR` the report names files at hand that define it, and the members of archives that
-refer to it; `linkaudit fix` writes the list of a merged archive anew. Where only one architecture is
+`--lib-path DIR` the report names candidates that define it, and the members of archives that refer
+to it; `linkaudit fix` regenerates the list of a merged archive. A `near miss` is a definition in a
+file that was searched: the same name with another version, `[abi:…]` tag or parameter list, or
+another member of the class or namespace. It says that the object was built for another release of
+that library: rebuild one of the two. Where only one architecture is
 wanted, as AMDGPU in rocMLIR, the other cure is to build what refers to it for that one alone. If the
 symbol comes from the program that loads a plugin, name the program with `--host`, or describe it by a
 `[[host]]` entry in a policy.
@@ -66,6 +71,7 @@ reported.
 
 fn check(query: &Query<'_>) -> Findings {
     let undefined = &query.undefined();
+    let near = NearMisses::find(query, undefined);
     undefined
         .par_iter()
         .map(|undefined| {
@@ -77,10 +83,10 @@ fn check(query: &Query<'_>) -> Findings {
                 None => symbol.clone(),
             };
             let fails = match when {
-                When::Load => "it fails at load",
-                When::Call => "it fails at the first call",
+                When::Load => "fails at load",
+                When::Call => "fails at the first call",
             };
-            let message = format!("nothing defines {named}: {fails}");
+            let message = format!("undefined symbol: {named} ({fails})");
             let mut finding = query.about(RULE.id, undefined.file, message);
             finding.cause = Some(CauseHint::UndefinedIn);
             finding.symbol = Some(undefined.symbol.clone());
@@ -98,7 +104,15 @@ fn check(query: &Query<'_>) -> Findings {
             finding.evidence.extend(query.traced(undefined.file, &undefined.symbol));
             let mut candidates = query.symbol_candidates(&undefined.symbol, undefined.file);
             query.unlisted(undefined.file, &undefined.symbol, &mut candidates);
+            let near = near.of(query, undefined);
+            // A file of the scope was searched and not taken: it is no candidate.
+            let is_searched = |candidate: &Evidence| {
+                near.iter()
+                    .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)
+            };
+            candidates.retain(|candidate| !is_searched(candidate));
             finding.evidence.extend(candidates);
+            finding.evidence.extend(near);
             let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =
                 words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));

@@ -34,8 +34,9 @@ class`, for another machine only that there is no such file.
 ## Example
 
 ```text
-error[wrong-architecture] bin/app needs libfoo.so.1, and the loader passes over every file of that name
-    tried   /usr/lib/libfoo.so.1 (default): another ELF class
+error[wrong-architecture] libfoo.so.1: wrong architecture
+  needed by  bin/app
+  tried      /usr/lib/libfoo.so.1 (default directory): another ELF class
 ```
 
 ## How to fix
@@ -59,8 +60,7 @@ fn check(query: &Query<'_>) -> Findings {
         .map(|(missing, tried)| missing_library::finding(query, RULE.id, missing, tried))
         .collect();
     out.extend(missing_library::interpreters_with(query, RULE.id, |fault| {
-        (fault == InterpFault::WrongArchitecture)
-            .then(|| "is for another class or machine".to_owned())
+        (fault == InterpFault::WrongArchitecture).then(|| "for another class or machine".to_owned())
     }));
     out.extend(plugins(query));
     out

@@ -107,7 +107,7 @@ fn the_report_for_people_names_the_member() {
     let lab = lab(SHORT);
     archive(&lab, &["rc"], SHORT);
     let text = run(&lab, &["p", "--lib-path", "more"]).out;
-    let line = format!("    at hand  {}(gone.o)\n", at(&lab, "more/libmore.a"));
+    let line = format!("  candidate  {}(gone.o)\n", at(&lab, "more/libmore.a"));
     assert!(text.contains(&line), "{text}");
 }
 

@@ -44,8 +44,8 @@ fn a_path_makes_a_plugin() {
     assert_assumed(&found, &json!({ "python": 2 }));
     let run = run(&lab, &["p"]);
     assert_eq!(run.status, 0);
-    let text = "nothing wrong: 1 ELF file, 1 root\n2 references are assumed to be defined by the \
-                programs that load these plugins: python 2\n";
+    let text = "nothing wrong: 1 ELF file, 1 entry point\n2 references assumed to be in host \
+                programs that were not given: python 2\n";
     assert_eq!(run.out, text);
 }
 
@@ -124,7 +124,7 @@ fn a_plugin_of_two_programs_takes_from_both() {
     assert_undefined(&found, &["R_alloc"]);
     assert_assumed(&found, &json!({ "lua": 2, "python": 1 }));
     let all = run(&lab, &["p", "-v"]).out;
-    assert!(all.contains("plugins:\n    python       1 reference of 1 file\n"), "{all}");
+    assert!(all.contains("given:\n    python       1 reference of 1 file\n"), "{all}");
     assert!(all.contains("    lua          2 references of 1 file\n"), "{all}");
 }
 
@@ -195,8 +195,8 @@ fn a_missing_library_explains_what_the_program_does_not() {
     let totals = &report(&lab, &allowed)["totals"];
     assert_eq!((&totals["assumed"], &totals["explained"]), (&json!(2), &json!(0)));
     let text = run(&lab, &allowed).out;
-    assert!(text.contains("1 undefined reference is assumed to be defined by missing"), "{text}");
-    assert!(text.contains("these plugins: python 1\n"), "{text}");
+    assert!(text.contains("1 undefined reference assumed to be in missing libraries"), "{text}");
+    assert!(text.contains("programs that were not given: python 1\n"), "{text}");
 }
 
 #[test]

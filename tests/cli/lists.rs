@@ -67,7 +67,7 @@ fn an_empty_list() {
     lab.write("list", "");
     let run = run(&lab, &["--files-from", "list"]);
     assert_eq!(run.status, 0);
-    assert!(run.out.contains("0 ELF files"), "{}", run.out);
+    assert!(run.out.contains("no ELF files"), "{}", run.out);
     crate::kit::run(&lab, &["--files-from", "list", "--require-elf"]).refused(&["0 ELF files"]);
 }
 

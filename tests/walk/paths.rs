@@ -22,7 +22,7 @@ fn an_empty_prefix_says_so() {
     for prefix in ["empty", "text"] {
         let (status, stdout, _) = run(&lab, &[prefix]);
         assert_eq!(status, Some(0), "{prefix}");
-        assert!(stdout.contains("0 ELF files"), "{prefix}: {stdout}");
+        assert!(stdout.contains("no ELF files"), "{prefix}: {stdout}");
         let (status, stdout, stderr) = run(&lab, &["--require-elf", prefix]);
         assert_eq!(status, Some(2), "{prefix}");
         assert_eq!(stdout, "", "{prefix}");

@@ -5,7 +5,7 @@ use super::cause::{self, CauseKind, Named};
 use super::file::{Archive, File, Need};
 use super::{
     AssumedBy, Assumption, Counts, CrossCheck, Finding, Plugin, Report, RuleRun, SCHEMA, StaleLine,
-    Tool, Totals, Waived, WaivedBy, Waiver,
+    Tool, Totals, Waived, WaivedBy, Waiver, group, scope,
 };
 use crate::audit::Audit;
 use crate::blame::{Assumed, FirstLoader, InferredHost};
@@ -59,7 +59,9 @@ impl Report {
             finding: naming.finding(waived.judged),
         });
         let waived = waived.collect();
-        let causes = cause::gather(&mut findings, &naming.causes);
+        let scopes = scope::scopes(audit, &findings);
+        let mut causes = cause::gather(&mut findings, &naming.causes);
+        let groups = group::gather(&mut causes, &findings);
         Self {
             schema: SCHEMA.to_owned(),
             tool: Tool {
@@ -77,6 +79,8 @@ impl Report {
                 .collect(),
             assumptions,
             causes,
+            groups,
+            scopes,
             findings,
             waived,
             files: if parts.files { files(audit) } else { Vec::new() },

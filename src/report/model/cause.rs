@@ -2,15 +2,16 @@
 //! by id, and a cause holds the evidence that all of its findings share. The hint of the rule and
 //! the fixes decide the cause. The first that applies counts: a soname that is not found, an
 //! archive missing from a list, a provider that is not linked, a damaged file, an entry of a
-//! policy, else the finding itself.
+//! policy, else the finding itself. `group` joins causes that are alike.
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, Intent};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
-use crate::text::{show, show_path};
+use crate::text::{raw, show, show_path};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -26,6 +27,9 @@ pub struct Cause {
     pub kind: CauseKind,
     /// One line, human-readable.
     pub title: String,
+    /// The rule of its findings with the highest level; a rule about symbols comes first.
+    #[serde(default)]
+    pub rule: Cow<'static, str>,
     /// The highest level of its findings.
     #[serde(with = "level")]
     pub level: Level,
@@ -35,11 +39,43 @@ pub struct Cause {
     pub files: usize,
     /// Number of entry points.
     pub roots: usize,
+    /// Number of distinct symbols.
+    #[serde(default)]
+    pub symbols: usize,
+    /// Directories of the files, the most findings first.
+    #[serde(default)]
+    pub places: Vec<Place>,
+    /// The id of the group that it belongs to.
+    #[serde(default)]
+    pub group: Option<Arc<str>>,
     /// The fix, if one is known.
     pub fix: Vec<Fix>,
     /// Evidence that all of its findings share, if it has several.
     pub evidence: Vec<Evidence>,
 }
+
+impl Cause {
+    /// True for the undefined symbols of an object whose provider is unknown.
+    pub fn lacks_provider(&self) -> bool {
+        let key = self.id.strip_prefix(CauseKind::ProviderNotLinked.name());
+        key.is_some_and(|key| key.starts_with(UNKNOWN_KEY))
+    }
+}
+
+/// A directory with files of a cause.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Place {
+    /// Its path; relative if it belongs to no prefix and its files have relative paths.
+    #[serde(with = "raw")]
+    pub path: PathBuf,
+    /// Number of files.
+    pub files: usize,
+    /// Number of findings.
+    pub findings: usize,
+}
+
+/// The begin of the key of a cause whose provider is unknown, after the kind.
+const UNKNOWN_KEY: &str = ":unknown ";
 
 /// Kinds of causes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -62,7 +98,7 @@ pub enum CauseKind {
 
 impl CauseKind {
     /// The prefix of ids.
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::LibraryNotFound => "library-not-found",
             Self::ArchiveNotListed => "archive-not-listed",
@@ -106,8 +142,7 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
         Named::new(kind, key, title)
     };
     if let Some(CauseHint::LibraryNotFound(name)) = hint {
-        let key = show(name);
-        return Named::new(CauseKind::LibraryNotFound, key.clone(), format!("{key}: not found"));
+        return not_found(finding, name);
     }
     if let Some(listed) = unlisted(finding, prefixes) {
         return listed;
@@ -132,13 +167,27 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
         Some(CauseHint::UndefinedIn) => {
             let path = show_path(&finding.file.path);
             let title = format!("{path}: undefined symbols, provider unknown");
-            let key = format!("unknown {}", place());
+            let key = format!("{}{}", UNKNOWN_KEY.trim_start_matches(':'), place());
             Named::new(CauseKind::ProviderNotLinked, key, title).of_file(finding.full_path())
         }
         Some(CauseHint::LibraryNotFound(_)) | None => {
             whole(CauseKind::Finding, finding.fingerprint.clone())
         }
     }
+}
+
+/// A soname or interpreter that is not found, or whose files are not for the requester.
+fn not_found(finding: &Finding, name: &[u8]) -> Named {
+    let key = show(name);
+    let title = match &*finding.rule {
+        "wrong-architecture" => format!("{key}: wrong architecture"),
+        "bad-library-file" => format!("{key}: {}", finding.message),
+        _ if finding.detail.as_deref() == Some(b"PT_INTERP") => {
+            format!("{key}: interpreter not found")
+        }
+        _ => format!("{key}: not found"),
+    };
+    Named::new(CauseKind::LibraryNotFound, key, title)
 }
 
 /// A path of a package in ids.
@@ -236,20 +285,47 @@ fn weigh(
     });
     let roots: FastSet<&Path> =
         own().filter_map(|finding| finding.root.as_deref()).chain(in_evidence).collect();
+    let symbols: FastSet<_> = own().filter_map(|finding| finding.symbol.as_deref()).collect();
     let mut fix: Vec<Fix> = own().flat_map(|finding| &finding.fix).cloned().collect();
     fix.sort_unstable();
     fix.dedup();
+    let key = |finding: &&Finding| (Reverse(finding.level), finding.symbol.is_none());
+    let worst = own().min_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.rule.cmp(&b.rule)));
     Cause {
         kind,
         title,
-        level: own().map(|finding| finding.level).max().unwrap_or(Level::Allow),
+        rule: worst.map(|finding| finding.rule.clone()).unwrap_or_default(),
+        level: worst.map_or(Level::Allow, |finding| finding.level),
         findings: places.len(),
         files: files.len(),
         roots: roots.len(),
+        symbols: symbols.len(),
+        places: by_directory(own()),
+        group: None,
         fix,
         evidence: Vec::new(),
         id,
     }
+}
+
+/// Counts files and findings by directory.
+fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Place> {
+    let mut directories: FastMap<PathBuf, (FastSet<PathBuf>, usize)> = FastMap::default();
+    for finding in findings {
+        let path = finding.full_path();
+        let directory = path.parent().map(Path::to_path_buf).unwrap_or_default();
+        let (files, count) = directories.entry(directory).or_default();
+        files.insert(path);
+        *count += 1;
+    }
+    let place = |(path, (files, findings)): (PathBuf, (FastSet<PathBuf>, usize))| Place {
+        path,
+        files: files.len(),
+        findings,
+    };
+    let mut out: Vec<Place> = directories.into_iter().map(place).collect();
+    out.sort_by(|a, b| b.findings.cmp(&a.findings).then_with(|| a.path.cmp(&b.path)));
+    out
 }
 
 /// Removes shared evidence from the findings at `places`: each kind that is the same for all of

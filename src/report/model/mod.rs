@@ -10,12 +10,16 @@ mod cause;
 mod facts;
 mod file;
 mod finding;
+mod group;
+mod scope;
 
 pub use build::Parts;
-pub use cause::{Cause, CauseKind, Causes};
+pub use cause::{Cause, CauseKind, Causes, Place};
 pub use facts::AuditFacts;
 pub use file::{Archive, Bound, Export, Facts, File, Need, RootBindings};
 pub use finding::{Finding, Waived, WaivedBy, Waiver};
+pub use group::Group;
+pub use scope::{Scope, ScopeFile};
 
 use crate::catalogue::Level;
 use crate::text::{raw, show};
@@ -53,6 +57,12 @@ pub struct Report {
     /// The causes, the highest level and the most findings first.
     #[serde(default)]
     pub causes: Vec<Cause>,
+    /// Causes that are alike, in the same order.
+    #[serde(default)]
+    pub groups: Vec<Group>,
+    /// The lookup scopes of entry points with undefined symbols, by path.
+    #[serde(default)]
+    pub scopes: Vec<Scope>,
     /// The reported findings, sorted by path, rule and keys.
     pub findings: Vec<Finding>,
     /// The waived findings, in the same order.

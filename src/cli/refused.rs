@@ -1,0 +1,187 @@
+//! Files that were named and that linkaudit does not read: what they are by their first bytes, and
+//! what helps. `cli::plan` refuses them; files of lists and directories are only counted.
+
+use crate::text::{shell, show_path};
+use crate::tree::{Kind, Tree};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Bytes that are looked at: up to the mark of a tar archive.
+const HEAD: usize = 512;
+/// Where that mark is.
+const USTAR: usize = 257;
+
+/// How to get at the files inside, for a command line.
+#[derive(Clone, Copy)]
+enum Help {
+    /// The command, with the file's name at its end.
+    Unpack(&'static str),
+    /// The same with a word behind the name.
+    Before(&'static str, &'static str),
+    /// The same as a pipe that ends with this.
+    Pipe(&'static str, &'static str),
+    /// Anything else to do.
+    Do(&'static str),
+    Nothing,
+}
+
+/// Kinds by their first bytes: the first that applies.
+const MARKS: &[(&[u8], &str, Help)] = &[
+    (b"\xed\xab\xee\xdb", "an RPM package", Help::Pipe("rpm2cpio", "cpio -idm -D DIR")),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", Help::Unpack("7z x -oDIR")),
+    (b"hsqs", "a squashfs image", Help::Unpack("unsquashfs -d DIR")),
+    (b"070701", "a cpio archive", Help::Pipe("cat", "cpio -idm -D DIR")),
+    (b"MZ", "a Windows or EFI file (PE)", Help::Nothing),
+    (b"\xfe\xed\xfa\xce", "a macOS file (Mach-O)", Help::Nothing),
+    (b"\xfe\xed\xfa\xcf", "a macOS file (Mach-O)", Help::Nothing),
+    (b"\xce\xfa\xed\xfe", "a macOS file (Mach-O)", Help::Nothing),
+    (b"\xcf\xfa\xed\xfe", "a macOS file (Mach-O)", Help::Nothing),
+    (b"\xca\xfe\xba\xbe", "a Java class or a universal macOS file", Help::Nothing),
+    (b"\0asm", "a WebAssembly module", Help::Nothing),
+    (b"BC\xc0\xde", "LLVM bitcode", Help::Do("audit the file that is linked from it")),
+    (b"__CLANG_OFFLOAD_BUNDLE__", "a bundle of GPU code", Help::Nothing),
+    (b"glibc-ld.so.cache", "an ld.so.cache", Help::Do("--root DIR reads that of a sysroot")),
+    (b"ld.so-1.7.0", "an ld.so.cache", Help::Do("--root DIR reads that of a sysroot")),
+];
+
+/// Compressed files, with the command that gives the plain one.
+const COMPRESSED: &[(&[u8], &str, &str)] = &[
+    (b"\x1f\x8b", "gzip", "gunzip -k"),
+    (b"\xfd7zXZ\0", "xz", "unxz -k"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
+    (b"BZh", "bzip2", "bunzip2 -k"),
+];
+
+/// What zip archives are called by the end of their name.
+const ZIPS: &[(&[u8], &str)] = &[
+    (b".whl", "a wheel (zip archive)"),
+    (b".jar", "a Java archive (zip archive)"),
+    (b".apk", "an Android package (zip archive)"),
+    (b".egg", "an egg (zip archive)"),
+];
+
+/// Why the file at `path`, typed as `typed`, cannot be audited; nothing for one that can be, and for
+/// what is no regular file or cannot be read, which the audit reports.
+pub(super) fn reason(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<String> {
+    if tree.kind(path) != Ok(Kind::File) {
+        return None;
+    }
+    let handle = tree.open_regular(path).ok()?;
+    let mut head = vec![0; HEAD];
+    let length = handle.read_at(&mut head, 0).ok()?;
+    head.truncate(length);
+    let (kind, help) = kind(&head, typed.as_os_str().as_bytes())?;
+    let (shown, word) = (show_path(typed), shell(&show_path(typed)));
+    Some(match help {
+        Help::Unpack(command) => format!("{shown}: {kind}; unpack it: {command} {word}"),
+        Help::Before(command, word_behind) => {
+            format!("{shown}: {kind}; unpack it: {command} {word} {word_behind}")
+        }
+        Help::Pipe(command, then) => {
+            format!("{shown}: {kind}; unpack it: {command} {word} | {then}")
+        }
+        Help::Do(what) => format!("{shown}: {kind}; {what}"),
+        Help::Nothing => format!("{shown}: {kind}, neither an ELF file nor a static archive"),
+    })
+}
+
+/// The kind of a file that begins with `head`; nothing for what is read.
+fn kind(head: &[u8], name: &[u8]) -> Option<(String, Help)> {
+    let known = |kind: &str, help: Help| Some((kind.to_owned(), help));
+    if head.starts_with(b"!<arch>\n") && head[8..].starts_with(b"debian-binary") {
+        return known("a Debian package", Help::Before("dpkg-deb -x", "DIR"));
+    }
+    if crate::sniff::sniff(head) != crate::sniff::Class::Other {
+        return None;
+    }
+    if head.is_empty() {
+        return known("an empty file", Help::Nothing);
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        let zip = ZIPS.iter().find(|(end, _)| name.ends_with(end));
+        return known(zip.map_or("a zip archive", |(_, kind)| kind), Help::Unpack("unzip -d DIR"));
+    }
+    if head.get(USTAR..).is_some_and(|rest| rest.starts_with(b"ustar")) {
+        return known("a tar archive", Help::Unpack("tar -C DIR -xf"));
+    }
+    if let Some((_, method, command)) = COMPRESSED.iter().find(|(mark, ..)| head.starts_with(mark))
+    {
+        let mut is_tar = [".tar.", ".tgz", ".txz", ".tzst"].iter();
+        let is_tar = is_tar.any(|part| memchr::memmem::find(name, part.as_bytes()).is_some());
+        return Some(if is_tar {
+            (format!("a tar archive ({method})"), Help::Unpack("tar -C DIR -xf"))
+        } else {
+            (format!("a compressed file ({method})"), Help::Unpack(command))
+        });
+    }
+    if head.get(8..).is_some_and(|rest| rest.starts_with(b"nix-archive-1")) {
+        return known("a Nix archive", Help::Pipe("cat", "nix-store --restore DIR"));
+    }
+    if let Some((_, kind, help)) = MARKS.iter().find(|(mark, ..)| head.starts_with(mark)) {
+        return known(kind, *help);
+    }
+    if let Some(line) = head.strip_prefix(b"#!") {
+        let line = line.split(|b| *b == b'\n').next().unwrap_or_default();
+        let line = crate::text::show(line.trim_ascii());
+        return Some((
+            format!("a script (#!{line})"),
+            Help::Do("name the program or library that it starts"),
+        ));
+    }
+    Some(if is_text(head) { text(head) } else { ("data".to_owned(), Help::Nothing) })
+}
+
+/// True for UTF-8 without control characters; the last character may be cut off.
+fn is_text(head: &[u8]) -> bool {
+    let valid = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.valid_up_to() + 4 > head.len() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    valid.chars().all(|c| !c.is_control() || matches!(c, '\n' | '\t' | '\r' | '\u{c}'))
+}
+
+fn text(head: &[u8]) -> (String, Help) {
+    let has = |word: &[u8]| memchr::memmem::find(head, word).is_some();
+    if has(b"GROUP") || has(b"INPUT") || has(b"OUTPUT_FORMAT") {
+        return ("a linker script".to_owned(), Help::Do("name the libraries that it lists"));
+    }
+    ("a text file".to_owned(), Help::Nothing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kind;
+
+    fn of(head: &[u8], name: &str) -> Option<String> {
+        kind(head, name.as_bytes()).map(|(kind, _)| kind)
+    }
+
+    #[test]
+    fn what_is_read_is_not_refused() {
+        assert_eq!(of(b"\x7fELF", "a"), None);
+        assert_eq!(of(b"!<arch>\n/   ", "a.a"), None);
+        assert_eq!(of(b"!<thin>\n/   ", "a.a"), None);
+        assert_eq!(of(b"!<arch>\ndebian-binary   ", "a.deb").as_deref(), Some("a Debian package"));
+    }
+
+    #[test]
+    fn kinds_by_bytes_and_names() {
+        let is = |head: &[u8], name: &str, expected: &str| {
+            assert_eq!(of(head, name).as_deref(), Some(expected), "{name}");
+        };
+        is(b"", "a", "an empty file");
+        is(b"PK\x03\x04", "x.whl", "a wheel (zip archive)");
+        is(b"PK\x03\x04", "x.zip", "a zip archive");
+        is(b"\x1f\x8b\x08", "x.tar.gz", "a tar archive (gzip)");
+        is(b"\x28\xb5\x2f\xfd", "x.pkg.tar.zst", "a tar archive (zstd)");
+        is(b"\xfd7zXZ\0", "libx.so.xz", "a compressed file (xz)");
+        is(b"#! /bin/sh -e\necho", "run", "a script (#!/bin/sh -e)");
+        is(b"MZ\x90", "x.exe", "a Windows or EFI file (PE)");
+        is("caf\u{e9}".as_bytes(), "notes", "a text file");
+        is(b"/* GNU ld script */ GROUP ( libc.so.6 )", "libc.so", "a linker script");
+        is(b"\x01\x02\x03", "x.bin", "data");
+    }
+}

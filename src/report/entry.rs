@@ -1,0 +1,220 @@
+//! Entries of a report for people: a cause each, or a group of causes. `human` shows an entry in
+//! full, `table` as a row, the summary as an item of a list.
+
+use super::Style;
+use super::layout::count;
+use super::model::{Cause, CauseKind, Causes, Finding, Group, Report};
+use crate::catalogue::Level;
+use crate::demangle::demangle;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::text::{show, show_path};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Characters of a symbol that a heading names.
+const MOST_SUBJECT: usize = 60;
+
+/// A cause or a group of causes, with the findings.
+pub(super) struct Entry<'r> {
+    /// The first cause.
+    pub(super) cause: &'r Cause,
+    /// The group, if it stands for several causes.
+    pub(super) group: Option<&'r Group>,
+    /// The findings in the order of the report.
+    pub(super) findings: Vec<&'r Finding>,
+    /// Its findings make the run incomplete.
+    pub(super) input: bool,
+}
+
+/// The entries of a report, with what they share.
+pub(super) struct Entries<'r> {
+    /// Causes by id.
+    pub(super) causes: Causes<'r>,
+    /// The prefix of all findings, if they have the same.
+    pub(super) prefix: Option<&'r Path>,
+    /// Findings that fail the run come first, then the highest level and the most findings.
+    pub(super) all: Vec<Entry<'r>>,
+}
+
+impl<'r> Entries<'r> {
+    /// The entries that `style` asks for: errors alone, or without groups.
+    pub(super) fn of(report: &'r Report, style: Style) -> Self {
+        let wanted = |finding: &&Finding| !style.quiet || finding.level == Level::Error;
+        let mut of_cause: BTreeMap<&str, Vec<&'r Finding>> = BTreeMap::new();
+        for finding in report.findings.iter().filter(wanted) {
+            of_cause.entry(&*finding.cause).or_default().push(finding);
+        }
+        let groups: BTreeMap<&str, &Group> =
+            report.groups.iter().map(|group| (&*group.id, group)).collect();
+        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut all: Vec<Entry<'r>> = Vec::new();
+        for cause in &report.causes {
+            let Some(findings) = of_cause.remove(&*cause.id) else { continue };
+            let group = cause.group.as_deref().filter(|_| !style.verbose);
+            let group = group.and_then(|id| groups.get(id).copied());
+            let known = group.and_then(|group| places.get(&*group.id));
+            if let Some(known) = known {
+                all[*known].findings.extend(findings);
+                continue;
+            }
+            if let Some(group) = group {
+                places.insert(&group.id, all.len());
+            }
+            let input = findings.first().is_some_and(|finding| report.is_input(finding));
+            all.push(Entry { cause, group, findings, input });
+        }
+        // A group stands where its findings together belong.
+        all.sort_by_key(|entry| {
+            (entry.input, std::cmp::Reverse((entry.level(), entry.findings.len())))
+        });
+        let mut prefixes = report.findings.iter().filter(wanted).map(prefix);
+        let first = prefixes.next().flatten();
+        let prefix = first.filter(|first| prefixes.all(|other| other == Some(first)));
+        Self { causes: Causes::of(report), prefix, all }
+    }
+
+    /// A path, relative if it lies in the prefix of all findings.
+    pub(super) fn short(&self, path: &Path) -> String {
+        let below = self.prefix.and_then(|prefix| path.strip_prefix(prefix).ok());
+        show_path(below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path))
+    }
+
+    /// The path of a finding's file.
+    pub(super) fn file(&self, finding: &Finding) -> String {
+        self.short(&finding.full_path())
+    }
+
+    /// The evidence of one kind for all findings of an entry; that of a cause comes once.
+    pub(super) fn evidence(&self, entry: &Entry<'r>, kind: EvidenceKind) -> Vec<&'r Evidence> {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        let mut out = Vec::new();
+        for finding in &entry.findings {
+            let has_own = finding.evidence_of(kind).next().is_some();
+            if has_own || seen.insert(&*finding.cause) {
+                out.extend(self.causes.evidence(finding, kind));
+            }
+        }
+        out
+    }
+
+    /// The subject of an entry and what is wrong with it.
+    pub(super) fn heading(&self, entry: &Entry<'_>) -> (String, String) {
+        let symbols = || count(entry.symbols(), "undefined symbol", "undefined symbols");
+        if let Some(group) = entry.group {
+            return self.heading_of_group(entry, group);
+        }
+        let cause = entry.cause;
+        let split = |title: &str| match title.split_once(": ") {
+            Some((subject, rest)) => (subject.to_owned(), rest.to_owned()),
+            None => (title.to_owned(), String::new()),
+        };
+        match (cause.kind, &entry.findings[..]) {
+            (CauseKind::ProviderNotLinked, [one]) if entry.names_symbol() => {
+                (symbol(one), format!("undefined in {}", self.file(one)))
+            }
+            (CauseKind::ProviderNotLinked, [first, ..]) if cause.lacks_provider() => {
+                (self.file(first), symbols())
+            }
+            (CauseKind::ProviderNotLinked | CauseKind::ArchiveNotListed, _) => {
+                let (subject, rest) = split(&cause.title);
+                (subject, format!("{rest}, {} in {}", symbols(), self.files(entry)))
+            }
+            (CauseKind::LibraryNotFound, _) => split(&cause.title),
+            (_, [one]) => (self.file(one), one.message.clone()),
+            (CauseKind::PolicyEntry, several) => {
+                let (origin, _) = split(&cause.title);
+                let n = count(several.len(), "finding", "findings");
+                match &entry.files()[..] {
+                    [(one, _)] => (self.file(one), format!("{n} by {origin}")),
+                    _ => (origin, format!("{n} in {}", self.files(entry))),
+                }
+            }
+            (_, [first, ..]) => {
+                (self.file(first), count(entry.findings.len(), "finding", "findings"))
+            }
+            _ => split(&cause.title),
+        }
+    }
+
+    fn heading_of_group(&self, entry: &Entry<'_>, group: &Group) -> (String, String) {
+        let (files, symbols) = (group.files, group.symbols);
+        let symbols = count(symbols, "undefined symbol", "undefined symbols");
+        if let Some(list) = &group.list {
+            let name = list.file_name().map_or(&**list, Path::new);
+            let archives = count(group.causes, "archive", "archives");
+            let rest = format!("{archives} missing, {symbols} in {}", self.files(entry));
+            return (show_path(name), rest);
+        }
+        let directory = group.directory.as_deref().map(|path| self.short(path));
+        let host = group.host.as_deref().map(|host| format!(" under {}", self.short(host)));
+        let files = count(files, "file", "files");
+        let rest = if group.kind == CauseKind::ProviderNotLinked {
+            format!("{files} with {symbols}{}", host.unwrap_or_default())
+        } else {
+            let n = count(group.findings, "finding", "findings");
+            format!("{n} in {files}{}", host.unwrap_or_default())
+        };
+        (directory.unwrap_or_default(), rest)
+    }
+
+    /// The only file of an entry, or how many there are.
+    pub(super) fn files(&self, entry: &Entry<'_>) -> String {
+        let files = entry.files();
+        match &files[..] {
+            [(one, _)] => super::layout::name(&self.file(one)),
+            several => count(several.len(), "file", "files"),
+        }
+    }
+}
+
+impl<'r> Entry<'r> {
+    /// Its level: that of its first cause.
+    pub(super) fn level(&self) -> Level {
+        self.cause.level
+    }
+
+    /// The first finding of each file, with the number of findings.
+    pub(super) fn files(&self) -> Vec<(&'r Finding, usize)> {
+        let mut out: BTreeMap<_, (&'r Finding, usize)> = BTreeMap::new();
+        for finding in &self.findings {
+            let key = (finding.file.prefix.as_deref(), finding.file.path.as_os_str());
+            out.entry(key).or_insert((finding, 0)).1 += 1;
+        }
+        out.into_values().collect()
+    }
+
+    /// True if its heading names the only symbol: one that is short, and whose provider is unknown.
+    pub(super) fn names_symbol(&self) -> bool {
+        let [one] = &self.findings[..] else { return false };
+        self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
+    }
+
+    /// Number of distinct symbols.
+    pub(super) fn symbols(&self) -> usize {
+        self.group.map_or(self.cause.symbols, |group| group.symbols)
+    }
+
+    /// The word for its level, and the code of its colour.
+    pub(super) fn level_name(&self) -> (&'static str, &'static str) {
+        match (self.input, self.level()) {
+            (true, _) => ("1;35", "incomplete"),
+            (false, Level::Error) => ("1;31", "error"),
+            (false, Level::Warning | Level::Allow) => ("1;33", "warning"),
+        }
+    }
+}
+
+/// The prefix of a finding's file.
+fn prefix(finding: &Finding) -> Option<&Path> {
+    finding.file.prefix.as_deref()
+}
+
+/// The symbol of a finding as people read it, with its version.
+pub(super) fn symbol(finding: &Finding) -> String {
+    let raw = finding.symbol.as_deref().unwrap_or_default();
+    let name = demangle(raw).unwrap_or_else(|| show(raw));
+    match &finding.version {
+        Some(version) => format!("{name}, version {}", show(version)),
+        None => name,
+    }
+}

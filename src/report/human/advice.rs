@@ -1,0 +1,209 @@
+//! The next step of an entry: what to do, and a command or an edit where one is known. It words what
+//! the report holds, and proves nothing; verified fixes are written by `candidates`.
+
+use super::Sheet;
+use crate::finding::{EvidenceKind, Intent};
+use crate::report::entry::Entry;
+use crate::report::layout::{Page, name, some};
+use crate::report::model::{CauseKind, Finding};
+use crate::text::{shell, show, show_path};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Directories of archives named in a command.
+const MOST_DIRECTORIES: usize = 4;
+
+impl Sheet<'_> {
+    pub(super) fn advice(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let Some(first) = entry.findings.first() else { return Ok(()) };
+        match (entry.cause.kind, &*entry.cause.rule) {
+            (CauseKind::LibraryNotFound, "missing-library") => self.find(entry, first, page),
+            (CauseKind::LibraryNotFound, "wrong-architecture") => {
+                let text = "install the library for the architecture of the files that need it";
+                page.help(text, None)
+            }
+            (CauseKind::ArchiveNotListed, _) => self.regenerate(entry, page),
+            (CauseKind::ProviderNotLinked, _) => self.link(entry, first, page),
+            (_, "missing-version") => {
+                let library = first.library.as_deref().map(show).unwrap_or_default();
+                let version = first.version.as_deref().map(show).unwrap_or_default();
+                let text = format!(
+                    "install a release of {library} that defines {version}, or rebuild {} against \
+                     the installed one",
+                    name(&self.entries.file(first))
+                );
+                page.help(&text, None)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A library that is not found.
+    fn find(&self, entry: &Entry<'_>, first: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+        let library = first.library.as_deref().map(show).unwrap_or_default();
+        let shown = name(&library);
+        if first.detail.as_deref() == Some(b"PT_INTERP") {
+            let text = format!("install the libc that has {shown}, or name another interpreter");
+            let file = shell(&show_path(&first.full_path()));
+            return page.help(&text, Some(&format!("patchelf --set-interpreter PATH {file}")));
+        }
+        let candidates = self.candidate_paths(entry);
+        let Some(candidate) = nearest(&first.full_path(), &candidates) else {
+            return page.help(&install(first, &library), None);
+        };
+        let base = Path::new(&library).file_name().map(Path::new);
+        if candidate.file_name().map(Path::new) != base {
+            let target = candidate.file_name().map_or(candidate, Path::new);
+            let link = candidate.with_file_name(base.unwrap_or(Path::new(&library)));
+            let (target, link) = (shell(&show_path(target)), shell(&show_path(&link)));
+            let text = "give the candidate the needed name";
+            return page.help(text, Some(&format!("ln -s {target} {link}")));
+        }
+        let files = entry.files();
+        let way = |(finding, _): &(&Finding, usize)| {
+            let file = finding.full_path();
+            origin(&file, nearest(&file, &candidates)?.parent()?)
+        };
+        let ways: BTreeSet<String> = files.iter().filter_map(way).collect();
+        let directories: Vec<String> = ways.iter().map(|way| name(way)).collect();
+        if let ([(one, _)], Some(way)) = (&files[..], ways.first()) {
+            let file = shell(&show_path(&one.full_path()));
+            let command = format!("patchelf --add-rpath {} {file}", shell(way));
+            return page.help("add the candidate's directory to its RUNPATH", Some(&command));
+        }
+        let directories = some(&directories, MOST_DIRECTORIES);
+        or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
+    }
+
+    fn candidate_paths<'e>(&'e self, entry: &'e Entry<'_>) -> Vec<&'e Path> {
+        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+        candidates.iter().filter_map(|evidence| evidence.path.as_deref()).collect()
+    }
+
+    /// Archives that a list leaves out.
+    fn regenerate(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let mut fixes = entry.findings.iter().flat_map(|finding| &finding.fix);
+        let listed = fixes.find(|fix| fix.intent == Intent::AddToList);
+        let list = listed.and_then(|fix| fix.list.as_deref());
+        let (Some(list), Some(first)) = (list, entry.findings.first()) else { return Ok(()) };
+        let [candidates, members] = [EvidenceKind::Candidate, EvidenceKind::Reference]
+            .map(|kind| self.entries.evidence(entry, kind));
+        let archives = members.into_iter().filter(|e| e.member.is_some()).chain(candidates);
+        let directories: BTreeSet<&Path> =
+            archives.filter_map(|evidence| evidence.path.as_deref()?.parent()).collect();
+        let quoted = |path: &Path| shell(&show_path(path));
+        let mut command = format!("linkaudit fix {}", quoted(&first.full_path()));
+        if directories.is_empty() {
+            command.push_str(" --lib-path DIR");
+        }
+        for directory in directories.iter().take(MOST_DIRECTORIES) {
+            command.extend([" --lib-path ", &quoted(directory)]);
+        }
+        command.extend([" --deps-list ", &quoted(list), " --emit cmake-deps"]);
+        page.help("regenerate the list", Some(&command))
+    }
+
+    /// Undefined symbols, with a provider or without.
+    fn link(&self, entry: &Entry<'_>, first: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+        let candidates = self.candidate_paths(entry);
+        let candidate = nearest(&first.full_path(), &candidates);
+        let is_one = entry.files().len() == 1;
+        let who =
+            if is_one { name(&self.entries.file(first)) } else { "each of these files".to_owned() };
+        if let (Some(candidate), None) = (candidate, entry.group) {
+            // Each of several files may have a candidate of its own tree.
+            let base = candidate.file_name().map_or(candidate, Path::new);
+            let candidate = if is_one { self.entries.short(candidate) } else { show_path(base) };
+            let text = format!("link {who} with {}", name(&candidate));
+            return or_host(&text, entry, page);
+        }
+        let near = self.entries.evidence(entry, EvidenceKind::NearMiss);
+        let changed = near.iter().find(|evidence| !evidence.minor);
+        if let Some(path) = changed.and_then(|evidence| evidence.path.as_deref()) {
+            let text = format!("rebuild {who} against {}", name(&self.entries.short(path)));
+            return page.help(&text, None);
+        }
+        let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
+            let option = name("--lib-path DIR");
+            let text = format!("name directories with more libraries and archives: {option}");
+            return or_host(&text, entry, page);
+        };
+        let is_flat =
+            entry.findings.iter().all(|finding| finding.full_path().parent() == Some(directory));
+        let glob = if is_flat { "*.so" } else { "**/*.so" };
+        let option = format!("--host PROGRAM='{}/{glob}'", self.entries.short(directory));
+        page.help("if a program loads these files as plugins, name it", Some(&option))
+    }
+}
+
+/// Says of shared objects that no program of the report loads that a program may load them.
+fn or_host(text: &str, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let is_plugin = entry.findings.iter().all(|finding| {
+        let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
+        base.is_some_and(|base| show_path(base).contains(".so"))
+    });
+    if !is_plugin {
+        return page.help(text, None);
+    }
+    let them = if entry.files().len() == 1 { "it" } else { "them" };
+    let option = name("--host PROGRAM");
+    page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
+}
+
+/// The candidate whose directory has the most in common with a file's.
+fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
+    let common = |other: &Path| {
+        file.components().zip(other.components()).take_while(|(a, b)| a == b).count()
+    };
+    candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
+}
+
+/// How to get a library of which there is no candidate.
+fn install(finding: &Finding, library: &str) -> String {
+    let shown = name(library);
+    let path = finding.full_path();
+    if path.starts_with("/nix/store") {
+        return format!(
+            "find the package that has {shown}: {}",
+            name(&format!("nix-locate {library}"))
+        );
+    }
+    if path.starts_with("/gnu/store") {
+        return format!(
+            "find the package that has {shown}: {}",
+            name(&format!("guix locate {library}"))
+        );
+    }
+    if is_of_wheel(library) {
+        return format!("the wheel has to bring {shown}: {}", name("auditwheel repair WHEEL"));
+    }
+    let searches = [format!("apt-file search {library}"), format!("dnf provides '*/{library}'")];
+    let searches = searches.iter().map(|search| name(search)).collect::<Vec<_>>().join(" or ");
+    format!("install the package that has {shown}: {searches}")
+}
+
+/// True for the name that auditwheel gives to its copy of a library: `libm-1a2b3c4d.so.6`.
+fn is_of_wheel(library: &str) -> bool {
+    let stem = library.split(".so").next().unwrap_or(library);
+    let hash = stem
+        .split('-')
+        .find(|part| part.len() >= 8 && part[..8].bytes().all(|b| b.is_ascii_hexdigit()));
+    hash.is_some()
+}
+
+/// The way from a file to a directory, as an entry of a search path. It is absolute from one store
+/// item to another.
+fn origin(file: &Path, to: &Path) -> Option<String> {
+    let from = file.parent()?;
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let in_store = ["/nix/store", "/gnu/store"].iter().any(|store| to.starts_with(store));
+    if common < if in_store { 4 } else { 2 } {
+        return Some(show_path(to));
+    }
+    let up = from.components().count() - common;
+    let mut way = PathBuf::from("$ORIGIN");
+    way.extend(std::iter::repeat_n("..", up));
+    way.extend(to.components().skip(common));
+    Some(show_path(&way))
+}

@@ -1,0 +1,119 @@
+//! Files that could satisfy an entry, with the reason why the loader did not take them, the members
+//! of archives that refer to its symbols, and the fixes that are known.
+
+use super::Sheet;
+use crate::demangle::demangle;
+use crate::finding::{EvidenceKind, Fix, Intent, Proof};
+use crate::report::entry::Entry;
+use crate::report::layout::{Page, name};
+use crate::report::model::CauseKind;
+use crate::text::{show, show_path};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+/// Candidates, members and fixes shown unless everything is wanted.
+const MOST: usize = 5;
+const MOST_FIXES: usize = 20;
+
+/// A candidate by name, the reason why it was not taken, and the symbols that it defines.
+type File<'a> = (String, Option<&'a str>, BTreeSet<&'a [u8]>);
+
+impl Sheet<'_> {
+    /// Members that refer to the symbols, each once, with the archive they came from.
+    pub(super) fn referrers(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let base = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
+        let mut known: BTreeSet<String> = BTreeSet::new();
+        let mut shown: Vec<String> = Vec::new();
+        for evidence in self.entries.evidence(entry, EvidenceKind::Reference) {
+            let (Some(path), Some(member)) = (&evidence.path, &evidence.member) else { continue };
+            let from = evidence.archive.as_deref().map(|path| format!(" from {}", base(path)));
+            let member = name(&format!("{}({})", base(path), show(member)));
+            let text = format!("{member}{}", from.unwrap_or_default());
+            if known.insert(text.clone()) {
+                shown.push(text);
+            }
+        }
+        let most = page.limit(MOST);
+        for text in shown.iter().take(most) {
+            page.item("used by", text)?;
+        }
+        page.more(shown.len().saturating_sub(most), "member", "members")
+    }
+
+    /// Candidates, each once, with how many of the symbols it defines.
+    pub(super) fn candidates(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
+        let mut files: Vec<File<'_>> = Vec::new();
+        let all = self.entries.evidence(entry, EvidenceKind::Candidate);
+        // Findings about a list repeat the archives that symbols name with the member.
+        let has_members = all.iter().any(|evidence| evidence.member.is_some());
+        let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
+        for evidence in all.into_iter().filter(|e| !by_member || e.member.is_some()) {
+            let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
+            if let Some(member) = &evidence.member {
+                file = format!("{file}({})", show(member));
+            }
+            let reason = evidence.reason.as_deref();
+            let place = *places.entry((file.clone(), reason)).or_insert(files.len());
+            if place == files.len() {
+                files.push((file, reason, BTreeSet::new()));
+            }
+            files[place].2.extend(evidence.symbol.as_deref());
+        }
+        files.sort_by_key(|(.., symbols)| std::cmp::Reverse(symbols.len()));
+        let most = page.limit(MOST);
+        for (file, reason, symbols) in files.iter().take(most) {
+            let defines = match (symbols.len(), entry.symbols()) {
+                (0, _) | (_, 0 | 1) => None,
+                (some, all) if some == all => Some(format!("defines all {all}")),
+                (1, _) => symbols.first().map(|raw| format!("defines {}", name(&readable(raw)))),
+                (some, all) => Some(format!("defines {some} of {all}")),
+            };
+            // The heading of several archives says that a list leaves all of them out.
+            let reason = reason.filter(|_| entry.group.is_none());
+            let words: Vec<&str> = defines.as_deref().into_iter().chain(reason).collect();
+            let words =
+                if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
+            page.item("candidate", &format!("{}{words}", name(file)))?;
+        }
+        page.more(files.len().saturating_sub(most), "candidate", "candidates")
+    }
+}
+
+/// Fixes, each once, under a line for all that are alike.
+pub(super) fn fixes(entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
+    // Of one fix that is verified for some findings only, the doubt is what matters.
+    fixes.sort_by(|a, b| {
+        let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+        of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))
+    });
+    fixes.dedup_by_key(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
+    let hidden = fixes.len().saturating_sub(page.limit(MOST_FIXES));
+    fixes.truncate(page.limit(MOST_FIXES));
+    let place = |fix: &Fix| (fix.intent, fix.list.clone(), fix.set.clone());
+    fixes.sort_by_cached_key(|fix| (place(fix), fix.proof.clone()));
+    for alike in fixes.chunk_by(|a, b| place(a) == place(b) && a.proof == b.proof) {
+        let Some(first) = alike.first() else { continue };
+        let list = first.list.as_deref().map(|list| name(&show_path(list)));
+        let list = list.unwrap_or_default();
+        let what = match (first.intent, &first.set) {
+            (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
+            (Intent::AddToList, None) => format!("add to {list}"),
+            (Intent::LinkArchive, _) => "link with".to_owned(),
+        };
+        let sure = match &first.proof {
+            Proof::Proven(_) => "(verified)".to_owned(),
+            Proof::Unknown(why) => format!("(not verified: {why})"),
+        };
+        let entries = alike.iter().filter_map(|fix| fix.entry.as_deref());
+        let entries: Vec<String> = entries.map(|entry| name(&show(entry))).collect();
+        page.item("fix", &format!("{what} {sure}: {}", entries.join(", ")))?;
+    }
+    page.more(hidden, "fix", "fixes")
+}
+
+fn readable(raw: &[u8]) -> String {
+    demangle(raw).unwrap_or_else(|| show(raw))
+}

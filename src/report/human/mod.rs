@@ -1,0 +1,124 @@
+//! `human`: an entry for each cause, then the summary with the list of causes, because build logs
+//! show only their last lines. Symbols are demangled here and nowhere earlier. This file decides
+//! which sections an entry has; the others write one each.
+
+mod advice;
+mod candidates;
+mod rolled;
+mod symbols;
+mod tried;
+mod who;
+
+use super::entry::{Entries, Entry};
+use super::layout::{Page, name};
+use super::model::{CauseKind, Facts, Report};
+use super::{Style, summary};
+use crate::finding::EvidenceKind;
+use crate::text::show_path;
+use std::io::{self, Write};
+
+/// Entries shown unless everything is wanted.
+const MOST_ENTRIES: usize = 40;
+/// Findings of other rules shown in one entry.
+const MOST_FINDINGS: usize = 20;
+
+/// What all sections read.
+struct Sheet<'r> {
+    report: &'r Report,
+    entries: Entries<'r>,
+}
+
+pub(super) fn render(
+    report: &Report,
+    _: Option<&dyn Facts>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let sheet = Sheet { report, entries: Entries::of(report, style) };
+    if !style.quiet {
+        let page = &mut Page::new(style, out);
+        if let Some(prefix) = sheet.entries.prefix {
+            page.line(&style.bold(&format!("in {}", show_path(prefix))))?;
+        }
+        let all = &sheet.entries.all;
+        let most = page.limit(MOST_ENTRIES);
+        for entry in all.iter().take(most) {
+            sheet.entry(entry, page)?;
+        }
+        if all.len() > most {
+            let hidden = all.len() - most;
+            page.line(&format!("… and {hidden} more causes (-q lists all, -v shows all)"))?;
+            page.blank()?;
+        }
+    }
+    summary::write(report, &sheet.entries, style, out)
+}
+
+impl Sheet<'_> {
+    /// Writes an entry.
+    fn entry(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let (code, level) = entry.level_name();
+        let tag = format!("{level}[{}]", entry.cause.rule);
+        let (subject, rest) = self.entries.heading(entry);
+        page.heading((code, &tag), &subject, &rest)?;
+        if entry.group.is_some_and(|group| group.directory.is_some()) {
+            rolled::rolled(entry, page)?;
+        } else {
+            match entry.cause.kind {
+                CauseKind::LibraryNotFound => self.needed_by(entry, page)?,
+                CauseKind::ProviderNotLinked | CauseKind::ArchiveNotListed => {
+                    self.undefined_in(entry, page)?;
+                    self.symbols(entry, page)?;
+                    self.searched(entry, page)?;
+                }
+                _ => self.findings(entry, page)?,
+            }
+            self.tried(entry, page)?;
+            self.referrers(entry, page)?;
+            self.candidates(entry, page)?;
+            self.explained(entry, page)?;
+            self.chain(entry, page)?;
+            self.affected(entry, page)?;
+            candidates::fixes(entry, page)?;
+        }
+        if page.style.verbose {
+            self.each(entry, page)?;
+        }
+        self.advice(entry, page)?;
+        page.blank()
+    }
+
+    /// Findings that the heading does not say in full, each with its message.
+    fn findings(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let findings = &entry.findings;
+        if findings.len() == 1 {
+            return Ok(());
+        }
+        let most = page.limit(MOST_FINDINGS);
+        for finding in findings.iter().take(most) {
+            let file = name(&self.entries.file(finding));
+            page.item("in", &format!("{file}: {}", finding.message))?;
+        }
+        page.more(findings.len().saturating_sub(most), "finding", "findings")
+    }
+
+    /// Each finding with the evidence of its own, and the command that shows it with another tool.
+    /// Symbols stand above.
+    fn each(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let several = entry.findings.len() > 1;
+        for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {
+            if several {
+                let file = name(&self.entries.file(finding));
+                page.item("finding", &format!("{file}: {}", finding.message))?;
+                self.own_chain(finding, page)?;
+                let roots = finding.evidence_of(EvidenceKind::Root).filter(|e| e.how.is_none());
+                let roots: Vec<_> = roots.filter_map(|root| root.path.as_deref()).collect();
+                self.entry_points(&roots, page)?;
+            }
+            if let Some(witness) = &finding.witness {
+                page.item("witness", &name(witness))?;
+            }
+        }
+        Ok(())
+    }
+}

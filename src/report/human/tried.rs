@@ -1,0 +1,119 @@
+//! What the loader tried for a library: the nearest miss first, the default directories in one line.
+
+use super::Sheet;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::report::entry::Entry;
+use crate::report::layout::{Page, name};
+use crate::text::show_path;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+/// Paths shown unless everything is wanted.
+const MOST: usize = 4;
+/// The reasons of a path that is not there, and of a directory.
+const ABSENT: &str = "no such file or directory";
+const NO_DIRECTORY: &str = "no such directory";
+
+/// How far a path was from being taken, the nearest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Miss {
+    /// A file was there.
+    File,
+    /// The directory is there, or the path is one that an object names.
+    Named,
+    /// A directory that an object names is not there.
+    Directory,
+    /// The cache.
+    Cache,
+    /// A default directory.
+    Default,
+    /// A subdirectory for processors.
+    Minor,
+}
+
+impl Miss {
+    fn of(tried: &Evidence) -> Self {
+        let how = tried.how.as_deref();
+        match tried.reason.as_deref() {
+            Some(NO_DIRECTORY) if how == Some("default") => Self::Default,
+            Some(NO_DIRECTORY) => Self::Directory,
+            _ if tried.minor => Self::Minor,
+            _ if how == Some("cache") => Self::Cache,
+            Some(reason) if reason != ABSENT => Self::File,
+            _ if how == Some("default") => Self::Default,
+            _ => Self::Named,
+        }
+    }
+}
+
+impl Sheet<'_> {
+    pub(super) fn tried(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let mut known: BTreeSet<_> = BTreeSet::new();
+        let mut all: Vec<(Miss, &Evidence)> = Vec::new();
+        for evidence in self.entries.evidence(entry, EvidenceKind::Tried) {
+            if known.insert((&evidence.path, &evidence.how, &evidence.reason)) {
+                all.push((Miss::of(evidence), evidence));
+            }
+        }
+        all.sort_by_key(|(miss, _)| *miss);
+        if page.style.verbose {
+            return all.iter().try_for_each(|(_, evidence)| page.item("tried", &words(evidence)));
+        }
+        let near = all.iter().filter(|(miss, _)| *miss < Miss::Default);
+        let near: Vec<&Evidence> = near.map(|(_, evidence)| *evidence).collect();
+        for evidence in near.iter().take(MOST) {
+            page.item("tried", &words(evidence))?;
+        }
+        page.more(near.len().saturating_sub(MOST), "path", "paths")?;
+        let directories = all.iter().filter(|(miss, _)| *miss == Miss::Default);
+        let directories: Vec<&Evidence> = directories.map(|(_, evidence)| *evidence).collect();
+        defaults(&directories, page)?;
+        if near.is_empty() && directories.is_empty() {
+            // Only subdirectories for processors.
+            for (_, evidence) in all.iter().take(MOST) {
+                page.item("tried", &words(evidence))?;
+            }
+            return page.more(all.len().saturating_sub(MOST), "path", "paths");
+        }
+        Ok(())
+    }
+}
+
+fn words(evidence: &Evidence) -> String {
+    let path = evidence.path.as_deref().map(show_path).unwrap_or_default();
+    let how = evidence.how.as_deref().filter(|how| *how != "cache");
+    let how = how.map(|how| format!(" ({})", step(how)));
+    let reason = evidence.reason.as_deref().map(|text| format!(": {text}"));
+    format!("{}{}{}", name(&path), how.unwrap_or_default(), reason.unwrap_or_default())
+}
+
+/// A step of the search in the words of `man ld.so`.
+fn step(how: &str) -> &str {
+    match how {
+        "rpath" => "RPATH",
+        "runpath" => "RUNPATH",
+        "ld-library-path" => "LD_LIBRARY_PATH",
+        "default" => "default directory",
+        other => other,
+    }
+}
+
+/// The default directories, in which the file is not there.
+fn defaults(tried: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
+    let mut directories: Vec<String> = Vec::new();
+    for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {
+        let directory = name(&show_path(path.parent().unwrap_or(Path::new("/"))));
+        if !directories.contains(&directory) {
+            directories.push(directory);
+        }
+    }
+    match &directories[..] {
+        [] => Ok(()),
+        [one] => page.item("tried", &format!("{one} (default directory): {ABSENT}")),
+        several => {
+            let text = format!("{} (default directories): {ABSENT}", several.join(", "));
+            page.item("tried", &text)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Who is affected: the files of an entry, how they come to be loaded, and the entry points.
+
+use super::Sheet;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::report::entry::Entry;
+use crate::report::layout::{Page, count, some};
+use crate::report::model::Finding;
+use crate::text::show_path;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Files that are named without their directories' counts.
+const FEW: usize = 6;
+/// Names shown of each directory, and directories shown.
+const MOST_NAMES: usize = 3;
+const MOST_DIRECTORIES: usize = 5;
+
+impl Sheet<'_> {
+    /// Who needs a library.
+    pub(super) fn needed_by(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        self.files("needed by", entry, page)
+    }
+
+    /// Who refers to undefined symbols, unless the heading names the only file.
+    pub(super) fn undefined_in(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        if entry.files().len() == 1 {
+            return Ok(());
+        }
+        self.files("in", entry, page)
+    }
+
+    fn files(&self, label: &'static str, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let files = entry.files();
+        if files.len() <= FEW {
+            let names: Vec<String> =
+                files.iter().map(|(finding, _)| self.entries.file(finding)).collect();
+            return page.item(label, &some(&names, FEW));
+        }
+        let places = &entry.cause.places;
+        let most = page.limit(MOST_DIRECTORIES);
+        let paths: Vec<PathBuf> = files.iter().map(|(finding, _)| finding.full_path()).collect();
+        for place in places.iter().take(most) {
+            let inside = paths.iter().filter(|path| path.parent() == Some(&*place.path));
+            let names: Vec<String> =
+                inside.filter_map(|path| Some(show_path(Path::new(path.file_name()?)))).collect();
+            let directory = crate::report::layout::name(&self.entries.short(&place.path));
+            let number = count(place.files, "file", "files");
+            let names = some(&names, page.limit(MOST_NAMES));
+            page.item(label, &format!("{number} in {directory}: {names}"))?;
+        }
+        page.more(places.len().saturating_sub(most), "directory", "directories")
+    }
+
+    /// The chain of needs that leads from the first entry point to the only file.
+    pub(super) fn chain(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        match (&entry.files()[..], &entry.findings[..]) {
+            ([_], [first, ..]) if first.symbol.is_some() || entry.findings.len() == 1 => {
+                self.own_chain(first, page)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The chain of one finding.
+    pub(super) fn own_chain(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+        let word = |hop: &Evidence| {
+            let path = hop.path.as_deref().map(|path| self.entries.short(path));
+            path.or_else(|| hop.reason.clone())
+        };
+        let hops = self.entries.causes.evidence(finding, EvidenceKind::Chain);
+        let hops: Vec<String> =
+            hops.filter_map(word).map(|hop| crate::report::layout::name(&hop)).collect();
+        if hops.len() > 1 { page.item("loaded by", &hops.join(" > ")) } else { Ok(()) }
+    }
+
+    /// The entry points under which the findings hold, if they are not the files themselves.
+    pub(super) fn affected(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let roots = self.entries.evidence(entry, EvidenceKind::Root);
+        // A root that was found somehow is the host program of one.
+        let roots = roots.into_iter().filter(|root| root.how.is_none());
+        let roots: BTreeSet<&Path> = roots.filter_map(|root| root.path.as_deref()).collect();
+        let files: BTreeSet<PathBuf> = entry.findings.iter().map(|f| f.full_path()).collect();
+        if roots.iter().all(|root| files.contains(*root)) {
+            return Ok(());
+        }
+        self.entry_points(&roots.into_iter().collect::<Vec<_>>(), page)
+    }
+
+    /// Several entry points.
+    pub(super) fn entry_points(&self, roots: &[&Path], page: &mut Page<'_>) -> io::Result<()> {
+        if roots.len() < 2 {
+            return Ok(());
+        }
+        let base = |root: &&Path| show_path(root.file_name().map_or(*root, Path::new));
+        let names: Vec<String> = if page.style.verbose {
+            roots.iter().map(|root| self.entries.short(root)).collect()
+        } else {
+            roots.iter().map(base).collect()
+        };
+        let number = count(roots.len(), "entry point", "entry points");
+        page.item("affects", &format!("{number}: {}", some(&names, page.limit(MOST_NAMES))))
+    }
+}

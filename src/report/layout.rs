@@ -1,0 +1,187 @@
+//! Lines of text for people: wrapped at blanks, never inside a name. It words nothing; reports and
+//! their summary use it.
+
+use super::Style;
+use std::io::{self, Write};
+
+/// Stands for a blank inside a name until the line is written. Shown names hold no control
+/// characters.
+const GLUE: char = '\u{1f}';
+/// Columns of a label, and of the indent before it.
+const LABEL: usize = 10;
+const INDENT: usize = 2;
+
+/// A name that no line break divides.
+pub(super) fn name(text: &str) -> String {
+    text.chars().map(|c| if c == ' ' { GLUE } else { c }).collect()
+}
+
+/// `n` and its noun.
+pub(super) fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// The first `most` of `names`, and how many more there are.
+pub(super) fn some(names: &[String], most: usize) -> String {
+    // One more name is no longer than saying so.
+    let most = if names.len().checked_sub(1) == Some(most) { names.len() } else { most };
+    let shown = names.iter().take(most).map(|text| name(text)).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        hidden => format!("{shown} and {hidden} more"),
+    }
+}
+
+/// Text in lines of at most `width` columns, of which `first` are taken in the first line and `rest`
+/// in the others. A name that is longer gets a line of its own.
+pub(super) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut line = String::new();
+    let mut used = first;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let length = word.chars().count();
+        if !line.is_empty() && used + 1 + length > width {
+            out.push(std::mem::take(&mut line));
+            used = rest;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+            used += 1;
+        }
+        line.extend(word.chars().map(|c| if c == GLUE { ' ' } else { c }));
+        used += length;
+    }
+    out.push(line);
+    out
+}
+
+/// A writer of labelled lines.
+pub(super) struct Page<'a> {
+    /// How text looks.
+    pub(super) style: Style,
+    out: &'a mut dyn Write,
+    /// The label above, which is not repeated.
+    label: &'static str,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(style: Style, out: &'a mut dyn Write) -> Self {
+        Self { style, out, label: "" }
+    }
+
+    /// `most` things, or all if everything is wanted.
+    pub(super) fn limit(&self, most: usize) -> usize {
+        if self.style.verbose { usize::MAX } else { most }
+    }
+
+    /// An empty line.
+    pub(super) fn blank(&mut self) -> io::Result<()> {
+        self.label = "";
+        writeln!(self.out)
+    }
+
+    /// A heading: a tag, which has its own colour, and text whose `bold` first characters stand out.
+    pub(super) fn heading(
+        &mut self,
+        tag: (&str, &str),
+        subject: &str,
+        rest: &str,
+    ) -> io::Result<()> {
+        self.label = "";
+        let (code, tag) = tag;
+        let columns = tag.chars().count() + 1;
+        let text = format!("{}: {rest}", name(subject));
+        let mut lines = wrap(&text, self.style.columns(), columns, 4).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let (bold, plain) = match first.strip_prefix(subject) {
+            Some(rest) => (subject, rest),
+            None => (&*first, ""),
+        };
+        let (tag, bold) = (self.style.paint(code, tag), self.style.bold(bold));
+        writeln!(self.out, "{tag} {bold}{plain}")?;
+        lines.try_for_each(|line| writeln!(self.out, "    {line}"))
+    }
+
+    /// A labelled item in as many lines as it takes.
+    pub(super) fn item(&mut self, label: &'static str, text: &str) -> io::Result<()> {
+        let shown = if self.label == label { "" } else { label };
+        self.label = label;
+        let taken = INDENT + LABEL + 1;
+        let mut lines = wrap(text, self.style.columns(), taken, taken).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let label = self.style.dim(&format!("{shown:<LABEL$}"));
+        writeln!(self.out, "{:INDENT$}{label} {first}", "")?;
+        lines.try_for_each(|line| writeln!(self.out, "{:taken$}{line}", ""))
+    }
+
+    /// Says under the item above that more is hidden.
+    pub(super) fn more(&mut self, hidden: usize, one: &str, many: &str) -> io::Result<()> {
+        if hidden == 0 {
+            return Ok(());
+        }
+        let noun = if hidden == 1 { one } else { many };
+        self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
+    }
+
+    /// The next step: what to do, and a command on the same line if there is room.
+    pub(super) fn help(&mut self, text: &str, command: Option<&str>) -> io::Result<()> {
+        self.label = "";
+        let (word, indent) = (self.style.paint("1;36", "help:"), INDENT + 6);
+        let width = self.style.columns();
+        let whole = command.map(|command| format!("{text}: {}", name(command)));
+        let fits = |whole: &String| indent + whole.chars().count() <= width;
+        let (text, below) = match whole.filter(fits) {
+            Some(whole) => (whole, None),
+            None => (text.to_owned(), command),
+        };
+        let colon = if below.is_some() { ":" } else { "" };
+        let mut lines = wrap(&format!("{text}{colon}"), width, indent, indent).into_iter();
+        writeln!(self.out, "{:INDENT$}{word} {}", "", lines.next().unwrap_or_default())?;
+        lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))?;
+        // A command is one line: it is there to be copied.
+        below.map_or(Ok(()), |command| writeln!(self.out, "{:indent$}    {command}", ""))
+    }
+
+    /// Text in lines of which all but the first are indented.
+    pub(super) fn text(&mut self, text: &str, indent: usize) -> io::Result<()> {
+        self.label = "";
+        let mut lines = wrap(text, self.style.columns(), 0, indent).into_iter();
+        writeln!(self.out, "{}", lines.next().unwrap_or_default())?;
+        lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
+    }
+
+    /// An item of a numbered list.
+    pub(super) fn numbered(&mut self, number: &str, text: &str) -> io::Result<()> {
+        let indent = number.chars().count() + 1;
+        let mut lines = wrap(text, self.style.columns(), indent, indent).into_iter();
+        writeln!(self.out, "{number} {}", lines.next().unwrap_or_default())?;
+        lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
+    }
+
+    /// One line as it is.
+    pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
+        self.label = "";
+        writeln!(self.out, "{line}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{name, some, wrap};
+
+    #[test]
+    fn names_are_never_divided() {
+        let long = "llvm::lookup(llvm::Triple const&, int)";
+        let text = format!("in lib/a.so: {} is gone", name(long));
+        let lines = wrap(&text, 24, 0, 4);
+        assert_eq!(lines, ["in lib/a.so:", long, "is gone"]);
+        assert_eq!(wrap("", 10, 0, 0), [""]);
+    }
+
+    #[test]
+    fn one_hidden_name_is_shown() {
+        let names = ["a", "b", "c", "d"].map(str::to_owned);
+        assert_eq!(some(&names, 3), "a, b, c, d");
+        assert_eq!(some(&names, 2), "a, b and 2 more");
+    }
+}

@@ -1,0 +1,205 @@
+//! Groups of causes that reports for people show as one: many objects of one directory that lack
+//! the same kind of thing, and the archives that one list leaves out. Only causes with the same
+//! rule, level, kind and host program are joined. It decides nothing about causes themselves.
+
+use super::cause::{Cause, CauseKind};
+use super::finding::{Finding, level};
+use crate::catalogue::Level;
+use crate::finding::{EvidenceKind, Intent};
+use crate::id::{FastMap, FastSet};
+use crate::package::{Prefixes, without_hashes};
+use crate::text::{raw_option, show};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Causes in one directory that become a group.
+const MANY: usize = 5;
+/// Causes alike, in any directory, from which on those of neighbouring directories are joined.
+const CROWD: usize = 20;
+
+/// Causes that are alike.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Group {
+    /// Kind and key, stable across runs; a number tells groups with one key apart.
+    pub id: Arc<str>,
+    /// The kind of its causes.
+    pub kind: CauseKind,
+    /// The rule of its causes.
+    pub rule: Cow<'static, str>,
+    /// The level of its causes.
+    #[serde(with = "level")]
+    pub level: Level,
+    /// The list that leaves archives out.
+    #[serde(with = "raw_option")]
+    pub list: Option<Arc<Path>>,
+    /// The directory above all of its files.
+    #[serde(with = "raw_option")]
+    pub directory: Option<PathBuf>,
+    /// The host program of its files.
+    #[serde(with = "raw_option")]
+    pub host: Option<Arc<Path>>,
+    /// Number of causes.
+    pub causes: usize,
+    /// Number of findings.
+    pub findings: usize,
+    /// Number of files.
+    pub files: usize,
+    /// Number of distinct symbols.
+    pub symbols: usize,
+}
+
+/// Properties that all causes of a group share.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    kind: CauseKind,
+    level: Level,
+    rule: Cow<'static, str>,
+    host: Option<Arc<Path>>,
+}
+
+/// The subject of a group.
+enum Subject {
+    List(Arc<Path>),
+    Directory(PathBuf),
+}
+
+/// Makes the groups of `causes`, which name theirs afterwards. Causes of `findings` are named.
+pub(super) fn gather(causes: &mut [Cause], findings: &[Finding]) -> Vec<Group> {
+    let mut of_cause: FastMap<&str, Vec<&Finding>> = FastMap::default();
+    for finding in findings {
+        of_cause.entry(&*finding.cause).or_default().push(finding);
+    }
+    let of_cause = |cause: &Cause| of_cause.get(&*cause.id).map_or(&[][..], Vec::as_slice);
+    let mut lists: BTreeMap<(Alike, Arc<Path>), Vec<usize>> = BTreeMap::new();
+    let mut directories: BTreeMap<Alike, Vec<(PathBuf, usize)>> = BTreeMap::new();
+    for (at, cause) in causes.iter().enumerate() {
+        let alike = Alike {
+            kind: cause.kind,
+            level: cause.level,
+            rule: cause.rule.clone(),
+            host: host(cause, of_cause(cause)),
+        };
+        if let Some(list) = list(cause) {
+            lists.entry((alike, list)).or_default().push(at);
+        } else if let (true, [place]) = (is_of_one_object(cause), &cause.places[..]) {
+            directories.entry(alike).or_default().push((place.path.clone(), at));
+        }
+    }
+    let mut found: Vec<(Alike, Subject, Vec<usize>)> = Vec::new();
+    let several = lists.into_iter().filter(|(_, members)| members.len() > 1);
+    found.extend(several.map(|((alike, list), all)| (alike, Subject::List(list), all)));
+    for (alike, members) in directories {
+        let rolled = roll_up(members).into_iter();
+        found.extend(rolled.map(|(dir, all)| (alike.clone(), Subject::Directory(dir), all)));
+    }
+    let mut out = Vec::with_capacity(found.len());
+    let mut known: FastMap<Arc<str>, usize> = FastMap::default();
+    for (alike, subject, members) in found {
+        let all = members.iter().flat_map(|at| of_cause(&causes[*at]));
+        let mut group = group(alike, subject, members.len(), &all.copied().collect::<Vec<_>>());
+        let same = known.entry(Arc::clone(&group.id)).or_default();
+        *same += 1;
+        if *same > 1 {
+            group.id = format!("{}#{same}", group.id).into();
+        }
+        for at in members {
+            causes[at].group = Some(Arc::clone(&group.id));
+        }
+        out.push(group);
+    }
+    out.sort_by(|a, b| {
+        let weight = |group: &Group| Reverse((group.level, group.findings));
+        weight(a).cmp(&weight(b)).then_with(|| a.id.cmp(&b.id))
+    });
+    out
+}
+
+/// True for causes that are about one object each and that a large system has by the hundred.
+fn is_of_one_object(cause: &Cause) -> bool {
+    match cause.kind {
+        CauseKind::ProviderNotLinked => cause.lacks_provider(),
+        CauseKind::DamagedFile | CauseKind::Finding => true,
+        _ => false,
+    }
+}
+
+/// The list that leaves an archive out.
+fn list(cause: &Cause) -> Option<Arc<Path>> {
+    let of_list = cause.kind == CauseKind::ArchiveNotListed;
+    let mut fixes = cause.fix.iter().filter(|fix| of_list && fix.intent == Intent::AddToList);
+    fixes.find_map(|fix| fix.list.clone())
+}
+
+/// The host program of a cause's files.
+fn host(cause: &Cause, findings: &[&Finding]) -> Option<Arc<Path>> {
+    let own = findings.first().into_iter().flat_map(|finding| &finding.evidence);
+    let mut roots = cause.evidence.iter().chain(own).filter(|e| e.kind == EvidenceKind::Root);
+    roots.find(|root| root.how.is_some()).and_then(|root| root.path.clone())
+}
+
+/// Directories with many causes each. Of a crowd, causes of directories with few pass to the parent.
+fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
+    let is_crowd = members.len() > CROWD;
+    let key = |path: PathBuf| (Reverse(path.components().count()), path);
+    let mut pending: BTreeMap<(Reverse<usize>, PathBuf), Vec<usize>> = BTreeMap::new();
+    for (path, at) in members {
+        pending.entry(key(path)).or_default().push(at);
+    }
+    let mut out = Vec::new();
+    while let Some(((_, path), mut causes)) = pending.pop_first() {
+        let parent = path.parent().filter(|parent| parent.parent().is_some());
+        if causes.len() >= MANY {
+            causes.sort_unstable();
+            out.push((path, causes));
+        } else if let Some(parent) = parent.filter(|_| is_crowd) {
+            pending.entry(key(parent.to_path_buf())).or_default().extend(causes);
+        }
+    }
+    out
+}
+
+fn group(alike: Alike, subject: Subject, causes: usize, findings: &[&Finding]) -> Group {
+    let Alike { kind, level, rule, host } = alike;
+    let (list, directory) = match subject {
+        Subject::List(list) => (Some(list), None),
+        Subject::Directory(directory) => (None, Some(directory)),
+    };
+    let name = |path: &Path| show(path.file_name().unwrap_or_default().as_bytes());
+    let in_list = list.as_deref().map(name);
+    let in_directory = directory.as_deref().map(|path| below(path, findings));
+    let place = in_list.or(in_directory).unwrap_or_default();
+    let under = host.as_deref().map(|host| format!(" under {}", name(host)));
+    let files: FastSet<_> =
+        findings.iter().map(|finding| (&finding.file.prefix, &finding.file.path)).collect();
+    let symbols: FastSet<_> = findings.iter().filter_map(|f| f.symbol.as_deref()).collect();
+    Group {
+        id: format!("{}:{rule} {place}{}", kind.name(), under.unwrap_or_default()).into(),
+        kind,
+        rule,
+        level,
+        list,
+        directory,
+        host,
+        causes,
+        findings: findings.len(),
+        files: files.len(),
+        symbols: symbols.len(),
+    }
+}
+
+/// A directory in ids: its package and its path below the prefix of the first finding.
+fn below(directory: &Path, findings: &[&Finding]) -> String {
+    let prefix = findings.first().and_then(|finding| finding.file.prefix.as_deref());
+    let inside = prefix.and_then(|prefix| Some((prefix, directory.strip_prefix(prefix).ok()?)));
+    let (package, path) = match inside {
+        Some((prefix, path)) => (Prefixes::package(prefix).name, path),
+        None => (String::new(), directory),
+    };
+    let path = show(&without_hashes(path.as_os_str().as_bytes()));
+    if package.is_empty() { path } else { format!("{package}/{path}") }
+}

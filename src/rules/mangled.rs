@@ -1,0 +1,208 @@
+//! The parts of a mangled C++ name (Itanium ABI): enough to tell the members of one class, and names
+//! that differ in parameters or `[abi:…]` tags only. It is no demangler: a name with a construct that
+//! it does not know has no parts.
+
+/// A function or variable of a class or namespace.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Parts<'n> {
+    /// The enclosing classes and namespaces, without tags; empty for a global name.
+    pub(super) scope: Vec<u8>,
+    /// Its own component, with template arguments and without tags.
+    pub(super) member: Vec<u8>,
+    /// It has tags anywhere in front of its parameters.
+    pub(super) is_tagged: bool,
+    /// Qualifiers of a member function, such as `K` for const.
+    pub(super) qualifiers: &'n [u8],
+    /// The parameters.
+    pub(super) parameters: &'n [u8],
+}
+
+impl Parts<'_> {
+    /// True if other members of its scope say something: the scope is not all of `std`.
+    pub(super) fn has_class(&self) -> bool {
+        !self.scope.is_empty() && self.scope != b"St"
+    }
+}
+
+/// The first component of a name, a cheap key: names of one scope share it.
+pub(super) fn first_component(name: &[u8]) -> Option<&[u8]> {
+    let (rest, _) = nested(name)?;
+    let end = component(rest)?.end;
+    Some(&rest[..end])
+}
+
+/// The parts of `name`.
+pub(super) fn parts(name: &[u8]) -> Option<Parts<'_>> {
+    if let Some(rest) = name.strip_prefix(b"_ZTV") {
+        // A class without the vtable that its key function brings.
+        let (rest, is_nested) = match rest.strip_prefix(b"N") {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        let path = path(rest, is_nested)?;
+        let scope = path.components.concat();
+        return Some(Parts {
+            scope,
+            member: b"TV".to_vec(),
+            is_tagged: path.is_tagged,
+            qualifiers: b"",
+            parameters: b"",
+        });
+    }
+    let (rest, is_nested) = nested(name)?;
+    let qualifiers_end = rest.as_ptr().addr() - name.as_ptr().addr();
+    let qualifiers = if is_nested { &name[3..qualifiers_end] } else { b"" };
+    let Path { mut components, end, is_tagged } = path(rest, is_nested)?;
+    let member = components.pop()?;
+    Some(Parts {
+        scope: components.concat(),
+        member,
+        is_tagged,
+        qualifiers,
+        parameters: &rest[end..],
+    })
+}
+
+/// What follows `_Z`, or `_ZN` and its qualifiers.
+fn nested(name: &[u8]) -> Option<(&[u8], bool)> {
+    let rest = name.strip_prefix(b"_Z")?;
+    let Some(rest) = rest.strip_prefix(b"N") else { return Some((rest, false)) };
+    let qualifiers = rest.iter().take_while(|b| matches!(b, b'r' | b'V' | b'K' | b'R' | b'O'));
+    Some((&rest[qualifiers.count()..], true))
+}
+
+struct Path {
+    /// Components without tags, each with its template arguments.
+    components: Vec<Vec<u8>>,
+    end: usize,
+    is_tagged: bool,
+}
+
+/// The components of a name, up to its `E` if it is nested, else one behind `St`.
+fn path(text: &[u8], is_nested: bool) -> Option<Path> {
+    let mut out = Path { components: Vec::new(), end: 0, is_tagged: false };
+    loop {
+        let rest = &text[out.end..];
+        if is_nested && rest.first() == Some(&b'E') {
+            out.end += 1;
+            return Some(out);
+        }
+        let found = component(rest)?;
+        let mut name = rest[..found.end].to_vec();
+        out.end += found.end;
+        while text[out.end..].first() == Some(&b'B') {
+            let tag = source_name(&text[out.end + 1..])?;
+            out.end += 1 + tag;
+            out.is_tagged = true;
+        }
+        if text[out.end..].first() == Some(&b'I') {
+            let arguments = balanced(&text[out.end..])?;
+            name.extend_from_slice(&text[out.end..out.end + arguments]);
+            out.end += arguments;
+        }
+        out.components.push(name);
+        if !is_nested && !found.is_std {
+            return Some(out);
+        }
+    }
+}
+
+struct Component {
+    end: usize,
+    is_std: bool,
+}
+
+/// One component: a name with its length, `St`, a constructor, destructor or operator.
+fn component(text: &[u8]) -> Option<Component> {
+    let end = match text {
+        [b'S', b't', ..] => return Some(Component { end: 2, is_std: true }),
+        [b'L', rest @ ..] => 1 + source_name(rest)?,
+        [b'0'..=b'9', ..] => source_name(text)?,
+        [b'S', b'a' | b'b' | b's' | b'i' | b'o' | b'd', ..] => 2,
+        [b'C', b'1'..=b'5', ..] | [b'D', b'0'..=b'5', ..] => 2,
+        [a, b, ..] if a.is_ascii_lowercase() && b.is_ascii_alphabetic() && *a != b'c' => 2,
+        _ => return None,
+    };
+    Some(Component { end, is_std: false })
+}
+
+/// The length of `<number><name>`.
+fn source_name(text: &[u8]) -> Option<usize> {
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let number = std::str::from_utf8(&text[..digits]).ok()?;
+    let end = digits.checked_add(number.parse::<usize>().ok()?)?;
+    (end <= text.len() && end > digits).then_some(end)
+}
+
+/// The length of `I … E`, template arguments.
+fn balanced(text: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0usize);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'I' | b'N' | b'X' | b'J' | b'F' => depth += 1,
+            b'E' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            b'0'..=b'9' => {
+                at += source_name(&text[at..])?;
+                continue;
+            }
+            // A literal of a builtin type: its value is no name.
+            b'L' if text.get(at + 1).is_some_and(u8::is_ascii_lowercase) => {
+                at += text[at..].iter().position(|b| *b == b'E')? + 1;
+                continue;
+            }
+            b'L' => depth += 1,
+            b'S' | b'T' => match text.get(at + 1)? {
+                b'_' | b'a'..=b'z' => at += 1,
+                _ => at += text[at..].iter().position(|b| *b == b'_')?,
+            },
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{first_component, parts};
+
+    fn split(name: &str) -> Option<(String, String, String)> {
+        let parts = parts(name.as_bytes())?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Some((text(&parts.scope), text(&parts.member), text(parts.parameters)))
+    }
+
+    #[test]
+    fn classes_members_and_parameters() {
+        let is = |name: &str, scope: &str, member: &str, parameters: &str| {
+            let expected = Some((scope.into(), member.into(), parameters.into()));
+            assert_eq!(split(name), expected, "{name}");
+        };
+        is("_ZNK5Color3rgbEi", "5Color", "3rgb", "i");
+        is("_ZN5Color3rgbB5cxx11Ei", "5Color", "3rgb", "i");
+        is("_ZN5ColorC1Ev", "5Color", "C1", "v");
+        is("_ZNSt6vectorIiSaIiEE9push_backEOi", "St6vectorIiSaIiEE", "9push_back", "Oi");
+        is("_ZN1a1bILi12EE1cIJifEEEvv", "1a1bILi12EE", "1cIJifEE", "vv");
+        is("_Z3fooi", "", "3foo", "i");
+        is("_ZSt4endlIcEvv", "St", "4endlIcE", "vv");
+        is("_ZTVN3geo5ShapeE", "3geo5Shape", "TV", "");
+        is("_ZTV5Shape", "5Shape", "TV", "");
+        assert_eq!(parts(b"_ZNK5Color3rgbEi").map(|parts| parts.qualifiers), Some(&b"K"[..]));
+        assert!(parts(b"_ZN5Color3rgbB5cxx11Ei").is_some_and(|parts| parts.is_tagged));
+        assert_eq!(first_component(b"_ZNK5Color3rgbEi"), Some(&b"5Color"[..]));
+    }
+
+    #[test]
+    fn what_is_not_understood_has_no_parts() {
+        for name in
+            ["malloc", "_Z", "_ZN", "_ZN9", "_ZN5Col", "_ZN5ColorIiE", "_ZN99999999999999999999a"]
+        {
+            assert_eq!(split(name), None, "{name}");
+        }
+    }
+}

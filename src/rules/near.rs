@@ -1,0 +1,197 @@
+//! Definitions that nearly fit undefined symbols: in the scope of the first entry point, the same
+//! name with another version, tag or parameter list, else other members of its class or namespace.
+//! One pass over the tables of the scopes answers for all symbols; without undefined symbols nothing
+//! is looked at. `undefined-symbol` adds them as evidence.
+
+use super::Query;
+use super::mangled::{Parts, first_component, parts};
+use crate::blame::UndefinedSymbol;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::format::elf::{Object, Tables};
+use crate::id::{FastMap, FastSet, FileId, RootId};
+use rayon::prelude::*;
+
+/// Definitions kept for one name or class, of one file and of all, and named for one symbol.
+const MOST_OF_FILE: usize = 16;
+const MOST_OF_ALL: usize = 512;
+const MOST: usize = 3;
+/// Other members of a class that are named for one symbol.
+const MOST_MEMBERS: usize = 2;
+
+/// How a definition differs, the nearest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Miss {
+    Version,
+    Tag,
+    Qualifiers,
+    Parameters,
+    Member,
+}
+
+impl Miss {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Version => "another version",
+            Self::Tag => "another [abi:…] tag",
+            Self::Qualifiers => "other qualifiers",
+            Self::Parameters => "other parameters",
+            Self::Member => "same class or namespace",
+        }
+    }
+}
+
+/// A definition in a file of a scope.
+#[derive(Clone, Copy)]
+struct Definition<'a> {
+    file: FileId,
+    name: &'a [u8],
+    version: Option<&'a [u8]>,
+}
+
+/// What a definition is looked up by.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Name(Vec<u8>),
+    Member(Vec<u8>, Vec<u8>),
+    Class(Vec<u8>),
+}
+
+/// Definitions that nearly fit.
+pub(super) struct NearMisses<'a> {
+    found: FastMap<Key, Vec<Definition<'a>>>,
+    /// The files in the scope of each entry point.
+    scopes: FastMap<RootId, FastSet<FileId>>,
+}
+
+/// The names and classes that are asked about.
+#[derive(Default)]
+struct Wanted {
+    names: FastSet<Vec<u8>>,
+    keys: FastSet<Key>,
+    first_components: FastSet<Vec<u8>>,
+}
+
+impl Wanted {
+    fn new(undefined: &[UndefinedSymbol]) -> Self {
+        let mut out = Self::default();
+        for symbol in undefined {
+            out.names.insert(symbol.symbol.clone());
+            let Some(parts) = parts(&symbol.symbol) else { continue };
+            out.first_components.extend(first_component(&symbol.symbol).map(<[u8]>::to_vec));
+            out.keys.extend(keys(&parts));
+        }
+        out
+    }
+
+    /// The keys of a definition that are asked about.
+    fn of(&self, name: &[u8]) -> Vec<Key> {
+        let mut out: Vec<Key> = Vec::new();
+        if self.names.contains(name) {
+            out.push(Key::Name(name.to_vec()));
+        }
+        // Most names belong to another class: that is told before they are taken apart.
+        let is_near =
+            first_component(name).is_some_and(|part| self.first_components.contains(part));
+        let parts = if is_near { parts(name) } else { None };
+        let near = parts.iter().flat_map(keys);
+        out.extend(near.filter(|key| self.keys.contains(key)));
+        out
+    }
+}
+
+fn keys(parts: &Parts<'_>) -> impl Iterator<Item = Key> + use<> {
+    let member = Key::Member(parts.scope.clone(), parts.member.clone());
+    let class = parts.has_class().then(|| Key::Class(parts.scope.clone()));
+    std::iter::once(member).chain(class)
+}
+
+impl<'a> NearMisses<'a> {
+    /// Looks through the scopes under which `undefined` symbols were first met.
+    pub(super) fn find(query: &Query<'a>, undefined: &[UndefinedSymbol]) -> Self {
+        let mut scopes: FastMap<RootId, FastSet<FileId>> = FastMap::default();
+        for root in undefined.iter().filter_map(|symbol| symbol.roots.first()) {
+            let files = || query.closure(*root).in_scope().map(|(_, file)| file).collect();
+            scopes.entry(*root).or_insert_with(files);
+        }
+        let mut files: Vec<FileId> = scopes.values().flatten().copied().collect();
+        files.sort_unstable();
+        files.dedup();
+        let wanted = Wanted::new(undefined);
+        let of_files: Vec<Vec<(Key, Definition<'a>)>> = files
+            .par_iter()
+            .map(|file| query.view().object(*file).map(|object| scan(*file, object, &wanted)))
+            .map(Option::unwrap_or_default)
+            .collect();
+        let mut found: FastMap<Key, Vec<Definition<'a>>> = FastMap::default();
+        for (key, definition) in of_files.into_iter().flatten() {
+            let all = found.entry(key).or_default();
+            if all.len() < MOST_OF_ALL {
+                all.push(definition);
+            }
+        }
+        Self { found, scopes }
+    }
+
+    /// The nearest definitions for one symbol, as evidence.
+    pub(super) fn of(&self, query: &Query<'_>, symbol: &UndefinedSymbol) -> Vec<Evidence> {
+        let Some(scope) = symbol.roots.first().and_then(|root| self.scopes.get(root)) else {
+            return Vec::new();
+        };
+        let inside = |key: &Key| -> Vec<Definition<'_>> {
+            let all = self.found.get(key).into_iter().flatten();
+            all.filter(|definition| scope.contains(&definition.file)).copied().collect()
+        };
+        let whole = inside(&Key::Name(symbol.symbol.clone()));
+        let mut near: Vec<(Miss, Definition<'_>)> =
+            whole.into_iter().map(|definition| (Miss::Version, definition)).collect();
+        if let Some(own) = parts(&symbol.symbol) {
+            let members = inside(&Key::Member(own.scope.clone(), own.member.clone()));
+            let others = members.into_iter().filter(|other| other.name != symbol.symbol);
+            near.extend(others.filter_map(|other| Some((differs(&own, other.name)?, other))));
+            if near.is_empty() && own.has_class() {
+                let members = inside(&Key::Class(own.scope.clone())).into_iter();
+                near.extend(members.take(MOST_MEMBERS).map(|member| (Miss::Member, member)));
+            }
+        }
+        near.sort_by_key(|(miss, _)| *miss);
+        near.truncate(MOST);
+        let evidence = |(miss, definition): (Miss, Definition<'_>)| Evidence {
+            symbol: Some(definition.name.to_vec()),
+            version: definition.version.map(<[u8]>::to_vec),
+            reason: Some(miss.reason().to_owned()),
+            minor: miss == Miss::Member,
+            ..Evidence::at(EvidenceKind::NearMiss, query.shared_path(definition.file))
+        };
+        near.into_iter().map(evidence).collect()
+    }
+}
+
+/// How another member of the same name differs.
+fn differs(own: &Parts<'_>, other: &[u8]) -> Option<Miss> {
+    let other = parts(other)?;
+    Some(if other.parameters != own.parameters {
+        Miss::Parameters
+    } else if other.qualifiers != own.qualifiers {
+        Miss::Qualifiers
+    } else {
+        Miss::Tag
+    })
+}
+
+/// The definitions of one file that are asked about, a few for each key.
+fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Definition<'a>)> {
+    let mut counts: FastMap<Key, usize> = FastMap::default();
+    let mut out = Vec::new();
+    for symbol in object.tables.iter().flat_map(Tables::exports) {
+        for key in wanted.of(symbol.name) {
+            let count = counts.entry(key.clone()).or_default();
+            *count += 1;
+            if *count <= MOST_OF_FILE {
+                let version = object.versions.entry(symbol.versym & 0x7fff);
+                let version = version.map(|entry| object.str(entry.name));
+                out.push((key, Definition { file, name: symbol.name, version }));
+            }
+        }
+    }
+    out
+}
