@@ -241,7 +241,7 @@ impl Known {
         let missing = report.of_rule("missing-library");
         let libraries = missing.map(|finding| text(&finding["library"]).to_owned()).collect();
         let causes = report.value["causes"].as_array().expect("causes").iter();
-        let pieces = report.findings().chain(causes).flat_map(|of| of["evidence"].as_array());
+        let pieces = report.findings().chain(causes).filter_map(|of| of["evidence"].as_array());
         let explained = pieces.flatten().filter(|piece| piece["kind"] == "explained");
         let pair =
             |piece: &Value| (text(&piece["path"]).to_owned(), text(&piece["symbol"]).to_owned());

@@ -164,7 +164,7 @@ fn more_paths_add_what_a_candidate_shows() {
         random.shuffle(&mut files);
         let (part, rest) = files.split_at(1 + random.below(20));
         // A missing library explains until all candidates are known: often everything is named.
-        let more = if random.chance(50) { rest } else { &rest[..1 + random.below(rest.len())] };
+        let more = if random.chance(50) { rest } else { &rest[..=random.below(rest.len())] };
         let root = prefix.lab.path("root");
         let stated = ["--prefix", root.to_str().expect("UTF-8")];
         // Below a prefix that is stated, candidates count whether they are named or not.

@@ -79,7 +79,9 @@ impl Inferred {
         let mut search = Search { source, programs, scopes: FastMap::default() };
         let whole = complete(source, open, claims);
         let mut hosted = Hosted::default();
-        whole.iter().for_each(|plugin| hosted.insert(plugin));
+        for plugin in &whole {
+            hosted.insert(plugin);
+        }
         let mut out = FastMap::default();
         let mut rest: Vec<&Plugin<'a>> = plugins.iter().collect();
         // Each round may find the plugins that those of the round before serve.
