@@ -14,6 +14,7 @@ mod forbidden_symbol;
 mod malformed;
 mod missing_library;
 mod missing_version;
+mod outside_closure;
 mod query;
 mod readers_disagree;
 mod required_file;
@@ -55,6 +56,7 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &outside_closure::RULE,
     &uncovered_symbol::RULE,
     &deps_list_drift::RULE,
     &thin_member_missing::RULE,
