@@ -89,9 +89,28 @@ impl Platform {
     }
 }
 
+impl Rules {
+    /// True if the platform's libraries do not have a version that is needed of `library`. It says
+    /// nothing about versions of other families.
+    pub fn lacks_version(&self, library: &[u8], version: &[u8]) -> bool {
+        !Libc::Glibc.has_loader(library)
+            && self.limits.iter().any(|limit| limit.lists(version) == Some(false))
+    }
+}
+
+impl VersionLimit {
+    /// True if the limit lists a version of its family; nothing if it has no list or the version is
+    /// of another family.
+    pub fn lists(&self, version: &[u8]) -> Option<bool> {
+        let number = version.strip_prefix(self.family.as_bytes())?.strip_prefix(b"_")?;
+        let listed = self.listed.as_ref()?;
+        Some(std::str::from_utf8(number).is_ok_and(|number| listed.contains(number)))
+    }
+}
+
 impl Libc {
     /// True for the names of its loaders (auditwheel, `lddtree_external_references`).
-    fn has_loader(self, name: &[u8]) -> bool {
+    pub fn has_loader(self, name: &[u8]) -> bool {
         match self {
             Self::Glibc => {
                 let mark = b"ld-linux";

@@ -7,6 +7,7 @@ pub mod json;
 mod ldd;
 mod ldd_musl;
 pub mod model;
+mod platforms;
 pub mod remedy;
 mod style;
 mod summary;

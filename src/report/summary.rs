@@ -2,7 +2,7 @@
 //! type. Build logs show only these.
 
 use super::model::{AssumedBy, Assumption, Finding, Report};
-use super::{Style, waived};
+use super::{Style, platforms, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 
@@ -72,6 +72,7 @@ pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::R
     } else {
         unread_archives(report, out)?;
     }
+    platforms::write(report, style, out)?;
     // What fails the run is explained before what only leaves it incomplete.
     let worst = report.faults().max_by_key(|finding| finding.level);
     if let Some(first) = worst.or(report.findings.first()) {

@@ -7,7 +7,7 @@ use crate::catalogue::{POLICY, RuleId};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::{Object, VersionNeed};
 use crate::id::FileId;
-use crate::policy::VersionLimit;
+use crate::policy::{Libc, VersionLimit};
 use crate::text::show;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -109,7 +109,8 @@ fn each<'a>(
     for (file, object) in query.audited_objects() {
         let limits: Vec<_> = query.policy().limits_for(arch(object)).collect();
         for library in object.versions.needs.iter().filter(|_| !limits.is_empty()) {
-            let of_loader = is_loader(object.str(library.file));
+            // Platforms do not list versions of loaders.
+            let of_loader = Libc::Glibc.has_loader(object.str(library.file));
             for need in &library.versions {
                 let version = object.str(need.name);
                 let counts = |limit: &VersionLimit| match limit.listed {
@@ -125,16 +126,10 @@ fn each<'a>(
     }
 }
 
-/// The loaders, whose versions platforms do not list (auditwheel, `elf_find_versioned_symbols`).
-fn is_loader(library: &[u8]) -> bool {
-    library.starts_with(b"ld-linux") || matches!(library, b"ld64.so.1" | b"ld64.so.2")
-}
-
 fn held(version: &[u8], limit: &VersionLimit) -> Answer {
     let number = version.strip_prefix(limit.family.as_bytes()).and_then(|v| v.strip_prefix(b"_"));
     let Some(number) = number else { return Answer::Fine };
-    if let Some(listed) = &limit.listed {
-        let is_listed = std::str::from_utf8(number).is_ok_and(|number| listed.contains(number));
+    if let Some(is_listed) = limit.lists(version) {
         return if is_listed { Answer::Fine } else { Answer::TooNew };
     }
     let parts: Option<Vec<u32>> = match version {

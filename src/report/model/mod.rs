@@ -10,12 +10,14 @@ mod cause;
 mod facts;
 mod file;
 mod finding;
+mod platform;
 
 pub use build::Parts;
 pub use cause::{Cause, CauseKind, Causes};
 pub use facts::AuditFacts;
 pub use file::{Archive, Bound, Export, Facts, File, Need, RootBindings};
 pub use finding::{Finding, Waived, WaivedBy, Waiver};
+pub use platform::{Blocker, BlockerKind, PlatformResult};
 
 use crate::catalogue::Level;
 use crate::text::{raw, show};
@@ -64,6 +66,9 @@ pub struct Report {
     /// Lines of the baseline whose findings are gone.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
+    /// The platforms that the files satisfy, if a policy asks for one.
+    #[serde(default)]
+    pub platform: Vec<PlatformResult>,
     /// The result of the cross-check, with `--cross-check`.
     #[serde(default)]
     pub cross_check: Option<CrossCheck>,
