@@ -33,8 +33,13 @@ fn words(blocker: &Blocker) -> String {
     let Blocker { kind, name, library, files, path } = blocker;
     let of = match (kind, library) {
         (BlockerKind::Symbol, Some(library)) => format!(" in {library}"),
-        _ => String::new(),
+        (_, Some(library)) => format!(" of {library}"),
+        (_, None) => String::new(),
     };
-    let more = if *files > 1 { format!(" and {} more files", files - 1) } else { String::new() };
+    let more = match files {
+        0 | 1 => String::new(),
+        2 => " and 1 more file".to_owned(),
+        n => format!(" and {} more files", n - 1),
+    };
     format!("{name}{of} ({path}{more})")
 }

@@ -88,7 +88,7 @@ mod tests {
     fn nothing_outside_is_seen() {
         let mut tree = MemTree::default();
         for file in ["/p/lib/a.so", "/usr/lib/b.so", "/one/c.so", "/one/d/e.so"] {
-            tree.file(file, file);
+            tree.file(file, file.as_bytes());
         }
         tree.link("/alias", "/p");
         let mut prefixes = Prefixes::default();
