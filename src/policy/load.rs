@@ -155,7 +155,10 @@ impl Loader<'_> {
             let wrong = format!("`{shown}` is no built-in policy and no file");
             let right = match faults::nearest(name, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("built in are {}", names.join(", ")),
+                None => {
+                    let named = names[..BUILT_IN.len()].join(", ");
+                    format!("built in are {named} and the platforms manylinux_* and musllinux_*")
+                }
             };
             return self.wrong(place, wrong, right);
         }

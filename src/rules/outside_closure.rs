@@ -45,8 +45,7 @@ library is missing.
 ## Example
 
 ```text
-error[outside-closure] lib/libapp.so needs libgomp.so.1, which manylinux_2_28 does not provide and \
-the prefix does not hold
+error[outside-closure] lib/a.so needs libgomp.so.1: not provided by manylinux_2_28, not in the prefix
 ```
 
 ## How to fix
@@ -69,10 +68,8 @@ fn check(query: &Query<'_>) -> Findings {
         let object = query.view().object(missing.file);
         let name = show(&missing.name);
         let who = object.map(|object| refuses(query.policy(), object, &missing.name));
-        let message = format!(
-            "needs {name}, which {} does not provide and the prefix does not hold",
-            who.unwrap_or_default()
-        );
+        let who = who.unwrap_or_default();
+        let message = format!("needs {name}: not provided by {who}, not in the prefix");
         // Nothing was looked for elsewhere.
         let is_inside =
             |tried: &&Tried| query.prefixes().contain(Path::new(OsStr::from_bytes(&tried.path)));
@@ -106,9 +103,9 @@ fn interpreters(query: &Query<'_>) -> Findings {
             continue;
         }
         let policy = refuses(query.policy(), object, name);
+        let interp_name = show(interp);
         let message = format!(
-            "has the interpreter {}, which {policy} does not provide and the prefix does not hold",
-            show(interp)
+            "has the interpreter {interp_name}: not provided by {policy}, not in the prefix"
         );
         let mut finding = query.about(RULE.id, *file, message);
         finding.library = Some(interp.to_vec());

@@ -44,8 +44,8 @@ Build on the oldest system that is to be supported, or against its C library.
 ## Limits
 
 Weak needs are passed over, as the loader passes over them, but not where a platform such as
-`manylinux_2_28` lists the versions that its libraries have: only those may be needed there. `GLIBC_PRIVATE` is too new for every
-limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came with glibc 2.36. Other names of a
+`manylinux_2_28` lists the versions that its libraries have: only those may be needed there.
+`GLIBC_PRIVATE` is too new for every limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came with glibc 2.36. Other names of a
 limited family without a number cannot be held against the limit and are reported as `undecided`.
 ";
 
