@@ -45,8 +45,9 @@ Build on the oldest system that is to be supported, or against its C library.
 
 Weak needs are passed over, as the loader passes over them, but not where a platform such as
 `manylinux_2_28` lists the versions that its libraries have: only those may be needed there.
-`GLIBC_PRIVATE` is too new for every limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came with glibc 2.36. Other names of a
-limited family without a number cannot be held against the limit and are reported as `undecided`.
+`GLIBC_PRIVATE` is too new for every limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came
+with glibc 2.36. Other names of a limited family without a number cannot be held against the limit and
+are reported as `undecided`.
 ";
 
 /// What a needed version is to a limit.
