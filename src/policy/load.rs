@@ -153,12 +153,11 @@ impl Loader<'_> {
         names.extend(platforms.iter().map(String::as_str));
         if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
             let wrong = format!("`{shown}` is no built-in policy and no file");
-            let right = match faults::nearest(name, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => {
-                    let named = names[..BUILT_IN.len()].join(", ");
-                    format!("built in are {named} and the platforms manylinux_* and musllinux_*")
-                }
+            let right = if let Some(near) = faults::nearest(name, names.iter().copied()) {
+                format!("did you mean `{near}`?")
+            } else {
+                let named = names[..BUILT_IN.len()].join(", ");
+                format!("built in are {named} and the platforms manylinux_* and musllinux_*")
             };
             return self.wrong(place, wrong, right);
         }
