@@ -42,9 +42,13 @@ pub(crate) fn lab() -> Lab {
     let script = "-Wl,--version-script=$PWD/gomp.map";
     let flags = ["-nostdlib", "-Wl,-soname,libgomp.so.1", script];
     lab.so("stub/libgomp.so.1", "int omp(void) { return 1; }", &flags);
+    lab.write("z.map", "ZLIB_1.2.9 { global: newer; };\n");
+    let script = "-Wl,--version-script=$PWD/z.map";
+    let flags = ["-nostdlib", "-Wl,-soname,libz.so.1", script];
+    let source = "int inflate(void) { return 1; } int newer(void) { return 1; }";
+    lab.so("stub/libz.so.1", source, &flags);
     let plain = [
         ("libexpat.so.1", "expat"),
-        ("libz.so.1", "inflate"),
         ("libc.musl-x86_64.so.1", "puts"),
         ("ld-linux-x86-64.so.2", "loader"),
     ];
@@ -140,6 +144,20 @@ fn a_symbol_lost_beside_libc_is_undefined() {
         let report = audit(&lab, policy, &[]);
         assert_eq!(facts(&report), ["undefined-symbol a.so lost"], "{policy}");
     }
+}
+
+/// zlib has versions for newer functions only, and Python brings libdl and libpthread along.
+#[test]
+fn names_without_version_of_zlib_and_of_python_are_not_lost() {
+    let lab = lab();
+    library(&lab, "a.so", &["puts", "inflate", "newer"], &["libc.so.6", "libz.so.1"], &[]);
+    let calls = ["puts", "dlopen", "pthread_create"];
+    library(&lab, "module.abi3.so", &calls, &["libc.so.6"], &[]);
+    let report = audit(&lab, "manylinux_2_28", &[]);
+    assert_eq!(facts(&report), [""; 0]);
+    assert_eq!((report.status, report.total("assumed")), (0, 3));
+    library(&lab, "b.so", &["puts", "dlopen"], &["libc.so.6"], &[]);
+    assert_eq!(facts(&audit(&lab, "manylinux_2_28", &[])), ["undefined-symbol b.so dlopen"]);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn silent_platforms(query: &Query<'_>, rule: RuleId) -> Findings {
         let machine = machine::name(object.header.target());
         for platform in query.policy().silent_platforms(arch(object)) {
             let name = show(platform.asked_name().as_bytes());
-            let message = format!("{name} has no entry for {machine}: nothing of it was checked");
+            let message = format!("{name} has no entry for {machine}: not checked against it");
             let mut finding = query.about(rule, file, message);
             finding.detail = Some(name.clone().into_bytes());
             by_policy(&mut finding, format!("platform {name} {machine}"), &platform.origin);

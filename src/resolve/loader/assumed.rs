@@ -5,7 +5,7 @@
 use super::rules::{Family, Loader};
 use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
 use crate::id::{StrId, Strings};
-use crate::plan::Plan;
+use crate::plan::{Cpu, Plan};
 use crate::policy::Libc;
 use crate::resolve::{Machine, hwcaps};
 
@@ -40,6 +40,8 @@ pub(super) fn loader(
         Libc::Glibc => (Family::Glibc, machine.dirs),
         Libc::Musl => (Family::Musl(MUSL), &["/lib", "/usr/local/lib", "/usr/lib"]),
     };
+    // Unless it is named, the processor is the oldest: this machine's is not the target's.
+    let cpu = if plan.cpu_stated { &plan.cpu } else { &Cpu::BASELINE };
     Loader {
         family,
         path,
@@ -49,12 +51,9 @@ pub(super) fn loader(
         release: if libc == Libc::Glibc { GLIBC } else { GlibcVersion::default() },
         system_dirs: dirs.iter().map(|dir| strings.id(dir.as_bytes())).collect(),
         lib: b"lib".to_vec(),
-        platform: hwcaps::platform(machine, &plan.cpu),
-        subdirs: hwcaps::subdirs(machine, &plan.cpu, GLIBC)
-            .iter()
-            .map(|dir| strings.id(dir))
-            .collect(),
-        active: hwcaps::active(machine, &plan.cpu, GLIBC),
+        platform: hwcaps::platform(machine, cpu),
+        subdirs: hwcaps::subdirs(machine, cpu, GLIBC).iter().map(|dir| strings.id(dir)).collect(),
+        active: hwcaps::active(machine, cpu, GLIBC),
         cache: None,
         preload: Vec::new(),
         package_cache: false,
