@@ -177,7 +177,6 @@ const PLANNED: &[Known] = &[
     planned("lost-target", COMPATIBILITY),
     planned("dead-search-entry", SEARCH_PATH),
     planned("unsafe-search-entry", SEARCH_PATH),
-    planned("outside-closure", CLOSURE),
     planned("cmake-missing-file", PACKAGE_TEXT),
     planned("cmake-missing-target", PACKAGE_TEXT),
     planned("cmake-unbuilt-component", PACKAGE_TEXT),

@@ -43,6 +43,8 @@ pub struct Prefixes {
     dirs: Vec<PathBuf>,
     /// Directories of given files.
     file_dirs: FastSet<PathBuf>,
+    /// Single files outside.
+    files: FastSet<PathBuf>,
 }
 
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
@@ -83,6 +85,19 @@ impl Prefixes {
         if let Some(dir) = file.parent().filter(|dir| !self.file_dirs.contains(*dir)) {
             self.file_dirs.insert(dir.to_path_buf());
         }
+    }
+
+    /// Adds a file that can be read although it lies in no prefix.
+    pub fn add_file(&mut self, file: PathBuf) {
+        self.files.insert(file);
+    }
+
+    /// True if `path` lies in a stated or given directory, beside a given file, or was added. A
+    /// store item that was not given does not count.
+    pub fn contain(&self, path: &Path) -> bool {
+        self.stated.iter().chain(&self.dirs).any(|dir| path.starts_with(dir))
+            || self.files.contains(path)
+            || path.parent().is_some_and(|dir| self.file_dirs.contains(dir))
     }
 
     /// The place of the file at `path`.

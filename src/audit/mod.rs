@@ -42,7 +42,7 @@ use crate::resolve::roots::{Closures, Resolving};
 use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::Names;
 use crate::tree::walk::{self, Given, MetNames, Problem, Totals, Visit, Walked};
-use crate::tree::{Kind, Opened, Tree};
+use crate::tree::{InsideTree, Kind, Opened, Tree};
 use crate::wants::Wants;
 use archives::Found;
 use binding::{Bound, Resolved, bind};
@@ -259,6 +259,21 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let given = given.into_iter().chain(places).collect();
     let named = named_files;
     Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
+}
+
+impl Ground {
+    /// The part of `tree` that the audit may read after the walk, if a policy has a whitelist: the
+    /// prefixes, the places of `--lib-path` and the programs of `--host`.
+    pub fn closed<'t>(&self, plan: &Plan, tree: &'t dyn Tree) -> Option<InsideTree<'t>> {
+        let closed = plan.policy.is_closed().then(|| {
+            let mut seen = self.prefixes.clone();
+            let real = |path: &PathBuf| tree.real_path(path).unwrap_or_else(|_| path.clone());
+            plan.lib_paths.iter().for_each(|dir| seen.add_dir(real(dir)));
+            plan.hosts.iter().for_each(|host| seen.add_file(real(&host.path)));
+            seen
+        });
+        closed.map(|prefixes| InsideTree::new(tree, prefixes))
+    }
 }
 
 /// Runs all stages after the walk. The collector reads missing facts from `tree`.

@@ -267,8 +267,14 @@ impl Explainer<'_, '_> {
     }
 }
 
+/// Has versions for functions that came after 1.2.0 only (`zlib.map`): most of its names have none.
+const ZLIB: &[u8] = b"libz.so.1";
+
 /// True if a provided library may define what `object` refers to without version.
 fn may_define(object: &Object, library: &[u8]) -> bool {
+    if library == ZLIB {
+        return true;
+    }
     let mut versioned = object.versions.needs.iter().map(|need| object.str(need.file));
     !ALL_VERSIONED.contains(&library) && !versioned.any(|named| named == library)
 }

@@ -53,6 +53,8 @@ impl Run {
         baselines: &Baselines,
         parts: Parts,
     ) -> Self {
+        let closed = walked.ground.closed(&plan, tree);
+        let tree: &dyn Tree = closed.as_ref().map_or(tree, |closed| closed);
         let mut audit = audit::audit(&plan, tree, walked.ground);
         audit.timings.insert(0, ("walk and read", walked.took));
         let judging = Instant::now();

@@ -77,7 +77,7 @@ fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
     let versions = || object.versions.needs.iter().map(|need| object.str(need.file));
     match rule {
         "undefined-symbol" => object.references.iter().any(|r| begins(object.reference_name(r))),
-        "missing-library" | "wrong-architecture" => needs().any(begins),
+        "missing-library" | "outside-closure" | "wrong-architecture" => needs().any(begins),
         "missing-version" => versions().any(begins),
         _ => true,
     }

@@ -82,6 +82,8 @@ impl Builder<'_> {
             archives: self.archives(root),
             providers: self.providers(root),
             provided: self.provided(root),
+            provided_only: self.provided_only(root),
+            platforms: Vec::new(),
             sources: Vec::new(),
         }
     }
@@ -247,12 +249,18 @@ impl Builder<'_> {
         out
     }
 
+    fn provided_only(&self, root: &Table) -> Option<(bool, Origin)> {
+        let node = root.table("provided")?.get("only")?;
+        Some((node.truth()?, self.origin(&node.span)))
+    }
+
     fn version_limits(&self, root: &Table) -> Vec<VersionLimit> {
         let limits = root.table("limits").and_then(|limits| limits.table("symbol-versions"));
         let limit = |(family, span, node): &(String, Range<usize>, Node)| {
             Some(VersionLimit {
                 family: family.clone(),
                 newest: faults::parts(node.text()?)?,
+                listed: None,
                 origin: self.origin(span),
             })
         };

@@ -10,7 +10,10 @@ impl Policy {
     /// the last wins.
     pub fn level_of(&self, rule: &Known) -> Level {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
-        set.map_or(rule.level, |set| set.level)
+        // Under a whitelist, a library outside of it is what the policy is about.
+        let is_whitelist = rule.id == "outside-closure" && self.is_closed();
+        let default = if is_whitelist { Level::Error } else { rule.level };
+        set.map_or(default, |set| set.level)
     }
 
     /// What was set last for this rule or group itself.

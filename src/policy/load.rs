@@ -5,7 +5,7 @@
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
 use super::problem::{Mistakes, Problem, Source};
-use super::{Policy, faults, wheel};
+use super::{BUILT_IN_ORIGIN, Policy, faults, wheel};
 use crate::catalogue::Catalogue;
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
@@ -75,8 +75,15 @@ impl Loader<'_> {
         if let Some(policy) = builtin::find(text) {
             // No file's identity is relative, so none is that of a built-in.
             let source = Source::new(policy.name.into(), policy.text.to_owned());
-            let origin = format!("built-in {}", policy.name).into();
+            let origin = format!("{BUILT_IN_ORIGIN}{}", policy.name).into();
             return self.policy(policy.name.into(), source, &origin, Path::new(""), place);
+        }
+        if let Some(platform) = wheel::built_in(text) {
+            if self.done.insert(text.into()) {
+                let (sources, platforms) = (vec![text.into()], vec![platform]);
+                self.merged.append(Policy { sources, platforms, ..Policy::default() });
+            }
+            return;
         }
         // One platform of a file is chosen behind `#`.
         let (file, tag) = match wheel::split(text) {
@@ -141,12 +148,16 @@ impl Loader<'_> {
     }
 
     fn unreadable(&mut self, name: &str, shown: &str, error: &io::Error, place: &Place) {
-        let names: Vec<&str> = BUILT_IN.iter().map(|policy| policy.name).collect();
+        let mut names: Vec<&str> = BUILT_IN.iter().map(|policy| policy.name).collect();
+        let platforms = wheel::built_in_names();
+        names.extend(platforms.iter().map(String::as_str));
         if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
             let wrong = format!("`{shown}` is no built-in policy and no file");
-            let right = match faults::nearest(name, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("built in are {}", names.join(", ")),
+            let right = if let Some(near) = faults::nearest(name, names.iter().copied()) {
+                format!("did you mean `{near}`?")
+            } else {
+                let named = names[..BUILT_IN.len()].join(", ");
+                format!("built in are {named} and the platforms manylinux_* and musllinux_*")
             };
             return self.wrong(place, wrong, right);
         }

@@ -41,15 +41,16 @@ impl Policy {
             (provider.symbol.clone(), provider.archive.clone(), provider.list.clone(), path)
         });
         unite(&mut self.provided, later.provided, |provided| provided.soname.clone());
+        replace(&mut self.provided_only, later.provided_only);
+        for platform in later.platforms {
+            if !self.platforms.iter().any(|earlier| earlier.asked_name() == platform.asked_name()) {
+                self.platforms.push(platform);
+            }
+        }
         replace(&mut self.search_path.require, later.search_path.require);
         replace(&mut self.search_path.allow, later.search_path.allow);
         replace(&mut self.gpu.targets, later.gpu.targets);
         replace(&mut self.gpu.loader, later.gpu.loader);
-    }
-
-    /// True if the target system provides a library of this name.
-    pub fn provides(&self, name: &[u8]) -> bool {
-        self.provided.iter().any(|provided| provided.soname.as_bytes() == name)
     }
 
     /// Sets levels over those that are set.

@@ -4,7 +4,8 @@
 //!
 //! Files become the model in `load` (names, `extends`, order), `tree` (what may stand where, by the
 //! table in `shape`, and the kinds of text in `words` and `faults`), `build` (what values mean together) and
-//! `merge`; `problem` shows what is wrong with them. `wheel` reads those of auditwheel; `schema` and
+//! `merge`; `problem` shows what is wrong with them. `wheel` reads those of auditwheel, `platform` says what they
+//! mean for one architecture; `schema` and
 //! `show` write what files may hold and what all of them come to.
 
 mod build;
@@ -14,6 +15,7 @@ mod levels;
 mod load;
 mod merge;
 mod pattern;
+mod platform;
 mod problem;
 mod provider;
 mod schema;
@@ -28,16 +30,22 @@ mod words;
 
 pub use load::{Files, load};
 pub use pattern::Pattern;
+pub use platform::{Arch, Libc, Platform, Rules};
 pub use problem::Mistakes;
 pub use schema::schema;
 pub use unchecked::Unchecked;
+pub use wheel::built_in_platforms;
 
 use crate::catalogue::Level;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A policy to begin with, in which everything is a comment.
 pub const TEMPLATE: &str = include_str!("template.toml");
+
+/// The begin of the sources of built-in policies.
+const BUILT_IN_ORIGIN: &str = "built-in ";
 
 /// Where an entry stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,6 +127,10 @@ pub struct Policy {
     /// `[provided] libraries`: sonames that the target system provides, neither opened nor missing.
     /// Policies of auditwheel name them.
     pub provided: Vec<Provided>,
+    /// `[provided] only`: no other library outside of the prefix may be needed.
+    pub provided_only: Option<(bool, Origin)>,
+    /// Platforms that are demanded by name.
+    pub platforms: Vec<Platform>,
 }
 
 /// The level of a rule or group.
@@ -219,6 +231,8 @@ pub struct VersionLimit {
     pub family: String,
     /// The newest number, part by part.
     pub newest: Vec<u32>,
+    /// All versions that may be needed, without the family, where a platform lists them.
+    pub listed: Option<BTreeSet<String>>,
     /// Where it stands.
     pub origin: Origin,
 }

@@ -54,6 +54,7 @@ impl Maker<'_> {
             Kind::Text(word) => self.text(word),
             // A local date of TOML is text where editors see it as JSON.
             Kind::Date => object([("type", json!("string")), ("format", json!("date"))]),
+            Kind::Truth => object([("type", json!("boolean"))]),
             Kind::List(word) => self.list(word),
             Kind::OneOrMore(word) => {
                 let mut several = self.list(word);

@@ -24,6 +24,8 @@ pub(super) enum Kind {
     Text(&'static Word),
     /// A day.
     Date,
+    /// True or false.
+    Truth,
     /// Texts of one kind.
     List(&'static Word),
     /// One text or several.
@@ -164,11 +166,18 @@ const FORBIDDEN_SYMBOL: &[Key] = &[
     optional("reason", Kind::Text(&words::REASON), "Why it is forbidden."),
 ];
 
-const PROVIDED: &[Key] = &[optional(
-    "libraries",
-    Kind::List(&words::SONAME),
-    "Sonames that are neither opened nor missing.",
-)];
+const PROVIDED: &[Key] = &[
+    optional(
+        "libraries",
+        Kind::List(&words::SONAME),
+        "Sonames that are neither opened nor missing.",
+    ),
+    optional(
+        "only",
+        Kind::Truth,
+        "Nothing else outside of the prefix may be needed, and nothing there is opened.",
+    ),
+];
 
 const LIMITS: &[Key] = &[optional(
     "symbol-versions",

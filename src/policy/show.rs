@@ -13,6 +13,9 @@ impl Policy {
     /// The policy as TOML. Paths in it are relative to the current directory.
     pub fn show(&self) -> String {
         let mut out = format!("# merged from {}\nschema = 1\n", self.sources.join(", "));
+        let platforms = self.platforms.iter();
+        let platforms = platforms.map(|one| (text(one.asked_name()), &one.origin));
+        out += &list("extends", platforms);
         let levels = self.levels.iter();
         section(&mut out, "levels", levels.map(|set| (level(set), &set.origin)));
         for waiver in &self.waivers {
@@ -32,7 +35,9 @@ impl Policy {
         let forbidden = list("symbols", forbidden.iter().map(|(text, from)| (text.clone(), from)));
         lists(&mut out, "forbid", &[list("libraries", libraries), forbidden]);
         let provided = self.provided.iter().map(|name| (text(&name.soname), &name.origin));
-        lists(&mut out, "provided", &[list("libraries", provided)]);
+        let only = self.provided_only.as_ref();
+        let only = only.map(|(only, origin)| format!("only = {only} # {origin}\n"));
+        lists(&mut out, "provided", &[list("libraries", provided), only.unwrap_or_default()]);
         let limits = self.version_limits.iter().map(|limit| {
             let number: Vec<String> = limit.newest.iter().map(u32::to_string).collect();
             (format!("{} = {}", key(&limit.family), text(&number.join("."))), &limit.origin)

@@ -31,6 +31,8 @@ pub(super) enum Value {
     Text(String),
     /// A day.
     Date(Day),
+    /// True or false.
+    Truth(bool),
     /// A list of texts or tables.
     List(Vec<Node>),
     /// A table.
@@ -98,6 +100,14 @@ impl Node {
     fn table(&self) -> Option<&Table> {
         match &self.value {
             Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// What is true or false.
+    pub(super) fn truth(&self) -> Option<bool> {
+        match self.value {
+            Value::Truth(is) => Some(is),
             _ => None,
         }
     }
@@ -212,6 +222,7 @@ impl<'a> Check<'a> {
                 };
                 node(Value::Date(Day { year: date.year, month: date.month, day: date.day }))
             }
+            (Kind::Truth, DeValue::Boolean(is)) => node(Value::Truth(*is)),
             (Kind::OneOrMore(word), DeValue::String(_)) => self.text(key, word, value),
             (Kind::List(word) | Kind::OneOrMore(word), DeValue::Array(items)) => {
                 if items.is_empty() && matches!(kind, Kind::OneOrMore(_)) {
@@ -354,6 +365,7 @@ fn wanted(kind: &Kind) -> String {
         Kind::Schema => "a whole number".to_owned(),
         Kind::Text(_) => "text".to_owned(),
         Kind::Date => "a day".to_owned(),
+        Kind::Truth => "true or false".to_owned(),
         Kind::List(_) => "a list".to_owned(),
         Kind::OneOrMore(_) => "text or a list".to_owned(),
         Kind::Table(_) | Kind::Map(..) => "a table".to_owned(),
@@ -367,6 +379,7 @@ fn example(kind: &Kind) -> String {
         Kind::Schema => "1".to_owned(),
         Kind::Text(word) | Kind::OneOrMore(word) => format!("\"{}\"", word.example),
         Kind::Date => "2027-06-01".to_owned(),
+        Kind::Truth => "true".to_owned(),
         Kind::List(word) => format!("[\"{}\"]", word.example),
         Kind::Map(name, word) => format!("{{ {} = \"{}\" }}", name.example, word.example),
         Kind::Table(keys) => {

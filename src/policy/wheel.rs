@@ -1,11 +1,16 @@
 //! auditwheel's policies, as they are: a JSON list of platforms, each with the libraries it provides,
 //! the newest versions of their symbols by architecture, and symbols that they do not export. One
-//! platform and architecture of such a file is a policy. `load` calls it.
+//! platform and architecture of such a file is a policy. The files of auditwheel 6.8.2 are built in:
+//! there a platform holds for files of all its architectures, or for one if the name says so. `load`
+//! calls it, and reports ask it for all platforms of a family.
 
 use super::problem::{Problem, Source};
-use super::{Origin, Pattern, Policy, Provided, SymbolAt, VersionLimit, faults};
+use super::{
+    Arch, BUILT_IN_ORIGIN, Libc, Origin, Pattern, Policy, Provided, Rules, SymbolAt, VersionLimit,
+    faults, platform,
+};
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// One platform.
@@ -14,8 +19,7 @@ use std::sync::Arc;
 struct Platform {
     name: String,
     aliases: Vec<String>,
-    #[serde(rename = "priority")]
-    _priority: i64,
+    priority: i64,
     /// Family to versions, by architecture.
     symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Sonames that it provides.
@@ -125,7 +129,7 @@ impl Platform {
             .find_map(|(text, checked)| Some((text.as_str(), checked.err()?)))
     }
 
-    fn policy(&self, arch: &str, origin: &Origin) -> Policy {
+    fn rules(&self, arch: &str, origin: &Origin) -> Rules {
         let sonames = self.lib_whitelist.iter().map(|soname| {
             let musl = soname == "libc.so" && self.name.starts_with("musllinux");
             if musl { musl_soname(arch) } else { soname.clone() }
@@ -139,6 +143,7 @@ impl Platform {
                 .filter_map(|v| faults::parts(v))
                 .max()
                 .unwrap_or_else(|| vec![0]),
+            listed: Some(versions.iter().cloned().collect::<BTreeSet<_>>()),
             origin: origin.clone(),
         });
         let reason = format!("{}_{arch} does not export it", self.name);
@@ -156,12 +161,91 @@ impl Platform {
                 origin: origin.clone(),
             })
         });
+        Rules {
+            libraries: sonames.collect(),
+            limits: limits.collect(),
+            forbidden: forbidden.collect(),
+        }
+    }
+
+    /// A platform of an architecture as a policy for every file.
+    fn policy(&self, arch: &str, origin: &Origin) -> Policy {
+        let Rules { libraries, limits, forbidden } = self.rules(arch, origin);
         let provided = |soname| Provided { soname, origin: origin.clone() };
+        let unlisted = |limit| VersionLimit { listed: None, ..limit };
         Policy {
-            provided: sonames.map(provided).collect(),
-            version_limits: limits.collect(),
-            forbidden_symbols: forbidden.collect(),
+            provided: libraries.into_iter().map(provided).collect(),
+            provided_only: Some((true, origin.clone())),
+            version_limits: limits.into_iter().map(unlisted).collect(),
+            forbidden_symbols: forbidden,
             ..Policy::default()
         }
     }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.name).chain(&self.aliases).map(String::as_str)
+    }
+
+    /// The platform as `asked` for, with the rules of its architectures.
+    fn platform(&self, asked: &str, libc: Libc, only: Option<Arch>) -> platform::Platform {
+        let origin = Origin { source: format!("{BUILT_IN_ORIGIN}{asked}").into(), line: 0 };
+        let has = |arch: &Arch| self.symbol_versions.contains_key(arch.name());
+        let arches = Arch::all().filter(|arch| only.is_none_or(|only| only == *arch));
+        let rules = arches.filter(has).map(|arch| (arch, self.rules(arch.name(), &origin)));
+        platform::Platform {
+            name: self.name.clone(),
+            libc,
+            priority: self.priority,
+            rules: rules.collect(),
+            origin: origin.clone(),
+        }
+    }
+}
+
+/// The built-in files.
+const BUILT_IN: [(Libc, &str); 2] = [
+    (Libc::Glibc, include_str!("../../policies/manylinux-policy.json")),
+    (Libc::Musl, include_str!("../../policies/musllinux-policy.json")),
+];
+
+/// The platforms of a built-in file but `linux`, which demands nothing. A test reads both files.
+fn platforms(text: &str) -> Vec<Platform> {
+    let mut all: Vec<Platform> = serde_json::from_str(text).unwrap_or_default();
+    all.retain(|platform| platform.name != "linux");
+    all
+}
+
+/// The built-in platform with this name or alias, for all of its architectures or the one at the
+/// end of the name.
+pub(super) fn built_in(name: &str) -> Option<platform::Platform> {
+    if !name.starts_with("manylinux") && !name.starts_with("musllinux") {
+        return None;
+    }
+    BUILT_IN.into_iter().find_map(|(libc, text)| {
+        platforms(text).iter().find_map(|platform| {
+            let only = platform.names().find_map(|own| match name.strip_prefix(own)? {
+                "" => Some(None),
+                rest => {
+                    let arch = Arch::named(rest.strip_prefix('_')?)?;
+                    platform.symbol_versions.contains_key(arch.name()).then_some(Some(arch))
+                }
+            })?;
+            Some(platform.platform(name, libc, only))
+        })
+    })
+}
+
+/// All names of built-in platforms.
+pub(super) fn built_in_names() -> Vec<String> {
+    let all = BUILT_IN.into_iter().flat_map(|(_, text)| platforms(text));
+    all.flat_map(|platform| platform.names().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// The built-in platforms of a family, the oldest first: who satisfies one satisfies all later ones.
+pub fn built_in_platforms(libc: Libc) -> Vec<platform::Platform> {
+    let texts = BUILT_IN.into_iter().filter(|(own, _)| *own == libc);
+    let all = texts.flat_map(|(_, text)| platforms(text));
+    let mut all: Vec<_> = all.map(|one| one.platform(&one.name, libc, None)).collect();
+    all.sort_by_key(|platform| std::cmp::Reverse(platform.priority));
+    all
 }

@@ -49,6 +49,9 @@ pub(super) fn render(
     if !report.stale.is_empty() {
         object.value("stale", &report.stale)?;
     }
+    if !report.platform.is_empty() {
+        object.value("platform", &report.platform)?;
+    }
     if let Some(found) = &report.cross_check {
         object.value("cross_check", found)?;
     }

@@ -9,6 +9,7 @@ mod layout;
 mod ldd;
 mod ldd_musl;
 pub mod model;
+mod platforms;
 pub mod remedy;
 mod style;
 mod summary;

@@ -110,7 +110,10 @@ impl Builder<'_> {
         if let Some(module) = self.state.known(name) {
             return Mapped::Module(module, How::Loaded);
         }
-        if self.search.plan.policy.provides(self.search.strings.text(name)) {
+        // Under a whitelist a search leads to files of the prefix only, and those come first.
+        let is_closed = self.search.plan.policy.is_closed();
+        let is_provided = self.search.provides(name);
+        if is_provided && !is_closed {
             return self.add_stub(asking, How::Provided);
         }
         let Some(found) = self.search(asking, None) else {
@@ -122,6 +125,7 @@ impl Builder<'_> {
                 let how = if how == How::Preload { how } else { found_how };
                 self.map_file(asking, Opened { file, path, how })
             }
+            Found::Nothing if is_provided => self.add_stub(asking, How::Provided),
             Found::Nothing => self.add_stub(asking, How::Missing),
             Found::Stop(object, file, text) => {
                 Mapped::Fatal(Fatal { object, file, requester, text })

@@ -11,9 +11,10 @@ use super::state::LinkMapState;
 use super::trace::{Trace, Tried};
 use super::{Closure, Edge, Links, Root, tokens};
 use crate::facts::{FactStore, Need};
-use crate::format::elf::{Object, Target};
+use crate::format::elf::{Object, Target, machine};
 use crate::id::{FastMap, FastSet, FileId, IdSet, LoaderId, SignatureId, StrId, Strings};
 use crate::plan::Plan;
+use crate::policy::Arch;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
@@ -222,8 +223,9 @@ impl Resolver {
         for file in files.iter().filter(|file| store.object(**file).is_some_and(fits)) {
             let Some(names) = self.names.of(*file, store, &mut self.strings) else { continue };
             for need in names.needs.iter().filter(|need| names.is_plain() && !need.has_token) {
-                let provided = || plan.policy.provides(self.strings.text(need.raw));
-                if seen.insert(need.raw) && !provided() {
+                let arch = machine::of(target).and_then(|row| Arch::of_machine(row.name));
+                let provided = || plan.policy.provides(self.strings.text(need.raw), arch);
+                if seen.insert(need.raw) && (plan.policy.is_closed() || !provided()) {
                     out.push(need.raw);
                 }
             }

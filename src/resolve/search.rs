@@ -12,6 +12,7 @@ use crate::facts::{FactStore, Need, Place};
 use crate::format::elf::{GlibcVersion, Verdict};
 use crate::id::{ContextId, FastMap, FileId, Id as _, ModuleId, StrId, Strings};
 use crate::plan::Plan;
+use crate::policy::Arch;
 use crate::tree::{Errno, Special};
 use std::ops::Range;
 use std::sync::Arc;
@@ -162,6 +163,12 @@ impl Search<'_> {
     pub(super) fn dirs(&mut self, text: StrId, origin: StrId) -> Arc<DirList> {
         let (lists, mut ask) = self.lists();
         lists.of(text, origin, &mut ask)
+    }
+
+    /// True if the target system provides a library of this name.
+    pub(super) fn provides(&self, name: StrId) -> bool {
+        let arch = Arch::of_machine(self.loader.machine.name);
+        self.plan.policy.provides(self.strings.text(name), arch)
     }
 
     /// Searches for `name`; none if a fact is missing. A search with a trace ignores the memo.

@@ -4,15 +4,21 @@
 use super::Query;
 use crate::facts::{Content, FileFacts};
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding};
+use crate::format::elf::{Object, machine};
 use crate::id::{FastMap, FileId, ModuleId, RootId};
 use crate::package::Located;
-use crate::policy::{Origin, Pattern, SymbolAt};
+use crate::policy::{Arch, Origin, Pattern, SymbolAt};
 use crate::text::show;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where an entry of a policy stands, for people.
+/// The architecture of an object, as platforms name it.
+pub(super) fn arch(object: &Object) -> Option<Arch> {
+    Arch::of_machine(machine::of(object.header.target())?.name)
+}
+
+/// Where an entry of a policy stands, for people. A platform has no lines.
 pub(super) fn place(origin: &Origin) -> String {
     let source = show(origin.source.as_bytes());
     if origin.line == 0 { source } else { format!("{source}:{}", origin.line) }
@@ -93,7 +99,7 @@ impl<'a> Query<'a> {
             let mut names = self.names(facts);
             if let Some(pattern) = &at.path {
                 names.retain(|name| self.lies_at(name, pattern));
-            } else if !facts.object().is_some_and(crate::format::elf::Object::is_dynamic) {
+            } else if !facts.object().is_some_and(Object::is_dynamic) {
                 names.clear();
             }
             (!names.is_empty()).then_some((file, names))

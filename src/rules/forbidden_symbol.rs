@@ -1,6 +1,6 @@
 //! `forbidden-symbol`: a symbol that a policy forbids to define or to refer to.
 
-use super::demand::{because, by_policy, has_symbols, place, symbol_key};
+use super::demand::{arch, because, by_policy, has_symbols, place, symbol_key};
 use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::POLICY;
@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule::new(
 )
 .keys(&["symbol"])
 .wants(Wants::TABLES)
-.asked_if(|plan| !plan.policy.forbidden_symbols.is_empty());
+.asked_if(|plan| !plan.policy.forbidden_symbols.is_empty() || !plan.policy.platforms.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -31,7 +31,8 @@ const DOCS: &str = "\
 Holds the dynamic symbols of every audited program and shared object against `symbols` of
 `[forbid]`: those that it refers to and those that it defines for others. An entry with `path` is
 about the files at that path only, whatever name or link leads to them; one with `library` about
-references of files that need a library of that name.
+references of files that need a library of that name, and not about weak ones: those stay null
+where the library does not export the symbol. Platforms such as `manylinux_2_17` have such entries.
 
 ## Why it matters
 
@@ -63,6 +64,13 @@ fn check(query: &Query<'_>) -> Findings {
             of_file.entry(file).or_default().push(entry);
         }
     }
+    for (file, object) in query.audited_objects() {
+        let entries = query.policy().forbidden_on_platforms(arch(object));
+        let mut entries = entries.peekable();
+        if entries.peek().is_some() {
+            of_file.entry(file).or_default().extend(entries);
+        }
+    }
     let files: Vec<(FileId, Vec<&SymbolAt>)> = of_file.into_iter().collect();
     let files = files.par_iter().filter(|(file, _)| has_symbols(query.view().file(*file)));
     files.flat_map_iter(|(file, entries)| findings(query, *file, entries)).collect()
@@ -73,6 +81,8 @@ fn check(query: &Query<'_>) -> Findings {
 struct Has {
     defined: bool,
     referred: bool,
+    /// Some reference is not weak.
+    strongly: bool,
 }
 
 fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings {
@@ -82,7 +92,8 @@ fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings 
         |pattern: &Pattern| object.needs.iter().any(|n| pattern.matches(object.str(n.name)));
     let mut take = |name, has: Has| {
         let applies = |entry: &&&SymbolAt| match &entry.library {
-            Some(library) => !has.defined && needs(library),
+            // A weak reference stays null where the library does not export the symbol.
+            Some(library) => has.strongly && needs(library),
             None => true,
         };
         let hits = entries.iter().filter(|entry| entry.symbol.matches(name)).filter(applies);
@@ -90,10 +101,11 @@ fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings 
             let (all, _) = found.entry(name).or_insert((Has::default(), entry));
             all.defined |= has.defined;
             all.referred |= has.referred;
+            all.strongly |= has.strongly;
         }
     };
-    for name in references(object) {
-        take(name, Has { referred: true, ..Has::default() });
+    for (name, strongly) in references(object) {
+        take(name, Has { referred: true, strongly, ..Has::default() });
     }
     for symbol in object.tables.iter().flat_map(Tables::symbols).filter(Symbol::is_export) {
         take(symbol.name, Has { defined: true, ..Has::default() });
@@ -101,11 +113,11 @@ fn findings(query: &Query<'_>, file: FileId, entries: &[&SymbolAt]) -> Findings 
     found.into_iter().map(|(name, has)| finding(query, file, name, has)).collect()
 }
 
-/// Names of what an object refers to and does not define.
-fn references(object: &Object) -> impl Iterator<Item = &[u8]> {
+/// Names of what an object refers to and does not define, and whether it does so strongly.
+fn references(object: &Object) -> impl Iterator<Item = (&[u8], bool)> {
     let open = |kind| matches!(kind, RefKind::Strong | RefKind::Weak | RefKind::Canonical);
     let references = object.references.iter().filter(move |reference| open(reference.kind));
-    references.map(|reference| object.reference_name(reference))
+    references.map(|reference| (object.reference_name(reference), reference.kind != RefKind::Weak))
 }
 
 fn finding(

@@ -84,9 +84,11 @@ fn check(query: &Query<'_>) -> Findings {
     let mut out: Findings = query
         .missing()
         .into_par_iter()
-        .filter(|(_, tried)| !passed_over(tried))
+        .filter(|(missing, tried)| !passed_over(tried) && !query.is_outside(missing))
         .map(|(missing, tried)| {
-            let mut finding = finding(query, RULE.id, missing, tried);
+            let name = show(&missing.name);
+            let message = format!("{name}: not found by the loader");
+            let mut finding = finding(query, RULE.id, missing, (tried, message));
             finding.detail = query.lies_in_prefix(missing).then(|| IN_PREFIX.to_vec());
             finding
         })
@@ -120,19 +122,14 @@ fn preloads(query: &Query<'_>) -> Findings {
     failures.into_iter().filter_map(finding).collect()
 }
 
-/// The finding for one missing library; `wrong-architecture` words its own with it.
+/// The finding for one missing library, by the paths tried and the message; other rules word their
+/// own with it.
 pub(super) fn finding(
     query: &Query<'_>,
     rule: RuleId,
     missing: &MissingLibrary,
-    attempts: &[Tried],
+    (attempts, message): (&[Tried], String),
 ) -> Box<Finding> {
-    let name = show(&missing.name);
-    let message = if rule == RULE.id {
-        format!("{name}: not found by the loader")
-    } else {
-        format!("{name}: found for another class or machine only")
-    };
     let mut finding = query.about(rule, missing.file, message);
     finding.library = Some(missing.name.clone());
     finding.cause = Some(CauseHint::LibraryNotFound(missing.name.clone()));
@@ -226,8 +223,10 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 fn interpreters(query: &Query<'_>) -> Findings {
+    // Under a whitelist it is a matter of that.
+    let is_open = !query.policy().is_closed();
     interpreters_with(query, RULE.id, |fault| {
-        (fault == InterpFault::Absent).then(|| "not found".to_owned())
+        (fault == InterpFault::Absent && is_open).then(|| "not found".to_owned())
     })
 }
 

@@ -16,6 +16,7 @@ mod mangled;
 mod missing_library;
 mod missing_version;
 mod near;
+mod outside_closure;
 mod query;
 mod readers_disagree;
 mod required_file;
@@ -57,6 +58,7 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &outside_closure::RULE,
     &uncovered_symbol::RULE,
     &deps_list_drift::RULE,
     &thin_member_missing::RULE,

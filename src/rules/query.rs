@@ -123,6 +123,11 @@ impl<'a> Query<'a> {
         candidates.holds(corpus, prefixes, missing.file, &missing.name)
     }
 
+    /// True if a whitelist is what the missing library is not on: the prefix does not hold it.
+    pub(super) fn is_outside(&self, missing: &MissingLibrary) -> bool {
+        self.plan.policy.is_closed() && !self.lies_in_prefix(missing)
+    }
+
     /// Undefined symbols not explained by a missing library.
     pub(super) fn undefined(&self) -> &'a [UndefinedSymbol] {
         &self.audit.blame.undefined

@@ -1,13 +1,13 @@
 //! `symbol-version-too-new`: a version of a symbol that the oldest supported system lacks.
 
-use super::demand::{by_policy, place};
+use super::demand::{arch, by_policy, place};
 use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::{POLICY, RuleId};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::{Object, VersionNeed};
 use crate::id::FileId;
-use crate::policy::VersionLimit;
+use crate::policy::{Libc, VersionLimit};
 use crate::text::show;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::new(
     check,
 )
 .keys(&["version", "library"])
-.asked_if(|plan| !plan.policy.version_limits.is_empty());
+.asked_if(|plan| !plan.policy.version_limits.is_empty() || !plan.policy.platforms.is_empty());
 
 const DOCS: &str = "\
 ## What it does
@@ -43,9 +43,11 @@ Build on the oldest system that is to be supported, or against its C library.
 
 ## Limits
 
-Weak needs are passed over, as the loader passes over them. `GLIBC_PRIVATE` is too new for every
-limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came with glibc 2.36. Other names of a
-limited family without a number cannot be held against the limit and are reported as `undecided`.
+Weak needs are passed over, as the loader passes over them, but not where a platform such as
+`manylinux_2_28` lists the versions that its libraries have: only those may be needed there.
+`GLIBC_PRIVATE` is too new for every limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came
+with glibc 2.36. Other names of a limited family without a number cannot be held against the limit and
+are reported as `undecided`.
 ";
 
 /// What a needed version is to a limit.
@@ -64,7 +66,11 @@ fn check(query: &Query<'_>) -> Findings {
         let version = object.str(need.name);
         let (name, library) = (show(version), object.str(library));
         let (place, newest) = (place(&limit.origin), number(&limit.newest));
-        let message = format!("needs {name} of {}; {place} allows {newest}", show(library));
+        let library_name = show(library);
+        let message = match limit.listed {
+            Some(_) => format!("needs {name} of {library_name}, which {place} does not have"),
+            None => format!("needs {name} of {library_name}; {place} allows {newest}"),
+        };
         let mut finding = about(query, RULE.id, file, message, (object, need.index), limit);
         finding.version = Some(version.to_vec());
         finding.library = Some(library.to_vec());
@@ -101,12 +107,19 @@ fn each<'a>(
     answer: Answer,
     mut visit: impl FnMut(FileId, &'a Object, Need<'a>, &'a VersionLimit),
 ) {
-    let limits = &query.policy().version_limits;
-    for (file, object) in query.audited_objects().filter(|_| !limits.is_empty()) {
-        for library in &object.versions.needs {
-            for need in library.versions.iter().filter(|need| !need.weak) {
+    for (file, object) in query.audited_objects() {
+        let limits: Vec<_> = query.policy().limits_for(arch(object)).collect();
+        for library in object.versions.needs.iter().filter(|_| !limits.is_empty()) {
+            // Platforms do not list versions of loaders.
+            let of_loader = Libc::Glibc.has_loader(object.str(library.file));
+            for need in &library.versions {
                 let version = object.str(need.name);
-                if let Some(limit) = limits.iter().find(|limit| held(version, limit) == answer) {
+                let counts = |limit: &VersionLimit| match limit.listed {
+                    Some(_) => !of_loader,
+                    None => !need.weak,
+                };
+                let mut limits = limits.iter().filter(|limit| counts(limit));
+                if let Some(limit) = limits.find(|limit| held(version, limit) == answer) {
                     visit(file, object, (library.file, need), limit);
                 }
             }
@@ -117,6 +130,9 @@ fn each<'a>(
 fn held(version: &[u8], limit: &VersionLimit) -> Answer {
     let number = version.strip_prefix(limit.family.as_bytes()).and_then(|v| v.strip_prefix(b"_"));
     let Some(number) = number else { return Answer::Fine };
+    if let Some(is_listed) = limit.lists(version) {
+        return if is_listed { Answer::Fine } else { Answer::TooNew };
+    }
     let parts: Option<Vec<u32>> = match version {
         // elf/dl-version.c asks for it since 2.36.
         b"GLIBC_ABI_DT_RELR" => Some(vec![2, 36]),

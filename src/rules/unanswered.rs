@@ -1,12 +1,13 @@
 //! What policies demand that could not be held against anything: a file of a prefix that was not
 //! given whole, symbols of an archive. `undecided` reports it.
 
-use super::demand::{has_symbols, place, policy_file};
+use super::demand::{arch, by_policy, has_symbols, place, policy_file};
 use super::{
     Query, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
 };
 use crate::catalogue::{Level, RuleId};
 use crate::finding::{Finding, Findings};
+use crate::format::elf::machine;
 use crate::package::Located;
 use crate::policy::{Origin, Pattern, SymbolAt};
 use crate::text::show;
@@ -50,8 +51,26 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let required = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
     let forbidden = policy.forbidden_symbols.iter().filter(|_| is_asked(&forbidden_symbol::RULE));
     out.extend(archives(query, rule, required.chain(forbidden)));
+    out.extend(silent_platforms(query, rule));
     if is_asked(&symbol_version_too_new::RULE) {
         out.extend(symbol_version_too_new::unanswered(query, rule));
+    }
+    out
+}
+
+/// Files of architectures that a platform of the policy says nothing about.
+fn silent_platforms(query: &Query<'_>, rule: RuleId) -> Findings {
+    let mut out = Findings::new();
+    for (file, object) in query.audited_objects().filter(|(_, object)| object.is_dynamic()) {
+        let machine = machine::name(object.header.target());
+        for platform in query.policy().silent_platforms(arch(object)) {
+            let name = show(platform.asked_name().as_bytes());
+            let message = format!("{name} has no entry for {machine}: not checked against it");
+            let mut finding = query.about(rule, file, message);
+            finding.detail = Some(name.clone().into_bytes());
+            by_policy(&mut finding, format!("platform {name} {machine}"), &platform.origin);
+            out.push(finding);
+        }
     }
     out
 }

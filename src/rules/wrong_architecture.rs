@@ -6,7 +6,7 @@ use crate::catalogue::LIBRARY;
 use crate::finding::{Findings, When};
 use crate::format::elf::machine;
 use crate::resolve::loader::InterpFault;
-use crate::text::show_path;
+use crate::text::{show, show_path};
 
 pub(super) static RULE: Rule = Rule::new(
     "wrong-architecture",
@@ -57,7 +57,11 @@ fn check(query: &Query<'_>) -> Findings {
         .missing()
         .into_iter()
         .filter(|(_, tried)| passed_over(tried))
-        .map(|(missing, tried)| missing_library::finding(query, RULE.id, missing, tried))
+        .map(|(missing, tried)| {
+            let name = show(&missing.name);
+            let message = format!("{name}: found for another class or machine only");
+            missing_library::finding(query, RULE.id, missing, (tried, message))
+        })
         .collect();
     out.extend(missing_library::interpreters_with(query, RULE.id, |fault| {
         (fault == InterpFault::WrongArchitecture).then(|| "for another class or machine".to_owned())

@@ -1,7 +1,8 @@
 //! Reading: the only folder that opens, lists or looks at files.
 //!
 //! A [`Tree`] is a file system as the audit sees it: the machine's own or another system's root on
-//! it ([`DiskTree`]), one tree laid over another ([`OverlayTree`]), or one made of values in memory
+//! it ([`DiskTree`]), one tree laid over another ([`OverlayTree`]), the part of a
+//! tree that lies in prefixes ([`InsideTree`]), or one made of values in memory
 //! ([`MemTree`], for tests and fuzzing). The audit treats all alike. A tree resolves paths as
 //! `open` in the loader would. It tells special files from regular ones before opening them, lists
 //! directories, and hands out [`Handle`]s for bounded reads at offsets. It is not a cache and holds
@@ -12,6 +13,7 @@ mod disk;
 mod far;
 mod file;
 mod follow;
+mod inside;
 mod kind;
 mod list;
 mod mem;
@@ -23,6 +25,7 @@ mod walked;
 pub use contract::{Opened, Tree};
 pub use disk::DiskTree;
 pub use file::{Handle, Held, Permit, ReadAt};
+pub use inside::InsideTree;
 pub use kind::{Kind, Node, Special, Stat};
 pub use mem::MemTree;
 pub use overlay::{MountError, OverlayTree};

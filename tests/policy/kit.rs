@@ -107,6 +107,7 @@ pub(crate) fn bare(mut policy: Policy) -> Policy {
     policy.archives.iter_mut().for_each(|e| clear(&mut e.origin));
     policy.providers.iter_mut().for_each(|e| clear(&mut e.origin));
     policy.provided.iter_mut().for_each(|e| clear(&mut e.origin));
+    policy.provided_only.iter_mut().for_each(|(_, origin)| clear(origin));
     policy.search_path.require.iter_mut().for_each(|(_, origin)| clear(origin));
     policy.search_path.allow.iter_mut().for_each(|(_, origin)| clear(origin));
     policy.gpu.targets.iter_mut().for_each(|(_, origin)| clear(origin));

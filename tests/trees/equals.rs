@@ -5,9 +5,10 @@ use crate::answers::{Kernel, of_tree, without};
 use crate::content::Content;
 use crate::random::Random;
 use crate::support::Lab;
+use linkaudit::package::Prefixes;
 use linkaudit::sniff::Classes;
 use linkaudit::tree::walk::{Candidate, Totals, Visit, walk};
-use linkaudit::tree::{DiskTree, OverlayTree, Tree};
+use linkaudit::tree::{DiskTree, InsideTree, OverlayTree, Tree};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
@@ -38,9 +39,17 @@ impl Trees {
             ("overlay on disk", overlay(disk("upper"), disk("lower"))),
             ("overlay in memory", overlay(memory(&upper, 1), memory(&lower, 2))),
             ("memory over disk", overlay(memory(&upper, 1), disk("lower"))),
+            ("all of a prefix", all_inside(disk("whole"))),
         ];
         Self { all, kernel: Kernel::new(&top), top }
     }
+}
+
+/// A tree of which everything lies in the prefix. It lives as long as the tests.
+fn all_inside(tree: Box<dyn Tree>) -> Box<dyn Tree> {
+    let mut prefixes = Prefixes::default();
+    prefixes.add_dir(PathBuf::from("/"));
+    Box::new(InsideTree::new(Box::leak(tree), prefixes))
 }
 
 /// Paths of all items, and paths that lead through, beside and out of them.

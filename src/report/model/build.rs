@@ -3,6 +3,7 @@
 
 use super::cause::{self, CauseKind, Named};
 use super::file::{Archive, File, Need};
+use super::platform;
 use super::{
     AssumedBy, Assumption, Counts, CrossCheck, Finding, Plugin, Report, RuleRun, SCHEMA, StaleLine,
     Tool, Totals, Waived, WaivedBy, Waiver, group, scope,
@@ -86,6 +87,7 @@ impl Report {
             files: if parts.files { files(audit) } else { Vec::new() },
             archives: if parts.archives { archives(audit) } else { Vec::new() },
             stale: stale.into_iter().map(stale_line).collect(),
+            platform: platform::results(audit, plan),
             cross_check: audit.cross_check.as_ref().map(|found| CrossCheck {
                 read: found.read,
                 not_read: found.gave_up.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect(),

@@ -11,6 +11,7 @@ mod facts;
 mod file;
 mod finding;
 mod group;
+mod platform;
 mod scope;
 
 pub use build::Parts;
@@ -19,6 +20,7 @@ pub use facts::AuditFacts;
 pub use file::{Archive, Bound, Export, Facts, File, Need, RootBindings};
 pub use finding::{Finding, Waived, WaivedBy, Waiver};
 pub use group::Group;
+pub use platform::{Blocker, BlockerKind, PlatformResult};
 pub use scope::{Scope, ScopeFile};
 
 use crate::catalogue::Level;
@@ -74,6 +76,9 @@ pub struct Report {
     /// Lines of the baseline whose findings are gone.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
+    /// The platforms that the files satisfy, if a policy asks for one.
+    #[serde(default)]
+    pub platform: Vec<PlatformResult>,
     /// The result of the cross-check, with `--cross-check`.
     #[serde(default)]
     pub cross_check: Option<CrossCheck>,

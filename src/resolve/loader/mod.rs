@@ -1,6 +1,7 @@
 //! Which loader a root runs under, and what that loader is like: its directories, cache, preload
 //! list and release, read out of its own binary by `read`.
 
+mod assumed;
 mod read;
 mod rules;
 
@@ -12,6 +13,7 @@ use crate::facts::{FactStore, Need, Place};
 use crate::format::elf::{Object, Target, Verdict, machine};
 use crate::id::{FastMap, IdVec, LoaderId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
+use crate::policy::Libc;
 use rules::file_for;
 
 /// Why a program's interpreter is not its loader.
@@ -41,6 +43,8 @@ pub struct Loaders {
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
     /// By PT_INTERP: most programs have the same.
     by_interp: FastMap<(StrId, Target), Choice>,
+    /// Those of platforms.
+    assumed: FastMap<(StrId, Target), LoaderId>,
     /// What the root's system has.
     of_system: FastMap<Target, Result<LoaderId, NoLoader>>,
 }
@@ -57,8 +61,60 @@ impl Loaders {
     }
 
     /// The loader with which `object` is loaded; `run_path` are the directories of its own RPATH or
-    /// RUNPATH.
+    /// RUNPATH. Under a whitelist, an object without a loader in its prefix gets one by its platform.
     pub fn choose(
+        &mut self,
+        store: &dyn FactStore,
+        plan: &Plan,
+        strings: &mut Strings,
+        object: &Object,
+        run_path: &[StrId],
+    ) -> Result<Choice, Need> {
+        let choice = self.find(store, plan, strings, object, run_path)?;
+        let is_absent = match choice.loader {
+            Err(NoLoader::NotHere) => true,
+            Err(NoLoader::UnknownFamily) => object.interp.is_none(),
+            _ => false,
+        };
+        let machine = machine::of(object.header.target());
+        match machine.filter(|_| is_absent && plan.policy.is_closed()) {
+            Some(machine) => {
+                let loader = self.assumed(plan, strings, object, machine);
+                Ok(Choice { loader: Ok(loader), ..choice })
+            }
+            None => Ok(choice),
+        }
+    }
+
+    /// The loader of the object's platform, without a binary.
+    fn assumed(
+        &mut self,
+        plan: &Plan,
+        strings: &mut Strings,
+        object: &Object,
+        machine: Machine,
+    ) -> LoaderId {
+        let target = machine.canonical(object.header.target());
+        let libc = assumed::libc(plan, object, needs_musl(object));
+        let path = match (libc, machine.loaders.first()) {
+            (Libc::Glibc, Some(path)) => (*path).to_owned(),
+            (Libc::Glibc, None) => "/lib/ld.so.1".to_owned(),
+            (Libc::Musl, _) => {
+                let arch = arches(machine.name).iter().next().copied().unwrap_or(machine.name);
+                format!("/lib/ld-musl-{arch}.so.1")
+            }
+        };
+        let path = strings.id(path.as_bytes());
+        let known = self.assumed.get(&(path, target)).copied();
+        known.unwrap_or_else(|| {
+            let loader = assumed::loader(plan, strings, path, target, machine, libc);
+            let id = self.list.push(loader);
+            self.assumed.insert((path, target), id);
+            id
+        })
+    }
+
+    fn find(
         &mut self,
         store: &dyn FactStore,
         plan: &Plan,

@@ -192,15 +192,17 @@ impl<'a> Load<'a> {
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");
         }
-        if builtin(text).is_some() || name == self.modules[LOADER.index()].path {
+        // Without its binary nothing is known of a libc but that the platform provides it.
+        let is_own = builtin(text).is_some() || name == self.modules[LOADER.index()].path;
+        if is_own && self.search.loader.file.is_some() {
             if !self.chain.contains(&LOADER) {
                 self.chain.push(LOADER);
             }
             return Loaded::Module(LOADER, How::Builtin);
         }
-        if self.search.plan.policy.provides(text) {
-            let module = self.push(None, name, name, requester, How::Provided);
-            return Loaded::Module(module, How::Provided);
+        let is_provided = self.search.provides(name);
+        if is_provided && !self.search.plan.policy.is_closed() {
+            return self.provided(name, requester);
         }
         let is_path = text.contains(&b'/');
         if !is_path {
@@ -214,6 +216,7 @@ impl<'a> Load<'a> {
         }
         let (path, place, how) = match self.find(name, requester) {
             Ok(found) => found,
+            Err(Loaded::Failed(None, _)) if is_provided => return self.provided(name, requester),
             Err(failed) => return failed,
         };
         let file = match place {
@@ -248,6 +251,11 @@ impl<'a> Load<'a> {
             self.name(module);
         }
         Loaded::Module(module, how)
+    }
+
+    fn provided(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
+        let module = self.push(None, name, name, requester, How::Provided);
+        Loaded::Module(module, How::Provided)
     }
 
     fn push(

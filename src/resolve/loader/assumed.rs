@@ -1,0 +1,62 @@
+//! The loader of a policy's platform, where no binary is asked: under a whitelist the files of this
+//! machine say nothing about the system that the audited files will run on. Only [`super::Loaders`]
+//! uses it.
+
+use super::rules::{Family, Loader};
+use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
+use crate::id::{StrId, Strings};
+use crate::plan::{Cpu, Plan};
+use crate::policy::Libc;
+use crate::resolve::{Machine, hwcaps};
+
+/// The releases whose rules are followed. No search rule that differs between releases matters to
+/// files of one prefix.
+const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
+const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
+
+/// The C library that an object was linked for, as far as the object and the policy tell.
+pub(super) fn libc(plan: &Plan, object: &Object, needs_musl: bool) -> Libc {
+    let interp = object.interp().unwrap_or_default();
+    let base = interp.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    let platforms = &plan.policy.platforms;
+    let is_musl = match base {
+        [] if needs_musl => true,
+        [] => !platforms.is_empty() && platforms.iter().all(|one| one.libc == Libc::Musl),
+        base => base.starts_with(b"ld-musl-"),
+    };
+    if is_musl { Libc::Musl } else { Libc::Glibc }
+}
+
+/// A loader with the rules of `libc` and the default directories of its machine.
+pub(super) fn loader(
+    plan: &Plan,
+    strings: &mut Strings,
+    path: StrId,
+    target: Target,
+    machine: Machine,
+    libc: Libc,
+) -> Loader {
+    let (family, dirs): (Family, &[&str]) = match libc {
+        Libc::Glibc => (Family::Glibc, machine.dirs),
+        Libc::Musl => (Family::Musl(MUSL), &["/lib", "/usr/local/lib", "/usr/lib"]),
+    };
+    // Unless it is named, the processor is the oldest: this machine's is not the target's.
+    let cpu = if plan.cpu_stated { &plan.cpu } else { &Cpu::BASELINE };
+    Loader {
+        family,
+        path,
+        file: None,
+        target,
+        machine,
+        release: if libc == Libc::Glibc { GLIBC } else { GlibcVersion::default() },
+        system_dirs: dirs.iter().map(|dir| strings.id(dir.as_bytes())).collect(),
+        lib: b"lib".to_vec(),
+        platform: hwcaps::platform(machine, cpu),
+        subdirs: hwcaps::subdirs(machine, cpu, GLIBC).iter().map(|dir| strings.id(dir)).collect(),
+        active: hwcaps::active(machine, cpu, GLIBC),
+        cache: None,
+        preload: Vec::new(),
+        package_cache: false,
+        guessed: None,
+    }
+}

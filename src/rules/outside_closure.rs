@@ -1,0 +1,119 @@
+//! `outside-closure`: a library or interpreter that a whitelist does not have.
+
+use super::demand::{arch, place};
+use super::words::passed_over;
+use super::{Query, Rule, missing_library};
+use crate::catalogue::CLOSURE;
+use crate::finding::{Findings, When};
+use crate::format::elf::Object;
+use crate::policy::Policy;
+use crate::resolve::loader::InterpFault;
+use crate::resolve::trace::Tried;
+use crate::text::show;
+use crate::wants::Wants;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+pub(super) static RULE: Rule = Rule::new(
+    "outside-closure",
+    CLOSURE,
+    "a needed library is neither on the whitelist nor in the prefix",
+    DOCS,
+    check,
+)
+.keys(&["library", "detail"])
+.asked_if(|plan| plan.policy.is_closed())
+.of_all_loaded()
+.wants(Wants::NAMES_IN_PREFIX)
+.explaining();
+
+const DOCS: &str = "\
+## What it does
+
+Under a policy with a whitelist, reports each needed library, and each program's interpreter, that
+the policy does not provide and that the prefix does not hold. Whitelists are those of platforms
+(`--policy manylinux_2_28`, `musllinux_1_2`) and `[provided]` with `only = true`. Nothing outside of
+the prefix is opened there, so that the answer is the same on every machine. The rule is an error
+under a whitelist.
+
+## Why it matters
+
+A wheel or package that was built on a machine with the library works there and fails where the
+library is missing.
+
+## Example
+
+```text
+error[outside-closure] lib/a.so needs libgomp.so.1: not provided by manylinux_2_28, not in the prefix
+```
+
+## How to fix
+
+Put the library into the prefix, with a search path that finds it (`auditwheel repair` does that for
+wheels), link it statically, or drop the need. If the target system has it, list it under `[provided]`.
+
+## Limits
+
+A library that lies in the prefix where the loader does not look is a `missing-library`. Libraries
+that a program loads with dlopen are not needs.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (missing, tried) in query.missing() {
+        if !query.is_outside(missing) || passed_over(tried) {
+            continue;
+        }
+        let object = query.view().object(missing.file);
+        let name = show(&missing.name);
+        let who = object.map(|object| refuses(query.policy(), object, &missing.name));
+        let who = who.unwrap_or_default();
+        let message = format!("{name}: not provided by {who}, not in the prefix");
+        // Nothing was looked for elsewhere.
+        let is_inside =
+            |tried: &&Tried| query.prefixes().contain(Path::new(OsStr::from_bytes(&tried.path)));
+        let tried: Vec<Tried> = tried.iter().filter(is_inside).cloned().collect();
+        out.push(missing_library::finding(query, RULE.id, missing, (&tried, message)));
+    }
+    out.extend(interpreters(query));
+    out
+}
+
+/// The policy that does not provide a library to an object.
+fn refuses(policy: &Policy, object: &Object, library: &[u8]) -> String {
+    let arch = arch(object);
+    let lacks = |platform: &&crate::policy::Platform| {
+        arch.is_some_and(|arch| !platform.provides(library, arch))
+    };
+    let platform = policy.platforms.iter().find(lacks);
+    let platform = platform.map(|platform| show(platform.asked_name().as_bytes()));
+    let only = || policy.provided_only.as_ref().map(|(_, origin)| place(origin));
+    platform.or_else(only).unwrap_or_default()
+}
+
+/// Interpreters of programs. Those of platforms are not on this machine either.
+fn interpreters(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (file, fault) in query.bad_interpreters() {
+        let Some(object) = query.view().object(*file) else { continue };
+        let interp = object.interp().unwrap_or_default();
+        let name = interp.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        if *fault != InterpFault::Absent || query.policy().provides(name, arch(object)) {
+            continue;
+        }
+        let policy = refuses(query.policy(), object, name);
+        let interp_name = show(interp);
+        let message = format!(
+            "has the interpreter {interp_name}: not provided by {policy}, not in the prefix"
+        );
+        let mut finding = query.about(RULE.id, *file, message);
+        finding.library = Some(interp.to_vec());
+        finding.cause = Some(crate::finding::CauseHint::LibraryNotFound(interp.to_vec()));
+        finding.root = Some(query.shared_path(*file));
+        finding.when = Some(When::Load);
+        finding.detail = Some(b"PT_INTERP".to_vec());
+        out.push(finding);
+    }
+    out
+}

@@ -1,0 +1,107 @@
+//! A tree of which only a part can be seen: the prefixes of a run, and files that options name. Under
+//! a policy with a whitelist nothing else is opened, so that the answer is the same on every machine.
+
+use super::{Errno, Kind, Node, Opened, Stat, Tree};
+use crate::package::{PackageId, Prefixes};
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// The part of a tree that lies in prefixes.
+pub struct InsideTree<'t> {
+    tree: &'t dyn Tree,
+    prefixes: Prefixes,
+}
+
+impl<'t> InsideTree<'t> {
+    /// The part of `tree` that lies in `prefixes`.
+    pub fn new(tree: &'t dyn Tree, prefixes: Prefixes) -> Self {
+        Self { tree, prefixes }
+    }
+
+    /// ENOENT for what lies outside. A file counts by the path that leads to it or by the path
+    /// that it really has.
+    fn check(&self, path: &Path) -> Result<(), Errno> {
+        let is_inside = self.prefixes.contain(&plain(path))
+            || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));
+        if is_inside { Ok(()) } else { Err(Errno::NOENT) }
+    }
+}
+
+/// The path without `.` and `..`, as if there were no links.
+fn plain(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(out.pop()),
+            Component::CurDir => {}
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+impl Tree for InsideTree<'_> {
+    fn open(&self, path: &Path) -> Result<Opened, Errno> {
+        self.check(path)?;
+        self.tree.open(path)
+    }
+
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+        self.check(path)?;
+        self.tree.look(path)
+    }
+
+    fn node(&self, path: &Path) -> Result<Node, Errno> {
+        self.check(path)?;
+        self.tree.node(path)
+    }
+
+    fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
+        self.check(path)?;
+        self.tree.read_link(path)
+    }
+
+    fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
+        self.check(path)?;
+        self.tree.real_path(path)
+    }
+
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        self.check(path)?;
+        self.tree.list(path, visit)
+    }
+
+    fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
+        self.tree.package(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{InsideTree, plain};
+    use crate::package::Prefixes;
+    use crate::tree::{Errno, Kind, MemTree, Tree};
+    use std::path::{Path, PathBuf};
+
+    #[test]
+    fn nothing_outside_is_seen() {
+        let mut tree = MemTree::default();
+        for file in ["/p/lib/a.so", "/usr/lib/b.so", "/one/c.so", "/one/d/e.so"] {
+            tree.file(file, file.as_bytes());
+        }
+        tree.link("/alias", "/p");
+        let mut prefixes = Prefixes::default();
+        prefixes.add_dir(PathBuf::from("/p"));
+        prefixes.add_dir_of(Path::new("/one/c.so"));
+        let inside = InsideTree::new(&tree, prefixes);
+        for path in ["/p", "/p/lib/a.so", "/usr/lib/../../p/lib/a.so", "/alias/lib/a.so"] {
+            assert!(inside.kind(Path::new(path)).is_ok(), "{path}");
+        }
+        assert_eq!(inside.kind(Path::new("/one/c.so")), Ok(Kind::File));
+        for path in ["/", "/usr/lib/b.so", "/p/../usr/lib/b.so", "/one/d/e.so", "/nothing"] {
+            assert_eq!(inside.kind(Path::new(path)), Err(Errno::NOENT), "{path}");
+        }
+        assert_eq!(plain(Path::new("/a/./b/../../c")), Path::new("/c"));
+    }
+}
