@@ -317,7 +317,7 @@ impl<'a> Search<'a> {
             let Some(loading) = self.programs.loading(*name) else { return Ok(None) };
             fitting.keep(loading);
         }
-        let own = self.own(plugin, &from_program, &fitting);
+        let own = self.own(plugin, &references, &fitting);
         let few = fitting.count() <= MOST_PROGRAMS;
         let list = if few { fitting.members() } else { own.members() };
         for program in list.into_iter().take(MOST_LOOKED_AT) {
