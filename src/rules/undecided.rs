@@ -4,6 +4,8 @@ use super::{Query, Rule};
 use crate::catalogue::INPUT;
 use crate::finding::{Finding, Findings};
 use crate::format::archive::MemberKind;
+use crate::format::elf::{Foreign, Object, Role, machine};
+use crate::id::FileId;
 use crate::package::Located;
 use crate::policy::Unchecked;
 use crate::resolve::hosts::Unhosted;
@@ -24,6 +26,9 @@ known or not on this system, a result that depends on the processor or on the cu
 default directories that had to be guessed, a `--host` for which there is no plugin or which does not
 come to load any. What a policy demands of files that were not given, or of rules that are not built
 yet, is one too.
+
+A file that is not this system's is answered if it is given by name: an object of Android or of a BSD,
+a kernel module, firmware, a core file. In a directory such files are only counted.
 
 ## Why it matters
 
@@ -55,7 +60,7 @@ fn check(query: &Query<'_>) -> Findings {
             continue;
         }
         let interp = object.interp().map(show);
-        let machine = crate::format::elf::machine::name(object.header.target());
+        let machine = machine::name(object.header.target());
         let message = match (why, interp) {
             (NoLoader::UnknownFamily, Some(interp)) => {
                 format!("its interpreter {interp} follows rules that are not known")
@@ -68,6 +73,7 @@ fn check(query: &Query<'_>) -> Findings {
         };
         out.push(query.about(RULE.id, *file, message));
     }
+    out.extend(query.foreign().iter().filter_map(|found| foreign(query, *found)));
     for (_, closure) in query.entry_points() {
         let loader = query.loader(closure);
         let by_cpu = closure.by_cpu() && !query.plan().cpu_stated;
@@ -93,6 +99,28 @@ fn check(query: &Query<'_>) -> Findings {
     out.extend(members_outside(query));
     out.extend(query.policy().unchecked(super::catalogue()).into_iter().map(unchecked));
     out
+}
+
+/// A file that was given by name and is not this system's.
+fn foreign(query: &Query<'_>, (file, foreign): (FileId, Foreign)) -> Option<Box<Finding>> {
+    let object = query.view().object(file)?;
+    let what = foreign.what();
+    let message = if foreign == Foreign::Machine {
+        format!("loader rules of {} are not known", machine::name(object.header.target()))
+    } else if foreign.is_system() {
+        format!("{what} {}: its loader's rules are not known", noun(object))
+    } else {
+        format!("{what}: no loader of this system loads it")
+    };
+    Some(query.about(RULE.id, file, message))
+}
+
+fn noun(object: &Object) -> &'static str {
+    match object.role {
+        Role::Program | Role::Static => "program",
+        Role::Shared => "library",
+        Role::Relocatable | Role::Core | Role::Debug | Role::Device | Role::Broken => "object",
+    }
 }
 
 /// What a finding is about that concerns a host as a whole.
