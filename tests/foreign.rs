@@ -14,6 +14,8 @@
 
 mod support;
 
+#[path = "foreign/absent.rs"]
+mod absent;
 #[path = "support/debian.rs"]
 mod debian;
 #[path = "support/elf_file.rs"]
