@@ -131,8 +131,8 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
             name.starts_with(b"ld-musl-") || paths.iter().any(|at| last_part(at.as_bytes()) == name)
         };
         let arch = Arch::of_machine(loader.machine.name);
-        let is_open = |name: &&[u8]| !policy.provides(name, arch) && !(has_libc && is_loader(name));
-        let mut needed: Vec<&[u8]> = needed.filter(is_open).collect();
+        let is_there = |name: &[u8]| policy.provides(name, arch) || has_libc && is_loader(name);
+        let mut needed: Vec<&[u8]> = needed.filter(|name| !is_there(name)).collect();
         needed.sort_unstable();
         needed.dedup();
         let (first, others) = needed.split_first()?;
