@@ -210,6 +210,8 @@ pub enum CauseHint {
         /// Where the entry stands.
         origin: Origin,
     },
+    /// The system has no loader for this machine.
+    NoLoader(String),
     /// The object has undefined symbols, and their provider is unknown.
     UndefinedIn,
 }

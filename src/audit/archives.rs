@@ -56,7 +56,9 @@ pub(super) fn read_all(
     let is_wanted = |(file, facts): (FileId, &FileFacts)| {
         let wanted = match &facts.content {
             Content::Archive(_) => true,
-            Content::Elf(object) => object.role == Role::Relocatable && given(plan, facts),
+            Content::Elf(object) => {
+                object.role == Role::Relocatable && facts.foreign().is_none() && given(plan, facts)
+            }
             Content::Other(_) => false,
         };
         wanted.then_some(file)

@@ -253,7 +253,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     problems.sort_unstable();
     problems.dedup();
     let prefixes = prefixes(plan, &given, tree, &corpus, &problems);
-    count_partial(&corpus, &mut totals);
+    count_kinds(&corpus, &mut totals);
     clock.lap("collect");
     let timings = clock.laps;
     let given = given.into_iter().chain(places).collect();
@@ -439,10 +439,16 @@ fn prefixes(
     prefixes
 }
 
-/// Files with defects are counted as read in part, not among their kind.
-fn count_partial(corpus: &Corpus, totals: &mut Totals) {
+/// Files with defects are counted as read in part, and files that are not this system's by the kind
+/// of what they are, not among the ELF files.
+fn count_kinds(corpus: &Corpus, totals: &mut Totals) {
     for facts in corpus.files.iter().filter(|facts| facts.audited) {
-        if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
+        if let Some(foreign) = facts.foreign() {
+            if totals.elf > 0 {
+                totals.elf -= 1;
+                *totals.foreign.entry(foreign.name()).or_default() += 1;
+            }
+        } else if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
             let kind = match facts.content {
                 crate::facts::Content::Elf(_) => &mut totals.elf,
                 crate::facts::Content::Archive(_) => &mut totals.archives,

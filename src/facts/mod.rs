@@ -19,7 +19,7 @@ pub use view::{Edits, View};
 
 use crate::format::Defect;
 use crate::format::archive::Archive;
-use crate::format::elf::{Ident, Object, Tables, Target, Verdict};
+use crate::format::elf::{Foreign, Ident, Object, Tables, Target, Verdict};
 use crate::format::second::Difference;
 use crate::id::{FileId, StrId};
 use crate::package::PackageId;
@@ -83,6 +83,11 @@ impl FileFacts {
             Content::Elf(object) => Some(object),
             Content::Archive(_) | Content::Other(_) => None,
         }
+    }
+
+    /// Why the file is not this system's, if it is an ELF file that is not.
+    pub fn foreign(&self) -> Option<Foreign> {
+        Foreign::at(&self.path, self.object()?)
     }
 
     /// All defects with the file's own first.

@@ -35,8 +35,8 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
     Ok(!patterns.is_empty() && tables.exports().any(is_named))
 }
 
-/// True if a program could load the object with dlopen: it has a dynamic section, and it is no
-/// program itself.
+/// True if a program could load the object with dlopen: it has a dynamic section, it is no program
+/// itself, and it is this system's.
 pub fn can_be_plugin(object: &Object) -> bool {
-    object.role == Role::Shared && object.is_dynamic()
+    object.role == Role::Shared && object.foreign.is_none()
 }

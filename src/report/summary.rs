@@ -26,6 +26,7 @@ pub(super) fn write(
     causes(entries, style, out)?;
     totals(report, style, out)?;
     waived::totals(report, style, out)?;
+    foreign(report, style, out)?;
     if !style.quiet {
         explained(report, style, out)?;
     }
@@ -86,6 +87,18 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
         page.line(&format!("     {hidden} more"))?;
     }
     page.blank()
+}
+
+/// Files that are not this system's, by kind: in full reports, and where there was nothing else.
+fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let totals = &report.totals;
+    let all: usize = totals.foreign.values().sum();
+    if all == 0 || !style.verbose && totals.audited + totals.archives > 0 {
+        return Ok(());
+    }
+    let kinds: Vec<String> = totals.foreign.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+    let files = count(all, "foreign ELF file", "foreign ELF files");
+    writeln!(out, "{files} not audited: {}", kinds.join(", "))
 }
 
 /// The totals of causes and findings, and what was audited.

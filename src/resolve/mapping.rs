@@ -125,7 +125,9 @@ impl Builder<'_> {
                 let how = if how == How::Preload { how } else { found_how };
                 self.map_file(asking, Opened { file, path, how })
             }
-            Found::Nothing if is_provided => self.add_stub(asking, How::Provided),
+            Found::Nothing if is_provided || self.search.loader.is_absent => {
+                self.add_stub(asking, How::Provided)
+            }
             Found::Nothing => self.add_stub(asking, How::Missing),
             Found::Stop(object, file, text) => {
                 Mapped::Fatal(Fatal { object, file, requester, text })

@@ -8,7 +8,7 @@ use super::hosts::{Hosts, Unhosted};
 use super::loader::{InterpFault, NoLoader};
 use super::{Closure, Root};
 use crate::facts::{FactStore, Need};
-use crate::format::elf::{Object, Role};
+use crate::format::elf::{Foreign, Object, Role};
 use crate::id::{FastMap, FastSet, FileId, IdSet, IdVec, RootId};
 use crate::plan::Plan;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub struct Closures {
     pub lone: FastMap<FileId, Closure>,
     /// Files that no loader rules are known for.
     pub no_loader: Vec<(FileId, NoLoader)>,
+    /// Files given by name that are not this system's, and the reason.
+    pub foreign: Vec<(FileId, Foreign)>,
     /// Programs whose PT_INTERP leads to no loader.
     pub bad_interps: Vec<(FileId, InterpFault)>,
     /// Where plugins and their hosts could not be brought together as asked for.
@@ -60,6 +62,8 @@ pub struct Resolving {
     plugins: Vec<Candidate>,
     /// Which of them are plugins because nothing else needs them.
     given_away: FastSet<FileId>,
+    /// Given files that are not this system's: no entry points.
+    foreign: BTreeMap<FileId, Foreign>,
     bad_interps: BadInterps,
     pass: Pass,
 }
@@ -90,8 +94,17 @@ impl Resolving {
         walked: Vec<Start>,
     ) -> Self {
         let (mut sure, mut perhaps, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
+        let mut foreign_files = BTreeMap::new();
         let given = given.into_iter().map(|start| (start, true));
         for (start, given) in given.chain(walked.into_iter().map(|start| (start, false))) {
+            // `ldd` asks the loader about any file.
+            let foreign = store.file(start.file).foreign().filter(|_| !plan.every_file_is_root);
+            if let Some(foreign) = foreign {
+                if given {
+                    foreign_files.insert(start.file, foreign);
+                }
+                continue;
+            }
             let Some(object) = store.object(start.file).filter(|object| object.is_dynamic()) else {
                 continue;
             };
@@ -133,6 +146,7 @@ impl Resolving {
             host_closures,
             plugins,
             given_away,
+            foreign: foreign_files,
             bad_interps,
             pass: Pass::Sure,
         }
@@ -335,6 +349,7 @@ impl Resolving {
                 None => {}
             }
         }
+        out.foreign = self.foreign.into_iter().collect();
         out.unhosted = self.hosts.unhosted;
         out.unhosted.stopped.extend(stopped);
         if round.plan.reuse {

@@ -545,6 +545,7 @@ mod tests {
             cache: None,
             preload: Vec::new(),
             package_cache: false,
+            is_absent: false,
             guessed: None,
         }
     }

@@ -54,7 +54,8 @@ fn check(query: &Query<'_>) -> Findings {
     let forbidden = &query.policy().forbidden_libraries;
     let loaders = query.loaders();
     let files = query.files();
-    let judged = files.filter(|(file, facts)| facts.audited || loaders.contains_key(file));
+    let is_ours = |facts: &FileFacts| facts.audited && facts.foreign().is_none();
+    let judged = files.filter(|(file, facts)| is_ours(facts) || loaders.contains_key(file));
     judged
         .flat_map(|(file, facts)| {
             let loaders = loaders.get(&file).map_or(&[][..], Vec::as_slice);

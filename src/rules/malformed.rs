@@ -4,7 +4,9 @@ use super::{Query, Rule};
 use crate::catalogue::INPUT;
 use crate::finding::{CauseHint, Findings};
 use crate::format::Defect;
+use crate::id::{FastSet, FileId};
 use crate::text::show;
+use std::cell::OnceCell;
 
 pub(super) static RULE: Rule =
     Rule::new("malformed", INPUT, "a file is damaged, or changed while it was read", DOCS, check)
@@ -40,12 +42,24 @@ Build or copy the file again. If a good file is reported, that is a fault of lin
 ## Limits
 
 Damage outside the tables that are read is not seen: linkaudit is no checker of files. A header that
-gives too large a size looks like a truncated file.
+gives too large a size looks like a truncated file. Files of other systems are counted and not
+checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Vec::new();
+    let loaded = OnceCell::new();
     for (file, facts) in query.files() {
+        if facts.foreign().is_some() {
+            // What a loader maps all the same is judged like the rest.
+            let loaded: &FastSet<FileId> = loaded.get_or_init(|| {
+                let closures = query.entry_points().map(|(_, closure)| closure);
+                closures.flat_map(|closure| closure.found().map(|(_, file)| file)).collect()
+            });
+            if !loaded.contains(&file) {
+                continue;
+            }
+        }
         let mut defects: Vec<_> = facts.all_defects().collect();
         defects.sort();
         defects.dedup();

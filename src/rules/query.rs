@@ -8,7 +8,7 @@ use crate::blame::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
 use crate::cover::Library;
 use crate::facts::providers::Provider;
 use crate::facts::{CrossCheck, FileFacts, View};
-use crate::format::elf::{Object, Target};
+use crate::format::elf::{Foreign, Object, Target};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::merged::solve::{Solution, Solved};
 use crate::package::{Located, Prefixes};
@@ -59,9 +59,10 @@ impl<'a> Query<'a> {
         self.audit.corpus.files.entries()
     }
 
-    /// Audited ELF files.
+    /// Audited ELF files of this system.
     pub(super) fn audited_objects(&self) -> impl Iterator<Item = (FileId, &'a Object)> {
-        let audited = self.files().filter(|(_, facts)| facts.audited);
+        let is_ours = |facts: &FileFacts| facts.audited && facts.foreign().is_none();
+        let audited = self.files().filter(move |(_, facts)| is_ours(facts));
         audited.filter_map(|(file, facts)| Some((file, facts.object()?)))
     }
 
@@ -171,6 +172,11 @@ impl<'a> Query<'a> {
     /// Objects without a known loader.
     pub(super) fn without_loader(&self) -> &'a [(FileId, NoLoader)] {
         &self.audit.closures.no_loader
+    }
+
+    /// Files given by name that are not this system's.
+    pub(super) fn foreign(&self) -> &'a [(FileId, Foreign)] {
+        &self.audit.closures.foreign
     }
 
     /// Host programs and plugins that could not be combined as requested.

@@ -2,12 +2,15 @@
 
 use super::{Query, Rule};
 use crate::catalogue::INPUT;
-use crate::finding::{Finding, Findings};
+use crate::finding::{CauseHint, Finding, Findings};
 use crate::format::archive::MemberKind;
+use crate::format::elf::{Foreign, Object, Role, machine};
+use crate::id::FileId;
 use crate::package::Located;
-use crate::policy::Unchecked;
-use crate::resolve::hosts::Unhosted;
-use crate::resolve::loader::NoLoader;
+use crate::policy::{Arch, Unchecked};
+use crate::resolve::How;
+use crate::resolve::hosts::{Unhosted, last_part};
+use crate::resolve::loader::{Family, NoLoader};
 use crate::text::show;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +27,13 @@ known or not on this system, a result that depends on the processor or on the cu
 default directories that had to be guessed, a `--host` for which there is no plugin or which does not
 come to load any. What a policy demands of files that were not given, or of rules that are not built
 yet, is one too.
+
+Without a loader for a machine, all that the files and the policies decide is decided: versions,
+forbidden names, search paths, and symbols among the libraries that are there. Libraries that a policy
+provides are assumed; all others are one cause for all files of that machine.
+
+A file that is not this system's is answered if it is given by name: an object of Android or of a BSD,
+a kernel module, firmware, a core file. In a directory such files are only counted.
 
 ## Why it matters
 
@@ -55,7 +65,7 @@ fn check(query: &Query<'_>) -> Findings {
             continue;
         }
         let interp = object.interp().map(show);
-        let machine = crate::format::elf::machine::name(object.header.target());
+        let machine = machine::name(object.header.target());
         let message = match (why, interp) {
             (NoLoader::UnknownFamily, Some(interp)) => {
                 format!("its interpreter {interp} follows rules that are not known")
@@ -68,6 +78,8 @@ fn check(query: &Query<'_>) -> Findings {
         };
         out.push(query.about(RULE.id, *file, message));
     }
+    out.extend(absent(query));
+    out.extend(query.foreign().iter().filter_map(|found| foreign(query, *found)));
     for (_, closure) in query.entry_points() {
         let loader = query.loader(closure);
         let by_cpu = closure.by_cpu() && !query.plan().cpu_stated;
@@ -93,6 +105,71 @@ fn check(query: &Query<'_>) -> Findings {
     out.extend(members_outside(query));
     out.extend(query.policy().unchecked(super::catalogue()).into_iter().map(unchecked));
     out
+}
+
+/// What a loader is for.
+fn objects_of(machine: &str, family: Family) -> String {
+    let musl = if family == Family::Glibc { "" } else { " with musl" };
+    format!("{machine}{musl}")
+}
+
+/// Entry points whose loader this system does not have, as far as they need what no policy provides:
+/// one cause for all of one machine.
+fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
+    let closures = query.entry_points().map(|(_, closure)| closure);
+    closures.filter_map(|closure| {
+        let loader = query.loader(closure);
+        let file = closure.root.file;
+        let object = query.view().object(file).filter(|_| loader.is_absent)?;
+        let edges = closure.edges().iter().filter(|edge| edge.how == How::Provided);
+        let needed = edges.map(|edge| query.text(edge.raw)).chain(object.interp().map(last_part));
+        let policy = query.policy();
+        // A C library comes with its loader.
+        let has_libc = policy.provided.iter().any(|provided| provided.soname.starts_with("libc."));
+        let paths = loader.machine.loaders;
+        let is_loader = |name: &[u8]| {
+            name.starts_with(b"ld-musl-") || paths.iter().any(|at| last_part(at.as_bytes()) == name)
+        };
+        let arch = Arch::of_machine(loader.machine.name);
+        let is_there = |name: &[u8]| policy.provides(name, arch) || has_libc && is_loader(name);
+        let mut needed: Vec<&[u8]> = needed.filter(|name| !is_there(name)).collect();
+        needed.sort_unstable();
+        needed.dedup();
+        let (first, others) = needed.split_first()?;
+        let objects = objects_of(loader.machine.name, loader.family);
+        let more = match others.len() {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let lost = format!("{}{more} cannot be looked for", show(first));
+        let message = format!("this system has no loader for {objects}: {lost}");
+        let mut finding = query.about(RULE.id, file, message);
+        finding.root = Some(query.shared_path(file));
+        finding.cause = Some(CauseHint::NoLoader(objects));
+        Some(finding)
+    })
+}
+
+/// A file that was given by name and is not this system's.
+fn foreign(query: &Query<'_>, (file, foreign): (FileId, Foreign)) -> Option<Box<Finding>> {
+    let object = query.view().object(file)?;
+    let what = foreign.what();
+    let message = if foreign == Foreign::Machine {
+        format!("loader rules of {} are not known", machine::name(object.header.target()))
+    } else if foreign.is_system() {
+        format!("{what} {}: its loader's rules are not known", noun(object))
+    } else {
+        format!("{what}: no loader of this system loads it")
+    };
+    Some(query.about(RULE.id, file, message))
+}
+
+fn noun(object: &Object) -> &'static str {
+    match object.role {
+        Role::Program | Role::Static => "program",
+        Role::Shared => "library",
+        Role::Relocatable | Role::Core | Role::Debug | Role::Device | Role::Broken => "object",
+    }
 }
 
 /// What a finding is about that concerns a host as a whole.

@@ -88,6 +88,8 @@ pub struct Totals {
     pub special: usize,
     /// Files that were only partly readable; set once facts are known.
     pub partial: usize,
+    /// ELF files that are not this system's, by kind; set once facts are known.
+    pub foreign: BTreeMap<&'static str, usize>,
     /// Entries that could not be opened, by reason.
     pub skipped: BTreeMap<String, usize>,
 }
@@ -95,8 +97,10 @@ pub struct Totals {
 impl Totals {
     /// All entries.
     pub fn entries(&self) -> usize {
+        let read = self.elf + self.archives + self.other + self.partial;
+        let foreign: usize = self.foreign.values().sum();
         let skipped: usize = self.skipped.values().sum();
-        self.elf + self.archives + self.other + self.links + self.special + self.partial + skipped
+        read + foreign + self.links + self.special + skipped
     }
 
     fn add(&mut self, other: &Self) {

@@ -232,7 +232,7 @@ fn waived() -> Situation {
 fn foreign() -> Situation {
     let lab = Situation::new("/opt/app");
     lab.so("/opt/app/lib/libfine.so", &[], &["malloc"]);
-    let mut bytes = object("libarm.so", &[], &["malloc"]).bytes();
+    let mut bytes = object("libarm.so", &[], &[]).bytes();
     // e_machine: EM_AARCH64
     bytes[18] = 183;
     lab.write("/opt/app/lib/libarm.so", bytes);

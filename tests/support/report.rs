@@ -41,9 +41,13 @@ impl Report {
     fn balances(&self) {
         let kinds = ["elf", "archives", "other", "links", "special", "partial"];
         let counted: u64 = kinds.iter().map(|kind| self.total(kind)).sum();
-        let skipped = self.value["totals"]["skipped"].as_object().expect("skipped by reason");
-        let skipped: u64 = skipped.values().map(|n| n.as_u64().expect("a count")).sum();
-        assert_eq!(self.total("entries"), counted + skipped, "{}", self.value["totals"]);
+        let totals = &self.value["totals"];
+        let sum = |name: &str| -> u64 {
+            let counts = totals[name].as_object().expect("counts by reason");
+            counts.values().map(|n| n.as_u64().expect("a count")).sum()
+        };
+        let all = counted + sum("foreign") + sum("skipped");
+        assert_eq!(self.total("entries"), all, "{totals}");
     }
 
     pub fn total(&self, name: &str) -> u64 {

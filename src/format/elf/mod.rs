@@ -9,6 +9,7 @@ mod dynamic;
 pub mod edit;
 mod exports;
 pub mod find;
+mod foreign;
 mod got;
 pub mod hash;
 mod hash_table;
@@ -29,6 +30,7 @@ pub mod tables;
 mod target;
 mod versions;
 
+pub use foreign::Foreign;
 pub use header::{Header, Ident, Verdict};
 pub use read::read;
 pub use release::{GlibcVersion, MuslVersion};
@@ -46,6 +48,8 @@ pub struct Object {
     pub header: Header,
     /// What the object is to a loader.
     pub role: Role,
+    /// Why it is not this system's, if it is not; [`Foreign::at`] also asks its path.
+    pub foreign: Option<Foreign>,
     /// The text the loader stops with when it maps the object as a library, if it does
     /// (`elf/dl-load.c`, `_dl_map_object_from_fd`).
     pub refused: Option<&'static str>,
@@ -211,6 +215,7 @@ impl Object {
         Self {
             header,
             role: Role::Broken,
+            foreign: None,
             refused: None,
             unmappable: None,
             segments: Box::default(),

@@ -3,6 +3,7 @@
 //! where a tool such as patchelf has moved a table away), then takes out what is kept.
 
 use super::dynamic::Dynamic;
+use super::foreign::Foreign;
 use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
@@ -41,6 +42,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     let mut object = Object::empty(header);
     object.role = early_role(&header);
     if object.role != Role::Shared {
+        object.foreign = Foreign::of(&object, None);
         return Ok(object);
     }
     if !header.phdrs_present || usize::from(header.phentsize) != header.phdr_size() {
@@ -52,6 +54,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
             Defect::cut(table, at, end, "end beyond the end of the file")
         });
         object.role = Role::Broken;
+        object.foreign = Foreign::of(&object, None);
         return Ok(object);
     }
     let mut scratch = SCRATCH.take();
@@ -62,12 +65,16 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     text.text.push(0);
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
+    let noted = Foreign::of_notes(&header, head, &segments.notes);
     let mut reader = Reader { file, head, reading, segments, text, scratch, oversized: None };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();
     reader.text.text.clear();
     SCRATCH.set(Scratch { text: reader.text.text, ..reader.scratch });
-    result.map(|()| object)
+    result.map(|()| {
+        object.foreign = Foreign::of(&object, noted);
+        object
+    })
 }
 
 /// Where a part of the dynamic section or of a table lies beyond the end of the file, what else seems

@@ -1,6 +1,7 @@
 //! Program headers: which part of the file lies at which address. All offsets of dynamic tables go
 //! through [`Segments::file_offset`], so no table can lie outside the loaded part of the file.
 
+use super::foreign::Notes;
 use super::header::{Header, endian};
 use super::machine;
 use crate::format::{Defect, Table};
@@ -42,6 +43,8 @@ pub(super) struct Segments {
     pub(super) hollow_dynamic: bool,
     /// PT_INTERP: file offset and size.
     pub(super) interp: Option<(u64, u64)>,
+    /// PT_NOTE.
+    pub(super) notes: Vec<Notes>,
     /// The alignment error with which the loader stops, in the order of its checks.
     pub(super) refused: Option<&'static str>,
     /// What is wrong with PT_LOAD headers.
@@ -91,6 +94,10 @@ impl Segments {
                 elf::PT_DYNAMIC if range.1 == 0 => out.hollow_dynamic = true,
                 elf::PT_DYNAMIC => out.dynamic = Some(range),
                 elf::PT_INTERP => out.interp = Some(range),
+                elf::PT_NOTE => {
+                    let (offset, size) = range;
+                    out.notes.push(Notes { offset, size, align: ph.p_align(e).into() });
+                }
                 _ => {}
             }
         }

@@ -124,7 +124,9 @@ fn counts(verdict: &Verdict) -> Counts {
 fn totals(audit: &Audit, verdict: &Verdict) -> Totals {
     let (totals, blame) = (&audit.totals, &audit.blame);
     let references = |assumed: &[Assumed]| assumed.iter().map(|one| one.references).sum::<usize>();
-    let is_audited = |facts: &&FileFacts| facts.audited && facts.object().is_some();
+    let is_audited =
+        |facts: &&FileFacts| facts.audited && facts.object().is_some() && facts.foreign().is_none();
+    let foreign = totals.foreign.iter().map(|(kind, n)| ((*kind).to_owned(), *n));
     Totals {
         entries: totals.entries(),
         elf: totals.elf,
@@ -133,6 +135,7 @@ fn totals(audit: &Audit, verdict: &Verdict) -> Totals {
         links: totals.links,
         special: totals.special,
         partial: totals.partial,
+        foreign: foreign.collect(),
         skipped: totals.skipped.clone(),
         roots: audit.closures.roots.len(),
         code_objects: 0,

@@ -2,7 +2,7 @@
 //! by id, and a cause holds the evidence that all of its findings share. The hint of the rule and
 //! the fixes decide the cause. The first that applies counts: a soname that is not found, an
 //! archive missing from a list, a provider that is not linked, a damaged file, an entry of a
-//! policy, else the finding itself. `group` joins causes that are alike.
+//! policy, a loader that is not on this system, else the finding itself. `group` joins causes that are alike.
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
@@ -92,6 +92,8 @@ pub enum CauseKind {
     DamagedFile,
     /// A violated entry of a policy.
     PolicyEntry,
+    /// A loader that the system does not have: one cause for all objects of a machine.
+    NoLoader,
     /// The finding itself.
     Finding,
 }
@@ -105,6 +107,7 @@ impl CauseKind {
             Self::ProviderNotLinked => "provider-not-linked",
             Self::DamagedFile => "damaged-file",
             Self::PolicyEntry => "policy-entry",
+            Self::NoLoader => "no-loader",
             Self::Finding => "finding",
         }
     }
@@ -156,6 +159,10 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
         in_package(&package.unwrap_or_default(), path)
     };
     match hint {
+        Some(CauseHint::NoLoader(machine)) => {
+            let title = format!("no loader for {machine} on this system");
+            Named::new(CauseKind::NoLoader, machine.clone(), title)
+        }
         Some(CauseHint::DamagedFile) => {
             whole(CauseKind::DamagedFile, place()).of_file(finding.full_path())
         }

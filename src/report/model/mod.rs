@@ -99,7 +99,7 @@ pub struct Tool {
 /// Counts of walked and read entries.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    /// Entries of the walk: the sum of the next six and all of `skipped`.
+    /// Entries of the walk: the sum of the next six, all of `foreign` and all of `skipped`.
     pub entries: usize,
     /// ELF files.
     pub elf: usize,
@@ -113,6 +113,9 @@ pub struct Totals {
     pub special: usize,
     /// Files that were only partly readable.
     pub partial: usize,
+    /// ELF files that are not this system's and were not audited, by kind.
+    #[serde(default)]
+    pub foreign: BTreeMap<String, usize>,
     /// Entries that could not be opened, by reason.
     pub skipped: BTreeMap<String, usize>,
     /// Entry points.

@@ -57,6 +57,7 @@ pub(super) fn loader(
         cache: None,
         preload: Vec::new(),
         package_cache: false,
+        is_absent: false,
         guessed: None,
     }
 }

@@ -62,6 +62,8 @@ impl Loaders {
 
     /// The loader with which `object` is loaded; `run_path` are the directories of its own RPATH or
     /// RUNPATH. Under a whitelist, an object without a loader in its prefix gets one by its platform.
+    /// Without one, what the object itself decides is decided where the system has no loader; only
+    /// `ldd` needs one that can run.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -77,10 +79,13 @@ impl Loaders {
             _ => false,
         };
         let machine = machine::of(object.header.target());
-        match machine.filter(|_| is_absent && plan.policy.is_closed()) {
+        let is_closed = plan.policy.is_closed();
+        match machine.filter(|_| is_absent && (is_closed || !plan.every_file_is_root)) {
             Some(machine) => {
                 let loader = self.assumed(plan, strings, object, machine);
-                Ok(Choice { loader: Ok(loader), ..choice })
+                // Outside of a whitelist nothing of that system is there, its loader neither.
+                let interp = choice.interp.filter(|_| is_closed);
+                Ok(Choice { loader: Ok(loader), interp })
             }
             None => Ok(choice),
         }
@@ -107,7 +112,12 @@ impl Loaders {
         let path = strings.id(path.as_bytes());
         let known = self.assumed.get(&(path, target)).copied();
         known.unwrap_or_else(|| {
-            let loader = assumed::loader(plan, strings, path, target, machine, libc);
+            let mut loader = assumed::loader(plan, strings, path, target, machine, libc);
+            if !plan.policy.is_closed() {
+                // The default directories are those of another system.
+                loader.system_dirs.clear();
+                loader.is_absent = true;
+            }
             let id = self.list.push(loader);
             self.assumed.insert((path, target), id);
             id
@@ -282,12 +292,13 @@ impl Loaders {
 }
 
 /// True for a library that was linked against musl: its libc is `libc.so`, or Alpine's
-/// `libc.musl-ARCH.so.1`.
+/// `libc.musl-ARCH.so.1`. Android's is `libc.so` too.
 fn needs_musl(object: &Object) -> bool {
-    object.needs.iter().any(|need| {
-        let name = object.str(need.name);
-        name == b"libc.so" || name.starts_with(b"libc.musl-")
-    })
+    object.foreign.is_none()
+        && object.needs.iter().any(|need| {
+            let name = object.str(need.name);
+            name == b"libc.so" || name.starts_with(b"libc.musl-")
+        })
 }
 
 /// What lies at a PT_INTERP that no loader for `target` lies at.

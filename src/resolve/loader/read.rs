@@ -84,6 +84,7 @@ pub(super) fn read(
             .map(|entry| strings.id(entry))
             .collect(),
         package_cache,
+        is_absent: false,
         guessed,
     }))
 }
@@ -125,6 +126,7 @@ fn musl(
         cache: None,
         preload: Vec::new(),
         package_cache: false,
+        is_absent: false,
         guessed: None,
     })
 }

@@ -50,6 +50,9 @@ pub struct Loader {
     pub preload: Vec<StrId>,
     /// Guix only: it uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
+    /// The system has no such loader. These are its rules without directories or cache: needs are
+    /// searched along the objects' own paths, and all others are taken as provided.
+    pub is_absent: bool,
     /// Guesses, reported as `undecided` findings.
     pub guessed: Option<&'static str>,
 }

@@ -95,7 +95,7 @@ impl<'a> Load<'a> {
         if !self.visit_from(0) || !complete {
             return None;
         }
-        if !self.chain.contains(&LOADER) {
+        if !self.chain.contains(&LOADER) && !self.search.loader.is_absent {
             self.chain.push(LOADER);
         }
         // Copies come last: they depend on the libraries' own relocations.
@@ -186,8 +186,18 @@ impl<'a> Load<'a> {
         complete
     }
 
-    /// `load_library`
+    /// `load_library`; what is not found is provided by a system that is not here.
     fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
+        match self.load_library(name, requester) {
+            Loaded::Failed(None, _) if self.search.loader.is_absent => {
+                let module = self.push(None, name, name, requester, How::Provided);
+                Loaded::Module(module, How::Provided)
+            }
+            loaded => loaded,
+        }
+    }
+
+    fn load_library(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
         let text = self.search.strings.text(name);
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");

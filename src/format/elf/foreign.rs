@@ -1,0 +1,361 @@
+//! Files that are not this system's: objects of other operating systems, code for kernels, devices
+//! and accelerators, and machines without known loader rules. They are counted by kind and not
+//! audited. The header, the notes in the head, PT_INTERP and the needs decide, and for two kinds the
+//! file's name: nothing more is read.
+//!
+//! `read` classifies each object, and `facts` adds the kinds that a name decides.
+
+use super::header::{Header, endian};
+use super::{Object, Role, machine};
+use object::elf;
+use object::read::elf::NoteIterator;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Why a file is not this system's.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Foreign {
+    /// An object of FreeBSD, also of Debian's kFreeBSD.
+    FreeBsd,
+    /// An object of NetBSD.
+    NetBsd,
+    /// An object of OpenBSD.
+    OpenBsd,
+    /// An object of DragonFly BSD.
+    DragonFly,
+    /// An object of Android.
+    Android,
+    /// An object of GNU/Hurd.
+    Hurd,
+    /// An object of Solaris or illumos.
+    Solaris,
+    /// ELFOSABI_STANDALONE: code that another program maps itself, such as Guile's `.go` files.
+    Standalone,
+    /// A kernel module.
+    KernelModule,
+    /// Firmware of a device.
+    Firmware,
+    /// Code for the BPF machine of the kernel.
+    Bpf,
+    /// Code for a GPU.
+    Gpu,
+    /// A core file.
+    Core,
+    /// The debug companion of another file.
+    Debug,
+    /// An object of a machine for which no loader rules are known.
+    Machine,
+}
+
+/// One kind of foreign files.
+struct Kind {
+    foreign: Foreign,
+    /// The key of its count in reports.
+    name: &'static str,
+    /// What such a file is; an operating system stands with its article, as in `an Android`.
+    what: &'static str,
+    /// EI_OSABI of its objects.
+    osabi: Option<elf::OsAbi>,
+    /// The owner of a note of type 1 that every program has.
+    note: &'static [u8],
+    /// The OS word of the GNU ABI note.
+    gnu: Option<u32>,
+    /// Where its loaders lie: PT_INTERP begins so.
+    interps: &'static [&'static str],
+    /// The name of its libc, where no libc of Linux has it.
+    libc: &'static [u8],
+}
+
+const NONE: Kind = Kind {
+    foreign: Foreign::Machine,
+    name: "",
+    what: "",
+    osabi: None,
+    note: b"",
+    gnu: None,
+    interps: &[],
+    libc: b"",
+};
+
+const KINDS: &[Kind] = &[
+    Kind {
+        foreign: Foreign::FreeBsd,
+        name: "freebsd",
+        what: "a FreeBSD",
+        osabi: Some(elf::ELFOSABI_FREEBSD),
+        note: b"FreeBSD",
+        gnu: Some(elf::ELF_NOTE_OS_FREEBSD),
+        interps: &["/libexec/ld-elf", "/usr/libexec/ld-elf.so.1"],
+        libc: b"libc.so.7",
+    },
+    Kind {
+        foreign: Foreign::NetBsd,
+        name: "netbsd",
+        what: "a NetBSD",
+        osabi: Some(elf::ELFOSABI_NETBSD),
+        note: b"NetBSD",
+        interps: &["/libexec/ld.elf_so", "/usr/libexec/ld.elf_so"],
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::OpenBsd,
+        name: "openbsd",
+        what: "an OpenBSD",
+        osabi: Some(elf::ELFOSABI_OPENBSD),
+        note: b"OpenBSD",
+        interps: &["/usr/libexec/ld.so"],
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::DragonFly,
+        name: "dragonfly",
+        what: "a DragonFly BSD",
+        note: b"DragonFly",
+        interps: &["/usr/libexec/ld-elf.so.2"],
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::Android,
+        name: "android",
+        what: "an Android",
+        note: b"Android",
+        interps: &["/system/bin/linker", "/apex/com.android.runtime/bin/linker"],
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::Hurd,
+        name: "hurd",
+        what: "a GNU/Hurd",
+        osabi: Some(elf::ELFOSABI_HURD),
+        gnu: Some(elf::ELF_NOTE_OS_GNU),
+        libc: b"libc.so.0.3",
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::Solaris,
+        name: "solaris",
+        what: "a Solaris",
+        osabi: Some(elf::ELFOSABI_SOLARIS),
+        gnu: Some(elf::ELF_NOTE_OS_SOLARIS2),
+        interps: &[
+            "/lib/64/ld.so.1",
+            "/lib/amd64/ld.so.1",
+            "/usr/lib/64/ld.so.1",
+            "/usr/lib/amd64/ld.so.1",
+            "/usr/lib/ld.so.1",
+            "/usr/lib/sparcv9/ld.so.1",
+        ],
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::Standalone,
+        name: "standalone",
+        what: "standalone code, which another program maps itself",
+        osabi: Some(elf::ELFOSABI_STANDALONE),
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::KernelModule,
+        name: "kernel-module",
+        what: "a kernel module, which the kernel links itself",
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::Firmware,
+        name: "firmware",
+        what: "firmware, which runs on a device",
+        ..NONE
+    },
+    Kind { foreign: Foreign::Bpf, name: "bpf", what: "BPF code, which the kernel loads", ..NONE },
+    Kind { foreign: Foreign::Gpu, name: "gpu", what: "code for a GPU", ..NONE },
+    Kind { foreign: Foreign::Core, name: "core", what: "a core file", ..NONE },
+    Kind {
+        foreign: Foreign::Debug,
+        name: "debug",
+        what: "the debug companion of another file",
+        ..NONE
+    },
+    Kind {
+        foreign: Foreign::Machine,
+        name: "machine",
+        what: "code for a machine without known loader rules",
+        ..NONE
+    },
+];
+
+/// Bionic's libraries that a libc of Linux with the name `libc.so` does not come with.
+const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
+
+/// How many PT_NOTE segments are looked at: linkers write at most three.
+const MOST_NOTES: usize = 8;
+
+/// The place of a PT_NOTE segment in the file.
+#[derive(Clone, Copy)]
+pub(super) struct Notes {
+    pub(super) offset: u64,
+    pub(super) size: u64,
+    pub(super) align: u64,
+}
+
+impl Foreign {
+    fn kind(self) -> &'static Kind {
+        KINDS.iter().find(|kind| kind.foreign == self).unwrap_or(&NONE)
+    }
+
+    /// The key of its count in reports.
+    pub fn name(self) -> &'static str {
+        self.kind().name
+    }
+
+    /// What such a file is, with its article. A system's is to be followed by a noun.
+    pub fn what(self) -> &'static str {
+        self.kind().what
+    }
+
+    /// True for the objects of another operating system.
+    pub fn is_system(self) -> bool {
+        self < Self::Standalone
+    }
+
+    /// The system that notes name. Notes outside of `head` are not looked at.
+    pub(super) fn of_notes(header: &Header, head: &[u8], notes: &[Notes]) -> Option<Self> {
+        notes.iter().take(MOST_NOTES).find_map(|notes| {
+            let start = usize::try_from(notes.offset).ok()?;
+            let end = notes.offset.saturating_add(notes.size);
+            let end = usize::try_from(end).map_or(head.len(), |end| end.min(head.len()));
+            let bytes = head.get(start..end)?;
+            of_bytes(bytes, notes.align, endian(header.big))
+        })
+    }
+
+    /// The kind of an object by what was read of it; `noted` is the system that its notes name.
+    pub(super) fn of(object: &Object, noted: Option<Self>) -> Option<Self> {
+        let header = &object.header;
+        match object.role {
+            Role::Core => return Some(Self::Core),
+            Role::Debug => return Some(Self::Debug),
+            _ => {}
+        }
+        match elf::Machine(header.machine) {
+            elf::EM_BPF => return Some(Self::Bpf),
+            _ if machine::is_device(header.machine) => return Some(Self::Gpu),
+            _ => {}
+        }
+        // A linker takes it, of whatever system.
+        if object.role == Role::Relocatable {
+            return None;
+        }
+        // The kernel starts such a program whatever EI_OSABI and notes say.
+        if object.interp().is_some_and(|interp| is_of_linux(object, interp)) {
+            return None;
+        }
+        let by =
+            |is_kind: &dyn Fn(&&Kind) -> bool| KINDS.iter().find(is_kind).map(|kind| kind.foreign);
+        let interp = object.interp();
+        let found = interp.and_then(|interp| {
+            let begins = |prefix: &&str| interp.starts_with(prefix.as_bytes());
+            let solaris = is_of_solaris(object, interp).then_some(Self::Solaris);
+            solaris.or_else(|| by(&|kind| kind.interps.iter().any(begins)))
+        });
+        let osabi = elf::OsAbi(header.ident.bytes[7]);
+        found
+            .or(noted)
+            .or_else(|| by(&|kind| kind.osabi == Some(osabi)))
+            .or_else(|| by(&|kind| !kind.libc.is_empty() && needs(object, kind.libc)))
+            .or_else(|| needs_bionic(object).then_some(Self::Android))
+            .or_else(|| is_of_unknown_machine(object).then_some(Self::Machine))
+    }
+
+    /// The kind of an object at `path`, where the name decides.
+    pub fn at(path: &Path, object: &Object) -> Option<Self> {
+        let path = path.as_os_str().as_bytes();
+        match object.foreign {
+            None | Some(Self::Machine) => {}
+            other => return other,
+        }
+        if object.role == Role::Relocatable && path.ends_with(b".ko") {
+            return Some(Self::KernelModule);
+        }
+        let below = |dir: &[u8]| memchr::memmem::find(path, dir).is_some();
+        if below(b"/lib/firmware/") && object.role != Role::Program {
+            return Some(Self::Firmware);
+        }
+        object.foreign
+    }
+}
+
+/// The system that the notes of one segment name.
+fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Foreign> {
+    // Both classes have the same notes.
+    type File = elf::FileHeader64<object::Endianness>;
+    let mut notes = NoteIterator::<File>::new(endian, align, bytes).ok()?;
+    while let Ok(Some(note)) = notes.next() {
+        if note.n_type(endian) != elf::NT_GNU_ABI_TAG {
+            continue;
+        }
+        let (owner, desc) = (note.name(), note.desc());
+        let word = || {
+            let word = desc.first_chunk().copied()?;
+            Some(match endian {
+                object::Endianness::Little => u32::from_le_bytes(word),
+                object::Endianness::Big => u32::from_be_bytes(word),
+            })
+        };
+        let names = |kind: &&Kind| match owner {
+            b"GNU" => kind.gnu.is_some() && kind.gnu == word(),
+            _ => !kind.note.is_empty() && kind.note == owner,
+        };
+        if let Some(kind) = KINDS.iter().find(names) {
+            return Some(kind.foreign);
+        }
+    }
+    None
+}
+
+/// True if PT_INTERP names a loader of Linux: a file name of this machine's loaders, or musl's.
+fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
+    let name = last_part(interp);
+    if name.starts_with(b"ld-musl-") || name.starts_with(b"ld-linux") {
+        return true;
+    }
+    let Some(row) = machine::of(object.header.target()) else { return false };
+    let mut loaders = row.loaders.iter().map(|loader| loader.as_bytes());
+    if name == b"ld.so.1" {
+        // Solaris has this name too.
+        return !is_of_solaris(object, interp) && loaders.any(|loader| loader == interp);
+    }
+    loaders.any(|loader| last_part(loader) == name)
+}
+
+/// True for a program with the 32-bit loader of Solaris, whose path old ports of Linux have too.
+fn is_of_solaris(object: &Object, interp: &[u8]) -> bool {
+    interp == b"/lib/ld.so.1" && needs(object, b"libc.so.1")
+}
+
+fn last_part(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+fn needs(object: &Object, name: &[u8]) -> bool {
+    object.needs.iter().any(|need| object.str(need.name) == name)
+}
+
+/// True for a library linked against bionic. musl's `libc.so` has no versions, and its other
+/// libraries are empty archives.
+fn needs_bionic(object: &Object) -> bool {
+    const LIBC: &[u8] = b"libc.so";
+    if !needs(object, LIBC) {
+        return false;
+    }
+    let versioned = object.versions.needs.iter().any(|need| {
+        object.str(need.file) == LIBC
+            && need.versions.iter().any(|version| object.str(version.name) == b"LIBC")
+    });
+    versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
+}
+
+/// A header that was overwritten with zeros names no machine.
+fn is_of_unknown_machine(object: &Object) -> bool {
+    let header = &object.header;
+    header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()
+}
