@@ -25,6 +25,7 @@ use super::fate::{Open, Undefined};
 use super::{Claims, Source, object_of, stem};
 use crate::bind::lookup::{Route, Scope, wanted};
 use crate::facts::Need;
+use crate::facts::providers::defined;
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
 use crate::format::elf::{EVERY_VERSION, NeedKind, Object, Role, hash};
@@ -77,10 +78,9 @@ impl Inferred {
         // What a program loads at its start is a library.
         plugins.retain(|plugin| !programs.load(plugin.file));
         let mut search = Search { source, programs, scopes: FastMap::default() };
-        let whole = complete(source, open, claims);
-        let mut hosted = Hosted::default();
-        for plugin in &whole {
-            hosted.insert(plugin);
+        let mut hosted = Hosted::new(source, &names);
+        for plugin in complete(source, open, claims) {
+            hosted.insert(&plugin);
         }
         let mut out = FastMap::default();
         let mut rest: Vec<&Plugin<'a>> = plugins.iter().collect();
@@ -225,25 +225,41 @@ fn is_default(source: Source<'_>, closure: &Closure, path: &Path) -> bool {
     system.any(|known| source.strings.text(*known).strip_suffix(b"/") == Some(dir))
 }
 
-/// Plugins whose program is known, by their directory and the one above.
-#[derive(Default)]
-struct Hosted<'a, 'p>(FastMap<&'a Path, Vec<&'p Plugin<'a>>>);
+/// The symbols that plugins of known programs define, and the libraries that they bring, by the
+/// directory of the plugin and the one above.
+struct Hosted<'a, 'n> {
+    source: Source<'a>,
+    /// The symbols that are asked for.
+    names: &'n Names,
+    /// Those that a file defines, memoised.
+    defined: FastMap<FileId, Vec<&'a [u8]>>,
+    by_dir: FastMap<&'a Path, FastSet<&'a [u8]>>,
+}
 
-impl<'a, 'p> Hosted<'a, 'p> {
-    fn insert(&mut self, plugin: &'p Plugin<'a>) {
-        for dir in plugin.dir().ancestors().take(2) {
-            self.0.entry(dir).or_default().push(plugin);
+impl<'a, 'n> Hosted<'a, 'n> {
+    fn new(source: Source<'a>, names: &'n Names) -> Self {
+        Self { source, names, defined: FastMap::default(), by_dir: FastMap::default() }
+    }
+
+    fn insert(&mut self, plugin: &Plugin<'a>) {
+        let Source { view, closures, .. } = self.source;
+        for (_, file) in closures.roots[plugin.root].found() {
+            let tables = || view.object(file)?.tables.as_ref();
+            let names = self.names;
+            let found = self.defined.entry(file).or_insert_with(|| {
+                let found = tables().map(|tables| defined(tables, names)).unwrap_or_default();
+                found.into_iter().map(|(name, _)| name).collect()
+            });
+            for dir in plugin.dir().ancestors().take(2) {
+                self.by_dir.entry(dir).or_default().extend(found.iter().copied());
+            }
         }
     }
 
-    /// Plugins in the directory of `plugin`, the one above, and those in it.
-    fn beside(&self, plugin: &Plugin<'a>) -> Vec<&'p Plugin<'a>> {
-        let dirs = plugin.dir().ancestors().take(2);
-        let mut out: Vec<&Plugin<'_>> =
-            dirs.filter_map(|dir| self.0.get(dir)).flatten().copied().collect();
-        out.sort_by_key(|other| other.root);
-        out.dedup_by_key(|other| other.root);
-        out
+    /// True if a plugin in the directory of `plugin`, the one above, or one in it defines the symbol.
+    fn serves(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> bool {
+        let mut dirs = plugin.dir().ancestors().take(2);
+        dirs.any(|dir| self.by_dir.get(dir).is_some_and(|names| names.contains(symbol)))
     }
 }
 
@@ -260,12 +276,6 @@ impl<'a> Plugin<'a> {
         let target = reference.object.header.target();
         let mut archives = self.claims.archives(self.file, target, reference.name);
         archives.all(|archive| winner.is_some_and(|file| stem(path(archive)) == stem(path(file))))
-    }
-
-    /// It and the libraries that it brings.
-    fn objects(&self) -> impl Iterator<Item = &'a Object> + use<'a> {
-        let Source { view, closures, .. } = self.source;
-        closures.roots[self.root].found().filter_map(move |(_, file)| view.object(file))
     }
 }
 
@@ -284,11 +294,9 @@ impl<'a> Search<'a> {
         plugin: &Plugin<'a>,
         hosted: &Hosted<'a, '_>,
     ) -> Result<Option<Host>, Vec<Need>> {
-        let beside = hosted.beside(plugin);
         let needs_library = !plugin.missing.is_empty();
         for keeps_missing in [false, true].into_iter().take(1 + usize::from(needs_library)) {
-            for with_others in [false, true].into_iter().take(1 + usize::from(!beside.is_empty())) {
-                let others = if with_others { &beside[..] } else { &[] };
+            for others in [None, Some(hosted)] {
                 if let Some(program) = self.program(plugin, others, keeps_missing)? {
                     let program = self.source.closures.roots[program].root.file;
                     return Ok(Some(Host { program, keeps_missing }));
@@ -301,12 +309,15 @@ impl<'a> Search<'a> {
     fn program(
         &mut self,
         plugin: &Plugin<'a>,
-        others: &[&Plugin<'a>],
+        others: Option<&Hosted<'a, '_>>,
         keeps_missing: bool,
     ) -> Result<Option<RootId>, Vec<Need>> {
         let references = plugin.references.iter().filter(|r| !(keeps_missing && r.of_missing));
         let references: Vec<Reference<'a>> = references.copied().collect();
-        let from_program = references.iter().filter(|reference| !is_served(**reference, others));
+        let serves = |reference: &Reference<'a>| {
+            others.is_some_and(|others| others.serves(plugin, reference.name))
+        };
+        let from_program = references.iter().filter(|reference| !serves(reference));
         let from_program: Vec<Reference<'a>> = from_program.copied().collect();
         let mut fitting = self.programs.all();
         for reference in &from_program {
@@ -365,7 +376,7 @@ impl<'a> Search<'a> {
         plugin: &Plugin<'a>,
         program: RootId,
         references: &[Reference<'a>],
-        others: &[&Plugin<'a>],
+        others: Option<&Hosted<'a, '_>>,
     ) -> Result<bool, Vec<Need>> {
         let source = self.source;
         let closure = &source.closures.roots[program];
@@ -390,7 +401,10 @@ impl<'a> Search<'a> {
             private += usize::from(is_own && is_private);
         }
         claimed += rest.iter().filter(|reference| !plugin.is_of(**reference, None)).count();
-        Ok(private > claimed && rest.iter().all(|reference| is_served(*reference, others)))
+        let serves = |reference: &Reference<'a>| {
+            others.is_some_and(|others| others.serves(plugin, reference.name))
+        };
+        Ok(private > claimed && rest.iter().all(serves))
     }
 
     fn scope(&mut self, program: RootId) -> Result<&Scope<'a>, Vec<Need>> {
@@ -401,11 +415,4 @@ impl<'a> Search<'a> {
         }
         Ok(&self.scopes[&program])
     }
-}
-
-/// True if a plugin, or a library that it brings, defines what another refers to.
-fn is_served(reference: Reference<'_>, others: &[&Plugin<'_>]) -> bool {
-    let hash = hash::gnu(reference.name);
-    let mut objects = others.iter().flat_map(|other| other.objects());
-    objects.any(|object| object.defines(reference.name, hash, EVERY_VERSION))
 }
