@@ -169,6 +169,14 @@ const REAL: &[(&str, &str, &str)] = &[
         "lib/x86_64-linux-gnu/libunwind-coredump.so.0.0.0",
         "it does not name libunwind-x86_64",
     ),
+    ("undecided", "libexec/valgrind/getoff-x86-linux", "the root has no loader for i386"),
+    ("undecided", "share/qemu/s390-ccw.img", "the root has no loader for s390x"),
+    ("undecided", "share/qemu/s390-netboot.img", "the root has no loader for s390x"),
+    (
+        "bad-library-file",
+        "share/qemu/opensbi-riscv64-generic-fw_dynamic.elf",
+        "firmware that is not yet told from a damaged program",
+    ),
     (
         "undefined-symbol",
         "lib/x86_64-linux-gnu/frr/libfrrospfapiclient.so.0.0.0",
