@@ -238,6 +238,15 @@ fn inferred(report: &Report) -> BTreeMap<String, String> {
     pairs.collect()
 }
 
+/// The shared objects of a report outside of the default directories.
+fn objects(report: &Report) -> Vec<String> {
+    let files = report.value["files"].as_array().expect("files").iter();
+    let shared = files.filter(|file| file["interpreter"].is_null());
+    let paths = shared.map(|file| text(&file["path"]).to_owned());
+    let is_plugin = |path: &String| !path.starts_with("/usr/lib/x86_64-linux-gnu/lib");
+    paths.filter(is_plugin).collect()
+}
+
 /// What is reported as missing, and with whose symbols: those of missing libraries stay findings.
 struct Known {
     libraries: BTreeSet<String>,
@@ -286,12 +295,12 @@ fn lacks(
     lines.map(|line| format!("{plugin} in {program}: {}", line.trim())).collect()
 }
 
-/// The same; where a plugin alone lacks something, after the plugins of its directory, the one above and
-/// those in it.
+/// The same; where a plugin alone lacks something, after the shared objects of its directory, the one
+/// above and those in it.
 fn wrong(
     root: &Path,
     known: &Known,
-    pairs: &BTreeMap<String, String>,
+    objects: &[String],
     (plugin, program): (&str, &str),
 ) -> Vec<String> {
     if lacks(root, known, (plugin, program), &[]).is_empty() {
@@ -301,7 +310,7 @@ fn wrong(
         Path::new(path).ancestors().skip(1).take(2).map(Path::to_owned).collect::<BTreeSet<_>>()
     };
     let here = near(plugin);
-    let beside = pairs.keys().filter(|other| *other != plugin && !near(other).is_disjoint(&here));
+    let beside = objects.iter().filter(|other| *other != plugin && !near(other).is_disjoint(&here));
     lacks(root, known, (plugin, program), &beside.collect::<Vec<_>>())
 }
 
@@ -339,10 +348,11 @@ fn inferred_programs_have_what_their_plugins_lack() {
     let report = root.audit(&[]);
     let pairs = inferred(&report);
     let known = Known::new(&report);
+    let objects = objects(&report);
     let all: Vec<(&String, &String)> = pairs.iter().collect();
     let lacking: Vec<String> = all
         .par_iter()
-        .flat_map(|(plugin, host)| wrong(&root.path, &known, &pairs, (plugin, host)))
+        .flat_map(|(plugin, host)| wrong(&root.path, &known, &objects, (plugin, host)))
         .collect();
     println!(
         "{SUITE}: {} packages, {} files; {} plugins in their programs, {} differences",

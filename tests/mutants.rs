@@ -33,6 +33,7 @@ mod random;
 mod report;
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -169,8 +170,12 @@ fn audit(bases: &[Base], batch: &[Drawn]) -> Tally {
 
 /// One call of linkaudit, which may neither hang nor break whatever the files are.
 fn look(root: &Path, files: &[&str]) -> Result<Report, String> {
-    let mut words = vec![env!("CARGO_BIN_EXE_linkaudit"), "--format", "json", "--facts"];
-    words.extend(files);
+    // A file without ELF magic is refused if it is named, and counted if it is listed.
+    let mut list = tempfile::NamedTempFile::new().expect("a temporary file");
+    list.write_all(files.join("\0").as_bytes()).expect("a list of files");
+    let listed = list.path().to_str().expect("a path in UTF-8");
+    let program = env!("CARGO_BIN_EXE_linkaudit");
+    let words = [program, "--format", "json", "--facts", "-0", "--files-from", listed];
     let outcome = bounded::run(root, 20, &words);
     let stderr = String::from_utf8_lossy(&outcome.stderr);
     let Some(status) = outcome.status else {
