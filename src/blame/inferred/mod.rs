@@ -66,17 +66,18 @@ impl Inferred {
         if plugins.is_empty() {
             return Ok(Self::default());
         }
-        let mut names = Names::default();
-        let mut sonames: FastSet<StrId> = FastSet::default();
-        for plugin in &plugins {
-            for reference in &plugin.references {
-                names.insert(reference.name, hash::gnu(reference.name));
-            }
-            sonames.extend(&plugin.missing);
-        }
-        let programs = Programs::find(source, &names, &sonames)?;
+        let sonames: FastSet<StrId> = plugins.iter().flat_map(|p| &p.missing).copied().collect();
+        let mut programs = Programs::new(source, &sonames);
         // What a program loads at its start is a library.
-        plugins.retain(|plugin| !programs.load(plugin.file));
+        plugins.retain(|plugin| !programs.load(plugin.file) && plugin.may_fit(&programs));
+        if plugins.is_empty() {
+            return Ok(Self::default());
+        }
+        let mut names = Names::default();
+        for reference in plugins.iter().flat_map(|plugin| &plugin.references) {
+            names.insert(reference.name, hash::gnu(reference.name));
+        }
+        programs.define(source, &names)?;
         let mut search = Search { source, programs, scopes: FastMap::default() };
         let mut hosted = Hosted::new(source, &names);
         for plugin in complete(source, open, claims) {
@@ -267,6 +268,13 @@ impl<'a> Plugin<'a> {
     fn dir(&self) -> &'a Path {
         let path: &Path = &self.source.view.file(self.file).path;
         path.parent().unwrap_or(path)
+    }
+
+    /// False if no program can be its host, whatever they define: one has to have loaded all missing
+    /// libraries, or to define something besides their symbols.
+    fn may_fit(&self, programs: &Programs) -> bool {
+        let is_loaded = |name: &StrId| programs.loading(*name).is_some();
+        self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)
     }
 
     /// True if the only archives that define a symbol are static editions of the library at `winner`;

@@ -70,12 +70,8 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Finds them; or returns the missing facts.
-    pub(super) fn find(
-        source: Source<'_>,
-        names: &Names,
-        sonames: &FastSet<StrId>,
-    ) -> Result<Self, Vec<Need>> {
+    /// Finds them, and which has loaded a library by one of `sonames`.
+    pub(super) fn new(source: Source<'_>, sonames: &FastSet<StrId>) -> Self {
         let is_program = |closure: &Closure| {
             let object = source.view.object(closure.root.file);
             object.is_some_and(|object| object.role == Role::Program)
@@ -106,17 +102,15 @@ impl Programs {
             loaded,
             none,
         };
-        out.take_definitions(source, names, &programs)?;
         out.take_sonames(sonames, &programs);
-        Ok(out)
+        out
     }
 
-    fn take_definitions(
-        &mut self,
-        source: Source<'_>,
-        names: &Names,
-        programs: &[(RootId, &Closure)],
-    ) -> Result<(), Vec<Need>> {
+    /// Finds what defines `names`; or returns the missing facts.
+    pub(super) fn define(&mut self, source: Source<'_>, names: &Names) -> Result<(), Vec<Need>> {
+        let roots = self.roots.iter();
+        let programs: Vec<(RootId, &Closure)> =
+            roots.map(|root| (*root, &source.closures.roots[*root])).collect();
         let all = programs.iter().flat_map(|(_, closure)| closure.found());
         let mut files: Vec<FileId> = all.map(|(_, file)| file).collect();
         files.sort_unstable();
