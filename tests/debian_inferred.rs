@@ -243,7 +243,8 @@ fn objects(report: &Report) -> Vec<String> {
     let files = report.value["files"].as_array().expect("files").iter();
     let shared = files.filter(|file| file["interpreter"].is_null());
     let paths = shared.map(|file| text(&file["path"]).to_owned());
-    let is_plugin = |path: &String| !path.starts_with("/usr/lib/x86_64-linux-gnu/lib");
+    let is_plugin =
+        |path: &String| path.contains(".so") && !path.starts_with("/usr/lib/x86_64-linux-gnu/lib");
     paths.filter(is_plugin).collect()
 }
 
@@ -289,7 +290,8 @@ fn lacks(
             return of.trim_end_matches(')') == plugin
                 && !known.explained.contains(&(plugin.to_owned(), symbol));
         }
-        line.contains("cannot be preloaded") || line.contains("error while loading")
+        let refused = line.contains("cannot be preloaded") && line.contains(plugin);
+        refused || line.contains("error while loading")
     };
     let lines = text.lines().filter(is_bad);
     lines.map(|line| format!("{plugin} in {program}: {}", line.trim())).collect()
