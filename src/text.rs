@@ -14,6 +14,11 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The part of a path after its last slash.
+pub fn last_part(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
 /// Characters that change the order or visibility of what is shown (Unicode TR 9 and TR 36).
 pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,

@@ -230,7 +230,7 @@ fn hostile_notes() {
     println!("hostile notes: {} cases", cases.len());
 }
 
-/// A file that was cut off is of another system as far as what is left says so.
+/// A file that was cut off is foreign only if its remaining bytes say so.
 #[test]
 fn cut_files() {
     let lab = Lab::new();

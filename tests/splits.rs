@@ -39,6 +39,8 @@ struct Prefix {
     files: Vec<PathBuf>,
     /// File names and sonames of each file.
     names: BTreeMap<PathBuf, BTreeSet<String>>,
+    /// The names that files with a name need.
+    needs: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Prefix {
@@ -51,7 +53,8 @@ impl Prefix {
             let bytes = std::fs::read(format!("/usr/lib/x86_64-linux-gnu/{name}")).expect("a libc");
             lab.write(&format!("root/{place}/{name}"), bytes);
         }
-        let mut out = Self { lab, files: Vec::new(), names: BTreeMap::new() };
+        let mut out =
+            Self { lab, files: Vec::new(), names: BTreeMap::new(), needs: BTreeMap::new() };
         for library in libraries {
             let name = library.file_name().expect("a name").to_str().expect("UTF-8").to_owned();
             let place = format!("root/opt/d{}/{name}", random.below(DIRECTORIES));
@@ -61,7 +64,11 @@ impl Prefix {
             }
             let path = out.lab.write(&place, bytes);
             let sonames = names(&path, "(SONAME)");
-            out.names.insert(path.clone(), [name].into_iter().chain(sonames).collect());
+            let all: BTreeSet<String> = [name].into_iter().chain(sonames).collect();
+            for name in &all {
+                out.needs.entry(name.clone()).or_default().extend(names(&path, "(NEEDED)"));
+            }
+            out.names.insert(path.clone(), all);
             out.files.push(path);
         }
         out
@@ -71,6 +78,20 @@ impl Prefix {
     fn inside(&self, path: &Path) -> String {
         let below = path.strip_prefix(self.lab.path("root")).expect("a path in the root");
         format!("/{}", below.to_str().expect("UTF-8"))
+    }
+
+    /// The names that an object needs, and those that the files of these names need.
+    fn closure(&self, object: &str) -> BTreeSet<&str> {
+        let mut out = BTreeSet::new();
+        let mut todo = vec![object.rsplit('/').next().expect("a name")];
+        while let Some(name) = todo.pop() {
+            for need in self.needs.get(name).into_iter().flatten() {
+                if out.insert(need.as_str()) {
+                    todo.push(need);
+                }
+            }
+        }
+        out
     }
 
     fn run(&self, files: &[&PathBuf], more: &[&str]) -> Report {
@@ -175,14 +196,17 @@ fn more_paths_add_what_a_candidate_shows() {
         let (before, after) = (undefined(&alone), undefined(&together));
         let named: BTreeSet<&String> = more.iter().flat_map(|path| &prefix.names[*path]).collect();
         let lacks = missing(&alone);
-        let shows = lacks.iter().any(|name| named.contains(name));
         same += before.intersection(&after).count();
         for (object, symbol) in after.difference(&before) {
             if !in_part.contains(object) {
                 continue;
             }
             added += 1;
-            if options.is_empty() && shows {
+            // A missing library that the object needs is newly named.
+            let needed = prefix.closure(object);
+            let shown =
+                lacks.iter().any(|name| named.contains(name) && needed.contains(name.as_str()));
+            if options.is_empty() && shown {
                 continue;
             }
             differences += 1;

@@ -4,7 +4,7 @@
 
 use super::binding::{Bound, Resolved};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
-use crate::blame::{self, AtHand, Claims, Lent, Undefined};
+use crate::blame::{self, Claims, Explanations, Lent, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
 use crate::id::{FileId, RootId};
@@ -94,13 +94,13 @@ impl Audit {
             Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
         let source = source(&plan, &self.prefixes, view, bound);
         let lent = Lent::find(source);
-        let at_hand = AtHand {
+        let explanations = Explanations {
             claims: Claims { providers: &self.providers, policy: &plan.policy },
             libraries: &self.libraries,
             inferred: &self.inferred,
             lent: &lent,
         };
-        Self::faults(&blame::blame(source, &Undefined::find(source), at_hand))
+        Self::faults(&blame::blame(source, &Undefined::find(source), explanations))
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {

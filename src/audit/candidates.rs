@@ -6,6 +6,7 @@ use crate::blame::MissingNeed;
 use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::package::{Prefixes, is_store};
+use crate::text::last_part;
 use crate::tree::walk::{Given, MetNames};
 use crate::tree::{Kind, Node, Tree};
 use std::ffi::{OsStr, OsString};
@@ -176,5 +177,5 @@ fn is_listed(tree: &dyn Tree, dir: &Path, prefix: &Path) -> bool {
 /// The file name in a need's name.
 fn file_name(library: &[u8]) -> Option<&OsStr> {
     use std::os::unix::ffi::OsStrExt as _;
-    library.rsplit(|b| *b == b'/').next().filter(|name| !name.is_empty()).map(OsStr::from_bytes)
+    Some(last_part(library)).filter(|name| !name.is_empty()).map(OsStr::from_bytes)
 }

@@ -7,6 +7,7 @@ mod binding;
 mod candidates;
 mod coverage;
 mod definers;
+mod diagnosis;
 mod explained;
 mod linked;
 mod named;
@@ -23,9 +24,7 @@ pub use linked::Libraries;
 
 use crate::bind::RootBinding;
 use crate::bind::query::Answers;
-use crate::blame::{
-    self, AtHand, Blame, Claims, Inferred, Lent, LibraryCandidates, Source, Undefined,
-};
+use crate::blame::{Blame, Inferred, LibraryCandidates, Source};
 use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
@@ -46,7 +45,7 @@ use crate::tree::{InsideTree, Kind, Opened, Tree};
 use crate::wants::Wants;
 use archives::Found;
 use binding::{Bound, Resolved, bind};
-use definers::Search;
+use diagnosis::{Diagnosing, Diagnosis};
 use named::Wanted;
 use rounds::Rounds;
 use std::collections::BTreeSet;
@@ -302,41 +301,15 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         clock.lap("binding queries");
     }
 
-    let open = Undefined::find(source(plan, &prefixes, View::new(&corpus), bound));
-    let unbound = open.names(source(plan, &prefixes, View::new(&corpus), bound));
-    let early = archives::read_all(plan, &mut corpus, &mut collector, &unbound, bound);
-    let archives = match &early {
-        Some(library) => archives::definitions(library, &unbound),
-        None => collector.archive_definitions(&mut corpus, &unbound),
-    };
-    let providers = Providers::find(&corpus, &unbound, archives);
-    let seen = source(plan, &prefixes, View::new(&corpus), bound);
-    let (missing, explains) =
-        (blame::missing(&closures, &resolver.strings), open.may_be_explained(seen));
-    let mut candidates = Candidates::default();
     let walked = candidates::Walked { given: &places, met: &met };
-    if plan.rule_wants.holds(Wants::NAMES_IN_PREFIX) {
-        candidates.search(tree, &corpus, &prefixes, &missing, walked);
-    }
-    let claims = Claims { providers: &providers, policy: &plan.policy };
-    let libraries = if explains {
-        let mut search = Search { plan, tree, prefixes: &prefixes, walked, missing };
-        search.libraries(&mut corpus, &mut collector, &mut candidates)
-    } else {
-        LibraryCandidates::default()
-    };
-    let inferred = if plan.infer_hosts && !plan.every_file_is_root {
-        inferred(plan, &mut corpus, &mut collector, &prefixes, bound, (&open, claims, &libraries))
-    } else {
-        Inferred::default()
-    };
-    let lent = Lent::find(source(plan, &prefixes, View::new(&corpus), bound));
-    let at_hand = AtHand { claims, libraries: &libraries, inferred: &inferred, lent: &lent };
-    let blame = blame::blame(source(plan, &prefixes, View::new(&corpus), bound), &open, at_hand);
+    let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };
+    let Diagnosis { blame, providers, candidates, libraries, inferred, library } =
+        stage.run(&mut corpus, &mut collector);
     clock.lap("blame");
 
     let found = Found { blame: &blame, providers: &providers, prefixes: &prefixes };
-    let library = early.unwrap_or_else(|| archives::read(plan, &mut corpus, &mut collector, found));
+    let library =
+        library.unwrap_or_else(|| archives::read(plan, &mut corpus, &mut collector, found));
     clock.lap("archives");
 
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
@@ -375,24 +348,6 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         given: places,
         met,
         timings: clock.laps,
-    }
-}
-
-/// Infers host programs of plugins.
-fn inferred(
-    plan: &Plan,
-    corpus: &mut Corpus,
-    collector: &mut Collector<'_>,
-    prefixes: &Prefixes,
-    bound: Bound<'_>,
-    (open, claims, libraries): (&Undefined, Claims<'_>, &LibraryCandidates),
-) -> Inferred {
-    loop {
-        let source = source(plan, prefixes, View::new(corpus), bound);
-        match Inferred::find(source, open, claims, libraries) {
-            Ok(found) => return found,
-            Err(needs) => Rounds::of("inferred hosts").answer(corpus, collector, needs),
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::{MissingNeed, Source};
 use crate::facts::{Corpus, FileFacts, Need};
 use crate::format::elf::{EVERY_VERSION, NeedKind, Target, hash};
 use crate::id::{FastMap, FastSet, FileId};
-use crate::resolve::hosts::last_part;
+use crate::text::last_part;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub struct LibraryCandidates {
 struct Candidate {
     /// The objects that can load it.
     target: Target,
-    /// Its file, then the libraries that it brings.
+    /// Its file, then the libraries that it loads.
     files: Vec<FileId>,
     /// Every library that it needs was found.
     complete: bool,
@@ -71,7 +71,7 @@ impl LibraryCandidates {
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
-    /// The candidates, without what they bring.
+    /// The candidates, without the libraries that they load.
     pub fn files(&self) -> impl Iterator<Item = FileId> {
         let first = |candidate: &Candidate| candidate.files.first().copied();
         self.by_name.values().flatten().filter_map(first)

@@ -5,7 +5,7 @@
 
 use super::candidates::Answer;
 use super::hosts::{Hosts, Patterns};
-use super::{AtHand, Source, object_of, stem};
+use super::{Explanations, Source, object_of, stem};
 use crate::bind::{Report, RootBinding};
 use crate::format::archive::Names;
 use crate::format::elf::{NeedKind, Object, hash};
@@ -131,17 +131,17 @@ impl Undefined {
     pub(super) fn fates<'a>(
         &self,
         source: Source<'a>,
-        at_hand: AtHand<'_>,
+        explanations: Explanations<'_>,
         mut take: impl FnMut(RootId, Fated<'a>),
     ) {
         for (root, list) in &self.0 {
             let closure = &source.closures.roots[*root];
-            let explainer = Explainer { source, closure, at_hand, stubs: OnceCell::new() };
+            let explainer = Explainer { source, closure, explanations, stubs: OnceCell::new() };
             for open in list {
                 let Open { module, symbol, version, at_load, host } = *open;
                 let Some(object) = object_of(source.view, closure, module) else { continue };
                 let Some(file) = closure.module(module).file else { continue };
-                let fate = match (host, at_hand.inferred.of(closure)) {
+                let fate = match (host, explanations.inferred.of(closure)) {
                     (Some(host), _) => Some(Fate::Assumed(host)),
                     (None, Some(found)) => match explainer.fate(file, object, open) {
                         Some(Fate::Explained(from, name)) if found.keeps_missing => {
@@ -205,7 +205,7 @@ fn open<'a>(
 struct Explainer<'a, 'p> {
     source: Source<'a>,
     closure: &'a Closure,
-    at_hand: AtHand<'p>,
+    explanations: Explanations<'p>,
     /// The missing and the provided libraries in load order; computed at the first request.
     stubs: OnceCell<Vec<Stub>>,
 }
@@ -221,7 +221,7 @@ impl Explainer<'_, '_> {
         };
         match explains {
             Some(Stub { from, name, how: How::Missing }) => {
-                let host = self.at_hand.lent.host(from, name);
+                let host = self.explanations.lent.host(from, name);
                 Some(host.map_or(Fate::Explained(from, name), Fate::Assumed))
             }
             // The system has the library; which versions it has is a ceiling's matter.
@@ -233,8 +233,8 @@ impl Explainer<'_, '_> {
 
     /// The library that explains a reference without version: a missing one whose candidate defines
     /// the symbol; else the first missing one of which no candidate is known; else a provided one.
-    /// What an archive defines, or a policy says it should, was lost in a link and is explained by a
-    /// candidate only.
+    /// A symbol that an archive defines, or should define by policy, was lost in a link: only a candidate
+    /// explains it.
     fn explaining(&self, file: FileId, object: &Object, symbol: u32) -> Option<Stub> {
         let stubs = self.stubs.get_or_init(|| stubs(self.closure));
         if stubs.is_empty() {
@@ -244,7 +244,7 @@ impl Explainer<'_, '_> {
         let text = |stub: &Stub| self.source.strings.text(stub.name);
         let mut unknown = None;
         for stub in stubs.iter().filter(|stub| stub.how == How::Missing) {
-            match self.at_hand.libraries.ask(self.source, text(stub), target, name) {
+            match self.explanations.libraries.ask(self.source, text(stub), target, name) {
                 Answer::Defined => return Some(*stub),
                 Answer::Unknown if !ALL_VERSIONED.contains(&text(stub)) => {
                     unknown = unknown.or(Some(*stub));
@@ -257,7 +257,7 @@ impl Explainer<'_, '_> {
             provided.find(|stub| may_define(object, text(stub))).copied()
         };
         let found = unknown.or_else(provided)?;
-        let claims = self.at_hand.claims;
+        let claims = self.explanations.claims;
         let path = |archive: FileId| self.source.view.file(archive).path.as_os_str().as_bytes();
         // The archive may be the static edition of the missing library.
         let is_other = |archive: FileId| stem(path(archive)) != stem(text(&found));

@@ -8,7 +8,7 @@ use crate::format::elf::Role;
 use crate::id::{FastMap, FileId};
 use crate::policy::{Host, Pattern};
 use crate::resolve::Closure;
-use crate::resolve::hosts::last_part;
+use crate::text::last_part;
 use std::rc::Rc;
 
 /// Which files are plugins of which hosts, found out when a name is asked for that the host provides.
@@ -113,8 +113,8 @@ impl<'a> Hosts<'a> {
         name: &'a [u8],
     ) -> Option<usize> {
         let root = closure.root.file;
-        // Nobody opens a program; and the names of a program that is given were looked up. A library
-        // that stands for programs has not all of their names.
+        // A program is not opened by another one, and the names of a program that is given as host were
+        // looked up. A library that is given as host does not have all names of its program.
         let by_program = closure.root.host.is_some_and(|host| self.is_program(host));
         let known = by_program || self.is_program(root);
         if self.source.hosts.is_empty() || known {

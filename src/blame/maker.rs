@@ -3,8 +3,8 @@
 
 use super::fate::{Fate, Fated, Undefined};
 use super::{
-    Assumed, AtHand, Blame, InferredHost, Lent, MissingLibrary, MissingNeed, MissingVersion, Site,
-    Source, Stopped, SymbolKey, UndefinedSymbol,
+    Assumed, Blame, Explanations, InferredHost, Lent, MissingLibrary, MissingNeed, MissingVersion,
+    Site, Source, Stopped, SymbolKey, UndefinedSymbol,
 };
 use crate::bind::{Abort, RootBinding};
 use crate::format::elf::NeedKind;
@@ -16,7 +16,7 @@ use crate::resolve::{Closure, Edge, Fatal, How, ROOT};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Makes the facts.
-pub fn blame(source: Source<'_>, open: &Undefined, at_hand: AtHand<'_>) -> Blame {
+pub fn blame(source: Source<'_>, open: &Undefined, explanations: Explanations<'_>) -> Blame {
     let mut maker = Maker {
         source,
         missing: BTreeMap::new(),
@@ -33,17 +33,17 @@ pub fn blame(source: Source<'_>, open: &Undefined, at_hand: AtHand<'_>) -> Blame
     };
     for (root, closure) in source.closures.roots.entries() {
         let binding = &source.bindings[root.index()];
-        let host = at_hand.inferred.of(closure);
+        let host = explanations.inferred.of(closure);
         if let Some(host) = host {
             maker.hosted.entry(host.program).or_default().push(closure.root.file);
         }
         if host.is_none_or(|host| host.keeps_missing) {
-            maker.take_missing(root, closure, at_hand.lent);
+            maker.take_missing(root, closure, explanations.lent);
         }
         maker.take_stops(root, closure, binding);
         maker.take_versions(root, closure, binding);
     }
-    open.fates(source, at_hand, |root, fated| maker.take_fate(root, fated));
+    open.fates(source, explanations, |root, fated| maker.take_fate(root, fated));
     maker.finish()
 }
 
@@ -67,7 +67,7 @@ pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, 
     let edges = if closure.lacks_any() { closure.edges() } else { &[] };
     edges.iter().filter_map(|edge| {
         let missing = closure.module(edge.to).how == How::Missing;
-        // An auxiliary object may be missing; what was opened and refused is not.
+        // An auxiliary object may be missing; a file that was opened and refused is not missing.
         let refused = || closure.failures().iter().any(|f| f.module == edge.to && f.file.is_some());
         let counts = missing && edge.kind != NeedKind::Auxiliary && !refused();
         Some((closure.module(edge.from).file.filter(|_| counts)?, edge))
@@ -285,7 +285,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What is undefined or explained under another entry point is that, whatever is inferred here.
+    /// A symbol that is undefined or explained under another entry point does not count as assumed.
     fn finish_inferred(&mut self) -> Vec<InferredHost> {
         let mut references: FastMap<FileId, usize> = FastMap::default();
         for (key, program) in &self.inferred {

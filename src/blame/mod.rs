@@ -215,7 +215,7 @@ impl<'a> Claims<'a> {
 /// `foo` of `libfoo.so.1`, `libfoo-2.0.so` and `libfoo.a`: an archive and a library with the same stem
 /// are two editions of one library.
 fn stem(name: &[u8]) -> &[u8] {
-    let name = crate::resolve::hosts::last_part(name);
+    let name = crate::text::last_part(name);
     let name = name.strip_prefix(b"lib").unwrap_or(name);
     let end = memchr::memmem::find(name, b".so").or_else(|| memchr::memmem::find(name, b".a"));
     let name = &name[..end.unwrap_or(name.len())];
@@ -228,7 +228,7 @@ fn stem(name: &[u8]) -> &[u8] {
 
 /// All that explains a reference without definition.
 #[derive(Clone, Copy)]
-pub struct AtHand<'a> {
+pub struct Explanations<'a> {
     /// Archives and policy entries.
     pub claims: Claims<'a>,
     /// Candidates of missing libraries.

@@ -175,7 +175,7 @@ fn all_below<'a>(
 ) -> Result<()> {
     let is_below = |path: &Path| {
         let own = tree.real_path(path);
-        // What ends in `..` has no name in the directory that its text names.
+        // A path that ends in `..` has no file name.
         let dir = path.file_name().and_then(|_| path.parent());
         let dir = dir.map(|dir| if dir.as_os_str().is_empty() { Path::new(".") } else { dir });
         let beside = dir.and_then(|dir| tree.real_path(dir).ok());

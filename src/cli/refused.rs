@@ -52,7 +52,7 @@ const COMPRESSED: &[(&[u8], &str, &str)] = &[
     (b"BZh", "bzip2", "bunzip2 -k"),
 ];
 
-/// What zip archives are called by the end of their name.
+/// Zip archives by the end of their name.
 const ZIPS: &[(&[u8], &str)] = &[
     (b".whl", "a wheel (zip archive)"),
     (b".jar", "a Java archive (zip archive)"),

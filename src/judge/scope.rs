@@ -184,7 +184,7 @@ impl<'a> Scope<'a> {
         whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))
     }
 
-    /// The number of `files` that do not have what `entry` says of them, whoever loads them.
+    /// The number of `files` without the finding of `entry` under every entry point.
     fn repaired(&self, files: &[FileId], entry: &Entry) -> usize {
         let object = |file: &FileId| self.corpus?.files[*file].object();
         let objects = files.iter().filter_map(object);

@@ -48,15 +48,15 @@ pub enum Libc {
     Musl,
 }
 
-/// A platform: a whitelist of libraries, the versions that they have, and symbols that they do not
-/// export.
+/// A platform: a list of the only libraries that are allowed outside of the prefix, the versions that
+/// they have, and symbols that they do not export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// Its name, without architecture.
     pub name: String,
-    /// Whose platform it is.
+    /// The C library of its systems.
     pub libc: Libc,
-    /// Higher for older systems, which more systems can stand in for.
+    /// Higher for older systems: files built for them run on more systems.
     pub priority: i64,
     /// By architecture. If the policy names one, it is the only one here.
     pub rules: BTreeMap<Arch, Rules>,
@@ -129,7 +129,7 @@ impl Policy {
     }
 
     /// True if the target system provides a library of this name to files of `arch`: a policy lists
-    /// it, or every platform has it. A platform without that architecture is not asked:
+    /// it, or every platform has it. A platform without that architecture does not count:
     /// `undecided` reports it.
     pub fn provides(&self, name: &[u8], arch: Option<Arch>) -> bool {
         if self.provided.iter().any(|provided| provided.soname.as_bytes() == name) {

@@ -104,7 +104,7 @@ impl Node {
         }
     }
 
-    /// What is true or false.
+    /// A truth value.
     pub(super) fn truth(&self) -> Option<bool> {
         match self.value {
             Value::Truth(is) => Some(is),

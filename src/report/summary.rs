@@ -56,7 +56,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The numbered list of causes, the largest first. A single cause stands just above.
+/// The numbered list of causes, the largest first. A single cause is not listed: its entry is directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let all = &entries.all;
     if all.is_empty() || (all.len() == 1 && !style.quiet) {
@@ -140,7 +140,7 @@ fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> 
     Ok(())
 }
 
-/// What was audited.
+/// The number of files and entry points that were audited.
 fn audited(report: &Report) -> String {
     let totals = &report.totals;
     let mut read = vec![count(totals.audited, "ELF file", "ELF files")];

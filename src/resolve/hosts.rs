@@ -8,6 +8,7 @@ use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FileId};
 use crate::package::{Located, Prefixes};
 use crate::plan::Plan;
+use crate::text::last_part;
 use std::collections::BTreeSet;
 use std::iter::repeat;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -307,9 +308,4 @@ fn nearest(
     }
     needs.append(&mut unknown);
     None
-}
-
-/// The file name of a path.
-pub fn last_part(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }

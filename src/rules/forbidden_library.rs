@@ -76,7 +76,7 @@ fn of_file(
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let base = name.rsplit(|b| *b == b'/').next().unwrap_or(name);
+        let base = crate::text::last_part(name);
         let hits = |entry: &&ForbiddenLibrary| entry.name.matches(name) || entry.name.matches(base);
         let Some(entry) = forbidden.iter().filter(hits).min_by_key(|entry| &entry.origin) else {
             continue;

@@ -51,7 +51,7 @@ fn check(query: &Query<'_>) -> Findings {
     let loaded = OnceCell::new();
     for (file, facts) in query.files() {
         if facts.foreign().is_some() {
-            // What a loader maps all the same is judged like the rest.
+            // A file that a loader maps nevertheless is judged like the others.
             let loaded: &FastSet<FileId> = loaded.get_or_init(|| {
                 let closures = query.entry_points().map(|(_, closure)| closure);
                 closures.flat_map(|closure| closure.found().map(|(_, file)| file)).collect()

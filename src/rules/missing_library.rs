@@ -12,13 +12,14 @@ use crate::resolve::How;
 use crate::resolve::loader::InterpFault;
 use crate::resolve::trace::Tried;
 use crate::text::show;
+use crate::tree::without_dots;
 use crate::wants::Wants;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 pub(super) static RULE: Rule = Rule::new(
     "missing-library",
@@ -154,7 +155,7 @@ pub(super) fn finding(
 }
 
 impl Query<'_> {
-    /// What was tried in order. The cache is named even where it has no entry.
+    /// The attempts of the search in their order. The cache is named even where it has no entry.
     fn attempts(&self, missing: &MissingLibrary, attempts: &[Tried]) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = attempts.iter().map(tried).collect();
         let is_path = missing.name.contains(&b'/');
@@ -185,8 +186,9 @@ fn with_reasons(mut candidates: Vec<Evidence>, name: &[u8], attempts: &[Tried]) 
     if candidates.is_empty() {
         return candidates;
     }
-    let directory =
-        |path: &[u8]| plain(Path::new(OsStr::from_bytes(path))).parent().map(Path::to_path_buf);
+    let directory = |path: &[u8]| {
+        without_dots(Path::new(OsStr::from_bytes(path))).parent().map(Path::to_path_buf)
+    };
     let searched: FastSet<PathBuf> =
         attempts.iter().filter_map(|attempt| directory(&attempt.path)).collect();
     let base = last_part(Path::new(OsStr::from_bytes(name)));
@@ -205,21 +207,6 @@ fn with_reasons(mut candidates: Vec<Evidence>, name: &[u8], attempts: &[Tried]) 
         candidate.reason = reason.map(str::to_owned);
     }
     candidates
-}
-
-/// A path without `.` and `..`, by its text alone.
-fn plain(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                out.pop();
-            }
-            Component::CurDir => {}
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 fn interpreters(query: &Query<'_>) -> Findings {

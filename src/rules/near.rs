@@ -89,7 +89,7 @@ impl Wanted {
         if self.names.contains(name) {
             out.push(Key::Name(name.to_vec()));
         }
-        // Most names belong to another class: that is told before they are taken apart.
+        // Most names belong to another class; this test is cheaper than taking them apart.
         let is_near =
             first_component(name).is_some_and(|part| self.first_components.contains(part));
         let parts = if is_near { parts(name) } else { None };

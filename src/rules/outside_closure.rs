@@ -98,7 +98,7 @@ fn interpreters(query: &Query<'_>) -> Findings {
     for (file, fault) in query.bad_interpreters() {
         let Some(object) = query.view().object(*file) else { continue };
         let interp = object.interp().unwrap_or_default();
-        let name = interp.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        let name = crate::text::last_part(interp);
         if *fault != InterpFault::Absent || query.policy().provides(name, arch(object)) {
             continue;
         }

@@ -274,5 +274,5 @@ impl<'a> Query<'a> {
 
 /// The file name of a path.
 pub(super) fn last_part(path: &Path) -> &[u8] {
-    path.as_os_str().as_bytes().rsplit(|b| *b == b'/').next().unwrap_or_default()
+    crate::text::last_part(path.as_os_str().as_bytes())
 }

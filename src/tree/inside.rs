@@ -22,14 +22,14 @@ impl<'t> InsideTree<'t> {
     /// ENOENT for what lies outside. A file counts by the path that leads to it or by the path
     /// that it really has.
     fn check(&self, path: &Path) -> Result<(), Errno> {
-        let is_inside = self.prefixes.contain(&plain(path))
+        let is_inside = self.prefixes.contain(&without_dots(path))
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));
         if is_inside { Ok(()) } else { Err(Errno::NOENT) }
     }
 }
 
 /// The path without `.` and `..`, as if there were no links.
-fn plain(path: &Path) -> PathBuf {
+pub fn without_dots(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
         match part {
@@ -79,7 +79,7 @@ impl Tree for InsideTree<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{InsideTree, plain};
+    use super::{InsideTree, without_dots};
     use crate::package::Prefixes;
     use crate::tree::{Errno, Kind, MemTree, Tree};
     use std::path::{Path, PathBuf};
@@ -102,6 +102,6 @@ mod tests {
         for path in ["/", "/usr/lib/b.so", "/p/../usr/lib/b.so", "/one/d/e.so", "/nothing"] {
             assert_eq!(inside.kind(Path::new(path)), Err(Errno::NOENT), "{path}");
         }
-        assert_eq!(plain(Path::new("/a/./b/../../c")), Path::new("/c"));
+        assert_eq!(without_dots(Path::new("/a/./b/../../c")), Path::new("/c"));
     }
 }

@@ -25,7 +25,7 @@ mod walked;
 pub use contract::{Opened, Tree};
 pub use disk::DiskTree;
 pub use file::{Handle, Held, Permit, ReadAt};
-pub use inside::InsideTree;
+pub use inside::{InsideTree, without_dots};
 pub use kind::{Kind, Node, Special, Stat};
 pub use mem::MemTree;
 pub use overlay::{MountError, OverlayTree};

@@ -311,7 +311,7 @@ fn a_line_fits_the_next_version_of_its_file() {
     assert!(write(&lab).contains(" libm.so.1.0 gone\n"));
     std::fs::rename(lab.path("p/libm.so.1.0"), lab.path("p/libm.so.1.1")).expect("a version");
     assert_eq!(outcome(&judged(&lab, &[])), (vec![], vec!["libm.so.1.1".to_owned()], 0));
-    // What an older version wrote, with the file name cut to the soname, fits too.
+    // A baseline of an older version, with the file name cut to the soname, fits too.
     let cut = written(&lab, "known").replace(" libm.so.1.0 ", " libm.so.1 ");
     lab.write("known", cut);
     assert_eq!(outcome(&judged(&lab, &[])), (vec![], vec!["libm.so.1.1".to_owned()], 0));

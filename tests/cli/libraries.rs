@@ -27,7 +27,7 @@ fn tried(lab: &Lab, finding: &Value) -> Vec<String> {
     };
     let all = evidence(finding, "tried");
     let own: Vec<String> = all.iter().filter_map(line).collect();
-    // What the system searches comes after what the object says, the cache first.
+    // The system's places come after those that the object names, the cache first.
     let (cache, defaults) = all[own.len()..].split_first().expect("the cache");
     assert_eq!((&cache["how"], &cache["reason"]), (&json!("cache"), &json!("no entry")));
     for piece in defaults {

@@ -15,6 +15,7 @@ use std::process::{Command, Output};
 pub const MAY_SKIP: &[(&str, &str)] = &[
     ("cache_in_a_mount_namespace", "needs a private /etc: root and unshare(CLONE_NEWNS)"),
     ("debian_hosts", "needs root for chroot"),
+    ("debian_inferred", "needs root for chroot"),
     ("debian_roots", "needs root for chroot"),
     ("nix_store", "needs root to create /nix"),
     ("emulated_loaders", "needs root to chroot"),

@@ -22,20 +22,21 @@ mod programs;
 
 use super::candidates::{Answer, LibraryCandidates};
 use super::fate::{Open, Undefined};
+use super::maker::missing_edges;
 use super::{Claims, Source, object_of, stem};
 use crate::bind::lookup::{Route, Scope, wanted};
 use crate::facts::Need;
 use crate::facts::providers::defined;
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
-use crate::format::elf::{EVERY_VERSION, NeedKind, Object, Role, hash};
+use crate::format::elf::{EVERY_VERSION, Object, Role, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
-use crate::resolve::{Closure, How};
+use crate::resolve::Closure;
 use programs::{Programs, Set};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// More programs than this do not tell whose plugin an object is.
+/// If more programs than this fit, the host stays unknown.
 const MOST_PROGRAMS: usize = 3;
 
 /// Upper bound for the programs of a plugin's own package that are looked at exactly.
@@ -68,8 +69,8 @@ impl Inferred {
         }
         let sonames: FastSet<StrId> = plugins.iter().flat_map(|p| &p.missing).copied().collect();
         let mut programs = Programs::new(source, &sonames);
-        // What a program loads at its start is a library.
-        plugins.retain(|plugin| !programs.load(plugin.file) && plugin.may_fit(&programs));
+        // A program links with the files that it loads at its start.
+        plugins.retain(|plugin| !programs.load_at_start(plugin.file) && plugin.may_fit(&programs));
         if plugins.is_empty() {
             return Ok(Self::default());
         }
@@ -80,8 +81,8 @@ impl Inferred {
         programs.define(source, &names)?;
         let mut search = Search { source, programs, scopes: FastMap::default() };
         let mut hosted = Hosted::new(source, &names);
-        for plugin in complete(source, open, claims) {
-            hosted.insert(&plugin);
+        for root in complete(source, open) {
+            hosted.insert(root);
         }
         let mut out = FastMap::default();
         let mut rest: Vec<&Plugin<'a>> = plugins.iter().collect();
@@ -92,7 +93,7 @@ impl Inferred {
             for plugin in rest {
                 match search.host(plugin, &hosted)? {
                     Some(host) => {
-                        hosted.insert(plugin);
+                        hosted.insert(plugin.root);
                         out.insert(plugin.file, host);
                     }
                     None => left.push(plugin),
@@ -149,6 +150,7 @@ fn plugins<'a>(
         let object = source.view.object(file).filter(|object| object.role == Role::Shared)?;
         let may = closure.root.host.is_none()
             && closure.fatal().is_none()
+            && closure.failures().iter().all(|failure| failure.file.is_none())
             && !(list.is_empty() && missing.is_empty())
             && !object.soname().is_some_and(is_versioned)
             && !is_default(source, closure, &source.view.file(file).path);
@@ -181,31 +183,24 @@ fn plugins<'a>(
     source.closures.roots.entries().filter_map(plugin).collect()
 }
 
-/// The shared objects that lack nothing: they may serve plugins beside them.
-fn complete<'a>(source: Source<'a>, open: &Undefined, claims: Claims<'a>) -> Vec<Plugin<'a>> {
+/// The shared objects without undefined symbols and missing libraries: they may serve plugins beside
+/// them.
+fn complete(source: Source<'_>, open: &Undefined) -> impl Iterator<Item = RootId> {
     let lacking: FastSet<RootId> = open.lists().map(|(root, _)| root).collect();
-    let complete = |(root, closure): (RootId, &'a Closure)| {
+    source.closures.roots.entries().filter_map(move |(root, closure)| {
         let file = closure.root.file;
-        let object = source.view.object(file)?;
-        let is_whole = object.role == Role::Shared
+        let is_complete = source.view.object(file)?.role == Role::Shared
             && closure.root.host.is_none()
             && !lacking.contains(&root)
             && !closure.lacks_any()
             && !is_default(source, closure, &source.view.file(file).path);
-        let (references, missing) = (Vec::new(), Vec::new());
-        is_whole.then_some(Plugin { source, claims, root, file, references, missing })
-    };
-    source.closures.roots.entries().filter_map(complete).collect()
+        is_complete.then_some(root)
+    })
 }
 
 /// The names of libraries that were not found, each once.
 fn missing(closure: &Closure) -> Vec<StrId> {
-    if !closure.lacks_any() {
-        return Vec::new();
-    }
-    let edges = closure.edges().iter().filter(|edge| edge.kind != NeedKind::Auxiliary);
-    let edges = edges.filter(|edge| closure.module(edge.to).how == How::Missing);
-    let mut out: Vec<StrId> = edges.map(|edge| edge.name).collect();
+    let mut out: Vec<StrId> = missing_edges(closure).map(|(_, edge)| edge.name).collect();
     out.sort_unstable();
     out.dedup();
     out
@@ -217,6 +212,12 @@ fn is_versioned(soname: &[u8]) -> bool {
     let mut ends = memchr::memmem::find_iter(soname, b".so.");
     let is_number = |at: usize| soname.get(at + 4).is_some_and(u8::is_ascii_digit);
     soname.starts_with(b"lib") && ends.any(is_number)
+}
+
+/// The directory of a file.
+fn dir(source: Source<'_>, file: FileId) -> &Path {
+    let path: &Path = &source.view.file(file).path;
+    path.parent().unwrap_or(path)
 }
 
 /// True for a file in a default directory of the loader.
@@ -242,16 +243,19 @@ impl<'a, 'n> Hosted<'a, 'n> {
         Self { source, names, defined: FastMap::default(), by_dir: FastMap::default() }
     }
 
-    fn insert(&mut self, plugin: &Plugin<'a>) {
+    /// Adds a plugin by its entry point.
+    fn insert(&mut self, root: RootId) {
         let Source { view, closures, .. } = self.source;
-        for (_, file) in closures.roots[plugin.root].found() {
+        let closure = &closures.roots[root];
+        let dir = dir(self.source, closure.root.file);
+        for (_, file) in closure.found() {
             let tables = || view.object(file)?.tables.as_ref();
             let names = self.names;
             let found = self.defined.entry(file).or_insert_with(|| {
                 let found = tables().map(|tables| defined(tables, names)).unwrap_or_default();
                 found.into_iter().map(|(name, _)| name).collect()
             });
-            for dir in plugin.dir().ancestors().take(2) {
+            for dir in dir.ancestors().take(2) {
                 self.by_dir.entry(dir).or_default().extend(found.iter().copied());
             }
         }
@@ -259,27 +263,22 @@ impl<'a, 'n> Hosted<'a, 'n> {
 
     /// True if a plugin in the directory of `plugin`, the one above, or one in it defines the symbol.
     fn serves(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> bool {
-        let mut dirs = plugin.dir().ancestors().take(2);
+        let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
         dirs.any(|dir| self.by_dir.get(dir).is_some_and(|names| names.contains(symbol)))
     }
 }
 
-impl<'a> Plugin<'a> {
-    fn dir(&self) -> &'a Path {
-        let path: &Path = &self.source.view.file(self.file).path;
-        path.parent().unwrap_or(path)
-    }
-
-    /// False if no program can be its host, whatever they define: one has to have loaded all missing
-    /// libraries, or to define something besides their symbols.
+impl Plugin<'_> {
+    /// False if no program can be the host: none has loaded all missing libraries, and all undefined
+    /// symbols belong to those.
     fn may_fit(&self, programs: &Programs) -> bool {
         let is_loaded = |name: &StrId| programs.loading(*name).is_some();
         self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)
     }
 
-    /// True if the only archives that define a symbol are static editions of the library at `winner`;
-    /// without a library, if there is no such archive.
-    fn is_of(&self, reference: Reference<'_>, winner: Option<FileId>) -> bool {
+    /// True if no archive claims a symbol. An archive does not claim it from `winner`, the library that
+    /// defines the symbol, if it is the static edition of that library.
+    fn is_unclaimed(&self, reference: Reference<'_>, winner: Option<FileId>) -> bool {
         let path = |file: FileId| self.source.view.file(file).path.as_os_str().as_bytes();
         let target = reference.object.header.target();
         let mut archives = self.claims.archives(self.file, target, reference.name);
@@ -296,7 +295,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// The program of a plugin, if one is certain enough; `hosted` are the plugins whose program is known.
+    /// The host program of a plugin, if the conditions hold for one. `hosted` has the plugins that
+    /// were inferred before.
     fn host(
         &mut self,
         plugin: &Plugin<'a>,
@@ -404,11 +404,11 @@ impl<'a> Search<'a> {
                 file == closure.root.file
                     || !is_default(source, closure, &source.view.file(file).path)
             });
-            let is_own = plugin.is_of(*reference, file);
+            let is_own = plugin.is_unclaimed(*reference, file);
             claimed += usize::from(!is_own);
             private += usize::from(is_own && is_private);
         }
-        claimed += rest.iter().filter(|reference| !plugin.is_of(**reference, None)).count();
+        claimed += rest.iter().filter(|reference| !plugin.is_unclaimed(**reference, None)).count();
         let serves = |reference: &Reference<'a>| {
             others.is_some_and(|others| others.serves(plugin, reference.name))
         };

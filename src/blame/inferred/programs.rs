@@ -164,8 +164,8 @@ impl Programs {
         }
     }
 
-    /// True if a program loads the file at its start.
-    pub(super) fn load(&self, file: FileId) -> bool {
+    /// True if some program loads the file at its start.
+    pub(super) fn load_at_start(&self, file: FileId) -> bool {
         self.loaded.contains(&file)
     }
 

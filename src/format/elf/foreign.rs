@@ -7,6 +7,7 @@
 
 use super::header::{Header, endian};
 use super::{Object, Role, machine};
+use crate::text::last_part;
 use object::elf;
 use object::read::elf::NoteIterator;
 use std::os::unix::ffi::OsStrExt as _;
@@ -52,7 +53,7 @@ struct Kind {
     foreign: Foreign,
     /// The key of its count in reports.
     name: &'static str,
-    /// What such a file is; an operating system stands with its article, as in `an Android`.
+    /// The words for such a file; an operating system has its article, as in `an Android`.
     what: &'static str,
     /// EI_OSABI of its objects.
     osabi: Option<elf::OsAbi>,
@@ -330,10 +331,6 @@ fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
 /// True for a program with the 32-bit loader of Solaris, whose path old ports of Linux have too.
 fn is_of_solaris(object: &Object, interp: &[u8]) -> bool {
     interp == b"/lib/ld.so.1" && needs(object, b"libc.so.1")
-}
-
-fn last_part(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
 fn needs(object: &Object, name: &[u8]) -> bool {

@@ -17,7 +17,7 @@ use crate::finding::EvidenceKind;
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// Entries shown unless everything is wanted.
+/// Entries shown without `-v`.
 const MOST_ENTRIES: usize = 40;
 /// Findings of other rules shown in one entry.
 const MOST_FINDINGS: usize = 20;

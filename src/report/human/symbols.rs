@@ -20,7 +20,7 @@ const LIST: usize = 6;
 const MOST_SEARCHED: usize = 4;
 const MOST_NEAR: usize = 3;
 const MOST_EXPLAINED: usize = 3;
-/// Characters of a name that stands in a list.
+/// Upper bound for the characters of a name in a list.
 const MOST_NAME: usize = 60;
 
 /// When a lookup fails, as a label.

@@ -9,6 +9,7 @@ use crate::catalogue::Level;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, Intent};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
+use crate::text::last_part;
 use crate::text::{raw, show, show_path};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -236,7 +237,7 @@ fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     let linked = fix.and_then(|fix| fix.entry.as_deref());
     let candidate = || finding.evidence_of(EvidenceKind::Candidate).find_map(|e| e.path.as_deref());
     let path = linked.or_else(|| candidate().map(|path| path.as_os_str().as_bytes()))?;
-    let base = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+    let base = last_part(path);
     let title = format!("{}: not linked", show(base));
     let path = Path::new(OsStr::from_bytes(path));
     let key = file_key(path, prefixes);

@@ -8,6 +8,7 @@ use crate::id::{StrId, Strings};
 use crate::plan::{Cpu, Plan};
 use crate::policy::Libc;
 use crate::resolve::{Machine, hwcaps};
+use crate::text::last_part;
 
 /// The releases whose rules are followed. No search rule that differs between releases matters to
 /// files of one prefix.
@@ -17,7 +18,7 @@ const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 /// The C library that an object was linked for, as far as the object and the policy tell.
 pub(super) fn libc(plan: &Plan, object: &Object, needs_musl: bool) -> Libc {
     let interp = object.interp().unwrap_or_default();
-    let base = interp.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    let base = last_part(interp);
     let platforms = &plan.policy.platforms;
     let is_musl = match base {
         [] if needs_musl => true,

@@ -16,6 +16,7 @@ use super::{Closure, Edge, Fatal, How, LOADER, Links, LoadFailure, Module, ROOT,
 use crate::facts::{Content, Need, Place, Portion};
 use crate::format::elf::{NeedKind, Object, Role};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, StrId};
+use crate::text::last_part;
 use crate::tree::Errno;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
@@ -284,7 +285,7 @@ impl<'a> Load<'a> {
     /// Gives an object the name by which later needs find it: the last part of its path.
     fn name(&mut self, module: ModuleId) {
         let path = self.search.strings.text(self.modules[module.index()].path);
-        let short = path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec();
+        let short = last_part(path).to_vec();
         let short = self.search.strings.id(&short);
         self.by_name.entry(short).or_insert(module);
         self.named[module.index()] = true;

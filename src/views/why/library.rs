@@ -6,6 +6,7 @@ use crate::facts::{FileFacts, Place};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId, StrId};
 use crate::resolve::trace::Tried;
 use crate::resolve::{Closure, How, ROOT};
+use crate::text::last_part;
 use crate::views::tree::{Edge, Tag, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -129,7 +130,7 @@ fn programs(name: &[u8], audit: &Audit, files: &FastSet<FileId>) -> Vec<FileId> 
         let Some(interp) = object.and_then(|object| object.interp()) else { continue };
         let leads = match audit.corpus.place(interp) {
             Some(Place::File(loader)) => files.contains(&loader),
-            _ => interp.rsplit(|b| *b == b'/').next() == Some(name),
+            _ => last_part(interp) == name,
         };
         if (interp == name || leads) && out.last() != Some(&file) {
             out.push(file);
