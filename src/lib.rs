@@ -33,6 +33,7 @@ pub mod report;
 pub mod resolve;
 pub mod rules;
 pub mod sniff;
+pub mod stage;
 mod starts;
 pub mod symbol_names;
 pub mod text;

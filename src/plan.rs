@@ -75,6 +75,8 @@ pub struct Plan {
     pub paths: Vec<PathBuf>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
+    /// `--staged` as typed: directories whose files are seen at their installed paths.
+    pub stages: Vec<PathBuf>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
     pub prefix: Option<PathBuf>,
     /// `--lib-path`: more places to look for providers when a fix is proposed.
@@ -133,6 +135,7 @@ impl Plan {
         Self {
             paths,
             listed: Arc::default(),
+            stages: Vec::new(),
             prefix: None,
             lib_paths: Vec::new(),
             hosts: Vec::new(),

@@ -86,6 +86,7 @@ fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, 
     };
     let hosts = plan.hosts.iter().map(|host| &host.path);
     plan.all_paths().iter().chain(hosts).for_each(|path| add(tree, path, Use::Audited));
+    plan.stages.iter().for_each(|dir| add(&DiskTree::new(), dir, Use::Audited));
     plan.lib_paths.iter().for_each(|path| add(tree, path, Use::Searched));
     // A baseline is made for being written anew.
     let found = !shared.isolated && shared.policy.is_empty();

@@ -244,6 +244,13 @@ pub struct Shared {
     /// DIR is the root of another system: paths, links and caches are taken inside it
     #[arg(long, global = true, value_name = "DIR")]
     pub root: Option<PathBuf>,
+    /// DIR is a staging directory (DESTDIR): its files are audited at the paths they will have, and
+    /// every lookup sees DIR first, then the system or --root. No PATH is needed
+    #[arg(long, global = true, value_name = "DIR")]
+    pub staged: Vec<PathBuf>,
+    /// FILE (- is stdin) lists installed paths, one a line, that the installation of the stage removes
+    #[arg(long, global = true, value_name = "FILE", requires = "staged")]
+    pub replaces: Option<PathBuf>,
     /// Make paths and fingerprints relative to DIR, for any PATHs below it
     #[arg(long, global = true, value_name = "DIR")]
     pub prefix: Option<PathBuf>,

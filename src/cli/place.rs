@@ -1,11 +1,12 @@
-//! Where paths that were typed lie: on this machine or inside `--root`, and in which directory and
-//! on which processor programs will run. `cli::plan` is the only caller.
+//! Where paths that were typed lie: on this machine, inside `--root` or in a stage, and in which
+//! directory and on which processor programs will run. `cli::plan` is the only caller.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
 use super::Shared;
 use crate::plan::Cpu;
+use crate::stage::{self, Laid, Stage};
 use crate::text::show_path;
-use crate::tree::DiskTree;
+use crate::tree::{DiskTree, Errno, Kind, Tree as _, without_dots};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,8 @@ pub(super) struct Place<'a> {
     here: &'a Path,
     /// `--root`, as it was typed made absolute, and with links resolved.
     root: Option<(PathBuf, PathBuf)>,
+    /// `--staged`
+    stages: Vec<Stage>,
     /// The directory programs are started in.
     pub(super) cwd: PathBuf,
     /// The names that were typed are not those by which files are known there.
@@ -39,19 +42,49 @@ impl<'a> Place<'a> {
             (None, Some(_)) => "/".into(),
             (None, None) => here.to_path_buf(),
         };
-        let elsewhere = root.is_some() || shared.cwd.is_some();
-        Ok(Self { here, root, cwd, elsewhere })
+        let elsewhere = root.is_some() || shared.cwd.is_some() || !shared.staged.is_empty();
+        let real = root.as_ref().map(|(_, real)| &**real);
+        let stages = shared.staged.iter().map(|dir| stage(here, dir, real)).collect::<Result<_>>()?;
+        Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
-    /// The file system that is audited.
+    /// The file system that is audited, without stages.
     pub(super) fn tree(&self) -> Result<DiskTree> {
-        let tree = match &self.root {
-            Some((typed, real)) => {
-                DiskTree::within(real).with_context(|| format!("--root {}", show_path(typed)))?
-            }
-            None => DiskTree::new(),
-        };
+        let context = || self.root.as_ref().map(|(typed, _)| format!("--root {}", show_path(typed)));
+        let tree = self.sysroot().with_context(|| context().unwrap_or_default())?;
         Ok(if self.elsewhere { tree.seen_from(self.cwd.clone()) } else { tree })
+    }
+
+    fn sysroot(&self) -> Result<DiskTree, Errno> {
+        match &self.root {
+            Some((_, real)) => DiskTree::within(real),
+            None => Ok(DiskTree::new()),
+        }
+    }
+
+    /// The file system with the stages laid over it, if there are any. `replaced` are installed paths
+    /// that the installation removes.
+    pub(super) fn laid(&self, replaced: &[PathBuf]) -> Result<Option<Laid>> {
+        if self.stages.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(stage::lay(&self.stages, || self.sysroot(), replaced, &self.cwd)?))
+    }
+
+    /// True for a path below a stage.
+    pub(super) fn is_staged(&self, path: &Path) -> bool {
+        self.in_stage(path).is_some()
+    }
+
+    /// The installed path of a path below a stage.
+    fn in_stage(&self, path: &Path) -> Option<PathBuf> {
+        let full = without_dots(&self.here.join(path));
+        let below = |stage: &Stage| {
+            let typed = without_dots(&self.here.join(&stage.typed));
+            let rest = full.strip_prefix(typed).or_else(|_| full.strip_prefix(&stage.dir)).ok()?;
+            Some(Path::new("/").join(rest))
+        };
+        self.stages.iter().find_map(below)
     }
 
     /// A path of the command line.
@@ -79,6 +112,9 @@ impl<'a> Place<'a> {
 
     /// What a path is known as in another root, or to programs that are started elsewhere.
     fn inside(&self, path: &Path) -> Option<PathBuf> {
+        if let Some(installed) = self.in_stage(path) {
+            return Some(installed);
+        }
         let full = self.here.join(path);
         match &self.root {
             Some((typed, real)) => {
@@ -98,4 +134,24 @@ impl<'a> Place<'a> {
                 .is_ok_and(|text| text.contains("GenuineIntel"));
         Cpu::host(intel)
     }
+}
+
+/// One `--staged` directory. `root` is `--root` with links resolved.
+fn stage(here: &Path, typed: &Path, root: Option<&Path>) -> Result<Stage> {
+    let tree = DiskTree::new().seen_from(here.to_path_buf());
+    let shown = show_path(typed);
+    match tree.kind(typed) {
+        Ok(Kind::Directory) => {}
+        Ok(_) => bail!("--staged {shown}: not a directory"),
+        Err(errno) => bail!("--staged {shown}: {}", crate::tree::walk::describe(errno)),
+    }
+    let dir = tree.real_path(typed).with_context(|| format!("--staged {shown}"))?;
+    if root.unwrap_or(Path::new("/")).starts_with(&dir) {
+        bail!("--staged {shown}: it contains the system that it would be laid over");
+    }
+    let in_sysroot = match root {
+        None => Some(dir.clone()),
+        Some(root) => dir.strip_prefix(root).ok().map(|below| Path::new("/").join(below)),
+    };
+    Ok(Stage { typed: typed.to_path_buf(), dir, in_sysroot })
 }

@@ -9,7 +9,7 @@ use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
 use crate::rules;
-use crate::tree::{Kind, Tree};
+use crate::tree::{Kind, Tree, without_dots};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
@@ -79,13 +79,11 @@ pub(super) fn prepare_with(
         Some(file) => read_list(file, shared.null)?,
         None => Vec::new(),
     };
-    if paths.is_empty() && shared.files_from.is_none() {
+    if paths.is_empty() && shared.files_from.is_none() && shared.staged.is_empty() {
         bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
     }
     let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
-    let tree = place.tree()?;
-    let merged = tree.is_merged();
-    let tree: Box<dyn Tree> = Box::new(tree);
+    let System { tree, merged, starts } = System::new(shared, &place, paths, places)?;
     let named = |path: &PathBuf| -> Result<PathBuf> {
         let named = place.named(path)?;
         if let Err(errno) = tree.kind(&named) {
@@ -94,9 +92,15 @@ pub(super) fn prepare_with(
         }
         Ok(named)
     };
-    let paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
+    let mut paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
+    if paths.iter().any(|path| path == Path::new("/")) || (paths.is_empty() && listed.is_empty()) {
+        paths.extend(starts.iter().cloned());
+    }
     let listed: Arc<[PathBuf]> = listed.into_iter().map(|path| place.listed(path)).collect();
+    // Installed paths are those of the whole system.
+    let whole = (!shared.staged.is_empty()).then(|| PathBuf::from("/"));
     let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &*tree)).transpose()?;
+    let prefix = prefix.or(whole);
     if let Some(prefix) = &prefix {
         all_below(prefix, paths.iter().chain(&*listed), &*tree)?;
     }
@@ -108,6 +112,7 @@ pub(super) fn prepare_with(
     let plan = Plan {
         paths,
         listed,
+        stages: shared.staged.clone(),
         prefix,
         lib_paths,
         loader: match shared.loader {
@@ -155,6 +160,45 @@ pub(super) fn prepare_with(
     };
     let baselines = Baselines::new(shared)?;
     Ok(Prepared { plan, tree, merged, baselines, style, progress })
+}
+
+/// The file system that is audited.
+struct System {
+    tree: Box<dyn Tree>,
+    /// The root is read as if links of a merged `/usr` existed.
+    merged: bool,
+    /// Directories below which all entries of the stages lie.
+    starts: Vec<PathBuf>,
+}
+
+impl System {
+    /// With stages, `paths` and places for providers outside of them are listed whole.
+    fn new(shared: &Shared, place: &Place<'_>, paths: &[PathBuf], places: &[PathBuf]) -> Result<Self> {
+        let replaced = match &shared.replaces {
+            Some(file) => installed(read_list(file, false)?),
+            None => Vec::new(),
+        };
+        let sysroot = place.tree()?;
+        let merged = sysroot.is_merged();
+        let Some(laid) = place.laid(&replaced)? else {
+            return Ok(Self { tree: Box::new(sysroot), merged, starts: Vec::new() });
+        };
+        let typed = paths.iter().chain(places).chain(&shared.lib_path);
+        let mut whole: Vec<PathBuf> = typed
+            .filter(|path| !place.is_staged(path))
+            .map(|path| place.named(path))
+            .collect::<Result<_>>()?;
+        let real = whole.iter().filter_map(|dir| laid.merged().real_path(dir).ok());
+        whole.extend(real.collect::<Vec<_>>());
+        let starts = laid.starts.clone();
+        Ok(Self { tree: Box::new(laid.tree(whole)), merged, starts })
+    }
+}
+
+/// Lines of `--replaces` as absolute paths: `usr/lib/a` and `./usr/lib/a`, as archives list them, are
+/// `/usr/lib/a`.
+fn installed(lines: Vec<PathBuf>) -> Vec<PathBuf> {
+    lines.into_iter().map(|path| without_dots(&Path::new("/").join(path))).collect()
 }
 
 /// The directory of `--prefix`, with links resolved.

@@ -307,6 +307,7 @@ impl<'t> Collector<'t> {
             typed: Arc::clone(&place),
             real: Arc::clone(&place),
             package: self.tree.package(&place),
+            origin: self.tree.origin(&place),
             path: place,
             names: Vec::new(),
             stat,

@@ -23,7 +23,7 @@ use crate::format::elf::{Foreign, Ident, Object, Tables, Target, Verdict};
 use crate::format::second::Difference;
 use crate::id::{FileId, StrId};
 use crate::package::PackageId;
-use crate::tree::Stat;
+use crate::tree::{Origin, Stat};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,6 +54,8 @@ pub struct FileFacts {
     pub unreadable: Option<String>,
     /// The package of the mount that holds the file. Store items are recognised by their path instead.
     pub package: Option<Arc<PackageId>>,
+    /// The layer that it lies in, if the system has stages.
+    pub origin: Option<Origin>,
 }
 
 /// A further name of a file.

@@ -11,13 +11,14 @@ const OLD_ENTRY: usize = 12;
 const NEW_HEADER: usize = 48;
 const NEW_ENTRY: usize = 24;
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
-const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
+/// Begin of the new format, with its version.
+pub const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 /// `cache_extension_magic`
-const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
+pub const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
 /// `cache_extension_tag_glibc_hwcaps`
-const TAG_HWCAPS: u32 = 1;
+pub const TAG_HWCAPS: u32 = 1;
 /// `DL_CACHE_HWCAP_EXTENSION` in the upper half of an entry's hwcap field, without the ISA level.
-const HWCAP_EXTENSION: u32 = 0x4000_0000;
+pub const HWCAP_EXTENSION: u32 = 0x4000_0000;
 
 /// A cache and where its parts lie.
 pub struct Cache {
@@ -50,11 +51,17 @@ pub struct Asker<'a> {
     pub legacy_hwcap: u64,
 }
 
-struct Entry<'a> {
-    flags: i32,
-    key: &'a [u8],
-    value: &'a [u8],
-    hwcap: u64,
+/// An entry of a cache.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
+    /// Class, machine and libc of the library.
+    pub flags: i32,
+    /// The soname.
+    pub key: &'a [u8],
+    /// The path.
+    pub value: &'a [u8],
+    /// The hwcap field: 0, bits of the old scheme, or an index into the glibc-hwcaps extension.
+    pub hwcap: u64,
 }
 
 impl Cache {
@@ -145,6 +152,21 @@ impl Cache {
         Some(Entry { flags, key: text(at + 4)?, value: text(at + 8)?, hwcap })
     }
 
+    /// All entries in the order of the file. Damaged ones are left out.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        (0..self.count()).filter_map(|index| self.entry(index))
+    }
+
+    /// The glibc-hwcaps subdirectory of an entry with this hwcap field.
+    pub fn hwcaps_name(&self, hwcap: u64) -> Option<&[u8]> {
+        let upper = u32::try_from(hwcap >> 32).ok()?;
+        if upper & !0x3ff != HWCAP_EXTENSION {
+            return None;
+        }
+        let index = usize::try_from(hwcap & 0xffff_ffff).ok()?;
+        self.string(*self.hwcaps.get(index)? as usize)
+    }
+
     /// The path the cache gives for `name`, and whether a hwcaps entry decided.
     pub fn lookup(&self, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
@@ -203,8 +225,7 @@ impl Cache {
             if upper & 0x3ff > asker.isa_level {
                 return None;
             }
-            let index = usize::try_from(hwcap & 0xffff_ffff).ok()?;
-            let name = self.string(*self.hwcaps.get(index)? as usize)?;
+            let name = self.hwcaps_name(hwcap)?;
             return asker.active.iter().position(|active| active.as_bytes() == name);
         }
         let usable = asker.legacy && hwcap & !asker.legacy_hwcap == 0;

@@ -2,7 +2,7 @@
 //! where it stores the bytes.
 
 use super::file::Handle;
-use super::kind::{Kind, Node, Special, Stat};
+use super::kind::{Kind, Node, Origin, Special, Stat};
 use crate::package::PackageId;
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -45,6 +45,22 @@ pub trait Tree: Sync {
     /// Store items need none: their path identifies them.
     fn package(&self, _path: &Path) -> Option<Arc<PackageId>> {
         None
+    }
+
+    /// Which layer the entry at `path` lies in, a link in the last component not followed; none if the
+    /// tree has no stages or no such entry.
+    fn origin(&self, _path: &Path) -> Option<Origin> {
+        None
+    }
+
+    /// The same as [`Tree::list`] for the entries of stages alone. A directory of the sysroot is one
+    /// of them if a stage has it too.
+    fn list_staged(
+        &self,
+        _path: &Path,
+        _visit: &mut dyn FnMut(&OsStr, Node),
+    ) -> Result<(), Errno> {
+        Ok(())
     }
 
     /// The kind alone.

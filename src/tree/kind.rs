@@ -56,3 +56,22 @@ pub enum Node {
     /// Anything else.
     Kind(Kind),
 }
+
+/// Which of two layers of a tree a file lies in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A staging directory: it will be installed.
+    Stage,
+    /// The system that the stage will be installed in.
+    Sysroot,
+}
+
+impl Origin {
+    /// The word in machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stage => "stage",
+            Self::Sysroot => "sysroot",
+        }
+    }
+}

@@ -21,14 +21,16 @@ mod overlay;
 mod root;
 pub mod walk;
 mod walked;
+mod without;
 
 pub use contract::{Opened, Tree};
 pub use disk::DiskTree;
 pub use file::{Handle, Held, Permit, ReadAt};
 pub use inside::{InsideTree, without_dots};
-pub use kind::{Kind, Node, Special, Stat};
+pub use kind::{Kind, Node, Origin, Special, Stat};
 pub use mem::MemTree;
 pub use overlay::{MountError, OverlayTree};
+pub use without::WithoutTree;
 
 /// The kernel's error number of a failed call, as the loader would see it.
 pub use rustix::io::Errno;

@@ -3,17 +3,16 @@
 //!
 //! An entry of the upper tree hides the lower entry of the same path; directories merge. Links of
 //! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
-//! leaves it. If the lower tree has a link to a directory where the upper one has a directory, the
-//! link stays. The entries of the upper directory then move to the link's target, as dpkg unpacks
-//! them.
+//! leaves it. Links and directories of one path are merged as dpkg unpacks them: a link of the lower
+//! tree to a directory stays, and the entries of the upper directory move to the link's target; a
+//! directory of the lower tree stays, and the upper link is left out.
 //!
-//! Only the library mounts overlays, not the program. Tests compare an overlay with the same files
-//! merged on disk.
+//! `stage` lays the overlays of a run. Tests compare an overlay with the same files merged on disk.
 
 use super::contract::{Opened, Tree};
 use super::file::Handle;
 use super::follow::{Links, Lookup, Ways};
-use super::kind::{Kind, Node, Stat};
+use super::kind::{Kind, Node, Origin, Stat};
 use crate::id::FastMap;
 use crate::package::PackageId;
 use rustix::io::Errno;
@@ -26,6 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct OverlayTree {
     upper: Box<dyn Tree>,
     lower: Box<dyn Tree>,
+    /// The layer that the upper tree belongs to.
+    origin: Origin,
     /// The base of relative paths.
     cwd: PathBuf,
     moved: Moved,
@@ -115,7 +116,8 @@ impl OverlayTree {
     /// Lays `upper` over `lower`. Identities of files must differ between the two.
     pub fn new(upper: Box<dyn Tree>, lower: Box<dyn Tree>) -> Result<Self, MountError> {
         let (moved, ways, merged) = (Moved::default(), Ways::default(), Mutex::default());
-        let mut whole = Self { upper, lower, cwd: PathBuf::from("/"), moved, ways, merged };
+        let (cwd, origin) = (PathBuf::from("/"), Origin::Stage);
+        let mut whole = Self { upper, lower, origin, cwd, moved, ways, merged };
         let mut dangling = Vec::new();
         whole.find_moved(Staged::top(), &mut dangling)?;
         // A dangling link of the lower tree may point to a directory of the upper one.
@@ -128,6 +130,35 @@ impl OverlayTree {
             (whole.ways, whole.merged) = (Ways::default(), Mutex::default());
         }
         Ok(whole)
+    }
+
+    /// The same with the upper tree as a part of the sysroot.
+    #[must_use]
+    pub fn in_sysroot(self) -> Self {
+        Self { origin: Origin::Sysroot, ..self }
+    }
+
+    /// The same as [`Tree::list`] for the entries of the upper tree alone.
+    pub fn list_own(
+        &self,
+        path: &Path,
+        visit: &mut dyn FnMut(&OsStr, Node),
+    ) -> Result<(), Errno> {
+        let dir = self.resolve(path, Links::All)?;
+        let merged = self.merged(&dir)?;
+        let entries = self.upper_entries(&dir, &merged)?;
+        entries.iter().for_each(|(name, node)| visit(name, *node));
+        Ok(())
+    }
+
+    /// The lower tree.
+    pub fn lower(&self) -> &dyn Tree {
+        &*self.lower
+    }
+
+    /// The directories that entries of the upper tree moved to.
+    pub fn moved_to(&self) -> impl Iterator<Item = &Path> {
+        self.moved.at.keys().map(PathBuf::as_path)
     }
 
     /// The same with relative paths taken from `cwd`.
@@ -198,10 +229,11 @@ impl OverlayTree {
         };
         let merged = self.merged(dir)?;
         for dir in &merged.upper {
-            let path = dir.join(name);
-            match self.upper.node(&path) {
-                Ok(_) if self.moved.to.contains_key(&path) => {}
-                Ok(node) => return Ok(Found { node, layer: Layer::Upper, path }),
+            let upper = dir.join(name);
+            match self.upper.node(&upper) {
+                Ok(_) if self.moved.to.contains_key(&upper) => {}
+                Ok(Node::Link) if merged.lower && is_directory(self.lower.node(path)) => {}
+                Ok(node) => return Ok(Found { node, layer: Layer::Upper, path: upper }),
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno),
             }
@@ -243,11 +275,13 @@ impl OverlayTree {
             let upper = [dir.to_path_buf()].into_iter().chain(moved).collect();
             return Ok(Merged { upper, lower: true });
         };
+        let below = above.lower && is_directory(self.lower.node(dir));
         let (mut upper, mut hidden) = (Vec::new(), false);
         for path in above.upper.iter().map(|above| above.join(name)) {
             match self.upper.node(&path) {
                 Ok(_) if self.moved.to.contains_key(&path) => {}
                 Ok(Node::Kind(Kind::Directory)) => upper.push(path),
+                Ok(Node::Link) if below => {}
                 // It hides the lower entries of this path.
                 Ok(_) => {
                     hidden = true;
@@ -257,7 +291,7 @@ impl OverlayTree {
                 Err(errno) => return Err(errno),
             }
         }
-        let lower = !hidden && above.lower && is_directory(self.lower.node(dir));
+        let lower = below && !hidden;
         upper.extend(moved);
         if upper.is_empty() && !lower {
             return Err(Errno::NOTDIR);
@@ -307,6 +341,30 @@ impl OverlayTree {
     }
 }
 
+impl OverlayTree {
+    /// The entries of the upper tree that lie in the directory `dir`.
+    fn upper_entries(
+        &self,
+        dir: &Path,
+        merged: &Merged,
+    ) -> Result<BTreeMap<OsString, Node>, Errno> {
+        let mut entries: BTreeMap<OsString, Node> = BTreeMap::new();
+        for upper in &merged.upper {
+            self.upper.list(upper, &mut |name, node| {
+                let is_left_out = || {
+                    node == Node::Link
+                        && merged.lower
+                        && is_directory(self.lower.node(&dir.join(name)))
+                };
+                if !self.moved.to.contains_key(&upper.join(name)) && !is_left_out() {
+                    entries.entry(name.to_owned()).or_insert(node);
+                }
+            })?;
+        }
+        Ok(entries)
+    }
+}
+
 impl Tree for OverlayTree {
     fn open(&self, path: &Path) -> Result<Opened, Errno> {
         let found = self.find(path, Links::All)?;
@@ -339,16 +397,35 @@ impl Tree for OverlayTree {
             return Err(Errno::NOTDIR);
         }
         let merged = self.merged(&dir)?;
-        let mut entries: BTreeMap<OsString, Node> = BTreeMap::new();
-        for upper in &merged.upper {
-            self.upper.list(upper, &mut |name, node| {
-                if !self.moved.to.contains_key(&upper.join(name)) {
-                    entries.entry(name.to_owned()).or_insert(node);
-                }
-            })?;
-        }
+        let mut entries = self.upper_entries(&dir, &merged)?;
         if merged.lower {
             self.lower.list(&dir, &mut |name, node| {
+                entries.entry(name.to_owned()).or_insert(node);
+            })?;
+        }
+        for (name, node) in &entries {
+            visit(name, *node);
+        }
+        Ok(())
+    }
+
+    fn origin(&self, path: &Path) -> Option<Origin> {
+        let found = self.find(path, Links::NotLast).ok()?;
+        Some(match found.layer {
+            Layer::Upper => self.origin,
+            Layer::Lower => self.lower.origin(&found.path).unwrap_or(Origin::Sysroot),
+        })
+    }
+
+    fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        let dir = self.resolve(path, Links::All)?;
+        let merged = self.merged(&dir)?;
+        let mut entries = match self.origin {
+            Origin::Stage => self.upper_entries(&dir, &merged)?,
+            Origin::Sysroot => BTreeMap::new(),
+        };
+        if merged.lower {
+            self.lower.list_staged(&dir, &mut |name, node| {
                 entries.entry(name.to_owned()).or_insert(node);
             })?;
         }

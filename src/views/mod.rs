@@ -14,6 +14,7 @@ use crate::audit::Audit;
 use crate::plan::Plan;
 use crate::report::{Named, Report, Style};
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 /// What a view is made of.
 #[derive(Clone, Copy)]
@@ -48,12 +49,14 @@ fn count(n: usize, one: &str, many: &str) -> String {
 /// The paths of a run for a further command line; as many as anybody would type.
 fn typed_paths(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
-    let paths = &subject.plan.paths;
-    let typed = paths.iter().map(|path| crate::rules::typeable(path.as_os_str().as_bytes()));
-    match typed.collect::<Option<Vec<String>>>() {
-        Some(typed) if (1..=3).contains(&typed.len()) && subject.plan.listed.is_empty() => {
-            typed.join(" ")
-        }
+    let Plan { paths, stages, listed, .. } = subject.plan;
+    let typeable = |path: &PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
+    let stages = stages.iter().map(|dir| Some(format!("--staged {}", typeable(dir)?)));
+    // A stage is audited as a whole without a PATH.
+    let is_whole = !subject.plan.stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
+    let paths = paths.iter().filter(|_| !is_whole).map(typeable);
+    match stages.chain(paths).collect::<Option<Vec<String>>>() {
+        Some(typed) if (1..=3).contains(&typed.len()) && listed.is_empty() => typed.join(" "),
         _ => "PATH...".to_owned(),
     }
 }

@@ -347,6 +347,7 @@ fn file(
         runpath: string(object.runpath),
         interpreter: string(object.interp),
         machine: machine::name(object.header.target()),
+        origin: facts.origin.map(|origin| origin.name().into()),
         exports: None,
     }
 }

@@ -31,6 +31,9 @@ pub struct File {
     pub interpreter: Option<Vec<u8>>,
     /// Its machine.
     pub machine: String,
+    /// The layer that it lies in, `stage` or `sysroot`; absent without stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Cow<'static, str>>,
     /// Its exports, if a report with `--facts` was read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exports: Option<Vec<Export<'static>>>,

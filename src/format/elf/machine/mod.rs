@@ -197,6 +197,11 @@ pub fn of(target: Target) -> Option<&'static Machine> {
     })
 }
 
+/// Where systems keep their loaders, for all machines.
+pub fn loaders() -> impl Iterator<Item = &'static str> {
+    table::MACHINES.iter().flat_map(|machine| machine.loaders.iter().copied())
+}
+
 /// Names of `glibc-hwcaps` directories of all machines.
 pub fn hwcaps() -> impl Iterator<Item = &'static str> {
     table::MACHINES.iter().flat_map(|machine| machine.hwcaps.iter().copied())

@@ -1,0 +1,152 @@
+//! The directories of ldconfig, in its order: those of `/etc/ld.so.conf` with the files that it
+//! includes, then the built-in ones (`elf/ldconfig.c`, `parse_conf` and `main`).
+
+use crate::format::elf::interpreter::Interpreter;
+use crate::id::FastSet;
+use crate::tree::{Kind, Opened, Tree};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// The configuration.
+const CONF: &str = "/etc/ld.so.conf";
+
+/// A configuration is no larger than this.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Files that include each other are read up to this number.
+const MOST_FILES: usize = 1_000;
+
+/// The directories that ldconfig reads in `tree`, without those that do not exist. `loader` tells the
+/// built-in ones: both are built with the same directories.
+pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    let mut read = 0;
+    add(tree, Path::new(CONF), &mut read, &mut dirs);
+    for dir in &loader.system_dirs {
+        let dir = dir.strip_suffix(b"/").unwrap_or(dir);
+        // Debian's ldconfig reads the loader's directories; all others those beside them too
+        // (`add_system_dir` in the machines' `dl-cache.h`).
+        let ends: &[&[u8]] = if loader.debian { &[b""] } else { &[b"", b"64", b"x32"] };
+        let base = if loader.debian { dir } else { without_abi(dir) };
+        let ends = ends.iter().filter(|end| end.is_empty() || base.ends_with(b"/lib"));
+        dirs.extend(ends.map(|end| PathBuf::from(OsString::from_vec([base, end].concat()))));
+        dirs.push(PathBuf::from(OsString::from_vec(dir.to_vec())));
+    }
+    dirs.retain(|dir| tree.kind(dir) == Ok(Kind::Directory));
+    dirs
+}
+
+/// `/usr/lib` of `/usr/lib64`.
+fn without_abi(dir: &[u8]) -> &[u8] {
+    let base = dir.strip_suffix(b"64").or_else(|| dir.strip_suffix(b"x32"));
+    base.filter(|base| base.ends_with(b"/lib")).unwrap_or(dir)
+}
+
+/// The bytes of a small file.
+pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
+    let Ok(Opened::File(handle)) = tree.open(path) else { return None };
+    let len = handle.stat().len;
+    let len = usize::try_from(len).ok().filter(|_| len <= most)?;
+    handle.read_new(len, 0).ok().map(Into::into)
+}
+
+/// Adds the directories of one file and of those that it includes.
+fn add(tree: &dyn Tree, path: &Path, read: &mut usize, dirs: &mut Vec<PathBuf>) {
+    *read += 1;
+    let Some(text) = bytes(tree, path, MOST_BYTES).filter(|_| *read <= MOST_FILES) else { return };
+    for line in text.split(|byte| *byte == b'\n') {
+        let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();
+        let line = line.trim_ascii();
+        let rest = line.strip_prefix(b"include").filter(|rest| starts_blank(rest));
+        if let Some(patterns) = rest {
+            let words = patterns.split(|byte| matches!(byte, b' ' | b'\t'));
+            for word in words.filter(|word| !word.is_empty()) {
+                for file in matching(tree, &beside(path, word)) {
+                    add(tree, &file, read, dirs);
+                }
+            }
+        } else if !is_hwcap(line) && !line.is_empty() {
+            let end = line.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+            if end > 0 {
+                dirs.push(PathBuf::from(OsString::from_vec(line[..end].to_vec())));
+            }
+        }
+    }
+}
+
+fn starts_blank(text: &[u8]) -> bool {
+    matches!(text.first(), Some(b' ' | b'\t'))
+}
+
+/// A directive that newer releases ignore.
+fn is_hwcap(line: &[u8]) -> bool {
+    line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"hwcap")) && starts_blank(&line[5..])
+}
+
+/// The pattern of an `include` line in the file at `path`.
+fn beside(path: &Path, pattern: &[u8]) -> PathBuf {
+    let pattern = Path::new(OsStr::from_bytes(pattern));
+    path.parent().map_or_else(|| pattern.to_path_buf(), |dir| dir.join(pattern))
+}
+
+/// The files that a pattern of glob(3) matches, in byte order.
+fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::from("/")];
+    for part in pattern.components().filter_map(|part| match part {
+        std::path::Component::Normal(name) => Some(name),
+        std::path::Component::ParentDir => Some(OsStr::new("..")),
+        _ => None,
+    }) {
+        if !part.as_bytes().iter().any(|byte| b"*?[".contains(byte)) {
+            found.iter_mut().for_each(|dir| dir.push(part));
+            continue;
+        }
+        let Some(matcher) = part.to_str().and_then(|text| globset::Glob::new(text).ok()) else {
+            return Vec::new();
+        };
+        let matcher = matcher.compile_matcher();
+        let mut names: Vec<PathBuf> = Vec::new();
+        for dir in &found {
+            let mut here: FastSet<OsString> = FastSet::default();
+            // An error leaves the names that were listed before it.
+            let _ = tree.list(dir, &mut |name, _| {
+                let hidden = name.as_bytes().starts_with(b".") && !part.as_bytes().starts_with(b".");
+                if !hidden && matcher.is_match(Path::new(name)) {
+                    here.insert(name.to_owned());
+                }
+            });
+            names.extend(here.into_iter().map(|name| dir.join(name)));
+        }
+        names.sort_unstable();
+        found = names;
+    }
+    found.retain(|path| tree.kind(path).is_ok());
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::directories;
+    use crate::format::elf::interpreter::Interpreter;
+    use crate::tree::MemTree;
+    use std::path::PathBuf;
+
+    #[test]
+    fn directories_in_the_order_of_ldconfig() {
+        let mut tree = MemTree::default();
+        tree.file("/etc/ld.so.conf", &b" /opt/a/ # one\nhwcap 0 x\ninclude ld.so.conf.d/*.conf\n"[..]);
+        tree.file("/etc/ld.so.conf.d/b.conf", &b"/opt/b//\n/gone\n"[..]);
+        tree.file("/etc/ld.so.conf.d/a.conf", &b"/opt/c\ninclude /etc/ld.so.conf\n"[..]);
+        tree.file("/etc/ld.so.conf.d/.hidden.conf", &b"/opt/d\n"[..]);
+        for dir in ["/opt/a", "/opt/b", "/opt/c", "/opt/d", "/usr/lib"] {
+            tree.directory(dir);
+        }
+        let system_dirs = vec![b"/lib64/".to_vec(), b"/usr/lib64/".to_vec()];
+        let found = directories(&tree, &Interpreter { system_dirs, ..Interpreter::default() });
+        assert_eq!(found.first(), Some(&PathBuf::from("/opt/a")));
+        assert_eq!(found.last(), Some(&PathBuf::from("/usr/lib")));
+        assert!(found.contains(&PathBuf::from("/opt/b")) && found.contains(&PathBuf::from("/opt/c")));
+        assert!(!found.contains(&PathBuf::from("/gone")) && !found.contains(&PathBuf::from("/opt/d")));
+    }
+}

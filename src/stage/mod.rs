@@ -1,0 +1,274 @@
+//! Staging directories: the system as it will be after their files are installed, which is the stages
+//! laid over the sysroot, less the files that are replaced, with the links and the cache that
+//! ldconfig will make. `cli::place` calls it before the audit; later stages see one [`Tree`].
+
+mod cache_file;
+mod conf;
+mod ldconfig;
+mod scan;
+
+use crate::id::{FastMap, FastSet};
+use crate::package::PackageId;
+use crate::text::show_path;
+use crate::tree::{
+    DiskTree, Errno, Handle, Kind, MemTree, MountError, Node, Opened, Origin, OverlayTree, Stat, Tree,
+    WithoutTree,
+};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The device number of files that exist in no directory of this machine. Linux has no such device.
+const NO_DEVICE: u64 = u64::MAX;
+
+/// One `--staged` directory.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// As it was typed.
+    pub typed: PathBuf,
+    /// Absolute, links resolved.
+    pub dir: PathBuf,
+    /// Its path in the sysroot, if it lies in it.
+    pub in_sysroot: Option<PathBuf>,
+}
+
+/// Why stages cannot be laid over a sysroot.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// Two stages bring one path.
+    #[error(
+        "{} is in --staged {} and in --staged {}: stages must not share files",
+        show_path(path), show_path(first), show_path(second)
+    )]
+    Shared {
+        /// The installed path.
+        path: PathBuf,
+        /// The stages as typed.
+        first: PathBuf,
+        /// The other one.
+        second: PathBuf,
+    },
+    /// The sysroot cannot be opened.
+    #[error("the sysroot cannot be read: {0}")]
+    Sysroot(Errno),
+    /// A directory of a stage cannot be listed.
+    #[error("--staged {}: {} cannot be read: {errno}", show_path(stage), show_path(path))]
+    Unreadable {
+        /// The stage as typed.
+        stage: PathBuf,
+        /// The directory, below the stage.
+        path: PathBuf,
+        /// The reason.
+        errno: Errno,
+    },
+}
+
+/// The system after the installation. A directory is listed with the entries of stages alone, unless
+/// it lies below one of `whole`.
+pub struct StagedTree {
+    merged: Box<dyn Tree>,
+    whole: Vec<PathBuf>,
+}
+
+/// A system with stages, and the directories where their entries lie.
+pub struct Laid {
+    merged: Box<dyn Tree>,
+    /// Directories below which all entries of the stages are: `/`, and directories that links of the
+    /// sysroot lead to.
+    pub starts: Vec<PathBuf>,
+}
+
+impl Laid {
+    /// The tree to audit; `whole` are directories that are listed with the sysroot's entries.
+    pub fn tree(self, whole: Vec<PathBuf>) -> StagedTree {
+        StagedTree { merged: self.merged, whole }
+    }
+
+    /// The system with all entries.
+    pub fn merged(&self) -> &dyn Tree {
+        &*self.merged
+    }
+}
+
+/// Lays stages over a sysroot, of which `sysroot` makes a tree. `replaced` are the installed paths of
+/// files that the installation removes; relative paths are taken from `cwd`.
+pub fn lay(
+    stages: &[Stage],
+    sysroot: impl Fn() -> Result<DiskTree, Errno>,
+    replaced: &[PathBuf],
+    cwd: &Path,
+) -> Result<Laid, StageError> {
+    let before = sysroot().map_err(StageError::Sysroot)?;
+    let gone = removed(&before, replaced);
+    let mut changed: FastSet<PathBuf> = gone.iter().cloned().collect();
+    let hidden = stages.iter().filter_map(|stage| stage.in_sysroot.clone()).collect();
+    let lower = WithoutTree::new(sysroot().map_err(StageError::Sysroot)?, gone, hidden);
+    let mut merged: Box<dyn Tree> = Box::new(lower);
+    let mut starts = vec![PathBuf::from("/")];
+    let mut brought = Brought::default();
+    for (at, stage) in stages.iter().enumerate() {
+        let unreadable = |error: MountError| StageError::Unreadable {
+            stage: stage.typed.clone(),
+            path: error.path,
+            errno: error.errno,
+        };
+        let top = |errno| MountError { path: PathBuf::from("/"), errno };
+        let upper = DiskTree::within(&stage.dir).map_err(|errno| unreadable(top(errno)))?;
+        let overlay = OverlayTree::new(Box::new(upper), merged).map_err(unreadable)?;
+        let overlay = overlay.seen_from(cwd.to_path_buf());
+        let mut dirs: Vec<PathBuf> = overlay.moved_to().map(Path::to_path_buf).collect();
+        dirs.push(PathBuf::from("/"));
+        let shared = brought.add(&overlay, at, dirs.clone()).map_err(unreadable)?;
+        if let Some((path, other)) = shared {
+            let (first, second) = (stages[other].typed.clone(), stage.typed.clone());
+            return Err(StageError::Shared { path, first, second });
+        }
+        starts.append(&mut dirs);
+        merged = Box::new(overlay);
+    }
+    starts.sort_unstable();
+    starts.dedup();
+    changed.extend(brought.0.into_keys());
+    if let Some(made) = ldconfig::run(&before, &*merged, &changed) {
+        merged = with(merged, &made, cwd);
+    }
+    Ok(Laid { merged, starts })
+}
+
+/// The files of stages by installed path, each with the number of its stage.
+#[derive(Default)]
+struct Brought(FastMap<PathBuf, usize>);
+
+impl Brought {
+    /// Adds what the upper tree of `overlay` brings below `dirs`, and returns the first path that
+    /// another stage brings too, with that stage.
+    fn add(
+        &mut self,
+        overlay: &OverlayTree,
+        at: usize,
+        mut dirs: Vec<PathBuf>,
+    ) -> Result<Option<(PathBuf, usize)>, MountError> {
+        let mut shared = None;
+        while let Some(dir) = dirs.pop() {
+            let mut entries = Vec::new();
+            let listed = overlay.list_own(&dir, &mut |name, node| entries.push((dir.join(name), node)));
+            listed.map_err(|errno| MountError { path: dir.clone(), errno })?;
+            for (path, node) in entries {
+                let is_directory = node == Node::Kind(Kind::Directory);
+                let other = self.0.get(&path).copied().filter(|other| *other != at);
+                let hides = !is_directory && hides_stage(overlay.lower(), &path);
+                if let Some(other) = other.or_else(|| hides.then(|| self.below(&path))) {
+                    shared = shared.or(Some((path.clone(), other)));
+                }
+                if is_directory {
+                    dirs.push(path);
+                } else {
+                    self.0.insert(path, at);
+                }
+            }
+        }
+        Ok(shared)
+    }
+
+    /// The stage that brings a file below the directory `dir`.
+    fn below(&self, dir: &Path) -> usize {
+        let files = self.0.iter().filter(|(path, _)| path.starts_with(dir));
+        files.map(|(_, at)| *at).min().unwrap_or_default()
+    }
+}
+
+/// True if another stage has a directory at `path`.
+fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
+    lower.node(path) == Ok(Node::Kind(Kind::Directory))
+        && lower.origin(path) == Some(Origin::Stage)
+}
+
+/// The files at the installed paths, as paths without links in their directories. Directories stay:
+/// an empty one matters to no loader.
+fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
+    let mut out = FastSet::default();
+    for path in replaced {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        let Ok(dir) = sysroot.real_path(dir) else { continue };
+        let real = dir.join(name);
+        if sysroot.node(&real).is_ok_and(|node| node != Node::Kind(Kind::Directory)) {
+            out.insert(real);
+        }
+    }
+    out
+}
+
+/// The system with the links and the cache that ldconfig makes.
+fn with(merged: Box<dyn Tree>, made: &ldconfig::Made, cwd: &Path) -> Box<dyn Tree> {
+    let mut files = MemTree::on_device(NO_DEVICE);
+    for (path, target) in &made.links {
+        files.link(path, target);
+    }
+    files.file(&made.cache_path, made.cache.clone());
+    match OverlayTree::new(Box::new(files), merged) {
+        Ok(overlay) => Box::new(overlay.in_sysroot().seen_from(cwd.to_path_buf())),
+        // A tree in memory can always be listed.
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+impl Tree for StagedTree {
+    fn open(&self, path: &Path) -> Result<Opened, Errno> {
+        self.merged.open(path)
+    }
+
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+        self.merged.look(path)
+    }
+
+    fn node(&self, path: &Path) -> Result<Node, Errno> {
+        self.merged.node(path)
+    }
+
+    fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
+        self.merged.read_link(path)
+    }
+
+    fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
+        self.merged.real_path(path)
+    }
+
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        if self.whole.iter().any(|dir| path.starts_with(dir)) {
+            return self.merged.list(path, visit);
+        }
+        self.list_staged(path, visit)
+    }
+
+    fn origin(&self, path: &Path) -> Option<Origin> {
+        self.merged.origin(path)
+    }
+
+    /// Links of a stage that lead to entries of the sysroot are left out: those are not installed.
+    fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        self.merged.list_staged(path, &mut |name, node| {
+            let leads = || self.merged.real_path(&path.join(name)).ok();
+            let leads_out = || leads().and_then(|real| self.origin(&real)) == Some(Origin::Sysroot);
+            if node != Node::Link || !leads_out() {
+                visit(name, node);
+            }
+        })
+    }
+
+    fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
+        self.merged.package(path)
+    }
+
+    fn open_regular(&self, path: &Path) -> Result<Handle, Errno> {
+        self.merged.open_regular(path)
+    }
+
+    fn open_if(
+        &self,
+        path: &Path,
+        head: &mut [u8],
+        wanted: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Handle>, Errno> {
+        self.merged.open_if(path, head, wanted)
+    }
+}

@@ -1,0 +1,142 @@
+//! One directory as ldconfig reads it (`elf/ldconfig.c`, `search_dir` and `create_links`): for every
+//! soname the file that its link leads to.
+
+use crate::facts::read;
+use crate::format::Reading;
+use crate::format::elf::{Role, machine};
+use crate::id::FastMap;
+use crate::resolve::cache::compare;
+use crate::tree::{Handle, Kind, Node, Opened, Tree};
+use object::elf;
+use rayon::prelude::*;
+use std::cmp::Ordering;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// A library of one directory.
+pub(super) struct Library {
+    /// Its soname, or its file name if it has none.
+    pub(super) soname: Vec<u8>,
+    /// The file name.
+    pub(super) name: OsString,
+    /// The flags of its cache entry.
+    pub(super) flags: i32,
+    /// It is a link, and no other link is made for it.
+    is_link: bool,
+}
+
+/// The machines that one ldconfig takes (`process_elf_file` of each system).
+pub(super) fn family(machine: u16) -> u16 {
+    match elf::Machine(machine) {
+        elf::EM_386 => elf::EM_X86_64.0,
+        elf::EM_ARM => elf::EM_AARCH64.0,
+        elf::EM_PPC => elf::EM_PPC64.0,
+        elf::EM_SPARC | elf::EM_SPARC32PLUS => elf::EM_SPARCV9.0,
+        elf::Machine(other) => other,
+    }
+}
+
+/// True for a name that a library or a loader may have (`_dl_is_dso`, `skip_dso_based_on_name`).
+pub(super) fn may_be_library(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let begins = |start: &[u8]| name.starts_with(start);
+    let is_library = (begins(b"lib") || begins(b"ld-")) && memchr::memmem::find(name, b".so").is_some();
+    let is_temporary = memchr::memmem::find(name, b".#prelink#").is_some()
+        || name.contains(&b';')
+        || name.ends_with(b".dpkg-new")
+        || name.ends_with(b".dpkg-tmp");
+    (is_library || begins(b"ld.so.") || begins(b"ld64.so.")) && !is_temporary
+}
+
+/// The libraries of the directory at `dir`, one for each soname, in byte order of the sonames.
+pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
+    let mut names: Vec<(OsString, bool)> = Vec::new();
+    // An error leaves the names that were listed before it.
+    let _ = tree.list(dir, &mut |name, node| {
+        let may = matches!(node, Node::Link | Node::Kind(Kind::File));
+        if may && may_be_library(name) {
+            names.push((name.to_owned(), node == Node::Link));
+        }
+    });
+    names.sort_unstable();
+    let read: Vec<Library> =
+        names.into_par_iter().filter_map(|(name, link)| library(tree, dir, name, link, of)).collect();
+    let mut at: FastMap<Vec<u8>, usize> = FastMap::default();
+    let mut out: Vec<Library> = Vec::new();
+    for library in read {
+        match at.get(&library.soname) {
+            None => {
+                at.insert(library.soname.clone(), out.len());
+                out.push(library);
+            }
+            Some(known) => {
+                let known = &mut out[*known];
+                let newer = || {
+                    compare(known.name.as_bytes(), library.name.as_bytes()) == Ordering::Less
+                };
+                let wins = if known.is_link == library.is_link { newer() } else { known.is_link };
+                if wins {
+                    // The flags of the first one stay.
+                    (known.name, known.is_link) = (library.name, library.is_link);
+                }
+            }
+        }
+    }
+    out.sort_by(|a, b| a.soname.cmp(&b.soname));
+    out
+}
+
+/// The library of one name, if ldconfig takes the file.
+fn library(tree: &dyn Tree, dir: &Path, name: OsString, link: bool, of: u16) -> Option<Library> {
+    let path = dir.join(&name);
+    let Ok(Opened::File(handle)) = tree.open(&path) else { return None };
+    let read = read::read(&handle, Reading { lean: true, ..Reading::default() });
+    let object = read.object()?;
+    if object.role == Role::Broken || object.header.kind != elf::ET_DYN.0 || !object.is_dynamic() {
+        return None;
+    }
+    let target = object.header.target();
+    if family(target.machine) != of {
+        return None;
+    }
+    let flags = machine::of(target)?.cache_flags.first().copied()?;
+    let soname = object.soname().unwrap_or(name.as_bytes());
+    // A link that is not called as the soname, nor as the linker's name for it, counts as a file.
+    let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
+    let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
+    Some(Library { soname, name, flags, is_link })
+}
+
+/// True for `libfoo.so` of `libfoo.so.1`.
+fn is_linker_name(name: &[u8], soname: &[u8]) -> bool {
+    name.ends_with(b".so") && soname.starts_with(name)
+}
+
+/// The link that ldconfig makes for a library in the directory at `dir`, if it changes anything.
+pub(super) fn link(tree: &dyn Tree, dir: &Path, library: &Library) -> Option<(PathBuf, PathBuf)> {
+    if library.is_link {
+        return None;
+    }
+    let link = dir.join(OsStr::from_bytes(&library.soname));
+    // A soname with a slash names no entry of the directory.
+    if library.soname.contains(&b'/') {
+        return None;
+    }
+    let identity = |path: &Path| tree.look(path).ok().map(|(_, stat)| (stat.dev, stat.ino));
+    let is_made = match tree.node(&link) {
+        Ok(Node::Link) => {
+            let there = identity(&link);
+            there.is_none() || there != identity(&dir.join(&library.name))
+        }
+        Ok(Node::Kind(_)) => false,
+        Err(_) => true,
+    };
+    is_made.then(|| (link, PathBuf::from(&library.name)))
+}
+
+/// EM_ of an ELF file.
+pub(super) fn machine_of(file: &Handle) -> Option<u16> {
+    let read = read::read(file, Reading { lean: true, ..Reading::default() });
+    Some(read.object()?.header.machine)
+}
