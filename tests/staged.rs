@@ -6,6 +6,7 @@
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::doc_markdown,
+    clippy::format_collect,
     clippy::format_push_string,
     unreachable_pub,
     reason = "tests build, run and report; what they read is what they made"
@@ -20,6 +21,8 @@ mod report;
 
 #[path = "staged/answers.rs"]
 mod answers;
+#[path = "staged/installed.rs"]
+mod installed;
 #[path = "staged/options.rs"]
 mod options;
 #[path = "staged/stages.rs"]

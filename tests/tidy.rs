@@ -35,6 +35,7 @@ const FLOORS: &[&[&str]] = &[
     &["plan"],
     &["facts", "cover", "demo"],
     &["resolve"],
+    &["stage"],
     &["starts", "bind"],
     &["blame"],
     &["audit"],

@@ -4,7 +4,7 @@
 
 use super::Shared;
 use crate::plan::Cpu;
-use crate::stage::{self, Laid, Stage};
+use crate::stage::{self, Stage, StagedTree};
 use crate::text::show_path;
 use crate::tree::{DiskTree, Errno, Kind, Tree as _, without_dots};
 use anyhow::{Context as _, Result, bail};
@@ -44,13 +44,15 @@ impl<'a> Place<'a> {
         };
         let elsewhere = root.is_some() || shared.cwd.is_some() || !shared.staged.is_empty();
         let real = root.as_ref().map(|(_, real)| &**real);
-        let stages = shared.staged.iter().map(|dir| stage(here, dir, real)).collect::<Result<_>>()?;
+        let stages =
+            shared.staged.iter().map(|dir| stage(here, dir, real)).collect::<Result<_>>()?;
         Ok(Self { here, root, stages, cwd, elsewhere })
     }
 
     /// The file system that is audited, without stages.
     pub(super) fn tree(&self) -> Result<DiskTree> {
-        let context = || self.root.as_ref().map(|(typed, _)| format!("--root {}", show_path(typed)));
+        let context =
+            || self.root.as_ref().map(|(typed, _)| format!("--root {}", show_path(typed)));
         let tree = self.sysroot().with_context(|| context().unwrap_or_default())?;
         Ok(if self.elsewhere { tree.seen_from(self.cwd.clone()) } else { tree })
     }
@@ -64,7 +66,7 @@ impl<'a> Place<'a> {
 
     /// The file system with the stages laid over it, if there are any. `replaced` are installed paths
     /// that the installation removes.
-    pub(super) fn laid(&self, replaced: &[PathBuf]) -> Result<Option<Laid>> {
+    pub(super) fn laid(&self, replaced: &[PathBuf]) -> Result<Option<StagedTree>> {
         if self.stages.is_empty() {
             return Ok(None);
         }

@@ -83,7 +83,7 @@ pub(super) fn prepare_with(
         bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
     }
     let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
-    let System { tree, merged, starts } = System::new(shared, &place, paths, places)?;
+    let System { tree, merged } = System::new(shared, &place, paths, places)?;
     let named = |path: &PathBuf| -> Result<PathBuf> {
         let named = place.named(path)?;
         if let Err(errno) = tree.kind(&named) {
@@ -93,8 +93,8 @@ pub(super) fn prepare_with(
         Ok(named)
     };
     let mut paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
-    if paths.iter().any(|path| path == Path::new("/")) || (paths.is_empty() && listed.is_empty()) {
-        paths.extend(starts.iter().cloned());
+    if paths.is_empty() && shared.files_from.is_none() {
+        paths.push(PathBuf::from("/"));
     }
     let listed: Arc<[PathBuf]> = listed.into_iter().map(|path| place.listed(path)).collect();
     // Installed paths are those of the whole system.
@@ -167,31 +167,29 @@ struct System {
     tree: Box<dyn Tree>,
     /// The root is read as if links of a merged `/usr` existed.
     merged: bool,
-    /// Directories below which all entries of the stages lie.
-    starts: Vec<PathBuf>,
 }
 
 impl System {
     /// With stages, `paths` and places for providers outside of them are listed whole.
-    fn new(shared: &Shared, place: &Place<'_>, paths: &[PathBuf], places: &[PathBuf]) -> Result<Self> {
+    fn new(
+        shared: &Shared,
+        place: &Place<'_>,
+        paths: &[PathBuf],
+        places: &[PathBuf],
+    ) -> Result<Self> {
         let replaced = match &shared.replaces {
             Some(file) => installed(read_list(file, false)?),
             None => Vec::new(),
         };
         let sysroot = place.tree()?;
         let merged = sysroot.is_merged();
-        let Some(laid) = place.laid(&replaced)? else {
-            return Ok(Self { tree: Box::new(sysroot), merged, starts: Vec::new() });
+        let Some(staged) = place.laid(&replaced)? else {
+            return Ok(Self { tree: Box::new(sysroot), merged });
         };
         let typed = paths.iter().chain(places).chain(&shared.lib_path);
-        let mut whole: Vec<PathBuf> = typed
-            .filter(|path| !place.is_staged(path))
-            .map(|path| place.named(path))
-            .collect::<Result<_>>()?;
-        let real = whole.iter().filter_map(|dir| laid.merged().real_path(dir).ok());
-        whole.extend(real.collect::<Vec<_>>());
-        let starts = laid.starts.clone();
-        Ok(Self { tree: Box::new(laid.tree(whole)), merged, starts })
+        let whole = typed.filter(|path| !place.is_staged(path)).map(|path| place.named(path));
+        let staged = staged.listing(whole.collect::<Result<_>>()?);
+        Ok(Self { tree: Box::new(staged), merged })
     }
 }
 

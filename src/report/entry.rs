@@ -69,6 +69,8 @@ impl<'r> Entries<'r> {
         });
         let mut prefixes = report.findings.iter().filter(wanted).map(prefix);
         let first = prefixes.next().flatten();
+        // Below `/` the absolute paths say the same.
+        let first = first.filter(|first| first.parent().is_some());
         let prefix = first.filter(|first| prefixes.all(|other| other == Some(first)));
         Self { causes: Causes::of(report), prefix, all }
     }

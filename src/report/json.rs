@@ -52,6 +52,12 @@ pub(super) fn render(
     if !report.platform.is_empty() {
         object.value("platform", &report.platform)?;
     }
+    if let Some(layers) = &report.layers {
+        object.value("layers", layers)?;
+    }
+    if !report.like_stages.is_empty() {
+        object.value("like_stages", &report.like_stages)?;
+    }
     if let Some(found) = &report.cross_check {
         object.value("cross_check", found)?;
     }

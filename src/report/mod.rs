@@ -5,6 +5,7 @@
 mod entry;
 mod human;
 pub mod json;
+mod layers;
 mod layout;
 mod ldd;
 mod ldd_musl;

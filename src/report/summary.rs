@@ -4,7 +4,7 @@
 use super::entry::Entries;
 use super::layout::{Page, count, name, wrap};
 use super::model::{AssumedBy, Assumption, CauseKind, Finding, Report};
-use super::{Style, platforms, waived};
+use super::{Style, layers, platforms, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 
@@ -48,6 +48,7 @@ pub(super) fn write(
         unread_archives(report, out)?;
     }
     platforms::write(report, style, out)?;
+    layers::write(report, style, out)?;
     if style.next_step
         && let Some(first) = entries.all.first()
     {

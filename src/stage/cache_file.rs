@@ -53,7 +53,11 @@ pub(super) fn bytes(mut entries: Vec<Entry>, big: bool) -> Vec<u8> {
     names.sort_unstable();
     names.dedup();
     let mut out = Writer { big, bytes: Vec::new() };
-    let mut strings = Strings { at: HEADER + entries.len() * ENTRY, bytes: Vec::new(), known: FastMap::default() };
+    let mut strings = Strings {
+        at: HEADER + entries.len() * ENTRY,
+        bytes: Vec::new(),
+        known: FastMap::default(),
+    };
     let indices: Vec<usize> = names.iter().map(|name| strings.add(name)).collect();
     let mut body = Writer { big, bytes: Vec::new() };
     for entry in &entries {
@@ -89,7 +93,9 @@ pub(super) fn bytes(mut entries: Vec<Entry>, big: bool) -> Vec<u8> {
     out.u32(0);
     out.number(end + 24);
     out.number(indices.len() * 4);
-    indices.into_iter().for_each(|at| out.number(at));
+    for at in indices {
+        out.number(at);
+    }
     out.bytes
 }
 

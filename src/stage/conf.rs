@@ -48,7 +48,7 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
     let len = usize::try_from(len).ok().filter(|_| len <= most)?;
-    handle.read_new(len, 0).ok().map(Into::into)
+    handle.read_new(len, 0).ok()
 }
 
 /// Adds the directories of one file and of those that it includes.
@@ -81,7 +81,8 @@ fn starts_blank(text: &[u8]) -> bool {
 
 /// A directive that newer releases ignore.
 fn is_hwcap(line: &[u8]) -> bool {
-    line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"hwcap")) && starts_blank(&line[5..])
+    line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"hwcap"))
+        && starts_blank(&line[5..])
 }
 
 /// The pattern of an `include` line in the file at `path`.
@@ -99,7 +100,9 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
         _ => None,
     }) {
         if !part.as_bytes().iter().any(|byte| b"*?[".contains(byte)) {
-            found.iter_mut().for_each(|dir| dir.push(part));
+            for dir in &mut found {
+                dir.push(part);
+            }
             continue;
         }
         let Some(matcher) = part.to_str().and_then(|text| globset::Glob::new(text).ok()) else {
@@ -111,7 +114,8 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
             let mut here: FastSet<OsString> = FastSet::default();
             // An error leaves the names that were listed before it.
             let _ = tree.list(dir, &mut |name, _| {
-                let hidden = name.as_bytes().starts_with(b".") && !part.as_bytes().starts_with(b".");
+                let hidden =
+                    name.as_bytes().starts_with(b".") && !part.as_bytes().starts_with(b".");
                 if !hidden && matcher.is_match(Path::new(name)) {
                     here.insert(name.to_owned());
                 }
@@ -135,7 +139,10 @@ mod tests {
     #[test]
     fn directories_in_the_order_of_ldconfig() {
         let mut tree = MemTree::default();
-        tree.file("/etc/ld.so.conf", &b" /opt/a/ # one\nhwcap 0 x\ninclude ld.so.conf.d/*.conf\n"[..]);
+        tree.file(
+            "/etc/ld.so.conf",
+            &b" /opt/a/ # one\nhwcap 0 x\ninclude ld.so.conf.d/*.conf\n"[..],
+        );
         tree.file("/etc/ld.so.conf.d/b.conf", &b"/opt/b//\n/gone\n"[..]);
         tree.file("/etc/ld.so.conf.d/a.conf", &b"/opt/c\ninclude /etc/ld.so.conf\n"[..]);
         tree.file("/etc/ld.so.conf.d/.hidden.conf", &b"/opt/d\n"[..]);
@@ -146,7 +153,11 @@ mod tests {
         let found = directories(&tree, &Interpreter { system_dirs, ..Interpreter::default() });
         assert_eq!(found.first(), Some(&PathBuf::from("/opt/a")));
         assert_eq!(found.last(), Some(&PathBuf::from("/usr/lib")));
-        assert!(found.contains(&PathBuf::from("/opt/b")) && found.contains(&PathBuf::from("/opt/c")));
-        assert!(!found.contains(&PathBuf::from("/gone")) && !found.contains(&PathBuf::from("/opt/d")));
+        assert!(
+            found.contains(&PathBuf::from("/opt/b")) && found.contains(&PathBuf::from("/opt/c"))
+        );
+        assert!(
+            !found.contains(&PathBuf::from("/gone")) && !found.contains(&PathBuf::from("/opt/d"))
+        );
     }
 }

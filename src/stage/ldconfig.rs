@@ -83,7 +83,8 @@ fn loader(tree: &dyn Tree) -> Option<(u16, Interpreter)> {
         let handle = open(path)?;
         let found = family(&handle).filter(|found| own.is_none_or(|own| own == *found))?;
         let loader = interpreter::read(&handle).ok()?;
-        let is_glibc = loader.musl.is_none() && (loader.cache.is_some() || loader.release.is_some());
+        let is_glibc =
+            loader.musl.is_none() && (loader.cache.is_some() || loader.release.is_some());
         is_glibc.then_some((found, loader))
     });
     found.next()
@@ -122,9 +123,8 @@ impl Kept {
 
     /// The directories that are not among `done` and are no glibc-hwcaps directories.
     fn rest(&self, done: &FastSet<PathBuf>) -> Vec<PathBuf> {
-        let is_rest = |(dir, place): &&(PathBuf, PathBuf)| {
-            !done.contains(place) && hwcaps_of(dir).is_none()
-        };
+        let is_rest =
+            |(dir, place): &&(PathBuf, PathBuf)| !done.contains(place) && hwcaps_of(dir).is_none();
         self.dirs.iter().filter(is_rest).map(|(dir, _)| dir.clone()).collect()
     }
 }

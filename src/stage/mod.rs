@@ -11,8 +11,8 @@ use crate::id::{FastMap, FastSet};
 use crate::package::PackageId;
 use crate::text::show_path;
 use crate::tree::{
-    DiskTree, Errno, Handle, Kind, MemTree, MountError, Node, Opened, Origin, OverlayTree, Stat, Tree,
-    WithoutTree,
+    DiskTree, Errno, Handle, Kind, MemTree, MountError, Node, Opened, Origin, OverlayTree, Stat,
+    Tree, WithoutTree,
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,9 @@ pub enum StageError {
     /// Two stages bring one path.
     #[error(
         "{} is in --staged {} and in --staged {}: stages must not share files",
-        show_path(path), show_path(first), show_path(second)
+        show_path(path),
+        show_path(first),
+        show_path(second)
     )]
     Shared {
         /// The installed path.
@@ -70,23 +72,14 @@ pub struct StagedTree {
     whole: Vec<PathBuf>,
 }
 
-/// A system with stages, and the directories where their entries lie.
-pub struct Laid {
-    merged: Box<dyn Tree>,
-    /// Directories below which all entries of the stages are: `/`, and directories that links of the
-    /// sysroot lead to.
-    pub starts: Vec<PathBuf>,
-}
-
-impl Laid {
-    /// The tree to audit; `whole` are directories that are listed with the sysroot's entries.
-    pub fn tree(self, whole: Vec<PathBuf>) -> StagedTree {
-        StagedTree { merged: self.merged, whole }
-    }
-
-    /// The system with all entries.
-    pub fn merged(&self) -> &dyn Tree {
-        &*self.merged
+impl StagedTree {
+    /// The same with directories that are listed with the sysroot's entries.
+    #[must_use]
+    pub fn listing(mut self, dirs: Vec<PathBuf>) -> Self {
+        let real = dirs.iter().filter_map(|dir| self.merged.real_path(dir).ok());
+        self.whole = real.collect();
+        self.whole.extend(dirs);
+        self
     }
 }
 
@@ -97,14 +90,13 @@ pub fn lay(
     sysroot: impl Fn() -> Result<DiskTree, Errno>,
     replaced: &[PathBuf],
     cwd: &Path,
-) -> Result<Laid, StageError> {
+) -> Result<StagedTree, StageError> {
     let before = sysroot().map_err(StageError::Sysroot)?;
     let gone = removed(&before, replaced);
     let mut changed: FastSet<PathBuf> = gone.iter().cloned().collect();
     let hidden = stages.iter().filter_map(|stage| stage.in_sysroot.clone()).collect();
     let lower = WithoutTree::new(sysroot().map_err(StageError::Sysroot)?, gone, hidden);
     let mut merged: Box<dyn Tree> = Box::new(lower);
-    let mut starts = vec![PathBuf::from("/")];
     let mut brought = Brought::default();
     for (at, stage) in stages.iter().enumerate() {
         let unreadable = |error: MountError| StageError::Unreadable {
@@ -118,21 +110,18 @@ pub fn lay(
         let overlay = overlay.seen_from(cwd.to_path_buf());
         let mut dirs: Vec<PathBuf> = overlay.moved_to().map(Path::to_path_buf).collect();
         dirs.push(PathBuf::from("/"));
-        let shared = brought.add(&overlay, at, dirs.clone()).map_err(unreadable)?;
+        let shared = brought.add(&overlay, at, dirs).map_err(unreadable)?;
         if let Some((path, other)) = shared {
             let (first, second) = (stages[other].typed.clone(), stage.typed.clone());
             return Err(StageError::Shared { path, first, second });
         }
-        starts.append(&mut dirs);
         merged = Box::new(overlay);
     }
-    starts.sort_unstable();
-    starts.dedup();
     changed.extend(brought.0.into_keys());
     if let Some(made) = ldconfig::run(&before, &*merged, &changed) {
         merged = with(merged, &made, cwd);
     }
-    Ok(Laid { merged, starts })
+    Ok(StagedTree { merged, whole: Vec::new() })
 }
 
 /// The files of stages by installed path, each with the number of its stage.
@@ -151,7 +140,8 @@ impl Brought {
         let mut shared = None;
         while let Some(dir) = dirs.pop() {
             let mut entries = Vec::new();
-            let listed = overlay.list_own(&dir, &mut |name, node| entries.push((dir.join(name), node)));
+            let listed =
+                overlay.list_own(&dir, &mut |name, node| entries.push((dir.join(name), node)));
             listed.map_err(|errno| MountError { path: dir.clone(), errno })?;
             for (path, node) in entries {
                 let is_directory = node == Node::Kind(Kind::Directory);
@@ -179,8 +169,7 @@ impl Brought {
 
 /// True if another stage has a directory at `path`.
 fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
-    lower.node(path) == Ok(Node::Kind(Kind::Directory))
-        && lower.origin(path) == Some(Origin::Stage)
+    lower.node(path) == Ok(Node::Kind(Kind::Directory)) && lower.origin(path) == Some(Origin::Stage)
 }
 
 /// The files at the installed paths, as paths without links in their directories. Directories stay:

@@ -41,7 +41,8 @@ pub(super) fn family(machine: u16) -> u16 {
 pub(super) fn may_be_library(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let begins = |start: &[u8]| name.starts_with(start);
-    let is_library = (begins(b"lib") || begins(b"ld-")) && memchr::memmem::find(name, b".so").is_some();
+    let is_library =
+        (begins(b"lib") || begins(b"ld-")) && memchr::memmem::find(name, b".so").is_some();
     let is_temporary = memchr::memmem::find(name, b".#prelink#").is_some()
         || name.contains(&b';')
         || name.ends_with(b".dpkg-new")
@@ -60,8 +61,10 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
         }
     });
     names.sort_unstable();
-    let read: Vec<Library> =
-        names.into_par_iter().filter_map(|(name, link)| library(tree, dir, name, link, of)).collect();
+    let read: Vec<Library> = names
+        .into_par_iter()
+        .filter_map(|(name, link)| library(tree, dir, name, link, of))
+        .collect();
     let mut at: FastMap<Vec<u8>, usize> = FastMap::default();
     let mut out: Vec<Library> = Vec::new();
     for library in read {
@@ -72,9 +75,8 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
             }
             Some(known) => {
                 let known = &mut out[*known];
-                let newer = || {
-                    compare(known.name.as_bytes(), library.name.as_bytes()) == Ordering::Less
-                };
+                let newer =
+                    || compare(known.name.as_bytes(), library.name.as_bytes()) == Ordering::Less;
                 let wins = if known.is_link == library.is_link { newer() } else { known.is_link };
                 if wins {
                     // The flags of the first one stay.

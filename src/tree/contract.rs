@@ -55,11 +55,7 @@ pub trait Tree: Sync {
 
     /// The same as [`Tree::list`] for the entries of stages alone. A directory of the sysroot is one
     /// of them if a stage has it too.
-    fn list_staged(
-        &self,
-        _path: &Path,
-        _visit: &mut dyn FnMut(&OsStr, Node),
-    ) -> Result<(), Errno> {
+    fn list_staged(&self, _path: &Path, _visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         Ok(())
     }
 

@@ -139,15 +139,13 @@ impl OverlayTree {
     }
 
     /// The same as [`Tree::list`] for the entries of the upper tree alone.
-    pub fn list_own(
-        &self,
-        path: &Path,
-        visit: &mut dyn FnMut(&OsStr, Node),
-    ) -> Result<(), Errno> {
+    pub fn list_own(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         let dir = self.resolve(path, Links::All)?;
         let merged = self.merged(&dir)?;
         let entries = self.upper_entries(&dir, &merged)?;
-        entries.iter().for_each(|(name, node)| visit(name, *node));
+        for (name, node) in &entries {
+            visit(name, *node);
+        }
         Ok(())
     }
 
@@ -420,10 +418,14 @@ impl Tree for OverlayTree {
     fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         let dir = self.resolve(path, Links::All)?;
         let merged = self.merged(&dir)?;
-        let mut entries = match self.origin {
-            Origin::Stage => self.upper_entries(&dir, &merged)?,
-            Origin::Sysroot => BTreeMap::new(),
-        };
+        let mut entries = BTreeMap::new();
+        if self.origin == Origin::Stage {
+            entries = self.upper_entries(&dir, &merged)?;
+            // Directories of the lower tree that lead to entries that moved.
+            let below = self.moved.at.keys().filter_map(|place| place.strip_prefix(&dir).ok());
+            let names = below.filter_map(|below| below.iter().next());
+            entries.extend(names.map(|name| (name.to_owned(), Node::Kind(Kind::Directory))));
+        }
         if merged.lower {
             self.lower.list_staged(&dir, &mut |name, node| {
                 entries.entry(name.to_owned()).or_insert(node);

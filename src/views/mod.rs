@@ -53,7 +53,8 @@ fn typed_paths(subject: &Subject<'_>) -> String {
     let typeable = |path: &PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
     let stages = stages.iter().map(|dir| Some(format!("--staged {}", typeable(dir)?)));
     // A stage is audited as a whole without a PATH.
-    let is_whole = !subject.plan.stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
+    let is_whole =
+        !subject.plan.stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
     let paths = paths.iter().filter(|_| !is_whole).map(typeable);
     match stages.chain(paths).collect::<Option<Vec<String>>>() {
         Some(typed) if (1..=3).contains(&typed.len()) && listed.is_empty() => typed.join(" "),

@@ -19,7 +19,8 @@ const SYMBOLS: usize = 3;
 /// The directory of a system with a merged `/usr` and nothing but its loader.
 pub fn bare(lab: &Lab, name: &str) -> PathBuf {
     let root = lab.mkdir(name);
-    for dir in [MULTIARCH, "usr/lib64", "usr/bin", "etc/ld.so.conf.d", "sbin", "var/cache/ldconfig"] {
+    for dir in [MULTIARCH, "usr/lib64", "usr/bin", "etc/ld.so.conf.d", "sbin", "var/cache/ldconfig"]
+    {
         std::fs::create_dir_all(root.join(dir)).expect("a directory");
     }
     for (link, target) in [("lib", "usr/lib"), ("lib64", "usr/lib64"), ("bin", "usr/bin")] {
@@ -84,7 +85,9 @@ fn calls(source: &mut String, letters: &[char], most: usize, random: &mut Random
     random.shuffle(&mut letters);
     for letter in letters.into_iter().take(random.below(most + 1)) {
         for n in 0..SYMBOLS {
-            source.push_str(&format!("int {letter}{n}(void); int use{letter}{n}(void) {{ return {letter}{n}(); }}\n"));
+            source.push_str(&format!(
+                "int {letter}{n}(void); int use{letter}{n}(void) {{ return {letter}{n}(); }}\n"
+            ));
         }
         flags.push(format!("-l{letter}"));
     }
@@ -96,6 +99,11 @@ fn calls(source: &mut String, letters: &[char], most: usize, random: &mut Random
     };
     flags.push(format!("-Wl,-rpath,{path}"));
     flags
+}
+
+/// True if this process may change its root.
+pub fn has_chroot() -> bool {
+    clean("chroot").args(["/", "true"]).status().is_ok_and(|status| status.success())
 }
 
 /// Runs a script that makes files.

@@ -17,6 +17,7 @@ pub const MAY_SKIP: &[(&str, &str)] = &[
     ("debian_hosts", "needs root for chroot"),
     ("debian_inferred", "needs root for chroot"),
     ("debian_roots", "needs root for chroot"),
+    ("staged", "needs root for chroot"),
     ("nix_store", "needs root to create /nix"),
     ("emulated_loaders", "needs root to chroot"),
 ];

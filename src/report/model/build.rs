@@ -6,7 +6,7 @@ use super::file::{Archive, File, Need};
 use super::platform;
 use super::{
     AssumedBy, Assumption, Counts, CrossCheck, Finding, Plugin, Report, RuleRun, SCHEMA, StaleLine,
-    Tool, Totals, Waived, WaivedBy, Waiver, group, scope,
+    Tool, Totals, Waived, WaivedBy, Waiver, group, layers, scope,
 };
 use crate::audit::Audit;
 use crate::blame::{Assumed, FirstLoader, InferredHost};
@@ -88,6 +88,8 @@ impl Report {
             archives: if parts.archives { archives(audit) } else { Vec::new() },
             stale: stale.into_iter().map(stale_line).collect(),
             platform: platform::results(audit, plan),
+            layers: layers::layers(audit, plan),
+            like_stages: layers::like_stages(audit, plan),
             cross_check: audit.cross_check.as_ref().map(|found| CrossCheck {
                 read: found.read,
                 not_read: found.gave_up.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect(),

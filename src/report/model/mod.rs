@@ -11,6 +11,7 @@ mod facts;
 mod file;
 mod finding;
 mod group;
+mod layers;
 mod platform;
 mod scope;
 
@@ -20,6 +21,7 @@ pub use facts::AuditFacts;
 pub use file::{Archive, Bound, Export, Facts, File, Need, RootBindings};
 pub use finding::{Finding, Waived, WaivedBy, Waiver};
 pub use group::Group;
+pub use layers::{LayerFile, Layers, LikeStage};
 pub use platform::{Blocker, BlockerKind, PlatformResult};
 pub use scope::{Scope, ScopeFile};
 
@@ -79,6 +81,12 @@ pub struct Report {
     /// The platforms that the files satisfy, if a policy asks for one.
     #[serde(default)]
     pub platform: Vec<PlatformResult>,
+    /// The libraries that entry points load, by layer, with `--staged`.
+    #[serde(default)]
+    pub layers: Option<Layers>,
+    /// Given directories that look like staging directories.
+    #[serde(default)]
+    pub like_stages: Vec<LikeStage>,
     /// The result of the cross-check, with `--cross-check`.
     #[serde(default)]
     pub cross_check: Option<CrossCheck>,

@@ -1,0 +1,93 @@
+//! Which libraries come from a stage and which from the system below it; and, without stages, given
+//! directories that look like one.
+
+use crate::audit::Audit;
+use crate::id::{FastMap, FastSet, FileId};
+use crate::plan::Plan;
+use crate::text::raw;
+use crate::tree::Origin;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The libraries that entry points load, by the layer that holds them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Layers {
+    /// Files of stages, by path.
+    pub stage: Vec<LayerFile>,
+    /// Files of the sysroot, by path.
+    pub sysroot: Vec<LayerFile>,
+}
+
+/// A file of a layer.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LayerFile(#[serde(with = "raw")] pub Arc<Path>);
+
+/// A given directory that looks like a staging directory: a file of the system was loaded although
+/// the directory holds the library.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LikeStage {
+    /// The directory.
+    #[serde(with = "raw")]
+    pub directory: Arc<Path>,
+    /// The library that was loaded.
+    #[serde(with = "raw")]
+    pub loaded: Arc<Path>,
+    /// The library of the same soname in the directory.
+    #[serde(with = "raw")]
+    pub held: Arc<Path>,
+}
+
+/// The layers of a run with stages.
+pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
+    let mut out = Layers::default();
+    for file in loaded(audit).into_iter().filter(|_| !plan.stages.is_empty()) {
+        let facts = &audit.corpus.files[file];
+        let list = match facts.origin {
+            Some(Origin::Stage) => &mut out.stage,
+            Some(Origin::Sysroot) => &mut out.sysroot,
+            None => continue,
+        };
+        list.push(LayerFile(Arc::clone(&facts.path)));
+    }
+    out.stage.sort_unstable();
+    out.sysroot.sort_unstable();
+    (!plan.stages.is_empty()).then_some(out)
+}
+
+/// The files that entry points load, without the entry points themselves.
+fn loaded(audit: &Audit) -> FastSet<FileId> {
+    let mut out = FastSet::default();
+    for closure in &audit.closures.roots {
+        out.extend(closure.found().map(|(_, file)| file).filter(|file| *file != closure.root.file));
+    }
+    out
+}
+
+/// Given directories that look like stages, each with the first library by path that shows it.
+pub(super) fn like_stages(audit: &Audit, plan: &Plan) -> Vec<LikeStage> {
+    let dirs =
+        audit.prefixes.dirs().iter().filter(|dir| plan.stages.is_empty() && dir.parent().is_some());
+    let mut out: Vec<LikeStage> = dirs.filter_map(|dir| like_stage(audit, dir)).collect();
+    out.sort_by(|a, b| a.directory.cmp(&b.directory));
+    out
+}
+
+fn like_stage(audit: &Audit, dir: &Path) -> Option<LikeStage> {
+    let files = || audit.corpus.files.entries();
+    let soname = |file: FileId| audit.corpus.files[file].object()?.soname();
+    let held: FastMap<&[u8], FileId> = files()
+        .filter(|(_, facts)| {
+            facts.path.strip_prefix(dir).is_ok_and(|below| below.starts_with("usr"))
+        })
+        .filter_map(|(file, _)| Some((soname(file)?, file)))
+        .collect();
+    let outside = loaded(audit).into_iter().filter(|_| !held.is_empty()).filter_map(|file| {
+        let facts = &audit.corpus.files[file];
+        let held = held.get(soname(file)?).filter(|_| !facts.path.starts_with(dir))?;
+        Some((Arc::clone(&facts.path), Arc::clone(&audit.corpus.files[*held].path)))
+    });
+    let (loaded, held) = outside.min()?;
+    Some(LikeStage { directory: dir.into(), loaded, held })
+}
