@@ -201,6 +201,13 @@ impl From<FixData> for Fix {
 pub enum CauseHint {
     /// This soname, or interpreter, is not found.
     LibraryNotFound(Vec<u8>),
+    /// This soname, or interpreter, is found outside of the package's closure.
+    FoundOutside {
+        /// The needed name.
+        name: Vec<u8>,
+        /// The title of the cause.
+        title: String,
+    },
     /// The file is damaged or cannot be read.
     DamagedFile,
     /// The file violates an entry of a policy.

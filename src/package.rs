@@ -128,6 +128,12 @@ impl Prefixes {
     }
 }
 
+/// The store that `path` lies in: in an item, or among the store's own files, where equal files of items
+/// are linked together.
+pub fn store_of(path: &Path) -> Option<&'static str> {
+    STORES.iter().copied().find(|store| path.starts_with(store) && path != Path::new(store))
+}
+
 /// The store item that `path` is or lies in.
 pub fn store_item(path: &Path) -> Option<PathBuf> {
     STORES.iter().find_map(|store| {

@@ -11,6 +11,7 @@ mod deps_list_drift;
 mod expired_waiver;
 mod forbidden_library;
 mod forbidden_symbol;
+mod found_outside;
 mod malformed;
 mod mangled;
 mod missing_library;

@@ -1,8 +1,9 @@
-//! `outside-closure`: a library or interpreter that a whitelist does not have.
+//! `outside-closure`: a library or interpreter that a whitelist does not have, or that was found outside
+//! of the store or prefix of the file that needs it (`found_outside`).
 
 use super::demand::{arch, place};
 use super::words::passed_over;
-use super::{Query, Rule, missing_library};
+use super::{Query, Rule, found_outside, missing_library};
 use crate::catalogue::CLOSURE;
 use crate::finding::{Findings, When};
 use crate::format::elf::Object;
@@ -18,12 +19,11 @@ use std::path::Path;
 pub(super) static RULE: Rule = Rule::new(
     "outside-closure",
     CLOSURE,
-    "a needed library is neither on the whitelist nor in the prefix",
+    "a needed library comes from outside of the package's closure",
     DOCS,
     check,
 )
 .keys(&["library", "detail"])
-.asked_if(|plan| plan.policy.is_closed())
 .of_all_loaded()
 .wants(Wants::NAMES_IN_PREFIX)
 .explaining();
@@ -31,35 +31,50 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Under a policy with a whitelist, reports each needed library, and each program's interpreter, that
-the policy does not provide and that the prefix does not hold. Whitelists are those of platforms
-(`--policy manylinux_2_28`, `musllinux_1_2`) and `[provided]` with `only = true`. Nothing outside of
-the prefix is opened there, so that the answer is the same on every machine. The rule is an error
-under a whitelist.
+Reports libraries and interpreters of programs that are not those that the package was built with:
+
+- In a Nix or Guix store: what was found outside of the store, by the machine's cache or default
+  directories or by a path that leads there. An error under the policies `nix` and `guix`.
+- In another given directory: a library that the cache, the default directories or an absolute path found
+  on the system, although the directory holds a file with that name or soname.
+- Under a policy with a whitelist: a needed library, and a program's interpreter, that the policy does
+  not provide and that the prefix does not hold. Whitelists are those of platforms (`--policy
+  manylinux_2_28`, `musllinux_1_2`) and `[provided]` with `only = true`. Nothing outside of the prefix is
+  opened there, so that the answer is the same on every machine. An error.
 
 ## Why it matters
 
-A wheel or package that was built on a machine with the library works there and fails where the
-library is missing.
+A package that was built on a machine with the library works there, and fails or behaves otherwise where
+the library is missing or another release.
 
 ## Example
 
 ```text
 error[outside-closure] lib/a.so needs libgomp.so.1: not provided by manylinux_2_28, not in the prefix
+error[outside-closure] bin/app libz.so.1: found in the cache as /usr/lib/libz.so.1, outside of /nix/store
 ```
 
 ## How to fix
 
-Put the library into the prefix, with a search path that finds it (`auditwheel repair` does that for
-wheels), link it statically, or drop the need. If the target system has it, list it under `[provided]`.
+In a store, add the package that has the library to the inputs of the build, so that its directory joins
+the RUNPATH. In a prefix, give the file a RUNPATH with the directory of the `candidate`. Under a
+whitelist, put the library into the prefix, with a search path that finds it (`auditwheel repair` does
+that for wheels), link it statically, or drop the need. If the target system has it, list it under
+`[provided]`.
 
 ## Limits
 
-A library that lies in the prefix where the loader does not look is a `missing-library`. Libraries
-that a program loads with dlopen are not needs.
+Under a whitelist, a library that lies in the prefix where the loader does not look is a
+`missing-library`. In a store, directories that `[search-path] allow` of a policy names count as inside.
+An interpreter outside of a prefix that is no store is not reported. Libraries that a program loads with
+dlopen are not needs.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
+    if query.policy().is_closed() { off_whitelist(query) } else { found_outside::check(query) }
+}
+
+fn off_whitelist(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (missing, tried) in query.missing() {
         if !query.is_outside(missing) || passed_over(tried) {

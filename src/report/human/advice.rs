@@ -19,6 +19,9 @@ impl Sheet<'_> {
         let Some(first) = entry.findings.first() else { return Ok(()) };
         match (entry.cause.kind, &*entry.cause.rule) {
             (CauseKind::LibraryNotFound, "missing-library") => self.find(entry, first, page),
+            (CauseKind::LibraryNotFound, "outside-closure") if first.detail.is_some() => {
+                self.bring_inside(entry, first, page)
+            }
             (CauseKind::LibraryNotFound, "wrong-architecture") => {
                 let text = "install the library for the architecture of the files that need it";
                 page.help(text, None)
@@ -74,6 +77,25 @@ impl Sheet<'_> {
         }
         let directories = some(&directories, MOST_DIRECTORIES);
         or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
+    }
+
+    /// A library or interpreter that is found outside of a store or prefix.
+    fn bring_inside(
+        &self,
+        entry: &Entry<'_>,
+        first: &Finding,
+        page: &mut Page<'_>,
+    ) -> io::Result<()> {
+        if !self.candidate_paths(entry).is_empty() {
+            return self.find(entry, first, page);
+        }
+        let text = if first.detail.as_deref() == Some(b"PT_INTERP") {
+            "link the program with the libc of the store"
+        } else {
+            "add the package that has it to the inputs of the build, so that its directory joins the \
+             RUNPATH"
+        };
+        page.help(text, None)
     }
 
     fn candidate_paths<'e>(&'e self, entry: &'e Entry<'_>) -> Vec<&'e Path> {

@@ -145,8 +145,12 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
         let title = format!("{}: {}", show_path(&finding.file.path), finding.message);
         Named::new(kind, key, title)
     };
-    if let Some(CauseHint::LibraryNotFound(name)) = hint {
-        return not_found(finding, name);
+    match hint {
+        Some(CauseHint::LibraryNotFound(name)) => return not_found(finding, name),
+        Some(CauseHint::FoundOutside { name, title }) => {
+            return Named::new(CauseKind::LibraryNotFound, show(name), title.clone());
+        }
+        _ => {}
     }
     if let Some(listed) = unlisted(finding, prefixes) {
         return listed;
@@ -178,7 +182,7 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
             let key = format!("{}{}", UNKNOWN_KEY.trim_start_matches(':'), place());
             Named::new(CauseKind::ProviderNotLinked, key, title).of_file(finding.full_path())
         }
-        Some(CauseHint::LibraryNotFound(_)) | None => {
+        Some(CauseHint::LibraryNotFound(_) | CauseHint::FoundOutside { .. }) | None => {
             whole(CauseKind::Finding, finding.fingerprint.clone())
         }
     }

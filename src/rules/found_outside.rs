@@ -1,0 +1,220 @@
+//! Libraries and interpreters that the search found, and that are not those of the package: outside of
+//! the store in which the requester lies, or on the system although the requester's prefix holds the
+//! library. `outside-closure` reports them.
+
+use super::Query;
+use crate::blame::Site;
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
+use crate::id::{FastMap, FileId, Id as _, RootId, StrId};
+use crate::package::store_of;
+use crate::resolve::{Edge, How};
+use crate::text::{last_part, show, show_path};
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a file belongs to.
+#[derive(Clone, PartialEq, Eq)]
+enum Home {
+    /// A store, whose items belong together.
+    Store(&'static str),
+    Prefix(PathBuf),
+    System,
+}
+
+impl Home {
+    fn of(query: &Query<'_>, file: FileId) -> Self {
+        match (store_of(query.path(file)), &query.locate(file).prefix) {
+            (Some(store), _) => Self::Store(store),
+            (None, Some(prefix)) => Self::Prefix(prefix.clone()),
+            (None, None) => Self::System,
+        }
+    }
+}
+
+/// A need of one file, and the file to which it led.
+type Key = (FileId, StrId, FileId);
+
+/// A library found elsewhere.
+struct Found {
+    how: How,
+    edge: Edge,
+    roots: Vec<RootId>,
+}
+
+/// The findings of the rule for libraries and interpreters that were found.
+pub(super) fn check(query: &Query<'_>) -> Findings {
+    let homes: Vec<Home> = query.files().map(|(file, _)| Home::of(query, file)).collect();
+    let home = |file: FileId| &homes[file.index()];
+    let mut all: Vec<(Key, Found)> = Vec::new();
+    let mut at: FastMap<Key, usize> = FastMap::default();
+    for (root, closure) in query.entry_points() {
+        for edge in closure.edges() {
+            let (Some(from), Some(to)) =
+                (closure.module(edge.from).file, closure.module(edge.to).file)
+            else {
+                continue;
+            };
+            let is_outside = match home(from) {
+                Home::System => false,
+                Home::Store(_) => home(to) != home(from) && is_searched(edge.how),
+                Home::Prefix(_) => home(to) != home(from) && is_of_system(edge.how),
+            };
+            if !is_outside {
+                continue;
+            }
+            let key = (from, edge.name, to);
+            let place = *at.entry(key).or_insert_with(|| {
+                all.push((key, Found { how: edge.how, edge: *edge, roots: Vec::new() }));
+                all.len() - 1
+            });
+            if all[place].1.roots.last() != Some(&root) {
+                all[place].1.roots.push(root);
+            }
+        }
+    }
+    let finding = |(key, found): &(Key, Found)| libraries(query, home(key.0), *key, found);
+    let mut out: Findings = all.iter().filter_map(finding).collect();
+    out.extend(interpreters(query, &homes));
+    out
+}
+
+/// True if a search led to the file, or its path.
+fn is_searched(how: How) -> bool {
+    matches!(how, How::Rpath(_) | How::Runpath | How::LdLibraryPath) || is_of_system(how)
+}
+
+/// True if the requester named no place for the library but an absolute path.
+fn is_of_system(how: How) -> bool {
+    matches!(how, How::Path | How::Cache | How::Default)
+}
+
+/// The words for a way in which a library was found.
+fn by(how: How) -> &'static str {
+    match how {
+        How::Path => "by its absolute path",
+        How::Rpath(_) => "by DT_RPATH",
+        How::Runpath => "by DT_RUNPATH",
+        How::LdLibraryPath => "by LD_LIBRARY_PATH",
+        How::Cache => "in the cache",
+        _ => "in the default directories",
+    }
+}
+
+fn libraries(query: &Query<'_>, home: &Home, key: Key, found: &Found) -> Option<Box<Finding>> {
+    let (file, name, to) = key;
+    let name = query.text(name);
+    let path = query.path(to);
+    if is_allowed(query, path) {
+        return None;
+    }
+    let object = query.view().object(file)?;
+    let mut candidates = query.library_candidates(name, object.header.target());
+    candidates
+        .retain(|candidate| candidate.path.as_deref().is_some_and(|path| path != query.path(to)));
+    let within = |candidate: &Evidence| {
+        let path = candidate.path.as_deref();
+        path.is_some_and(|path| match home {
+            Home::Store(store) => store_of(path) == Some(*store),
+            Home::Prefix(prefix) => path.starts_with(prefix) && store_of(path).is_none(),
+            Home::System => false,
+        })
+    };
+    candidates.retain(within);
+    let shown = show(last_part(name));
+    let (where_found, outside) = match home {
+        Home::Store(store) => (show_path(path), format!("outside of {store}")),
+        Home::Prefix(_) if candidates.is_empty() => return None,
+        Home::Prefix(_) | Home::System => {
+            (show_path(path), "although the prefix holds the library".to_owned())
+        }
+    };
+    let message = format!("{shown}: found {} as {where_found}, {outside}", by(found.how));
+    let mut finding = query.about(super::outside_closure::RULE.id, file, message);
+    finding.library = Some(name.to_vec());
+    finding.detail = Some(detail(path));
+    let title = format!("{shown}: found {outside}");
+    finding.cause = Some(CauseHint::FoundOutside { name: name.to_vec(), title });
+    finding.root = query.first_root(&found.roots);
+    finding.when = Some(When::Load);
+    let site = found.roots.first().map(|root| Site { root: *root, module: found.edge.from });
+    finding.evidence.extend(query.roots(&found.roots, site));
+    finding.evidence.push(taken(query.shared_path(to), Some(found.how)));
+    for candidate in &mut candidates {
+        let base = candidate.path.as_deref().and_then(Path::file_name);
+        let is_named = base.is_some_and(|base| base.as_bytes() == last_part(name));
+        let reason = if is_named {
+            "its directory is not searched"
+        } else {
+            "only its DT_SONAME is the needed name"
+        };
+        candidate.reason = Some(reason.to_owned());
+    }
+    finding.evidence.extend(candidates);
+    Some(finding)
+}
+
+/// The path that the loader took, as evidence.
+fn taken(path: Arc<Path>, how: Option<How>) -> Evidence {
+    Evidence {
+        how: how.map(|how| Cow::Borrowed(how.name())),
+        reason: Some("taken".to_owned()),
+        ..Evidence::at(EvidenceKind::Tried, path)
+    }
+}
+
+/// The path in fingerprints: a version at the end of a file name may change.
+fn detail(path: &Path) -> Vec<u8> {
+    path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
+}
+
+/// True for a directory outside of stores that the policy allows as a search path, such as that of
+/// drivers on NixOS.
+fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
+    let allowed = query.policy().search_path.allow.iter().flat_map(|(entries, _)| entries);
+    let mut dirs = allowed.filter(|entry| entry.starts_with('/'));
+    dirs.any(|dir| path.starts_with(dir))
+}
+
+/// Programs of a store with an interpreter that lies elsewhere.
+fn interpreters(query: &Query<'_>, homes: &[Home]) -> Findings {
+    let mut seen: FastMap<FileId, ()> = FastMap::default();
+    let mut out = Findings::new();
+    for (root, closure) in query.entry_points() {
+        let file = closure.root.file;
+        let (Home::Store(store), Some(loader)) = (&homes[file.index()], query.loader(closure).file)
+        else {
+            continue;
+        };
+        let object = query.view().object(file);
+        let Some(interp) = object.and_then(|object| object.interp()) else { continue };
+        let is_inside = store_of(Path::new(OsStr::from_bytes(interp))).is_some();
+        if is_inside
+            || homes[loader.index()] == homes[file.index()]
+            || seen.insert(file, ()).is_some()
+        {
+            continue;
+        }
+        let shown = show(interp);
+        let message = format!("has the interpreter {shown}, outside of {store}");
+        let mut finding = query.about(super::outside_closure::RULE.id, file, message);
+        finding.library = Some(interp.to_vec());
+        finding.detail = Some(b"PT_INTERP".to_vec());
+        let title = format!("{shown}: interpreter outside of {store}");
+        finding.cause = Some(CauseHint::FoundOutside { name: interp.to_vec(), title });
+        finding.root = query.first_root(&[root]);
+        finding.when = Some(When::Load);
+        let base = last_part(interp);
+        let target = object.map(|object| object.header.target());
+        let mut candidates =
+            target.map(|target| query.library_candidates(base, target)).unwrap_or_default();
+        candidates.retain(|candidate| {
+            candidate.path.as_deref().is_some_and(|path| store_of(path) == Some(*store))
+        });
+        finding.evidence.extend(candidates);
+        out.push(finding);
+    }
+    out
+}
