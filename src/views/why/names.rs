@@ -164,6 +164,8 @@ const WORDS: &[&str] = &[
     "reference",
     "temporary",
     "covariant",
+    "transaction",
+    "clone",
     "return",
     "TLS",
     "init",

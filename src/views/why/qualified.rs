@@ -15,6 +15,8 @@ const SPECIAL: &[&str] = &[
     "virtual thunk to ",
     "non-virtual thunk to ",
     "covariant return thunk to ",
+    "transaction clone for ",
+    "non-transaction clone for ",
     "TLS init function for ",
     "TLS wrapper function for ",
 ];
