@@ -2,6 +2,7 @@
 //! key everywhere; only renderers for people ask here.
 
 use crate::text::show;
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 /// Mangled names longer than this are shown raw.
@@ -40,18 +41,53 @@ pub fn demangle(raw: &[u8]) -> Option<String> {
     let options = cpp_demangle::DemangleOptions::default().recursion_limit(MOST_DEPTH);
     let mut out = Bounded(String::new());
     symbol.structured_demangle(&mut out, &options).ok()?;
+    Some(show(usual(&out.0).as_bytes()))
+}
+
+/// Names of tables and thunks as compilers and linkers write them.
+fn usual(text: &str) -> Cow<'_, str> {
+    let inside = |begin: &str| text.strip_prefix(begin)?.strip_suffix(")}");
+    if let Some(name) = inside("{vtable(") {
+        return format!("vtable for {name}").into();
+    }
+    if let Some(name) = inside("{vtt(") {
+        return format!("VTT for {name}").into();
+    }
+    let Some((offset, name)) =
+        inside("{virtual override thunk(").and_then(|rest| rest.split_once(")}, "))
+    else {
+        return text.into();
+    };
+    let is_virtual = offset.starts_with("{virtual offset(");
+    let word = if is_virtual { "virtual" } else { "non-virtual" };
+    format!("{word} thunk to {name}").into()
+}
+
+/// The demangled form of a raw name of Rust, with the hashes that [`demangle`] leaves out.
+pub fn demangle_with_hashes(raw: &[u8]) -> Option<String> {
+    let name = std::str::from_utf8(raw).ok().filter(|name| name.len() <= MOST_INPUT)?;
+    let symbol = rustc_demangle::try_demangle(name).ok()?;
+    let mut out = Bounded(String::new());
+    write!(out, "{symbol}").ok()?;
     Some(show(out.0.as_bytes()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::demangle;
+    use super::{demangle, demangle_with_hashes};
 
     #[test]
     fn both_languages_and_neither() {
         assert_eq!(demangle(b"_ZN3foo3barEv").as_deref(), Some("foo::bar()"));
         let rust = b"_ZN4core3fmt9Formatter9write_str17h0123456789abcdefE";
         assert_eq!(demangle(rust).as_deref(), Some("core::fmt::Formatter::write_str"));
+        let hashed = "core::fmt::Formatter::write_str::h0123456789abcdef";
+        assert_eq!(demangle_with_hashes(rust).as_deref(), Some(hashed));
+        assert_eq!(demangle_with_hashes(b"_ZN3foo3barEv"), None);
+        assert_eq!(demangle(b"_ZTV1A").as_deref(), Some("vtable for A"));
+        assert_eq!(demangle(b"_ZTT1A").as_deref(), Some("VTT for A"));
+        assert_eq!(demangle(b"_ZThn8_N1A1fEv").as_deref(), Some("non-virtual thunk to A::f()"));
+        assert_eq!(demangle(b"_ZTv0_n24_N1A1fEv").as_deref(), Some("virtual thunk to A::f()"));
         assert_eq!(demangle(b"malloc"), None);
         assert_eq!(demangle(b"_Z\xff"), None);
     }

@@ -86,3 +86,7 @@ mod tree;
 mod waivers;
 #[path = "cli/why.rs"]
 mod why;
+#[path = "cli/why_symbols.rs"]
+mod why_symbols;
+#[path = "cli/why_under.rs"]
+mod why_under;

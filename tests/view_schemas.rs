@@ -108,6 +108,15 @@ fn answers_about_libraries_symbols_and_nothing() {
     }
 }
 
+/// An answer about a symbol of which another edition is defined.
+fn near_miss(lab: &Lab) -> Value {
+    lab.so("q/libone.so", "int _ZN1A1fEi(int i) { return i; }", &[]);
+    let source = "int _ZN1A1fEv(void); int use(void) { return _ZN1A1fEv(); }";
+    let flags = ["-Wl,--no-as-needed", "-Lq", "-lone", "-Wl,-rpath,$ORIGIN"];
+    lab.so("q/libuse.so", source, &flags);
+    answer(&lab.root(), &["why", "A::f()", "q"])
+}
+
 /// An answer of `archive` with something in every list.
 fn archives(lab: &Lab) -> Value {
     let source = "void def(void); void gone(void); void use(void) { def(); gone(); }";
@@ -159,6 +168,13 @@ fn an_unknown_and_a_missing_key_are_refused_everywhere() {
     for name in ["libgone.so", "libfoo.so", "g", "foo", "__libc_start_main"] {
         cases.push(("why", answer(&lab.root(), &["why", name, "p"])));
     }
+    cases.push(("why", answer(&lab.root(), &["why", "foo", "p", "--under", "app"])));
+    let undefined = near_miss(&lab);
+    for list in ["/searched", "/requesters/0/near_misses"] {
+        let list = undefined.pointer(list).and_then(Value::as_array);
+        assert!(list.is_some_and(|list| !list.is_empty()), "{undefined:#}");
+    }
+    cases.push(("why", undefined));
     cases.push(("archive", archives(&lab)));
     let mut refused = 0;
     for (schema, value) in cases {

@@ -1,6 +1,6 @@
 //! `tree` and `why` over programs of this machine against the real loader: the libraries that `ldd`
-//! lists, and the bindings that LD_DEBUG prints. The loader is asked in its trace mode: no program
-//! runs.
+//! lists, the bindings that LD_DEBUG prints and the files that it searches. The loader is asked in its
+//! trace mode: no program runs.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
@@ -12,6 +12,11 @@
 )]
 
 mod support;
+
+#[path = "views/demangled.rs"]
+mod demangled;
+#[path = "views/under.rs"]
+mod under;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

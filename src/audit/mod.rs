@@ -9,6 +9,7 @@ mod coverage;
 mod definers;
 mod diagnosis;
 mod explained;
+mod fates;
 mod linked;
 mod named;
 mod queries;

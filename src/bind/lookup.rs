@@ -107,6 +107,21 @@ impl<'v> Scope<'v> {
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
+    /// The modules that [`Self::lookup`] asks, in order. The last one has the definition, if there is
+    /// one.
+    pub fn asked(&self, query: &Query<'_>, route: Route) -> Vec<ModuleId> {
+        let first = route.first.and_then(|module| self.entry(module));
+        let is_asked = |entry: &&Entry<'_>| !(route.skip_root && entry.module == ROOT);
+        let mut out = Vec::new();
+        for entry in first.into_iter().chain(&self.entries).filter(is_asked) {
+            out.push(entry.module);
+            if entry.bloom.may_hold(query.hash) && entry.ask(query, route, None).is_some() {
+                break;
+            }
+        }
+        out
+    }
+
     /// What [`Self::lookup`] finds for each of `left`, which keeps those that get nothing. One object
     /// after the other is asked for all of them: its filter stays in the cache, and one question does
     /// not wait for the memory of the one before.

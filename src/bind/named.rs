@@ -2,15 +2,16 @@
 //! those symbols only. `audit` calls it for a view that asks about a symbol.
 
 use super::exact::Exact;
-use super::lookup::Scope;
+use super::lookup::{Route, Scope};
 use super::root::starts;
 use super::{Binding, Unique, exact};
 use crate::facts::{Need, View};
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
+use crate::format::elf::machine::LookupClass;
 use crate::format::elf::{GlibcVersion, Object, hash};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
-use crate::resolve::{Closure, LOADER};
+use crate::resolve::{Closure, LOADER, ROOT};
 use rayon::prelude::*;
 
 /// Symbols with the names that are asked for, by file.
@@ -118,17 +119,61 @@ pub fn definition(
     if module == provider {
         return Some(symbol);
     }
+    let mut query = query(closure, view, module, symbol, release)?;
+    query.plt = false;
+    let provider = closure.module(provider);
+    let found = view.object(provider.file?)?.find(&query, provider.version_limit)?;
+    Some(found.symbol)
+}
+
+/// The query that a reference of `module` makes.
+fn query<'v>(
+    closure: &Closure,
+    view: View<'v>,
+    module: ModuleId,
+    symbol: u32,
+    release: GlibcVersion,
+) -> Option<Query<'v>> {
     let object = view.object(closure.module(module).file?)?;
     let name = object.symbol_name(symbol);
     let version = reference_version(object, symbol);
     let limit = closure.module(module).version_limit;
     let wanted = super::lookup::wanted(object, version, limit);
     let mut query = Query::new(name, hash::gnu(name), wanted);
-    query.plt = false;
     query.exact_first = release >= exact::EXACT_FIRST;
-    let provider = closure.module(provider);
-    let found = view.object(provider.file?)?.find(&query, provider.version_limit)?;
-    Some(found.symbol)
+    Some(query)
+}
+
+/// The modules that are searched for a reference, in order and up to the definition: one list for each
+/// way in which relocations of `module` look it up. Nothing is known before all tables are read.
+pub fn searched(
+    closure: &Closure,
+    view: View<'_>,
+    module: ModuleId,
+    symbol: u32,
+    release: GlibcVersion,
+) -> Vec<Vec<ModuleId>> {
+    let file = closure.module(module).file;
+    let relocations = file.and_then(|file| view.relocations(file).ok());
+    let object = file.and_then(|file| view.object(file));
+    let query = query(closure, view, module, symbol, release);
+    let (Some(relocations), Some(object), Some(mut query), Ok(scope)) =
+        (relocations, object, query, Scope::new(closure, view, true))
+    else {
+        return Vec::new();
+    };
+    let mut out: Vec<Vec<ModuleId>> = Vec::new();
+    for relocation in relocations.list.iter().filter(|one| one.symbol() == symbol) {
+        let class = relocation.class();
+        query.plt = matches!(class, LookupClass::Plt { .. });
+        let first = (object.symbolic && module != ROOT).then_some(module);
+        let route = Route { first, skip_root: class == LookupClass::Copy };
+        let modules = scope.asked(&query, route);
+        if !out.contains(&modules) {
+            out.push(modules);
+        }
+    }
+    out
 }
 
 /// The version index of a reference; 0 if the object has no versions.

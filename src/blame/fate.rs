@@ -55,7 +55,8 @@ pub(super) struct Open {
 pub struct Undefined(Vec<(RootId, Vec<Open>)>);
 
 /// What becomes of a reference.
-pub(super) enum Fate {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
     /// The program of this `[[host]]` entry, by its place in the policy, defines it.
     Assumed(usize),
     /// This program, which is inferred to load the entry point, defines it.
@@ -68,7 +69,35 @@ pub(super) enum Fate {
     Undefined,
 }
 
+/// A reference of a file, under one entry point, with its fate.
+#[derive(Clone, Copy, Debug)]
+pub struct ReferenceFate {
+    /// The entry point.
+    pub root: RootId,
+    /// Who refers.
+    pub file: FileId,
+    /// The index of the symbol in the file.
+    pub symbol: u32,
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// The fates of all references that are open, in the order of the entry points.
+pub fn fates(
+    source: Source<'_>,
+    open: &Undefined,
+    explanations: Explanations<'_>,
+) -> Vec<ReferenceFate> {
+    let mut out = Vec::new();
+    open.fates(source, explanations, |root, fated| {
+        let Fated { file, symbol, fate, .. } = fated;
+        out.push(ReferenceFate { root, file, symbol, fate });
+    });
+    out
+}
+
 /// A reference with its fate.
+#[derive(Clone, Copy)]
 pub(super) struct Fated<'a> {
     pub(super) module: ModuleId,
     pub(super) file: FileId,

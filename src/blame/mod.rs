@@ -12,7 +12,7 @@ mod inferred;
 mod maker;
 
 pub use candidates::LibraryCandidates;
-pub use fate::Undefined;
+pub use fate::{Fate, ReferenceFate, Undefined, fates};
 pub use inferred::Inferred;
 pub use maker::{blame, missing};
 

@@ -11,7 +11,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         None => check::check(&cli.shared, &cli.paths),
         Some(Command::Check { paths }) => check::check(&cli.shared, &paths),
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
-        Some(Command::Why { name, paths }) => views::why(&cli.shared, &name, &paths),
+        Some(Command::Why(options)) => views::why(&cli.shared, &options),
         Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
         Some(Command::Demo { dir }) => {
             only_human(&cli.shared, "demo")?;

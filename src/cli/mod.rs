@@ -93,13 +93,7 @@ pub enum Command {
         paths: Vec<PathBuf>,
     },
     /// Show who needs or refers to a library or symbol, who provides it, and what was tried
-    Why {
-        /// A library's soname or file, or a symbol, raw or demangled
-        name: OsString,
-        /// Directories and files to look through
-        #[arg(value_name = "PATH")]
-        paths: Vec<PathBuf>,
-    },
+    Why(WhyOptions),
     /// Show which members of static archives are needed, for which symbol, and what stays undefined
     Archive(ArchiveOptions),
     /// Write what would make findings go away: lists of archives, scripts, flags, waivers
@@ -121,6 +115,22 @@ pub enum Command {
         /// The rule's id
         rule: Option<String>,
     },
+}
+
+/// What `why` is asked.
+#[derive(Args, Debug)]
+pub struct WhyOptions {
+    /// A library's soname or file, or a symbol: its raw name, with a version or without (foo@V_1), or
+    /// its name in C++ or Rust, which may lack namespaces and parameters (Shape::id)
+    #[arg(value_name = "NAME")]
+    pub name: OsString,
+    /// Directories and files to look through
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Answer for this entry point alone, a path or file name: how it loads the library, or which
+    /// files are searched for the symbol
+    #[arg(long, value_name = "ENTRY")]
+    pub under: Option<PathBuf>,
 }
 
 /// What `archive` is asked.

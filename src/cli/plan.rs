@@ -62,6 +62,13 @@ pub(super) struct Sinks<O: 'static> {
     pub(super) files: Vec<(&'static O, PathBuf)>,
 }
 
+/// The path that `path` names in the audited tree, with links resolved, if there is something.
+pub(super) fn real_path(shared: &Shared, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let named = Place::new(shared, &here).ok()?.named(path).ok()?;
+    tree.real_path(&named).ok()
+}
+
 /// Makes the plan of an audit; every mistake in what was typed is found before anything runs.
 pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
     prepare_with(shared, paths, &[])

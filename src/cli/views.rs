@@ -2,18 +2,18 @@
 //! answers hold and how they look is in `crate::views`.
 
 use super::exit::{self, Exit};
-use super::plan::{Sinks, prepare, sinks};
+use super::plan::{Sinks, prepare, real_path, sinks};
 use super::progress::Progress;
 use super::run::{Run, start_threads, walk};
-use super::{FailOn, Shared, apart, baseline, out};
+use super::{FailOn, Shared, WhyOptions, apart, baseline, out};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
+use crate::rules::typeable;
 use crate::tree::Tree;
-use crate::views::why::Why;
+use crate::views::why::{Under, Why};
 use crate::views::{self, Output};
-use anyhow::{Context as _, Result};
-use std::ffi::OsStr;
+use anyhow::{Context as _, Result, bail};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -22,21 +22,36 @@ use std::time::Instant;
 pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     baseline::refuse(shared, "tree")?;
     let sinks = || sinks(shared, "tree", views::tree::OUTPUTS);
-    let make = |run: &mut Run, _: &dyn Tree| views::tree::Tree::new(&mut run.audit, &run.plan);
+    let make = |run: &mut Run, _: &dyn Tree| Ok(views::tree::Tree::new(&mut run.audit, &run.plan));
     let status = |run: &Run, _: &_| exit::of_tree(&run.report, shared.fail_on);
     show(shared, paths, sinks, |plan| plan, make, status)
 }
 
 /// `linkaudit why`
-pub(super) fn why(shared: &Shared, name: &OsStr, paths: &[PathBuf]) -> Result<Exit> {
+pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
     baseline::refuse(shared, "why")?;
+    let name = options.name.as_bytes();
+    if options.paths.is_empty() && shared.files_from.is_none() {
+        let word = typeable(name).unwrap_or_else(|| "NAME".to_owned());
+        bail!(
+            "nothing to audit: add a PATH in which {} is looked for, as in \
+             `linkaudit why {word} /usr/lib`",
+            crate::text::show(name)
+        );
+    }
     let sinks = || sinks(shared, "why", views::why::OUTPUTS);
     let plan = |plan| Plan { definitions: true, ..plan };
-    let name = name.as_bytes();
-    let make = |run: &mut Run, tree: &dyn Tree| Why::new(name, &mut run.audit, &run.plan, tree);
+    let make = |run: &mut Run, tree: &dyn Tree| {
+        let under = |entry: &PathBuf| {
+            let real = real_path(shared, entry, tree);
+            Under::find(entry, real.as_deref(), &run.audit).map_err(anyhow::Error::msg)
+        };
+        let under = options.under.as_ref().map(under).transpose()?;
+        Ok(Why::new(name, under, &mut run.audit, &run.plan, tree))
+    };
     let fails = |why: &Why| !why.is_known() && shared.fail_on != FailOn::Never;
     let status = |_: &Run, why: &Why| if fails(why) { Exit::Findings } else { Exit::Clean };
-    show(shared, paths, sinks, plan, make, status)
+    show(shared, &options.paths, sinks, plan, make, status)
 }
 
 /// Audits, makes a view of the audit, and writes that.
@@ -45,7 +60,7 @@ fn show<T: 'static>(
     paths: &[PathBuf],
     sinks: impl Fn() -> Result<Sinks<Output<T>>>,
     plan: impl Fn(Plan) -> Plan,
-    make: impl Fn(&mut Run, &dyn Tree) -> T,
+    make: impl Fn(&mut Run, &dyn Tree) -> Result<T>,
     status: impl Fn(&Run, &T) -> Exit,
 ) -> Result<Exit> {
     let start = Instant::now();
@@ -62,7 +77,7 @@ fn show<T: 'static>(
     let mut run = Run::new(plan, tree, walked, baselines, Parts::default());
     run.require_elf(shared)?;
     let rendering = Instant::now();
-    let view = make(&mut run, &*prepared.tree);
+    let view = make(&mut run, &*prepared.tree)?;
     drop(progress);
     write(&sinks, &run, &view, prepared.style)?;
     let status = status(&run, &view);

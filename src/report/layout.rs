@@ -12,7 +12,7 @@ const LABEL: usize = 10;
 const INDENT: usize = 2;
 
 /// A name that no line break divides.
-pub(super) fn name(text: &str) -> String {
+pub(crate) fn name(text: &str) -> String {
     text.chars().map(|c| if c == ' ' { GLUE } else { c }).collect()
 }
 
@@ -22,7 +22,7 @@ pub(super) fn count(n: usize, one: &str, many: &str) -> String {
 }
 
 /// The first `most` of `names`, and how many more there are.
-pub(super) fn some(names: &[String], most: usize) -> String {
+pub(crate) fn some(names: &[String], most: usize) -> String {
     // One more name is no longer than saying so.
     let most = if names.len().checked_sub(1) == Some(most) { names.len() } else { most };
     let shown = names.iter().take(most).map(|text| name(text)).collect::<Vec<_>>().join(", ");
@@ -34,7 +34,7 @@ pub(super) fn some(names: &[String], most: usize) -> String {
 
 /// Text in lines of at most `width` columns, of which `first` are taken in the first line and `rest`
 /// in the others. A name that is longer gets a line of its own.
-pub(super) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
     let mut out = Vec::new();
     let mut line = String::new();
     let mut used = first;

@@ -6,7 +6,7 @@ mod entry;
 mod human;
 pub mod json;
 mod layers;
-mod layout;
+pub(crate) mod layout;
 mod ldd;
 mod ldd_musl;
 pub mod model;
@@ -17,6 +17,7 @@ mod summary;
 mod table;
 mod waived;
 
+pub(crate) use human::steps;
 pub use model::Report;
 pub use style::Style;
 pub(crate) use summary::incomplete;

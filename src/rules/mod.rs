@@ -36,6 +36,7 @@ mod unreadable;
 mod words;
 mod wrong_architecture;
 
+pub(crate) use near::NearMisses;
 pub(crate) use words::{outcome, typeable};
 
 pub use query::Query;

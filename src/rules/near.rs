@@ -1,12 +1,10 @@
-//! Definitions that nearly fit undefined symbols: in the scope of the first entry point, the same
+//! Definitions that nearly fit undefined symbols: in the scope of an entry point, the same
 //! name with another version, tag or parameter list, else other members of its class or namespace.
 //! One pass over the tables of the scopes answers for all symbols; without undefined symbols nothing
-//! is looked at. `undefined-symbol` adds them as evidence.
+//! is looked at. `undefined-symbol` adds them as evidence, and `why` shows them.
 
-use super::Query;
 use super::mangled::{Parts, first_component, parts};
-use crate::blame::UndefinedSymbol;
-use crate::finding::{Evidence, EvidenceKind};
+use crate::audit::Audit;
 use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use rayon::prelude::*;
@@ -40,6 +38,21 @@ impl Miss {
     }
 }
 
+/// A definition that nearly fits.
+#[derive(Clone, Copy)]
+pub(crate) struct NearMiss<'a> {
+    /// The file of the scope.
+    pub(crate) file: FileId,
+    /// The raw name.
+    pub(crate) symbol: &'a [u8],
+    /// Its version.
+    pub(crate) version: Option<&'a [u8]>,
+    /// How it differs.
+    pub(crate) reason: &'static str,
+    /// It is another member of the class, and no edition of the symbol.
+    pub(crate) is_minor: bool,
+}
+
 /// A definition in a file of a scope.
 #[derive(Clone, Copy)]
 struct Definition<'a> {
@@ -57,7 +70,7 @@ enum Key {
 }
 
 /// Definitions that nearly fit.
-pub(super) struct NearMisses<'a> {
+pub(crate) struct NearMisses<'a> {
     found: FastMap<Key, Vec<Definition<'a>>>,
     /// The files in the scope of each entry point.
     scopes: FastMap<RootId, FastSet<FileId>>,
@@ -72,12 +85,12 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn new(undefined: &[UndefinedSymbol]) -> Self {
+    fn new(undefined: &[(&[u8], RootId)]) -> Self {
         let mut out = Self::default();
-        for symbol in undefined {
-            out.names.insert(symbol.symbol.clone());
-            let Some(parts) = parts(&symbol.symbol) else { continue };
-            out.first_components.extend(first_component(&symbol.symbol).map(<[u8]>::to_vec));
+        for (symbol, _) in undefined {
+            out.names.insert(symbol.to_vec());
+            let Some(parts) = parts(symbol) else { continue };
+            out.first_components.extend(first_component(symbol).map(<[u8]>::to_vec));
             out.keys.extend(keys(&parts));
         }
         out
@@ -106,11 +119,13 @@ fn keys(parts: &Parts<'_>) -> impl Iterator<Item = Key> + use<> {
 }
 
 impl<'a> NearMisses<'a> {
-    /// Looks through the scopes under which `undefined` symbols were first met.
-    pub(super) fn find(query: &Query<'a>, undefined: &[UndefinedSymbol]) -> Self {
+    /// Looks through the scopes of the entry points under which symbols are `undefined`.
+    pub(crate) fn find(audit: &'a Audit, undefined: &[(&[u8], RootId)]) -> Self {
+        let view = audit.view();
         let mut scopes: FastMap<RootId, FastSet<FileId>> = FastMap::default();
-        for root in undefined.iter().filter_map(|symbol| symbol.roots.first()) {
-            let files = || query.closure(*root).in_scope().map(|(_, file)| file).collect();
+        for (_, root) in undefined {
+            let closure = &audit.closures.roots[*root];
+            let files = || closure.in_scope().map(|(_, file)| file).collect();
             scopes.entry(*root).or_insert_with(files);
         }
         let mut files: Vec<FileId> = scopes.values().flatten().copied().collect();
@@ -119,7 +134,7 @@ impl<'a> NearMisses<'a> {
         let wanted = Wanted::new(undefined);
         let of_files: Vec<Vec<(Key, Definition<'a>)>> = files
             .par_iter()
-            .map(|file| query.view().object(*file).map(|object| scan(*file, object, &wanted)))
+            .map(|file| view.object(*file).map(|object| scan(*file, object, &wanted)))
             .map(Option::unwrap_or_default)
             .collect();
         let mut found: FastMap<Key, Vec<Definition<'a>>> = FastMap::default();
@@ -132,21 +147,19 @@ impl<'a> NearMisses<'a> {
         Self { found, scopes }
     }
 
-    /// The nearest definitions for one symbol, as evidence.
-    pub(super) fn of(&self, query: &Query<'_>, symbol: &UndefinedSymbol) -> Vec<Evidence> {
-        let Some(scope) = symbol.roots.first().and_then(|root| self.scopes.get(root)) else {
-            return Vec::new();
-        };
-        let inside = |key: &Key| -> Vec<Definition<'_>> {
+    /// The nearest definitions for one symbol in the scope of an entry point, the nearest first.
+    pub(crate) fn of(&self, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
+        let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
+        let inside = |key: &Key| -> Vec<Definition<'a>> {
             let all = self.found.get(key).into_iter().flatten();
             all.filter(|definition| scope.contains(&definition.file)).copied().collect()
         };
-        let whole = inside(&Key::Name(symbol.symbol.clone()));
-        let mut near: Vec<(Miss, Definition<'_>)> =
+        let whole = inside(&Key::Name(symbol.to_vec()));
+        let mut near: Vec<(Miss, Definition<'a>)> =
             whole.into_iter().map(|definition| (Miss::Version, definition)).collect();
-        if let Some(own) = parts(&symbol.symbol) {
+        if let Some(own) = parts(symbol) {
             let members = inside(&Key::Member(own.scope.clone(), own.member.clone()));
-            let others = members.into_iter().filter(|other| other.name != symbol.symbol);
+            let others = members.into_iter().filter(|other| other.name != symbol);
             near.extend(others.filter_map(|other| Some((differs(&own, other.name)?, other))));
             if near.is_empty() && own.has_class() {
                 let members = inside(&Key::Class(own.scope.clone())).into_iter();
@@ -155,14 +168,14 @@ impl<'a> NearMisses<'a> {
         }
         near.sort_by_key(|(miss, _)| *miss);
         near.truncate(MOST);
-        let evidence = |(miss, definition): (Miss, Definition<'_>)| Evidence {
-            symbol: Some(definition.name.to_vec()),
-            version: definition.version.map(<[u8]>::to_vec),
-            reason: Some(miss.reason().to_owned()),
-            minor: miss == Miss::Member,
-            ..Evidence::at(EvidenceKind::NearMiss, query.shared_path(definition.file))
+        let near_miss = |(miss, definition): (Miss, Definition<'a>)| NearMiss {
+            file: definition.file,
+            symbol: definition.name,
+            version: definition.version,
+            reason: miss.reason(),
+            is_minor: miss == Miss::Member,
         };
-        near.into_iter().map(evidence).collect()
+        near.into_iter().map(near_miss).collect()
     }
 }
 

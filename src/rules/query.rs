@@ -1,6 +1,7 @@
 //! The read-only interface of rules to the facts and the plan of an audit. Every rule gets one.
 //! Messages are written in `words` and `demand`.
 
+use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
 use crate::audit::{Audit, Explained};
 use crate::bind::query::{BoundLibrary, DuplicateName};
@@ -132,6 +133,13 @@ impl<'a> Query<'a> {
     /// Undefined symbols not explained by a missing library.
     pub(super) fn undefined(&self) -> &'a [UndefinedSymbol] {
         &self.audit.blame.undefined
+    }
+
+    /// Definitions that nearly fit the undefined symbols, each in the scope of the first entry point.
+    pub(super) fn near_misses(&self) -> NearMisses<'a> {
+        let undefined = self.undefined().iter();
+        let places = undefined.filter_map(|one| Some((&*one.symbol, *one.roots.first()?)));
+        NearMisses::find(self.audit, &places.collect::<Vec<_>>())
     }
 
     /// Needed versions that were not found.

@@ -1,6 +1,6 @@
 //! `undefined-symbol`: a reference that nothing in the process defines.
 
-use super::near::NearMisses;
+use super::near::NearMiss;
 use super::words::typeable;
 use super::{Query, Rule};
 use crate::catalogue::SYMBOL;
@@ -71,7 +71,7 @@ reported.
 
 fn check(query: &Query<'_>) -> Findings {
     let undefined = &query.undefined();
-    let near = NearMisses::find(query, undefined);
+    let near = query.near_misses();
     undefined
         .par_iter()
         .map(|undefined| {
@@ -104,7 +104,9 @@ fn check(query: &Query<'_>) -> Findings {
             finding.evidence.extend(query.traced(undefined.file, &undefined.symbol));
             let mut candidates = query.symbol_candidates(&undefined.symbol, undefined.file);
             query.unlisted(undefined.file, &undefined.symbol, &mut candidates);
-            let near = near.of(query, undefined);
+            let root = undefined.roots.first();
+            let near = root.map(|root| near.of(&undefined.symbol, *root)).unwrap_or_default();
+            let near: Vec<Evidence> = near.into_iter().map(|miss| near_miss(query, miss)).collect();
             // A file of the scope was searched and not taken: it is no candidate.
             let is_searched = |candidate: &Evidence| {
                 near.iter()
@@ -119,4 +121,14 @@ fn check(query: &Query<'_>) -> Findings {
             finding
         })
         .collect()
+}
+
+fn near_miss(query: &Query<'_>, miss: NearMiss<'_>) -> Evidence {
+    Evidence {
+        symbol: Some(miss.symbol.to_vec()),
+        version: miss.version.map(<[u8]>::to_vec),
+        reason: Some(miss.reason.to_owned()),
+        minor: miss.is_minor,
+        ..Evidence::at(EvidenceKind::NearMiss, query.shared_path(miss.file))
+    }
 }

@@ -29,6 +29,8 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("cpu", &["x86-64-v3"]),
     ("cwd", &["/"]),
     ("prefix", &["."]),
+    ("staged", &["fine"]),
+    ("replaces", &["list", "--staged", "fine"]),
     ("ld-library-path", &["/none"]),
     ("ld-preload", &["libc.so.6"]),
     ("require-elf", &[]),

@@ -129,7 +129,8 @@ fn weak_unused_and_undefined_references() {
         lines[1].ends_with("gone         UNDEFINED") && lines[1].contains("libstrong"),
         "{lines:#?}"
     );
-    assert!(lines[2].ends_with("gone (weak)  undefined, and may be"), "{lines:#?}");
+    assert_eq!(lines[2], "      check    reports undefined-symbol", "{lines:#?}");
+    assert!(lines[3].ends_with("gone (weak)  undefined, and may be"), "{lines:#?}");
     assert_eq!(
         lines.last(),
         Some(&"gone: a symbol; referred to by 2 files, undefined for 1; 0 definitions")

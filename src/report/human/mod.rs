@@ -11,7 +11,7 @@ mod who;
 
 use super::entry::{Entries, Entry};
 use super::layout::{Page, name};
-use super::model::{CauseKind, Facts, Report};
+use super::model::{CauseKind, Facts, Finding, Report};
 use super::{Style, summary};
 use crate::finding::EvidenceKind;
 use crate::text::show_path;
@@ -52,6 +52,34 @@ pub(super) fn render(
         }
     }
     summary::write(report, &sheet.entries, style, out)
+}
+
+/// Writes the headings, candidates and next steps of the causes that have a `wanted` finding, at most
+/// `most` of them. The view of one name shows with it what the report says.
+pub(crate) fn steps(
+    report: &Report,
+    wanted: &dyn Fn(&Finding) -> bool,
+    most: usize,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    // Each cause by itself: a group stands for other names too.
+    let apart = Style { verbose: true, quiet: false, ..style };
+    // Views write whole paths.
+    let entries = Entries { prefix: None, ..Entries::of(report, apart) };
+    let sheet = Sheet { report, entries };
+    let page = &mut Page::new(style, out);
+    let all = &sheet.entries.all;
+    let about = all.iter().filter(|entry| entry.findings.iter().any(|finding| wanted(finding)));
+    for entry in about.take(most) {
+        let (code, level) = entry.level_name();
+        let (subject, rest) = sheet.entries.heading(entry);
+        page.heading((code, &format!("{level}[{}]", entry.cause.rule)), &subject, &rest)?;
+        sheet.candidates(entry, page)?;
+        candidates::fixes(entry, page)?;
+        sheet.advice(entry, page)?;
+    }
+    Ok(())
 }
 
 impl Sheet<'_> {

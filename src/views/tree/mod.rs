@@ -107,10 +107,17 @@ struct Maker {
 impl Tree {
     /// The graph of all roots of an audit.
     pub fn new(audit: &mut Audit, plan: &Plan) -> Self {
+        Self::under(audit, plan, None)
+    }
+
+    /// The graph of some roots.
+    pub(super) fn under(audit: &mut Audit, plan: &Plan, only: Option<&[RootId]>) -> Self {
         let mut maker = Maker::default();
         for (root, closure) in audit.closures.roots.entries() {
             maker.searched.push(Vec::new());
-            maker.root(root, closure);
+            if only.is_none_or(|only| only.contains(&root)) {
+                maker.root(root, closure);
+            }
         }
         maker.trace(audit, plan);
         let Maker { nodes, edges, .. } = maker;

@@ -1,11 +1,12 @@
 //! `why` for people: providers first, then who asks, the summary last. The pages of libraries and of
-//! symbols are in `library_page` and `symbol_page`.
+//! symbols are in `library_page`, `symbol_page` and `undefined_page`.
 
 use super::{Answer, Why};
 use crate::audit::Audit;
 use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
 use crate::report::Style;
+use crate::report::layout::{name as glued, wrap};
 use crate::resolve::Root;
 use crate::text::{show, show_path};
 use crate::views::Subject;
@@ -14,6 +15,10 @@ use std::io::{self, Write};
 
 /// Lines of one kind, unless everything is wanted.
 const MOST: usize = 20;
+/// Columns before a detail, of its label, and between cells.
+const DETAIL: usize = 6;
+const LABEL: usize = 8;
+const GAP: usize = 2;
 
 pub(super) fn render(
     subject: &Subject<'_>,
@@ -21,10 +26,11 @@ pub(super) fn render(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { audit: subject.audit, style, out };
+    let mut page = Page { audit: subject.audit, subject, style, out };
+    let under = why.under.as_ref().map(|under| page.path(under.file));
     match &why.answer {
-        Answer::Library(library) => page.library(&why.name, library)?,
-        Answer::Symbol(symbol) => page.symbol(&why.name, symbol)?,
+        Answer::Library(library) => page.library(&why.name, library, under.as_deref())?,
+        Answer::Symbol(symbol) => page.symbol(&why.name, symbol, under.as_deref())?,
         Answer::Unknown(near) => page.unknown(&why.name, near, subject)?,
     }
     let open = subject.report.counts.incomplete;
@@ -38,6 +44,7 @@ pub(super) fn render(
 
 pub(super) struct Page<'a> {
     pub(super) audit: &'a Audit,
+    pub(super) subject: &'a Subject<'a>,
     pub(super) style: Style,
     pub(super) out: &'a mut dyn Write,
 }
@@ -70,9 +77,66 @@ impl Page<'_> {
         writeln!(self.out, "{text}")
     }
 
+    /// A sentence, wrapped.
+    fn text(&mut self, text: &str) -> io::Result<()> {
+        let lines = wrap(text, self.style.columns(), 0, DETAIL);
+        lines.iter().enumerate().try_for_each(|(at, line)| {
+            let indent = if at == 0 { 0 } else { DETAIL };
+            writeln!(self.out, "{:indent$}{line}", "")
+        })
+    }
+
+    /// A line below a row, wrapped.
     pub(super) fn detail(&mut self, label: &str, text: &str) -> io::Result<()> {
-        let text = self.style.dim(&format!("      {label:<6} {text}"));
-        writeln!(self.out, "{text}")
+        let taken = DETAIL + LABEL + 1;
+        let mut shown = label;
+        for line in wrap(text, self.style.columns(), taken, taken) {
+            let line = self.style.dim(&format!("{:DETAIL$}{shown:<LABEL$} {line}", ""));
+            writeln!(self.out, "{line}")?;
+            shown = "";
+        }
+        Ok(())
+    }
+
+    /// A row of cells in columns. A row that is too long for its line goes on below, and no name in it is
+    /// cut.
+    pub(super) fn row(&mut self, indent: usize, cells: &[Cell]) -> io::Result<()> {
+        let columns = self.style.columns();
+        let last = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |at| at + 1);
+        let mut line = " ".repeat(indent);
+        let mut used = 0;
+        for (at, cell) in cells[..last].iter().enumerate() {
+            let wide = cell.text.chars().count();
+            let gap = if at == 0 { indent } else { GAP };
+            if at > 0 && used + gap + wide > columns && wide > 0 {
+                writeln!(self.out, "{}", line.trim_end())?;
+                (line, used) = (" ".repeat(DETAIL), DETAIL);
+            } else if at > 0 {
+                line.push_str(&" ".repeat(gap));
+                used += gap;
+            } else {
+                used = indent;
+            }
+            let parts = if used + wide <= columns {
+                vec![cell.text.clone()]
+            } else {
+                wrap(&cell.text, columns, used, DETAIL + GAP)
+            };
+            for (at, part) in parts.iter().enumerate() {
+                if at > 0 {
+                    writeln!(self.out, "{line}")?;
+                    (line, used) = (" ".repeat(DETAIL + GAP), DETAIL + GAP);
+                }
+                line.push_str(&cell.painted(self.style, part));
+                used += part.chars().count();
+            }
+            if at + 1 < last && parts.len() == 1 {
+                let pad = cell.width.saturating_sub(wide);
+                line.push_str(&" ".repeat(pad));
+                used += pad;
+            }
+        }
+        writeln!(self.out, "{line}")
     }
 
     pub(super) fn more(&mut self, all: usize) -> io::Result<()> {
@@ -88,18 +152,52 @@ impl Page<'_> {
     fn unknown(&mut self, name: &[u8], near: &[Vec<u8>], subject: &Subject<'_>) -> io::Result<()> {
         let files = self.audit.corpus.files.iter().filter(|facts| facts.object().is_some());
         let files = count(files.count(), "ELF file", "ELF files");
-        let name = show(name);
-        writeln!(
-            self.out,
-            "{name}: unknown; none of {files} needs, refers to or defines anything of this name"
-        )?;
+        let text = format!(
+            "{}: unknown; none of {files} needs, refers to or defines anything of this name",
+            glued(&show(name))
+        );
+        self.text(&text)?;
         let near: Vec<String> = near.iter().map(|name| display(name)).collect();
         if let Some(first) = near.first() {
-            writeln!(self.out, "like it: {}", near.join(", "))?;
+            let names: Vec<String> = near.iter().map(|name| glued(name)).collect();
+            self.text(&format!("like it: {}", names.join(", ")))?;
             let first = crate::text::shell(first);
             writeln!(self.out, "next: linkaudit why {first} {}", typed_paths(subject))?;
         }
         Ok(())
+    }
+}
+
+/// A cell of a row.
+pub(super) struct Cell {
+    text: String,
+    width: usize,
+    code: Option<&'static str>,
+}
+
+impl Cell {
+    /// Text in a column of at least `width`.
+    pub(super) fn new(text: impl Into<String>, width: usize) -> Self {
+        Self { text: text.into(), width, code: None }
+    }
+
+    /// Text that may be read over.
+    pub(super) fn dim(text: impl Into<String>) -> Self {
+        Self { code: Some("2"), ..Self::new(text, 0) }
+    }
+
+    /// Something that is not there.
+    pub(super) fn alarm(text: impl Into<String>) -> Self {
+        Self { code: Some("1;31"), ..Self::new(text, 0) }
+    }
+
+    /// The text.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn painted(&self, style: Style, text: &str) -> String {
+        self.code.map_or_else(|| text.to_owned(), |code| style.paint(code, text))
     }
 }
 

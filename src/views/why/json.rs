@@ -2,8 +2,10 @@
 
 use super::library::{self, Library};
 use super::symbol::{self, Symbol};
+use super::undefined::Outcome;
 use super::{Answer, Why};
 use crate::audit::Audit;
+use crate::blame::Fate;
 use crate::id::{FileId, RootId};
 use crate::report::Style;
 use crate::text::Text;
@@ -19,11 +21,19 @@ pub const SCHEMA: &str = "linkaudit.why/1";
 struct Out<'a, P, R> {
     schema: &'static str,
     name: Text<'a>,
+    under: Option<Text<'a>>,
     kind: &'static str,
     complete: bool,
     providers: Vec<P>,
     requesters: Vec<R>,
+    searched: Vec<Searched<'a>>,
     near: Vec<Text<'a>>,
+}
+
+#[derive(Serialize)]
+struct Searched<'a> {
+    root: Text<'a>,
+    files: Vec<Text<'a>>,
 }
 
 #[derive(Serialize)]
@@ -79,6 +89,15 @@ struct SymbolRequester<'a> {
     version: Option<Text<'a>>,
     weak: bool,
     bound: Vec<Bound<'a>>,
+    near_misses: Vec<NearMiss<'a>>,
+}
+
+#[derive(Serialize)]
+struct NearMiss<'a> {
+    path: Text<'a>,
+    symbol: Text<'a>,
+    version: Option<Text<'a>>,
+    reason: &'static str,
 }
 
 #[derive(Serialize)]
@@ -87,6 +106,15 @@ struct Bound<'a> {
     provider: Option<Text<'a>>,
     version: Option<Text<'a>>,
     used: bool,
+    fate: Option<FateOut<'a>>,
+    searched: Option<Vec<Text<'a>>>,
+}
+
+#[derive(Serialize)]
+struct FateOut<'a> {
+    kind: &'static str,
+    name: Option<Text<'a>>,
+    by: Option<Text<'a>>,
 }
 
 pub(super) fn render(
@@ -96,37 +124,67 @@ pub(super) fn render(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let audit = subject.audit;
-    let complete = subject.report.complete;
     match &why.answer {
         Answer::Library(Library { providers, requesters, .. }) => {
             let providers = providers.iter().map(|p| library_provider(audit, p)).collect();
             let requesters = requesters.iter().map(|r| library_requester(audit, r)).collect();
-            write(out, why, complete, "library", (providers, requesters, Vec::new()))
+            let lists = Lists { providers, requesters, searched: Vec::new(), near: Vec::new() };
+            write(subject, why, "library", lists, out)
         }
         Answer::Symbol(symbol) => {
             let providers = symbol.providers.iter().map(|p| symbol_provider(audit, p)).collect();
             let requesters = symbol.requesters.iter();
-            let requesters = requesters.map(|r| symbol_requester(audit, symbol, r)).collect();
-            write(out, why, complete, "symbol", (providers, requesters, Vec::new()))
+            let requesters = requesters.map(|r| symbol_requester(subject, symbol, r)).collect();
+            let scope = |scope: &'_ symbol::Searched| Searched {
+                root: root(audit, scope.root),
+                files: paths(audit, &scope.files),
+            };
+            let searched = symbol.searched.iter().map(scope).collect();
+            let lists = Lists { providers, requesters, searched, near: Vec::new() };
+            write(subject, why, "symbol", lists, out)
         }
         Answer::Unknown(near) => {
+            let (providers, requesters): (Vec<()>, Vec<()>) = Default::default();
             let near = near.iter().map(|name| Text(name)).collect();
-            write::<(), ()>(out, why, complete, "unknown", (Vec::new(), Vec::new(), near))
+            let lists = Lists { providers, requesters, searched: Vec::new(), near };
+            write(subject, why, "unknown", lists, out)
         }
     }
 }
 
+/// The lists of an answer.
+struct Lists<'a, P, R> {
+    providers: Vec<P>,
+    requesters: Vec<R>,
+    searched: Vec<Searched<'a>>,
+    near: Vec<Text<'a>>,
+}
+
 fn write<P: Serialize, R: Serialize>(
-    out: &mut dyn Write,
+    subject: &Subject<'_>,
     why: &Why,
-    complete: bool,
     kind: &'static str,
-    (providers, requesters, near): (Vec<P>, Vec<R>, Vec<Text<'_>>),
+    lists: Lists<'_, P, R>,
+    out: &mut dyn Write,
 ) -> io::Result<()> {
-    let name = Text(&why.name);
-    let whole = Out { schema: SCHEMA, name, kind, complete, providers, requesters, near };
+    let Lists { providers, requesters, searched, near } = lists;
+    let whole = Out {
+        schema: SCHEMA,
+        name: Text(&why.name),
+        under: why.under.as_ref().map(|under| path(subject.audit, under.file)),
+        kind,
+        complete: subject.report.complete,
+        providers,
+        requesters,
+        searched,
+        near,
+    };
     crate::text::json(out, &whole)?;
     out.write_all(b"\n")
+}
+
+fn paths<'a>(audit: &'a Audit, files: &[FileId]) -> Vec<Text<'a>> {
+    files.iter().map(|file| path(audit, *file)).collect()
 }
 
 fn path(audit: &Audit, file: FileId) -> Text<'_> {
@@ -196,10 +254,11 @@ fn symbol_provider<'a>(audit: &'a Audit, provider: &'a symbol::Provider) -> Symb
 }
 
 fn symbol_requester<'a>(
-    audit: &'a Audit,
+    subject: &Subject<'a>,
     whole: &'a Symbol,
     requester: &'a symbol::Requester,
 ) -> SymbolRequester<'a> {
+    let audit = subject.audit;
     let bound = requester.bound.iter().map(|bound| {
         let provider = bound.provider.map(|at| &whole.providers[at]);
         Bound {
@@ -207,7 +266,15 @@ fn symbol_requester<'a>(
             provider: provider.map(|provider| path(audit, provider.file)),
             version: provider.and_then(|provider| text(provider.version.as_ref())),
             used: bound.used,
+            fate: bound.fate.map(|fate| fate_out(subject, requester, fate)),
+            searched: bound.searched.as_ref().map(|files| paths(audit, files)),
         }
+    });
+    let near = requester.near.iter().map(|near| NearMiss {
+        path: path(audit, near.file),
+        symbol: Text(&near.symbol),
+        version: text(near.version.as_ref()),
+        reason: near.reason,
     });
     SymbolRequester {
         path: path(audit, requester.file),
@@ -215,5 +282,23 @@ fn symbol_requester<'a>(
         version: text(requester.version.as_ref()),
         weak: requester.weak,
         bound: bound.collect(),
+        near_misses: near.collect(),
+    }
+}
+
+fn fate_out<'a>(subject: &Subject<'a>, requester: &symbol::Requester, fate: Fate) -> FateOut<'a> {
+    let Subject { audit, plan, report } = *subject;
+    let out = |kind, name, by| FateOut { kind, name, by };
+    match fate {
+        Fate::Undefined => out(Outcome::of(requester, audit, report).name(), None, None),
+        Fate::Explained(from, name) => {
+            out("missing-library", Some(Text(audit.text(name))), Some(path(audit, from)))
+        }
+        Fate::Assumed(host) => {
+            let name = plan.policy.hosts.get(host).map(|host| Text(host.name.as_bytes()));
+            out("host-program", name, None)
+        }
+        Fate::Inferred(program) => out("inferred-host", Some(path(audit, program)), None),
+        Fate::Provided(name) => out("provided-library", Some(Text(audit.text(name))), None),
     }
 }

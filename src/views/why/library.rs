@@ -76,8 +76,14 @@ pub struct Library {
 
 impl Library {
     /// What is known of the library `name`; nothing if no file and no need has this name. Names of
-    /// files count only `by_file`.
-    pub(super) fn new(name: &[u8], audit: &Audit, graph: &Tree, by_file: bool) -> Option<Self> {
+    /// files count only `by_file`. `graph` is that of the roots `under` which the answer holds.
+    pub(super) fn new(
+        name: &[u8],
+        audit: &Audit,
+        graph: &Tree,
+        by_file: bool,
+        under: Option<&[RootId]>,
+    ) -> Option<Self> {
         let mut files = named(name, audit, by_file);
         let is_meant = |edge: &&Edge| {
             audit.text(edge.name) == name
@@ -85,16 +91,22 @@ impl Library {
                 || edge.to.is_some_and(|to| files.contains(&to))
         };
         let edges: Vec<&Edge> = graph.edges.iter().filter(is_meant).collect();
-        let programs = programs(name, audit, &files);
+        let mut programs = programs(name, audit, &files);
         if files.is_empty() && edges.is_empty() && programs.is_empty() {
             return None;
         }
         files.extend(edges.iter().filter_map(|edge| edge.to));
-        let mut requesters: Vec<Requester> = requesters(audit, &edges);
+        let is_meant = |root: RootId| under.is_none_or(|under| under.contains(&root));
+        let mut requesters: Vec<Requester> = requesters(audit, &edges, is_meant);
         let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
         requesters.sort_by_key(|requester| path(requester.file));
-        let mut providers = providers(audit, &files);
+        let mut providers = providers(audit, &files, is_meant);
         providers.sort_by_key(|provider| path(provider.file));
+        if let Some(under) = under {
+            let file = |root: &RootId| audit.closures.roots[*root].root.file;
+            programs.retain(|program| under.iter().any(|root| file(root) == *program));
+            providers.retain(|provider| !provider.places.is_empty());
+        }
         Some(Self { providers, requesters, programs })
     }
 }
@@ -139,7 +151,7 @@ fn programs(name: &[u8], audit: &Audit, files: &FastSet<FileId>) -> Vec<FileId> 
     out
 }
 
-fn requesters(audit: &Audit, edges: &[&Edge]) -> Vec<Requester> {
+fn requesters(audit: &Audit, edges: &[&Edge], is_meant: impl Fn(RootId) -> bool) -> Vec<Requester> {
     type Key = (FileId, StrId, Tag, Option<FileId>);
     let mut at: FastMap<Key, usize> = FastMap::default();
     let mut out: Vec<Requester> = Vec::new();
@@ -158,7 +170,7 @@ fn requesters(audit: &Audit, edges: &[&Edge]) -> Vec<Requester> {
             tried: edge.tried.clone(),
         });
     }
-    for (root, closure) in audit.closures.roots.entries() {
+    for (root, closure) in audit.closures.roots.entries().filter(|(root, _)| is_meant(*root)) {
         for edge in closure.edges() {
             let Some(from) = closure.module(edge.from).file else { continue };
             let to = closure.module(edge.to).file;
@@ -188,7 +200,11 @@ fn met(audit: &Audit, requester: &mut Requester, root: RootId, module: ModuleId)
     }
 }
 
-fn providers(audit: &Audit, files: &FastSet<FileId>) -> Vec<Provider> {
+fn providers(
+    audit: &Audit,
+    files: &FastSet<FileId>,
+    is_meant: impl Fn(RootId) -> bool,
+) -> Vec<Provider> {
     let mut out: Vec<Provider> = Vec::new();
     let mut at: FastMap<FileId, usize> = FastMap::default();
     let mut sorted: Vec<FileId> = files.iter().copied().collect();
@@ -197,7 +213,7 @@ fn providers(audit: &Audit, files: &FastSet<FileId>) -> Vec<Provider> {
         at.insert(file, out.len());
         out.push(Provider { file, places: Vec::new() });
     }
-    for (root, closure) in audit.closures.roots.entries() {
+    for (root, closure) in audit.closures.roots.entries().filter(|(root, _)| is_meant(*root)) {
         for (module, file) in closure.modules().map(|(index, module)| (index, module.file)) {
             let Some(place) = file.and_then(|file| at.get(&file)) else { continue };
             let position = position(closure, module);

@@ -1,6 +1,6 @@
 //! The page of a library: files of its name, then who needs it, what is missing first.
 
-use super::human::{Page, column};
+use super::human::{Cell, Page, column};
 use super::library::{self, Library};
 use crate::id::FileId;
 use crate::resolve::How;
@@ -12,7 +12,12 @@ use std::collections::BTreeSet;
 use std::io;
 
 impl Page<'_> {
-    pub(super) fn library(&mut self, name: &[u8], library: &Library) -> io::Result<()> {
+    pub(super) fn library(
+        &mut self,
+        name: &[u8],
+        library: &Library,
+        under: Option<&str>,
+    ) -> io::Result<()> {
         let Library { providers, requesters, programs } = library;
         if !self.style.quiet {
             if !providers.is_empty() {
@@ -55,7 +60,8 @@ impl Page<'_> {
         let code = if missing > 0 { "1;31" } else { "1;32" };
         let verdict = self.style.paint(code, &verdict);
         let named = count(providers.len(), "file", "files");
-        writeln!(self.out, "{}: a library; {verdict}; {named} of this name", show(name))
+        let under = under.map(|entry| format!(" under {entry}")).unwrap_or_default();
+        writeln!(self.out, "{}: a library; {verdict}; {named} of this name{under}", show(name))
     }
 
     fn library_provider(&mut self, provider: &library::Provider) -> io::Result<()> {
@@ -71,7 +77,7 @@ impl Page<'_> {
                 }
             }
         };
-        writeln!(self.out, "   {path}  {}", self.style.dim(&text))
+        self.row(3, &[Cell::new(path, 0), Cell::dim(text)])
     }
 
     fn library_requester(
@@ -80,20 +86,21 @@ impl Page<'_> {
         column: usize,
     ) -> io::Result<()> {
         let audit = self.audit;
-        let how = format!("{:<8}", requester.how.name());
+        let how = requester.how.name();
+        let name = show(audit.text(requester.name));
         let found = match requester.how {
-            How::Missing => {
-                let text = format!("{how} {} NOT FOUND", show(audit.text(requester.name)));
-                self.style.alarm(&text)
+            How::Missing => [Cell::alarm(format!("{how:<8} {name} NOT FOUND")), Cell::dim("")],
+            How::Provided => [Cell::dim(format!("{how:<8}")), Cell::new("by the system", 0)],
+            _ => {
+                let opened = show(audit.text(requester.opened));
+                [Cell::dim(format!("{how:<8}")), Cell::new(opened, 0)]
             }
-            How::Provided => format!("{} by the system", self.style.dim(&how)),
-            _ => format!("{} {}", self.style.dim(&how), show(audit.text(requester.opened))),
         };
         let owner = requester.rpath_of.filter(|owner| *owner != requester.file);
-        let of = owner.map(|owner| format!("  by RPATH of {}", self.path(owner)));
-        let of = self.style.dim(&of.unwrap_or_default());
-        let path = self.path(requester.file);
-        writeln!(self.out, "   {path:column$}  {found}{of}")?;
+        let of = owner.map(|owner| format!("by RPATH of {}", self.path(owner)));
+        let [how, found] = found;
+        let path = Cell::new(self.path(requester.file), column);
+        self.row(3, &[path, how, found, Cell::dim(of.unwrap_or_default())])?;
         if requester.chain.len() > 2 || (requester.is_missing() && requester.chain.len() > 1) {
             let chain: Vec<String> = requester.chain.iter().map(|hop| self.path(*hop)).collect();
             self.detail("chain", &chain.join(" > "))?;

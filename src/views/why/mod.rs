@@ -1,23 +1,33 @@
 //! `linkaudit why NAME`: who needs a library or refers to a symbol, who provides it, and what was
-//! tried. `library` and `symbol` make the answers, `names` finds out which of the two a name is.
+//! tried. `library` and `symbol` make the answers, `names` finds out which of the two a name is, and
+//! `under` which entry point the answer is restricted to.
 
+mod asked;
 mod human;
 mod json;
 pub mod library;
 mod library_page;
 mod names;
+mod qualified;
 pub mod symbol;
 mod symbol_page;
+mod undefined;
+mod undefined_page;
+mod under;
 
 pub use json::SCHEMA;
+pub use under::Under;
 
 use super::Output;
 use super::tree::Tree;
 use crate::audit::{self, Audit};
+use crate::format::archive::Names;
+use crate::id::RootId;
 use crate::plan::Plan;
 use crate::tree;
+use asked::Asked;
 use library::Library;
-use symbol::Symbol;
+use symbol::{Part, Symbol};
 
 /// All formats.
 pub const OUTPUTS: &[Output<Why>] = &[
@@ -30,6 +40,8 @@ pub const OUTPUTS: &[Output<Why>] = &[
 pub struct Why {
     /// The name as typed.
     pub name: Vec<u8>,
+    /// The entry point under which the answer holds; without one it holds under all.
+    pub under: Option<Under>,
     /// What is known of it.
     pub answer: Answer,
 }
@@ -48,16 +60,25 @@ pub enum Answer {
 impl Why {
     /// What an audit knows of `name`, raw or as people read it. `tree` answers what must be read for
     /// it.
-    pub fn new(name: &[u8], audit: &mut Audit, plan: &Plan, tree: &dyn tree::Tree) -> Self {
-        let graph = Tree::new(audit, plan);
+    pub fn new(
+        name: &[u8],
+        under: Option<Under>,
+        audit: &mut Audit,
+        plan: &Plan,
+        tree: &dyn tree::Tree,
+    ) -> Self {
+        let roots = under.as_ref().map(|under| &*under.roots);
+        let graph = Tree::under(audit, plan, roots);
         // A program's file may be called like a symbol, which is meant then.
         let dotted = name.contains(&b'.');
-        let answer = Library::new(name, audit, &graph, dotted)
-            .map(Answer::Library)
-            .or_else(|| Self::symbol(name, audit, plan, tree))
-            .or_else(|| Library::new(name, audit, &graph, true).map(Answer::Library))
-            .unwrap_or_else(|| Answer::Unknown(names::near(name, audit, &graph)));
-        Self { name: name.to_vec(), answer }
+        let library = |by_file: bool, audit: &Audit| {
+            Library::new(name, audit, &graph, by_file, roots).map(Answer::Library)
+        };
+        let answer = library(dotted, audit)
+            .or_else(|| Self::symbol(name, audit, plan, tree, roots))
+            .or_else(|| library(true, audit))
+            .unwrap_or_else(|| Answer::Unknown(Self::near(name, audit, plan, tree, &graph)));
+        Self { name: name.to_vec(), under, answer }
     }
 
     fn symbol(
@@ -65,10 +86,55 @@ impl Why {
         audit: &mut Audit,
         plan: &Plan,
         tree: &dyn tree::Tree,
+        under: Option<&[RootId]>,
     ) -> Option<Answer> {
-        let raw = names::raw(name, audit.view(), &audit.corpus);
-        let found = audit::bind_names(plan, tree, audit, &raw);
-        Symbol::new(audit, &found).map(Answer::Symbol)
+        // A plain name is that of a C++ function only if no symbol has it.
+        let readings = [names::raw, names::functions]
+            .into_iter()
+            .flat_map(|names| Asked::readings(name).map(move |asked| (names, asked)));
+        for (names, Asked { name, version }) in readings {
+            let names: Names = names(name, audit.view(), &audit.corpus);
+            if names.is_empty() {
+                continue;
+            }
+            let part = Part { version, under };
+            if let Some(symbol) = Self::look_up(&names, part, audit, plan, tree) {
+                return Some(Answer::Symbol(symbol));
+            }
+        }
+        None
+    }
+
+    fn look_up(
+        names: &Names,
+        part: Part<'_>,
+        audit: &mut Audit,
+        plan: &Plan,
+        tree: &dyn tree::Tree,
+    ) -> Option<Symbol> {
+        let found = audit::bind_names(plan, tree, audit, names);
+        let mut symbol = Symbol::new(audit, &found, part, &undefined::fates(audit, plan))?;
+        undefined::look_into(&mut symbol, audit);
+        Some(symbol)
+    }
+
+    /// Names that are like an unknown one: the symbol with its versions, if the version is what is
+    /// unknown.
+    fn near(
+        name: &[u8],
+        audit: &mut Audit,
+        plan: &Plan,
+        tree: &dyn tree::Tree,
+        graph: &Tree,
+    ) -> Vec<Vec<u8>> {
+        if let Some(asked) = Asked::readings(name).find(|asked| asked.version.is_some()) {
+            let names = names::raw(asked.name, audit.view(), &audit.corpus);
+            let part = Part { version: None, under: None };
+            if let Some(symbol) = Self::look_up(&names, part, audit, plan, tree) {
+                return symbol.versions();
+            }
+        }
+        names::near(name, audit, graph)
     }
 
     /// False if nothing knows the name.

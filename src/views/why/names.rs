@@ -1,14 +1,15 @@
 //! Names as they are typed: which raw symbols a name stands for, and which known names are like one
 //! that nothing knows.
 
+use super::qualified::{Qualified, with_one_spelling};
 use crate::audit::Audit;
-use crate::demangle::demangle;
+use crate::demangle::{demangle, demangle_with_hashes};
 use crate::facts::{Corpus, View};
 use crate::format::archive::Names;
 use crate::format::elf::{Object, Tables, hash};
 use crate::id::{FastSet, FileId};
-use crate::text::show;
 use crate::views::tree::Tree;
+use memchr::memmem::Finder;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -25,34 +26,66 @@ fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
     }
 }
 
-/// The raw names that `name` stands for: itself, and what is demangled to it, with or without the
-/// parameters of a function.
+/// The raw names that `name` stands for: itself, and those that are demangled to it or to a name that
+/// ends with it.
 pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
     let mut names = Names::default();
     names.insert(name, hash::gnu(name));
-    let Some(text) = std::str::from_utf8(name).ok().filter(|text| reads_demangled(text)) else {
-        return names;
+    let text = std::str::from_utf8(name).ok().filter(|text| reads_demangled(text));
+    add(&mut names, text, view, corpus);
+    names
+}
+
+/// The raw names of functions outside of any class and namespace that are called `name`, which is no
+/// raw name itself.
+pub(super) fn functions(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
+    let mut names = Names::default();
+    let text = std::str::from_utf8(name).ok().filter(|text| !reads_demangled(text));
+    add(&mut names, text, view, corpus);
+    names
+}
+
+fn add(names: &mut Names, text: Option<&str>, view: View<'_>, corpus: &Corpus) {
+    let Some(text) = text else { return };
+    let spelled = with_one_spelling(text);
+    let typed = Qualified::new(&spelled);
+    let is_meant = |raw: &[u8]| {
+        let forms = [demangle(raw), demangle_with_hashes(raw)];
+        forms.into_iter().flatten().any(|whole| {
+            let whole = with_one_spelling(&whole);
+            let fits = || typed.as_ref()?.means(&Qualified::new(&whole)?).then_some(());
+            whole == spelled || fits().is_some()
+        })
     };
-    let part = longest_identifier(text);
+    for raw in mangled(&[longest_identifier(text).as_bytes()], view, corpus, is_meant) {
+        names.insert(raw, hash::gnu(raw));
+    }
+}
+
+/// Mangled names that hold one of `words` and are `wanted`.
+fn mangled<'v>(
+    words: &[&[u8]],
+    view: View<'v>,
+    corpus: &Corpus,
+    wanted: impl Fn(&[u8]) -> bool + Sync,
+) -> BTreeSet<&'v [u8]> {
     let files: Vec<FileId> = corpus.files.ids().collect();
+    let finders: Vec<Finder<'_>> = words.iter().map(Finder::new).collect();
     let found: Vec<BTreeSet<&[u8]>> = files
         .par_iter()
         .filter_map(|file| view.object(*file))
         .map(|object| {
             let mut found = BTreeSet::new();
             each_name(object, &mut |raw| {
-                let may = raw.starts_with(b"_") && holds(raw, part.as_bytes());
-                if may && !found.contains(raw) && is_called(raw, text) {
+                let may = raw.starts_with(b"_") && finders.iter().any(|f| f.find(raw).is_some());
+                if may && !found.contains(raw) && wanted(raw) {
                     found.insert(raw);
                 }
             });
             found
         })
         .collect();
-    for raw in found.into_iter().flatten() {
-        names.insert(raw, hash::gnu(raw));
-    }
-    names
+    found.into_iter().flatten().collect()
 }
 
 /// True for text that no compiler makes a raw name of.
@@ -60,11 +93,15 @@ fn reads_demangled(text: &str) -> bool {
     text.contains("::") || text.contains(['(', ' ', '<', '~'])
 }
 
-/// The longest word of `text`: a mangled name holds it as it is.
+/// The longest word of `text`: a mangled name holds it as it is. Text in `[]` is a tag or a hash, which
+/// mangled names write differently.
 fn longest_identifier(text: &str) -> &str {
-    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    // Words of the language are not written out.
-    let words = words.filter(|word| !WORDS.contains(word));
+    let parts = text.split('[').map(|part| part.rsplit(']').next().unwrap_or(part));
+    let words = parts.flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+    // Words of the language and numbers are not written out.
+    let words = words.filter(|word| {
+        !WORDS.contains(word) && !word.starts_with(|first: char| first.is_ascii_digit())
+    });
     words.max_by_key(|word| word.len()).unwrap_or_default()
 }
 
@@ -104,21 +141,51 @@ const WORDS: &[&str] = &[
     "wchar_t",
     "to",
     "non",
+    "basic_ostream",
+    "basic_istream",
+    "basic_iostream",
+    "char8_t",
+    "char16_t",
+    "char32_t",
+    "nullptr_t",
+    "nullptr",
+    "decltype",
+    "volatile",
+    "true",
+    "false",
+    "lambda",
+    "anonymous",
+    "namespace",
+    "unnamed",
+    "type",
+    "auto",
+    "VTT",
+    "construction",
+    "reference",
+    "temporary",
+    "covariant",
+    "transaction",
+    "clone",
+    "return",
+    "TLS",
+    "init",
+    "wrapper",
+    "function",
+    "override",
+    "decimal32",
+    "decimal64",
+    "decimal128",
+    "half",
+    "__int128",
+    "__float128",
 ];
 
-fn holds(raw: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || raw.windows(part.len()).any(|window| window == part)
-}
-
-fn is_called(raw: &[u8], text: &str) -> bool {
-    demangle(raw).is_some_and(|whole| {
-        let rest = whole.strip_prefix(text);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
-    })
-}
-
-/// Known names that are like `name`: libraries first, then symbols.
+/// Known names that are like `name`: libraries first, then symbols, then names of C++ and Rust.
 pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
+    let Ok(text) = std::str::from_utf8(name) else { return Vec::new() };
+    if reads_demangled(text) {
+        return near_qualified(text, audit);
+    }
     let mut libraries: BTreeSet<&[u8]> = BTreeSet::new();
     for edge in &graph.edges {
         libraries.insert(audit.text(edge.name));
@@ -131,49 +198,79 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
             symbols.insert(raw);
         });
     }
-    let mut symbols: Vec<&[u8]> = symbols.into_iter().collect();
-    symbols.sort_unstable();
-    let mut out = closest(name, libraries.into_iter());
-    out.extend(closest(name, symbols.into_iter()));
+    let mut out = closest(text, libraries.into_iter());
+    // A member of this name is surer than a symbol with another one.
+    out.extend(near_qualified(text, audit));
+    out.extend(closest(text, symbols.into_iter()));
     out.truncate(MOST_NEAR);
     out
 }
 
-/// Of sorted names the closest, closest first.
-fn closest<'n>(name: &[u8], all: impl Iterator<Item = &'n [u8]>) -> Vec<Vec<u8>> {
-    let most = (show(name).len() / 4).clamp(1, 3);
-    let mut found: Vec<(usize, &[u8])> = all
-        .filter(|other| !other.is_empty())
-        .filter_map(|other| Some((distance(name, other, most)?, other)))
+/// Names of C++ and Rust whose end is like `text`; for a name without `::` those of members that are
+/// called so.
+fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
+    let Some(typed) = Qualified::new(text) else { return Vec::new() };
+    let Some(own) = typed.end(typed.depth()) else { return Vec::new() };
+    let most = if typed.depth() == 1 { 0 } else { most_edits(&own) };
+    let words: Vec<&str> = own.split("::").map(longest_identifier).collect();
+    let words = words.into_iter().filter(|word| !word.is_empty());
+    let words: Vec<&[u8]> = words.map(str::as_bytes).collect();
+    let like = |raw: &[u8]| {
+        let whole = demangle(raw)?;
+        let other = Qualified::new(&whole)?;
+        let edits = distance(&own, &other.end(typed.depth())?, most)?;
+        Some((edits, other.end(other.depth())?))
+    };
+    let found = mangled(&words, audit.view(), &audit.corpus, |raw| like(raw).is_some());
+    let mut found: BTreeSet<(usize, String)> = found.into_iter().filter_map(like).collect();
+    // Other parameters, or other namespaces.
+    if found.first().is_some_and(|(edits, _)| *edits == 0) {
+        found.retain(|(edits, _)| *edits == 0);
+    }
+    found.into_iter().take(MOST_NEAR).map(|(_, name)| name.into_bytes()).collect()
+}
+
+/// The closest of some names, closest first.
+fn closest<'n>(text: &str, all: impl Iterator<Item = &'n [u8]>) -> Vec<Vec<u8>> {
+    within(text, most_edits(text), all)
+}
+
+/// The names that are at most `most` edits away, closest first.
+pub(super) fn within<'n>(
+    text: &str,
+    most: usize,
+    all: impl Iterator<Item = &'n [u8]>,
+) -> Vec<Vec<u8>> {
+    let mut found: Vec<(usize, &str)> = all
+        .filter_map(|other| std::str::from_utf8(other).ok().filter(|other| !other.is_empty()))
+        .filter_map(|other| Some((distance(text, other, most)?, other)))
         .collect();
     found.sort_unstable();
     found.truncate(MOST_NEAR);
-    found.into_iter().map(|(_, other)| other.to_vec()).collect()
+    found.into_iter().map(|(_, other)| other.as_bytes().to_vec()).collect()
 }
 
-/// How many letters must be changed, added or left out; nothing if they are more than `most`. A name
+/// So many edits may still be a slip; in a short name each makes another one.
+pub(super) fn most_edits(text: &str) -> usize {
+    match text.len() {
+        0..=3 => 0,
+        4..=7 => 1,
+        8..=15 => 2,
+        _ => 3,
+    }
+}
+
+/// Edits between two names, the case of letters aside; nothing if they are more than `most`. A name
 /// that begins with the other is as near as can be.
-fn distance(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
-    if a.len() > 3 && b.starts_with(a) {
+fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    if most > 0 && b.starts_with(a) {
         return Some(1);
     }
     if a.len().abs_diff(b.len()) > most {
         return None;
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = before + usize::from(!x.eq_ignore_ascii_case(y));
-            before = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(before + 1);
-        }
-        if row.iter().all(|cost| *cost > most) {
-            return None;
-        }
-    }
-    row.last().copied().filter(|cost| *cost <= most)
+    let edits = strsim::osa_distance(&a.to_ascii_lowercase(), &b.to_ascii_lowercase());
+    (edits <= most).then_some(edits)
 }
 
 #[cfg(test)]
@@ -182,19 +279,21 @@ mod tests {
 
     #[test]
     fn letters_that_differ() {
-        assert_eq!(distance(b"libz.so.1", b"libz.so.2", 2), Some(1));
-        assert_eq!(distance(b"malloc", b"mallocx", 2), Some(1));
-        assert_eq!(distance(b"free", b"malloc", 2), None);
-        assert_eq!(distance(b"", b"ab", 2), Some(2));
-        let near =
-            closest(b"libz.so", [&b"libz.so.1"[..], b"libq.so.1", b"libz.so.1x"].into_iter());
+        assert_eq!(distance("libz.so.1", "libz.so.2", 2), Some(1));
+        assert_eq!(distance("malloc", "mallocx", 2), Some(1));
+        assert_eq!(distance("mlaloc", "malloc", 1), Some(1));
+        assert_eq!(distance("free", "malloc", 2), None);
+        assert_eq!(distance("", "ab", 2), Some(1));
+        let near = closest("libz.so", [&b"libz.so.1"[..], b"libq.so.1", b"libz.so.1x"].into_iter());
         assert_eq!(near, [&b"libz.so.1"[..], b"libz.so.1x"]);
+        assert!(closest("foo", [&b"fox"[..], b"food"].into_iter()).is_empty());
     }
 
     #[test]
     fn what_people_read() {
         assert!(reads_demangled("a::b") && reads_demangled("f(int)") && !reads_demangled("malloc"));
         assert_eq!(longest_identifier("std::foo::quux(unsigned int)"), "quux");
+        assert_eq!(longest_identifier("a::f[abi:cxx11](int)"), "f");
         assert_eq!(longest_identifier("operator<<(int)"), "");
     }
 }

@@ -1,14 +1,16 @@
 //! `why` for a symbol: definitions in the order in which each root's lookup meets them, references
-//! with what each binds to, and definitions at hand that no root loads.
+//! with what each binds to, and definitions at hand that no root loads. `undefined` knows more about
+//! references without definition.
 
 use super::library::position;
 use crate::audit::{Audit, NamedBindings};
 use crate::bind::{Binding, named};
-use crate::blame::FirstLoader;
+use crate::blame::{Fate, FirstLoader};
 use crate::format::elf::tables::{Symbol as Entry, binds_local};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId};
 use crate::resolve::Closure;
+use crate::resolve::loader::Family;
 use object::elf;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,10 +87,25 @@ pub struct Requester {
     pub defined: bool,
     /// What it binds to under each root that loads the file.
     pub bound: Vec<Bound>,
+    /// Definitions that nearly fit, if `check` reports it.
+    pub near: Vec<Near>,
+}
+
+/// A definition that nearly fits a reference.
+#[derive(Debug)]
+pub struct Near {
+    /// The file of the scope.
+    pub file: FileId,
+    /// The raw name.
+    pub symbol: Vec<u8>,
+    /// Its version.
+    pub version: Option<Vec<u8>>,
+    /// How it differs.
+    pub reason: &'static str,
 }
 
 /// What a reference binds to under one root.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Bound {
     /// The root.
     pub root: RootId,
@@ -96,6 +113,17 @@ pub struct Bound {
     pub provider: Option<usize>,
     /// A relocation asks for it.
     pub used: bool,
+    /// What becomes of it without definition.
+    pub fate: Option<Fate>,
+    /// The files that are searched, in order and up to the definition; only under one entry point.
+    pub searched: Option<Vec<FileId>>,
+}
+
+impl Bound {
+    /// A relocation asks for a definition, and there is none.
+    pub fn is_open(&self) -> bool {
+        self.used && self.provider.is_none()
+    }
 }
 
 /// What is known of a symbol.
@@ -105,28 +133,61 @@ pub struct Symbol {
     pub providers: Vec<Provider>,
     /// In byte order of their paths.
     pub requesters: Vec<Requester>,
+    /// The scopes in which references without definition were looked up, under the first root of each.
+    pub searched: Vec<Searched>,
+}
+
+/// The files of a scope.
+#[derive(Debug)]
+pub struct Searched {
+    /// The root.
+    pub root: RootId,
+    /// The files, in search order.
+    pub files: Vec<FileId>,
 }
 
 /// A symbol of a file.
-type Key = (FileId, u32);
+pub(super) type Key = (FileId, u32);
+
+/// What becomes of references without definition, by root.
+pub(super) type Fates = FastMap<(RootId, Key), Fate>;
+
+/// A reference under a root: the definition by its key, whether a relocation asks for it, and the
+/// files that are searched.
+type Met = (RootId, Option<Key>, bool, Option<Vec<FileId>>);
+
+/// The part of the answer that is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    /// References to this version, and definitions with it or that they bind to.
+    pub(super) version: Option<&'a [u8]>,
+    /// Under these roots.
+    pub(super) under: Option<&'a [RootId]>,
+}
 
 struct Maker<'a> {
     audit: &'a Audit,
     found: &'a NamedBindings,
+    part: Part<'a>,
     providers: BTreeMap<Key, Provider>,
     requesters: BTreeMap<Key, Requester>,
     /// Whether a relocation names a symbol.
     used: FastMap<Key, bool>,
-    /// By requester: the provider by its key.
-    bound: BTreeMap<Key, Vec<(RootId, Option<Key>, bool)>>,
+    bound: BTreeMap<Key, Vec<Met>>,
 }
 
 impl Symbol {
     /// What is known of the symbols that were looked for; nothing if nothing is.
-    pub(super) fn new(audit: &Audit, found: &NamedBindings) -> Option<Self> {
+    pub(super) fn new(
+        audit: &Audit,
+        found: &NamedBindings,
+        part: Part<'_>,
+        fates: &Fates,
+    ) -> Option<Self> {
         let mut maker = Maker {
             audit,
             found,
+            part,
             providers: BTreeMap::new(),
             requesters: BTreeMap::new(),
             used: FastMap::default(),
@@ -134,11 +195,48 @@ impl Symbol {
         };
         maker.definitions();
         for root in audit.closures.roots.ids() {
-            maker.root(root);
+            if part.under.is_none_or(|under| under.contains(&root)) {
+                maker.root(root);
+            }
         }
-        maker.lone();
-        let symbol = maker.finish();
-        (!symbol.providers.is_empty() || !symbol.requesters.is_empty()).then_some(symbol)
+        if part.under.is_none() {
+            maker.lone();
+        }
+        let is_known = maker.is_known();
+        let mut symbol = maker.finish(fates);
+        if part.under.is_some() {
+            symbol.drop_outside();
+        }
+        is_known.then_some(symbol)
+    }
+
+    /// Its versions, each as `NAME@VERSION`.
+    pub(super) fn versions(&self) -> Vec<Vec<u8>> {
+        let defined = self.providers.iter().map(|one| (&one.symbol, &one.version));
+        let asked = self.requesters.iter().map(|one| (&one.symbol, &one.version));
+        let named = defined.chain(asked).map(|(symbol, version)| match version {
+            Some(version) => [&**symbol, version].join(&b'@'),
+            None => symbol.clone(),
+        });
+        named.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+
+    /// Drops definitions in no scope, unless one is missing.
+    fn drop_outside(&mut self) {
+        if self.requesters.iter().any(|r| !r.weak && r.bound.iter().any(Bound::is_open)) {
+            return;
+        }
+        let mut places = Vec::new();
+        let mut kept = 0;
+        for provider in &self.providers {
+            places.push(kept);
+            kept += usize::from(!provider.places.is_empty());
+        }
+        self.providers.retain(|provider| !provider.places.is_empty());
+        let bounds = self.requesters.iter_mut().flat_map(|requester| &mut requester.bound);
+        for provider in bounds.filter_map(|bound| bound.provider.as_mut()) {
+            *provider = places[*provider];
+        }
     }
 }
 
@@ -192,15 +290,43 @@ impl Maker<'_> {
                 if asked {
                     self.refer(key);
                 }
-                if let Some(bound) = bound {
-                    let bound = bound.iter().map(|provider| (root, *provider, true));
-                    self.bound.entry(key).or_default().extend(bound);
-                } else if asked {
-                    let used = self.is_used(key);
-                    self.bound.entry(key).or_default().push((root, None, used));
+                let used = bound.is_some() || (asked && self.is_used(key));
+                let none = BTreeSet::from([None]);
+                let bound = bound.or(asked.then_some(&none)).into_iter().flatten();
+                let met = bound.map(|provider| {
+                    let searched = self.searched(closure, (module, symbol), *provider);
+                    (root, *provider, used, searched.filter(|_| used))
+                });
+                let met: Vec<Met> = met.collect();
+                if !met.is_empty() {
+                    self.bound.entry(key).or_default().extend(met);
                 }
             }
         }
+    }
+
+    /// The files that are searched for a reference, up to `provider`.
+    fn searched(
+        &self,
+        closure: &Closure,
+        (module, symbol): (ModuleId, u32),
+        provider: Option<Key>,
+    ) -> Option<Vec<FileId>> {
+        self.part.under?;
+        let loader = self.audit.resolver.loaders.get(closure.root.loader);
+        let provider = provider.map(|(file, _)| file);
+        if let Family::Musl(_) = loader.family {
+            let mut files: Vec<FileId> = closure.in_scope().map(|(_, file)| file).collect();
+            let end = files.iter().position(|file| Some(*file) == provider);
+            files.truncate(end.map_or(files.len(), |end| end + 1));
+            return Some(files);
+        }
+        let view = self.audit.view();
+        let lists = named::searched(closure, view, module, symbol, loader.release);
+        let file = |module: &ModuleId| closure.module(*module).file;
+        let ends_there = |list: &&Vec<ModuleId>| list.last().and_then(file) == provider;
+        let list = lists.iter().find(ends_there).or(lists.first())?;
+        Some(list.iter().filter_map(file).collect())
     }
 
     /// The definition that a binding takes.
@@ -233,6 +359,7 @@ impl Maker<'_> {
                 weak: is_weak(object, symbol),
                 defined: self.providers.contains_key(&key),
                 bound: Vec::new(),
+                near: Vec::new(),
             }
         });
     }
@@ -251,12 +378,44 @@ impl Maker<'_> {
         }
     }
 
-    fn finish(self) -> Symbol {
-        let Self { audit, found, providers, requesters, mut bound, .. } = self;
+    /// True if a file refers to such a symbol or defines it, under whichever root.
+    fn is_known(&self) -> bool {
+        let Some(wanted) = self.part.version else {
+            let in_archive = self.found.archives.iter().any(|(_, list)| !list.is_empty());
+            return in_archive || !self.found.symbols.is_empty();
+        };
+        let has_version = |file: FileId, symbol: u32| {
+            let object = self.audit.corpus.files[file].object();
+            object.is_some_and(|object| {
+                let entry = object.versions.entry(named::reference_version(object, symbol));
+                entry.is_some_and(|entry| object.str(entry.name) == wanted)
+            })
+        };
+        let mut symbols = self.found.symbols.iter();
+        symbols.any(|(file, list)| list.iter().any(|symbol| has_version(*file, *symbol)))
+    }
+
+    /// Drops what has another version, unless a reference to the wanted one binds to it.
+    fn restrict(&mut self) {
+        let Some(wanted) = self.part.version else { return };
+        self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
+        let met = self.bound.iter().filter(|(key, _)| self.requesters.contains_key(key));
+        let taken: BTreeSet<Key> =
+            met.flat_map(|(_, list)| list.iter().filter_map(|met| met.1)).collect();
+        self.providers.retain(|key, provider| {
+            provider.version.as_deref() == Some(wanted) || taken.contains(key)
+        });
+    }
+
+    fn finish(mut self, fates: &Fates) -> Symbol {
+        self.restrict();
+        let Self { audit, found, part, providers, requesters, mut bound, .. } = self;
         let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
         let mut keyed: Vec<(Option<Key>, Provider)> =
             providers.into_iter().map(|(key, provider)| (Some(key), provider)).collect();
-        keyed.extend(found.archives.iter().flat_map(|(file, list)| {
+        // A member has no versions.
+        let archives = found.archives.iter().filter(|_| part.version.is_none());
+        keyed.extend(archives.flat_map(|(file, list)| {
             list.iter().map(|definition| {
                 let provider = Provider {
                     file: *file,
@@ -278,9 +437,10 @@ impl Maker<'_> {
             keyed.iter().enumerate().filter_map(|(i, (key, _))| Some(((*key)?, i))).collect();
         let mut list: Vec<Requester> = Vec::new();
         for (key, mut requester) in requesters {
-            for (root, provider, used) in bound.remove(&key).unwrap_or_default() {
+            for (root, provider, used, searched) in bound.remove(&key).unwrap_or_default() {
                 let provider = provider.and_then(|key| at.get(&key).copied());
-                requester.bound.push(Bound { root, provider, used });
+                let fate = fates.get(&(root, key)).filter(|_| provider.is_none()).copied();
+                requester.bound.push(Bound { root, provider, used, fate, searched });
             }
             list.push(requester);
         }
@@ -288,6 +448,7 @@ impl Maker<'_> {
         Symbol {
             providers: keyed.into_iter().map(|(_, provider)| provider).collect(),
             requesters: list,
+            searched: Vec::new(),
         }
     }
 }

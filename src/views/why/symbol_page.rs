@@ -1,12 +1,13 @@
-//! The page of a symbol: definitions in the order of lookup, then what refers to it and where that
-//! leads, what is undefined first.
+//! The page of a symbol: its names, definitions in the order of lookup, then what refers to it and
+//! where that leads, what is undefined first.
 
-use super::human::{Page, column, display};
+use super::human::{Cell, Page, column, display};
 use super::symbol::{self, Bind, Bound, Symbol};
+use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
 use crate::text::show;
 use crate::views::count;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 /// Groups of roots that are told apart, unless everything is wanted.
@@ -17,20 +18,29 @@ const MOST_GROUPS: usize = 3;
 type Order = Vec<(Option<usize>, bool)>;
 
 impl Page<'_> {
-    pub(super) fn symbol(&mut self, name: &[u8], symbol: &Symbol) -> io::Result<()> {
-        let Symbol { providers, requesters } = symbol;
+    pub(super) fn symbol(
+        &mut self,
+        name: &[u8],
+        symbol: &Symbol,
+        under: Option<&str>,
+    ) -> io::Result<()> {
+        let Symbol { providers, requesters, .. } = symbol;
         if !self.style.quiet {
+            self.names(symbol)?;
             self.scopes(symbol)?;
             self.outside(providers)?;
             self.references(symbol)?;
+            self.searched(symbol)?;
+            self.steps(symbol)?;
             writeln!(self.out)?;
         }
         let strong = |r: &&symbol::Requester| !r.weak;
-        let unbound = |r: &&symbol::Requester| {
-            r.bound.iter().any(|bound| bound.used && bound.provider.is_none())
+        let unbound = |r: &&symbol::Requester| r.bound.iter().any(Bound::is_open);
+        let files = |of: &mut dyn Iterator<Item = &symbol::Requester>| {
+            of.map(|requester| requester.file).collect::<BTreeSet<FileId>>().len()
         };
-        let undefined = requesters.iter().filter(strong).filter(unbound).count();
-        let verdict = match (undefined, requesters.len()) {
+        let undefined = files(&mut requesters.iter().filter(strong).filter(unbound));
+        let verdict = match (undefined, files(&mut requesters.iter())) {
             (0, 0) => "nothing refers to it".to_owned(),
             (0, n) => format!("referred to by {}", count(n, "file", "files")),
             (undefined, n) => {
@@ -39,7 +49,26 @@ impl Page<'_> {
         };
         let verdict = self.style.paint(if undefined > 0 { "1;31" } else { "1;32" }, &verdict);
         let defined = count(providers.len(), "definition", "definitions");
-        writeln!(self.out, "{}: a symbol; {verdict}; {defined}", show(name))
+        let under = under.map(|entry| format!(" under {entry}")).unwrap_or_default();
+        writeln!(self.out, "{}: a symbol; {verdict}; {defined}{under}", show(name))
+    }
+
+    /// The raw names beside those that people read, where they differ.
+    fn names(&mut self, symbol: &Symbol) -> io::Result<()> {
+        let defined = symbol.providers.iter().map(|provider| &provider.symbol);
+        let asked = symbol.requesters.iter().map(|requester| &requester.symbol);
+        let raw: BTreeSet<&Vec<u8>> = defined.chain(asked).collect();
+        let names: Vec<(String, String)> =
+            raw.into_iter().filter_map(|raw| Some((demangle(raw)?, show(raw)))).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        self.heading("names")?;
+        let column = column(self.style, names.iter().map(|(name, _)| name.clone()));
+        for (name, raw) in names.iter().take(self.most()) {
+            self.row(3, &[Cell::new(name.clone(), column), Cell::new(raw.clone(), 0)])?;
+        }
+        self.more(names.len())
     }
 
     /// Definitions in the order of lookup, for each group of roots in which it is the same.
@@ -82,11 +111,14 @@ impl Page<'_> {
         let paths = list.iter().map(|(_, at, _)| self.path(symbol.providers[*at].file));
         let column = column(self.style, paths);
         let versions = list.iter().map(|(_, at, _)| versioned(&symbol.providers[*at]));
-        let version = versions.map(|text| text.chars().count()).max().unwrap_or(0);
-        let taken_at = list.iter().find(|(.., taken)| *taken > 0).map(|(position, ..)| *position);
+        let version = self::column(self.style, versions);
         for (position, at, taken) in list {
             let provider = &symbol.providers[*at];
             let path = self.path(provider.file);
+            let is_taken = |(_, at, taken): &&(u32, usize, u32)| {
+                *taken > 0 && symbol.providers[*at].symbol == provider.symbol
+            };
+            let taken_at = list.iter().find(is_taken).map(|(position, ..)| *position);
             let what = match (taken, taken_at) {
                 (0, _) if provider.bind == Bind::Local => "not for others".to_owned(),
                 (0, Some(first)) if *position > first => "shadowed".to_owned(),
@@ -98,12 +130,15 @@ impl Page<'_> {
                 }
             };
             let what = match (taken, provider.bind) {
-                (0, _) => self.style.dim(&what),
-                (_, Bind::Weak | Bind::Unique) => format!("{what} ({})", provider.bind.name()),
-                _ => what,
+                (0, _) => Cell::dim(what),
+                (_, Bind::Weak | Bind::Unique) => {
+                    Cell::new(format!("{what} ({})", provider.bind.name()), 0)
+                }
+                _ => Cell::new(what, 0),
             };
-            let text = versioned(provider);
-            writeln!(self.out, "   {position:>3}  {path:column$}  {text:version$}  {what}")?;
+            let text = Cell::new(versioned(provider), version);
+            let position = Cell::new(format!("{position:>3}"), 0);
+            self.row(3, &[position, Cell::new(path, column), text, what])?;
         }
         Ok(())
     }
@@ -123,7 +158,7 @@ impl Page<'_> {
         for provider in outside.iter().take(self.most()) {
             let member = provider.member.as_deref().map(|name| format!("({})", show(name)));
             let path = format!("{}{}", self.path(provider.file), member.unwrap_or_default());
-            writeln!(self.out, "        {path}  {}", versioned(provider))?;
+            self.row(8, &[Cell::new(path, 0), Cell::new(versioned(provider), 0)])?;
         }
         self.more(outside.len())
     }
@@ -138,53 +173,71 @@ impl Page<'_> {
         sorted.sort_by_key(|r| r.weak || r.bound.iter().all(|bound| bound.provider.is_some()));
         let shown = &sorted[..sorted.len().min(self.most())];
         let column = column(self.style, shown.iter().map(|r| self.path(r.file)));
-        let names = shown.iter().map(|r| asked(r).chars().count());
-        let name = names.max().unwrap_or(0);
+        let name = self::column(self.style, shown.iter().map(|r| asked(r)));
         for requester in shown {
-            let path = self.path(requester.file);
-            let text = asked(requester);
-            for (number, (what, roots)) in self.answers(symbol, requester).iter().enumerate() {
-                let start = if number == 0 {
-                    format!("   {path:column$}  {text:name$}")
-                } else {
-                    format!("   {:column$}  {:name$}", "", "")
-                };
-                let under = if number == 0 && requester.bound.len() == roots.len() {
-                    String::new()
-                } else {
-                    let first = roots.first().map(|root| self.roots(*root, roots.len()));
-                    self.style.dim(&format!("  under {}", first.unwrap_or_default()))
-                };
-                writeln!(self.out, "{start}  {what}{under}")?;
+            let (mut path, mut text) = (self.path(requester.file), asked(requester));
+            for Reached { what, fate, searched, roots } in self.reached(symbol, requester) {
+                let is_everywhere = !text.is_empty() && requester.bound.len() == roots.len();
+                let first = roots.first().filter(|_| !is_everywhere);
+                let under = first.map(|root| format!("under {}", self.roots(*root, roots.len())));
+                let cells = [
+                    Cell::new(std::mem::take(&mut path), column),
+                    Cell::new(std::mem::take(&mut text), name),
+                    what,
+                    Cell::dim(under.unwrap_or_default()),
+                ];
+                self.row(3, &cells)?;
+                if let Some(fate) = fate {
+                    self.detail("check", &fate)?;
+                }
+                if let Some(files) = searched {
+                    self.searched_files("searched", &files)?;
+                }
             }
+            self.near_misses(requester)?;
         }
         self.more(sorted.len())
     }
 
     /// What a reference binds to, with the roots under which it does.
-    fn answers(
-        &self,
-        symbol: &Symbol,
-        requester: &symbol::Requester,
-    ) -> Vec<(String, Vec<RootId>)> {
-        let mut out: Vec<(String, Vec<RootId>)> = Vec::new();
-        for Bound { root, provider, used } in &requester.bound {
+    fn reached(&self, symbol: &Symbol, requester: &symbol::Requester) -> Vec<Reached> {
+        let mut out: Vec<Reached> = Vec::new();
+        for Bound { root, provider, used, fate, searched } in &requester.bound {
             let what = match provider.map(|at| symbol.providers[at].file) {
-                Some(file) if file == requester.file => "-> itself".to_owned(),
-                Some(file) => format!("-> {}", self.path(file)),
-                None if !used => self.style.dim("no relocation uses it"),
-                None if requester.weak => "undefined, and may be".to_owned(),
-                None => self.style.alarm("UNDEFINED"),
+                Some(file) if file == requester.file => Cell::new("-> itself", 0),
+                Some(file) => Cell::new(format!("-> {}", self.path(file)), 0),
+                None if !used => Cell::dim("no relocation uses it"),
+                None if requester.weak => Cell::new("undefined, and may be", 0),
+                None => Cell::alarm("UNDEFINED"),
             };
-            match out.iter_mut().find(|(known, _)| *known == what) {
-                Some((_, roots)) => roots.push(*root),
-                None => out.push((what, vec![*root])),
+            let fate = fate.map(|fate| self.fate(requester, fate));
+            let reached = Reached { what, fate, searched: searched.clone(), roots: vec![*root] };
+            match out.iter_mut().find(|known| known.is_same(&reached)) {
+                Some(known) => known.roots.push(*root),
+                None => out.push(reached),
             }
         }
         if out.is_empty() {
-            out.push((self.style.dim("no root loads it"), Vec::new()));
+            let what = Cell::dim("no root loads it");
+            out.push(Reached { what, fate: None, searched: None, roots: Vec::new() });
         }
         out
+    }
+}
+
+/// An answer that a reference gets under some roots.
+struct Reached {
+    what: Cell,
+    fate: Option<String>,
+    searched: Option<Vec<FileId>>,
+    roots: Vec<RootId>,
+}
+
+impl Reached {
+    fn is_same(&self, other: &Self) -> bool {
+        self.what.text() == other.what.text()
+            && self.fate == other.fate
+            && self.searched == other.searched
     }
 }
 

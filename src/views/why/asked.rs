@@ -1,0 +1,49 @@
+//! NAME as it is typed: with the version of a symbol as `nm`, `readelf` and loaders write it.
+
+/// A name and the version that it is restricted to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Asked<'n> {
+    /// The name.
+    pub(super) name: &'n [u8],
+    /// The version.
+    pub(super) version: Option<&'n [u8]>,
+}
+
+impl<'n> Asked<'n> {
+    /// What `typed` may mean: the name as it is, then `NAME@VERSION`, `NAME@@VERSION` and
+    /// `NAME, version VERSION`.
+    pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
+        let whole = Self { name: typed, version: None };
+        let is_split = |(name, version): &(&[u8], &[u8])| !name.is_empty() && !version.is_empty();
+        let split = split(typed).filter(is_split);
+        let split = split.map(|(name, version)| Self { name, version: Some(version) });
+        std::iter::once(whole).chain(split)
+    }
+}
+
+fn split(typed: &[u8]) -> Option<(&[u8], &[u8])> {
+    const WORDS: &[u8] = b", version ";
+    if let Some(at) = memchr::memmem::find(typed, WORDS) {
+        return Some((&typed[..at], typed[at + WORDS.len()..].trim_ascii()));
+    }
+    let at = memchr::memchr(b'@', typed)?;
+    let version = &typed[at + 1..];
+    Some((&typed[..at], version.strip_prefix(b"@").unwrap_or(version)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Asked;
+
+    #[test]
+    fn versions_as_they_are_written() {
+        for typed in ["foo@V_1", "foo@@V_1", "foo, version V_1"] {
+            let readings: Vec<Asked<'_>> = Asked::readings(typed.as_bytes()).collect();
+            let whole = Asked { name: typed.as_bytes(), version: None };
+            assert_eq!(readings, [whole, Asked { name: b"foo", version: Some(b"V_1") }]);
+        }
+        for typed in ["foo", "foo@", "@V_1", "f(int)"] {
+            assert_eq!(Asked::readings(typed.as_bytes()).count(), 1, "{typed}");
+        }
+    }
+}

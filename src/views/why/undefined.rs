@@ -1,0 +1,92 @@
+//! What is known of references without definition: what `check` makes of each, the files that were
+//! searched, and the definitions that nearly fit.
+
+use super::symbol::{Bound, Fates, Near, Requester, Searched, Symbol};
+use crate::audit::Audit;
+use crate::blame::{Fate, ReferenceFate};
+use crate::id::RootId;
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::report::model::Finding;
+use crate::rules::NearMisses;
+use std::collections::BTreeSet;
+
+/// The fates of all references.
+pub(super) fn fates(audit: &Audit, plan: &Plan) -> Fates {
+    let key = |one: &ReferenceFate| (one.root, (one.file, one.symbol));
+    audit.fates(plan).iter().map(|one| (key(one), one.fate)).collect()
+}
+
+/// Adds the scopes that were searched and the definitions that nearly fit.
+pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
+    let first = |r: &Requester| reported(r).or_else(|| first_open(r)).map(|bound| bound.root);
+    let roots: BTreeSet<RootId> =
+        symbol.requesters.iter().filter(|r| !r.weak).filter_map(first).collect();
+    let files = |root: RootId| {
+        let closure = &audit.closures.roots[root];
+        closure.in_scope().map(|(_, file)| file).collect()
+    };
+    symbol.searched = roots.into_iter().map(|root| Searched { root, files: files(root) }).collect();
+    let places = symbol.requesters.iter().filter_map(|r| Some((&*r.symbol, reported(r)?.root)));
+    let misses = NearMisses::find(audit, &places.collect::<Vec<_>>());
+    for requester in &mut symbol.requesters {
+        let Some(root) = reported(requester).map(|bound| bound.root) else { continue };
+        let near = misses.of(&requester.symbol, root).into_iter().map(|miss| Near {
+            file: miss.file,
+            symbol: miss.symbol.to_vec(),
+            version: miss.version.map(<[u8]>::to_vec),
+            reason: miss.reason,
+        });
+        requester.near = near.collect();
+    }
+}
+
+/// The first root under which `check` reports a reference.
+fn reported(requester: &Requester) -> Option<&Bound> {
+    requester.bound.iter().find(|bound| bound.fate == Some(Fate::Undefined))
+}
+
+fn first_open(requester: &Requester) -> Option<&Bound> {
+    requester.bound.iter().find(|bound| bound.is_open())
+}
+
+/// What `check` does with a reference that nothing defines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outcome {
+    /// It is a finding.
+    Reported,
+    /// It is a finding that a waiver takes away.
+    Waived,
+    /// The rule is off.
+    Allowed,
+}
+
+impl Outcome {
+    /// What became of the reference in `report`.
+    pub(super) fn of(requester: &Requester, audit: &Audit, report: &Report) -> Self {
+        if report.findings.iter().any(|finding| is_about(finding, requester, audit)) {
+            Self::Reported
+        } else if report.waived.iter().any(|one| is_about(&one.finding, requester, audit)) {
+            Self::Waived
+        } else {
+            Self::Allowed
+        }
+    }
+
+    /// The word in machine formats.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Reported => "finding",
+            Self::Waived => "waived",
+            Self::Allowed => "allowed",
+        }
+    }
+}
+
+/// True if `finding` reports that the reference has no definition.
+pub(super) fn is_about(finding: &Finding, requester: &Requester, audit: &Audit) -> bool {
+    finding.rule == "undefined-symbol"
+        && finding.symbol.as_ref() == Some(&requester.symbol)
+        && finding.version == requester.version
+        && finding.full_path() == *audit.corpus.files[requester.file].path
+}

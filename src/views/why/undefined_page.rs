@@ -1,0 +1,134 @@
+//! The part of a symbol's page about references without definition: what `check` makes of each, the
+//! definitions that nearly fit, the files that were searched, and the next steps.
+
+use super::human::Page;
+use super::symbol::{Requester, Symbol};
+use super::undefined::{Outcome, is_about};
+use crate::blame::Fate;
+use crate::demangle::demangle;
+use crate::id::FileId;
+use crate::report::layout::{name, some};
+use crate::report::model::Finding;
+use crate::text::{show, show_path};
+use crate::views::count;
+use std::io;
+use std::path::Path;
+
+/// Files of a scope, scopes and causes that are shown unless everything is wanted.
+const MOST_FILES: usize = 4;
+const MOST_SCOPES: usize = 1;
+const MOST_CAUSES: usize = 3;
+
+impl Page<'_> {
+    /// What `check` makes of a reference without definition, in words.
+    pub(super) fn fate(&self, requester: &Requester, fate: Fate) -> String {
+        let audit = self.audit;
+        match fate {
+            Fate::Undefined => match Outcome::of(requester, audit, self.subject.report) {
+                Outcome::Reported => "reports undefined-symbol".to_owned(),
+                Outcome::Waived => "silent: the finding undefined-symbol is waived".to_owned(),
+                Outcome::Allowed => "silent: the rule undefined-symbol is allowed".to_owned(),
+            },
+            Fate::Explained(from, library) => format!(
+                "explained by {}, which {} needs and which is not found",
+                name(&show(audit.text(library))),
+                name(&self.path(from))
+            ),
+            Fate::Assumed(host) => {
+                let host = self.subject.plan.policy.hosts.get(host);
+                let host = host.map(|host| show(host.name.as_bytes())).unwrap_or_default();
+                format!("assumed: the host program {} defines it", name(&host))
+            }
+            Fate::Inferred(program) => format!(
+                "assumed: the program {} is inferred to load the file and defines it",
+                name(&self.path(program))
+            ),
+            Fate::Provided(library) => format!(
+                "assumed: the system provides {}, which may define it",
+                name(&show(audit.text(library)))
+            ),
+        }
+    }
+
+    /// Definitions that nearly fit a reference.
+    pub(super) fn near_misses(&mut self, requester: &Requester) -> io::Result<()> {
+        for near in &requester.near {
+            let raw = show(&near.symbol);
+            let symbol = match demangle(&near.symbol) {
+                Some(text) => format!("{text} {}", name(&format!("[{raw}]"))),
+                None => name(&raw),
+            };
+            let version = near.version.as_deref().map(|v| format!(", version {}", show(v)));
+            let (version, path) = (version.unwrap_or_default(), name(&self.path(near.file)));
+            let text = format!("{symbol}{version} in {path}: {}", near.reason);
+            self.detail("near", &text)?;
+        }
+        Ok(())
+    }
+
+    /// The scopes in which references without definition were looked up.
+    pub(super) fn searched(&mut self, symbol: &Symbol) -> io::Result<()> {
+        let shown_above = |r: &Requester| r.bound.iter().any(|bound| bound.searched.is_some());
+        if symbol.searched.is_empty() || symbol.requesters.iter().any(shown_above) {
+            return Ok(());
+        }
+        self.heading("searched for it")?;
+        let most = if self.style.verbose { usize::MAX } else { MOST_SCOPES };
+        for scope in symbol.searched.iter().take(most) {
+            let root = self.roots(scope.root, 1);
+            self.detail("under", &name(&root))?;
+            self.searched_files("", &scope.files)?;
+        }
+        match symbol.searched.len().saturating_sub(most) {
+            0 => Ok(()),
+            hidden => {
+                let scopes = count(hidden, "more scope", "more scopes");
+                self.detail("", &format!("… and {scopes} (-v shows all)"))
+            }
+        }
+    }
+
+    /// The files of a scope in search order.
+    pub(super) fn searched_files(&mut self, label: &str, files: &[FileId]) -> io::Result<()> {
+        let verbose = self.style.verbose;
+        let shown = |file: &FileId| {
+            let path = &*self.audit.corpus.files[*file].path;
+            show_path(if verbose { path } else { path.file_name().map_or(path, Path::new) })
+        };
+        let names: Vec<String> = files.iter().map(shown).collect();
+        let number = count(names.len(), "file", "files");
+        let names = some(&names, if verbose { usize::MAX } else { MOST_FILES });
+        self.detail(label, &format!("{number}: {names}"))
+    }
+
+    /// The candidates and next steps that `check` has for these references.
+    pub(super) fn steps(&mut self, symbol: &Symbol) -> io::Result<()> {
+        let audit = self.audit;
+        let requesters = || symbol.requesters.iter();
+        let bounds = requesters().flat_map(|requester| &requester.bound);
+        let missing: Vec<(&[u8], &Path)> = bounds
+            .filter_map(|bound| match bound.fate? {
+                Fate::Explained(from, library) => {
+                    Some((audit.text(library), &*audit.corpus.files[from].path))
+                }
+                _ => None,
+            })
+            .collect();
+        let explains = |finding: &Finding| {
+            let library = finding.library.as_deref();
+            let mut missing = missing.iter();
+            finding.rule == "missing-library"
+                && missing
+                    .any(|(name, path)| library == Some(*name) && finding.full_path() == **path)
+        };
+        let wanted = |finding: &Finding| {
+            requesters().any(|requester| is_about(finding, requester, audit)) || explains(finding)
+        };
+        if !self.subject.report.findings.iter().any(wanted) {
+            return Ok(());
+        }
+        self.heading("reported by check")?;
+        let most = if self.style.verbose { usize::MAX } else { MOST_CAUSES };
+        crate::report::steps(self.subject.report, &wanted, most, self.style, self.out)
+    }
+}

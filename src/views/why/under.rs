@@ -1,0 +1,110 @@
+//! `--under ENTRY`: the entry point that is meant, or why there is none.
+
+use super::names;
+use crate::audit::Audit;
+use crate::blame::FirstLoader;
+use crate::facts::FileFacts;
+use crate::id::{FileId, RootId};
+use crate::text::show_path;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Entry points that a message names.
+const MOST: usize = 3;
+
+/// An entry point to which an answer is restricted.
+#[derive(Debug)]
+pub struct Under {
+    /// Its file.
+    pub file: FileId,
+    /// The roots that start from it: a plugin has one for each program that loads it.
+    pub roots: Vec<RootId>,
+}
+
+impl Under {
+    /// The entry point that `typed` names, by its path, which is `real` with links resolved, or by the
+    /// end of its path; or what is wrong with it.
+    pub fn find(typed: &Path, real: Option<&Path>, audit: &Audit) -> Result<Self, String> {
+        let known: BTreeSet<FileId> =
+            audit.closures.roots.iter().map(|closure| closure.root.file).collect();
+        let meant: Vec<FileId> = named(typed, real, audit).into_iter().collect();
+        let found: Vec<FileId> =
+            meant.iter().copied().filter(|file| known.contains(file)).collect();
+        let path = |file: FileId| show_path(&audit.corpus.files[file].path);
+        let shown = show_path(typed);
+        match (&found[..], meant.first()) {
+            ([file], _) => {
+                let roots = audit.closures.roots.entries();
+                let roots = roots.filter(|(_, closure)| closure.root.file == *file);
+                Ok(Self { file: *file, roots: roots.map(|(root, _)| root).collect() })
+            }
+            ([], Some(file)) => {
+                let loader = FirstLoader::new(&audit.closures).of(*file);
+                Err(match loader.map(|root| audit.closures.roots[root].root.file) {
+                    Some(root) => format!(
+                        "--under {shown}: not an entry point, {} loads it; use --under {} or add \
+                         {shown} as a PATH",
+                        path(root),
+                        path(root)
+                    ),
+                    None => format!("--under {shown}: not an entry point, no loader accepts it"),
+                })
+            }
+            ([], None) => {
+                let near = near(typed, known.iter().map(|file| &audit.corpus.files[*file]));
+                Err(if near.is_empty() {
+                    format!(
+                        "--under {shown}: not an entry point of this audit; `linkaudit tree PATH...` \
+                         lists them"
+                    )
+                } else {
+                    format!(
+                        "--under {shown}: not an entry point of this audit; did you mean {}?",
+                        near.join(", ")
+                    )
+                })
+            }
+            (several, _) => {
+                let paths: Vec<String> =
+                    several.iter().take(MOST).map(|file| path(*file)).collect();
+                let more = if several.len() > MOST { ", ..." } else { "" };
+                Err(format!(
+                    "--under {shown}: {} entry points have this name, write the path: {}{more}",
+                    several.len(),
+                    paths.join(", ")
+                ))
+            }
+        }
+    }
+}
+
+/// The files that `typed` names: that of a path, else all whose path ends so.
+fn named(typed: &Path, real: Option<&Path>, audit: &Audit) -> BTreeSet<FileId> {
+    let corpus = &audit.corpus;
+    if let Some(file) = real.and_then(|real| corpus.file_at(real)) {
+        return BTreeSet::from([file]);
+    }
+    let is_meant = |facts: &FileFacts| {
+        let mut names = facts.names.iter().map(|name| &*name.path);
+        facts.path.ends_with(typed) || names.any(|name| name.ends_with(typed))
+    };
+    let files = corpus.files.entries().filter(|(_, facts)| is_meant(facts));
+    files.map(|(file, _)| file).collect()
+}
+
+/// The entry points whose file names are like that of `typed`.
+fn near<'f>(typed: &Path, entries: impl Iterator<Item = &'f FileFacts>) -> Vec<String> {
+    let Some(base) = typed.file_name().and_then(|base| base.to_str()) else { return Vec::new() };
+    let paths: Vec<PathBuf> = entries.map(|facts| facts.path.to_path_buf()).collect();
+    let bases = paths.iter().filter_map(|path| Some(path.file_name()?.as_bytes()));
+    let near = names::within(base, names::most_edits(base).max(1), bases);
+    let is_near = |path: &&PathBuf| {
+        let base = path.file_name().map(OsStrExt::as_bytes);
+        base.is_some_and(|base| near.iter().any(|near| near == base))
+    };
+    let mut out: Vec<String> = paths.iter().filter(is_near).map(|path| show_path(path)).collect();
+    out.sort_unstable();
+    out.truncate(MOST);
+    out
+}
