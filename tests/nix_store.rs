@@ -149,7 +149,7 @@ fn program(store: &Store) {
 fn complete(store: &Store) {
     for name in ["math", "program"] {
         let item = store.build(name, &["complete"]);
-        let report = store.audit(&["--require-elf"], &item);
+        let report = store.audit(&["--require-elf", "--policy", "nix"], &item);
         assert_eq!(report.findings().count(), 0, "{}", report.outline());
         assert_eq!(report.status, 0, "{}", report.outline());
         assert!(report.complete());

@@ -98,9 +98,10 @@ rec {
         END
         echo 'int ghostly(void) { return 0; }' > ghost.c
         gcc -shared -fPIC ghost.c -o libghost.so.7 -Wl,-soname,libghost.so.7
+        # The copied libstdc++ has no RUNPATH: libm must be there before it is asked for.
         g++ -O1 -fPIC -shared math.cpp -o "$out/lib/libmath.so.1.0" -Wl,-soname,libmath.so.1 \
           "$rock/lib/librock.a" "$zlib/lib/libz.so.1" ${if ghost then "./libghost.so.7" else ""} \
-          -Wl,--enable-new-dtags,-rpath,"$zlib/lib:$libc/lib:$runtime/lib"
+          -Wl,--no-as-needed -lm -Wl,--enable-new-dtags,-rpath,"$zlib/lib:$libc/lib:$runtime/lib"
         ln -s libmath.so.1.0 "$out/lib/libmath.so.1"
       '';
 
