@@ -3,6 +3,7 @@
 
 use crate::id::FastSet;
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -139,11 +140,15 @@ pub fn store_item(path: &Path) -> Option<PathBuf> {
     STORES.iter().find_map(|store| {
         let below = path.strip_prefix(store).ok()?;
         let item = below.components().next()?;
-        let bytes = item.as_os_str().as_bytes();
-        let named = bytes.len() > HASH + 1 && bytes[HASH] == b'-';
-        (named && bytes[..HASH].iter().all(u8::is_ascii_alphanumeric))
-            .then(|| Path::new(store).join(item))
+        is_item_name(item.as_os_str()).then(|| Path::new(store).join(item))
     })
+}
+
+/// True for the file name of a store item: a hash, a dash and a name.
+pub fn is_item_name(name: &OsStr) -> bool {
+    let bytes = name.as_bytes();
+    let named = bytes.len() > HASH + 1 && bytes[HASH] == b'-';
+    named && bytes[..HASH].iter().all(u8::is_ascii_alphanumeric)
 }
 
 /// A store item's name without its hash.
@@ -175,7 +180,7 @@ pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
         let item_at = (at + "/nix/store/".len()).min(rest.len());
         let end = rest[item_at..].iter().position(|b| !is_of_item(*b));
         let end = end.map_or(rest.len(), |n| item_at + n);
-        let item = Path::new(std::ffi::OsStr::from_bytes(&rest[at..end]));
+        let item = Path::new(OsStr::from_bytes(&rest[at..end]));
         out.extend_from_slice(&rest[..at]);
         match store_item(item).as_deref().and_then(item_name) {
             Some(item) => out.extend_from_slice(without_version(item).as_bytes()),

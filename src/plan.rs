@@ -4,6 +4,7 @@
 use crate::format::Reading;
 use crate::format::deps_list::DepsList;
 use crate::format::elf::machine::hwcaps;
+use crate::id::FastSet;
 use crate::policy::{Day, Pattern, Policy};
 use crate::sniff::Classes;
 use crate::wants::Wants;
@@ -75,6 +76,8 @@ pub struct Plan {
     pub paths: Vec<PathBuf>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
+    /// The store items of `--nix-closure`; empty without one.
+    pub closure: Arc<FastSet<PathBuf>>,
     /// `--staged` as typed: directories whose files are seen at their installed paths.
     pub stages: Vec<PathBuf>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
@@ -135,6 +138,7 @@ impl Plan {
         Self {
             paths,
             listed: Arc::default(),
+            closure: Arc::default(),
             stages: Vec::new(),
             prefix: None,
             lib_paths: Vec::new(),

@@ -14,6 +14,8 @@ mod support;
 #[path = "support/report.rs"]
 mod report;
 
+#[path = "closures/lists.rs"]
+mod lists;
 #[path = "closures/outside.rs"]
 mod outside;
 #[path = "closures/store.rs"]

@@ -91,6 +91,25 @@ impl Store {
         self.try_build(item, options).unwrap_or_else(|error| panic!("{item}: {error}"))
     }
 
+    /// What `nix-store -qR` says.
+    fn requisites(&self, item: &Path) -> Vec<u8> {
+        self.query("nix-store", &["-qR"], item)
+    }
+
+    /// What `nix path-info` says.
+    fn path_info(&self, item: &Path) -> Vec<u8> {
+        let features = ["--extra-experimental-features", "nix-command", "path-info"];
+        self.query("nix", &[&features[..], &["--json", "--recursive"]].concat(), item)
+    }
+
+    fn query(&self, program: &str, args: &[&str], item: &Path) -> Vec<u8> {
+        let mut command = support::clean(program);
+        command.env("NIX_CONF_DIR", self.lab.root()).env("NIX_REMOTE", "").args(args).arg(item);
+        let output = command.output().expect("Nix runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+
     fn audit(&self, args: &[&str], path: &Path) -> Report {
         Report::of(support::linkaudit().current_dir(self.lab.root()).args(args).arg(path))
     }
@@ -107,6 +126,29 @@ fn nix_store() {
     program(&store);
     complete(&store);
     ghost(&store);
+    closure(&store);
+}
+
+/// The closure as Nix lists it. The compiler's archives are no runtime references: with the inputs of
+/// the build as places for providers the archive is named.
+fn closure(store: &Store) {
+    for (options, undefined) in [(&["complete"][..], 0), (&[][..], LACKING.len())] {
+        let program = store.build("program", options);
+        let (old, new) = (store.requisites(&program), store.path_info(&program));
+        let inputs = store.build("archives", &[]).join("lib");
+        for list in [&old, &new] {
+            store.lab.write("closure", list);
+            let inputs = inputs.to_str().expect("a store path in UTF-8");
+            let options = ["--policy", "nix", "--nix-closure", "closure", "--lib-path", inputs];
+            let mut command = support::linkaudit();
+            let report = Report::of(command.current_dir(store.lab.root()).args(options));
+            let found: Vec<&Value> = report.of_rule("undefined-symbol").collect();
+            assert_eq!(found.len(), undefined, "{}", report.outline());
+            assert_eq!(report.findings().count(), undefined, "{}", report.outline());
+            let named = found.iter().all(|finding| evidence(finding, "candidate").count() == 1);
+            assert!(named, "{}", report.outline());
+        }
+    }
 }
 
 /// The library alone: exactly the five symbols, and with the archives at hand where they are.

@@ -5,6 +5,7 @@ mod apart;
 mod archive;
 mod baseline;
 mod check;
+mod closure;
 pub mod commands;
 mod demo;
 pub mod exit;
@@ -330,6 +331,10 @@ pub struct Shared {
     /// Paths of --files-from end with NUL, not with a newline
     #[arg(short = '0', long = "null", global = true, requires = "files_from")]
     pub null: bool,
+    /// Audit the store items that FILE (- is stdin) lists: output of `nix path-info --json` or
+    /// `nix-store -qR`
+    #[arg(long, global = true, value_name = "FILE")]
+    pub nix_closure: Option<PathBuf>,
     /// Exit with 2 if there is nothing to audit
     #[arg(long, global = true)]
     pub require_elf: bool,

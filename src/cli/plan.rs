@@ -4,7 +4,7 @@
 
 use super::baseline::Baselines;
 use super::place::Place;
-use super::{Loader, Shared, Switch, hosts, lists, policy, refused};
+use super::{Loader, Shared, Switch, closure, hosts, lists, policy, refused};
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
@@ -86,7 +86,12 @@ pub(super) fn prepare_with(
         Some(file) => read_list(file, shared.null)?,
         None => Vec::new(),
     };
-    if paths.is_empty() && shared.files_from.is_none() && shared.staged.is_empty() {
+    let closure = match &shared.nix_closure {
+        Some(file) => closure::items(&read_bytes(file)?, file)?,
+        None => Vec::new(),
+    };
+    let is_listed = shared.files_from.is_some() || shared.nix_closure.is_some();
+    if paths.is_empty() && !is_listed && shared.staged.is_empty() {
         bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
     }
     let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
@@ -100,10 +105,12 @@ pub(super) fn prepare_with(
         Ok(named)
     };
     let mut paths: Vec<PathBuf> = paths.iter().map(named).collect::<Result<_>>()?;
-    if paths.is_empty() && shared.files_from.is_none() {
+    if paths.is_empty() && !is_listed {
         paths.push(PathBuf::from("/"));
     }
-    let listed: Arc<[PathBuf]> = listed.into_iter().map(|path| place.listed(path)).collect();
+    let closure: Vec<PathBuf> = closure.into_iter().map(|path| place.listed(path)).collect();
+    let listed = listed.into_iter().map(|path| place.listed(path));
+    let listed: Arc<[PathBuf]> = listed.chain(closure.iter().cloned()).collect();
     // Installed paths are those of the whole system.
     let whole = (!shared.staged.is_empty()).then(|| PathBuf::from("/"));
     let prefix = shared.prefix.as_ref().map(|dir| prefix(dir, &named(dir)?, &*tree)).transpose()?;
@@ -119,6 +126,7 @@ pub(super) fn prepare_with(
     let plan = Plan {
         paths,
         listed,
+        closure: Arc::new(closure.into_iter().collect()),
         stages: shared.staged.clone(),
         prefix,
         lib_paths,
@@ -330,17 +338,22 @@ fn columns() -> Option<usize> {
 }
 
 fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
-    let mut bytes = Vec::new();
-    if file == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes).context("stdin cannot be read")?;
-    } else {
-        let shown = crate::text::show_path(file);
-        bytes = std::fs::read(file).with_context(|| format!("{shown} cannot be read"))?;
-    }
+    let bytes = read_bytes(file)?;
     let end = if null { 0 } else { b'\n' };
     Ok(bytes
         .split(|b| *b == end)
         .filter(|path| !path.is_empty())
         .map(|path| PathBuf::from(OsStr::from_bytes(path)))
         .collect())
+}
+
+/// The bytes of a file that an option names; `-` is stdin.
+fn read_bytes(file: &Path) -> Result<Vec<u8>> {
+    if file == Path::new("-") {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).context("stdin cannot be read")?;
+        return Ok(bytes);
+    }
+    let shown = crate::text::show_path(file);
+    std::fs::read(file).with_context(|| format!("{shown} cannot be read"))
 }

@@ -4,9 +4,10 @@
 
 use super::Query;
 use crate::blame::Site;
+use crate::catalogue::RuleId;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::{FastMap, FileId, Id as _, RootId, StrId};
-use crate::package::store_of;
+use crate::package::{store_item, store_of};
 use crate::resolve::{Edge, How};
 use crate::text::{last_part, show, show_path};
 use std::borrow::Cow;
@@ -20,13 +21,21 @@ use std::sync::Arc;
 enum Home {
     /// A store, whose items belong together.
     Store(&'static str),
+    /// A store item that a closure does not have.
+    Stray,
     Prefix(PathBuf),
     System,
 }
 
 impl Home {
     fn of(query: &Query<'_>, file: FileId) -> Self {
-        match (store_of(query.path(file)), &query.locate(file).prefix) {
+        let (path, closure) = (query.path(file), &query.plan().closure);
+        let is_stray = || {
+            let item = store_item(path).filter(|_| !closure.is_empty());
+            item.is_some_and(|item| !closure.contains(&item))
+        };
+        match (store_of(path), &query.locate(file).prefix) {
+            (Some(_), _) if is_stray() => Self::Stray,
             (Some(store), _) => Self::Store(store),
             (None, Some(prefix)) => Self::Prefix(prefix.clone()),
             (None, None) => Self::System,
@@ -45,7 +54,7 @@ struct Found {
 }
 
 /// The findings of the rule for libraries and interpreters that were found.
-pub(super) fn check(query: &Query<'_>) -> Findings {
+pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let homes: Vec<Home> = query.files().map(|(file, _)| Home::of(query, file)).collect();
     let home = |file: FileId| &homes[file.index()];
     let mut all: Vec<(Key, Found)> = Vec::new();
@@ -58,7 +67,7 @@ pub(super) fn check(query: &Query<'_>) -> Findings {
                 continue;
             };
             let is_outside = match home(from) {
-                Home::System => false,
+                Home::System | Home::Stray => false,
                 Home::Store(_) => home(to) != home(from) && is_searched(edge.how),
                 Home::Prefix(_) => home(to) != home(from) && is_of_system(edge.how),
             };
@@ -75,9 +84,9 @@ pub(super) fn check(query: &Query<'_>) -> Findings {
             }
         }
     }
-    let finding = |(key, found): &(Key, Found)| libraries(query, home(key.0), *key, found);
+    let finding = |(key, found): &(Key, Found)| libraries(query, rule, (home(key.0), *key), found);
     let mut out: Findings = all.iter().filter_map(finding).collect();
-    out.extend(interpreters(query, &homes));
+    out.extend(interpreters(query, rule, &homes));
     out
 }
 
@@ -103,8 +112,12 @@ fn by(how: How) -> &'static str {
     }
 }
 
-fn libraries(query: &Query<'_>, home: &Home, key: Key, found: &Found) -> Option<Box<Finding>> {
-    let (file, name, to) = key;
+fn libraries(
+    query: &Query<'_>,
+    rule: RuleId,
+    (home, (file, name, to)): (&Home, Key),
+    found: &Found,
+) -> Option<Box<Finding>> {
     let name = query.text(name);
     let path = query.path(to);
     if is_allowed(query, path) {
@@ -119,20 +132,20 @@ fn libraries(query: &Query<'_>, home: &Home, key: Key, found: &Found) -> Option<
         path.is_some_and(|path| match home {
             Home::Store(store) => store_of(path) == Some(*store),
             Home::Prefix(prefix) => path.starts_with(prefix) && store_of(path).is_none(),
-            Home::System => false,
+            Home::System | Home::Stray => false,
         })
     };
     candidates.retain(within);
     let shown = show(last_part(name));
-    let (where_found, outside) = match home {
-        Home::Store(store) => (show_path(path), format!("outside of {store}")),
+    let outside = match home {
+        Home::Store(_) if store_of(path).is_some() => "outside of the closure".to_owned(),
+        Home::Store(store) => format!("outside of {store}"),
         Home::Prefix(_) if candidates.is_empty() => return None,
-        Home::Prefix(_) | Home::System => {
-            (show_path(path), "although the prefix holds the library".to_owned())
-        }
+        _ => "although the prefix holds the library".to_owned(),
     };
-    let message = format!("{shown}: found {} as {where_found}, {outside}", by(found.how));
-    let mut finding = query.about(super::outside_closure::RULE.id, file, message);
+    let path_shown = show_path(path);
+    let message = format!("{shown}: found {} as {path_shown}, {outside}", by(found.how));
+    let mut finding = query.about(rule, file, message);
     finding.library = Some(name.to_vec());
     finding.detail = Some(detail(path));
     let title = format!("{shown}: found {outside}");
@@ -175,11 +188,11 @@ fn detail(path: &Path) -> Vec<u8> {
 fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
     let allowed = query.policy().search_path.allow.iter().flat_map(|(entries, _)| entries);
     let mut dirs = allowed.filter(|entry| entry.starts_with('/'));
-    dirs.any(|dir| path.starts_with(dir))
+    store_of(path).is_none() && dirs.any(|dir| path.starts_with(dir))
 }
 
 /// Programs of a store with an interpreter that lies elsewhere.
-fn interpreters(query: &Query<'_>, homes: &[Home]) -> Findings {
+fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home]) -> Findings {
     let mut seen: FastMap<FileId, ()> = FastMap::default();
     let mut out = Findings::new();
     for (root, closure) in query.entry_points() {
@@ -188,7 +201,8 @@ fn interpreters(query: &Query<'_>, homes: &[Home]) -> Findings {
         else {
             continue;
         };
-        let object = query.view().object(file);
+        // Libraries that can be started, such as libc.so.6, are not started by users of the store.
+        let object = query.view().object(file).filter(|object| object.soname().is_none());
         let Some(interp) = object.and_then(|object| object.interp()) else { continue };
         let is_inside = store_of(Path::new(OsStr::from_bytes(interp))).is_some();
         if is_inside
@@ -199,7 +213,7 @@ fn interpreters(query: &Query<'_>, homes: &[Home]) -> Findings {
         }
         let shown = show(interp);
         let message = format!("has the interpreter {shown}, outside of {store}");
-        let mut finding = query.about(super::outside_closure::RULE.id, file, message);
+        let mut finding = query.about(rule, file, message);
         finding.library = Some(interp.to_vec());
         finding.detail = Some(b"PT_INTERP".to_vec());
         let title = format!("{shown}: interpreter outside of {store}");

@@ -33,8 +33,9 @@ const DOCS: &str = "\
 
 Reports libraries and interpreters of programs that are not those that the package was built with:
 
-- In a Nix or Guix store: what was found outside of the store, by the machine's cache or default
-  directories or by a path that leads there. An error under the policies `nix` and `guix`.
+- In a Nix or Guix store: what the machine's cache, default directories or a path that leads there found
+  outside of the store, or outside of the closure that `--nix-closure` lists. An error under the policies
+  `nix` and `guix`.
 - In another given directory: a library that the cache, the default directories or an absolute path found
   on the system, although the directory holds a file with that name or soname.
 - Under a policy with a whitelist: a needed library, and a program's interpreter, that the policy does
@@ -71,7 +72,11 @@ dlopen are not needs.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
-    if query.policy().is_closed() { off_whitelist(query) } else { found_outside::check(query) }
+    if query.policy().is_closed() {
+        off_whitelist(query)
+    } else {
+        found_outside::check(query, RULE.id)
+    }
 }
 
 fn off_whitelist(query: &Query<'_>) -> Findings {

@@ -30,6 +30,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("cwd", &["/"]),
     ("prefix", &["."]),
     ("staged", &["fine"]),
+    ("nix-closure", &["closure"]),
     ("replaces", &["list", "--staged", "fine"]),
     ("ld-library-path", &["/none"]),
     ("ld-preload", &["libc.so.6"]),
@@ -68,6 +69,9 @@ fn every_option_of_the_help_works() {
     // Good for both kinds of lists.
     lab.write("list", "fine");
     lab.write("known.txt", "# nothing is known\n");
+    let item = lab.path("0123456789abcdfghijklmnpqrsvwxyz-fine");
+    std::fs::create_dir_all(&item).expect("a store item");
+    lab.write("closure", format!("{}\n", item.display()));
     let help = run(&lab, &["check", "--help"]);
     assert_eq!((help.status, help.err.as_str()), (0, ""));
     let mut listed = listed(&help.out);
