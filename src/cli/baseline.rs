@@ -96,6 +96,9 @@ pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     if shared.fail_on_stale {
         bail!("`{command}` tells no stale lines; `linkaudit check --fail-on-stale` does");
     }
+    if shared.fail_on_gone {
+        bail!("`{command}` tells no stale lines; `linkaudit check --fail-on-gone` does");
+    }
     Ok(())
 }
 

@@ -62,6 +62,7 @@ fn finish(shared: &Shared, prepared: &Prepared, run: &Run) -> Result<Exit> {
     }
     Ok(match exit::of(&run.report, shared.fail_on) {
         _ if shared.fail_on_stale && !run.report.stale.is_empty() => Exit::Findings,
+        _ if shared.fail_on_gone && run.report.stale.iter().any(|line| line.gone) => Exit::Findings,
         status => status,
     })
 }

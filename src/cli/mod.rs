@@ -319,6 +319,9 @@ pub struct Shared {
     /// Exit with 1 if the baseline lists what is not found any more
     #[arg(long, global = true, requires = "baseline")]
     pub fail_on_stale: bool,
+    /// Exit with 1 if the baseline lists findings in a file that is not there any more
+    #[arg(long, global = true, requires = "baseline")]
+    pub fail_on_gone: bool,
     /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human")]
     pub format: String,

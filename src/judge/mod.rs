@@ -72,7 +72,7 @@ pub struct Verdict {
     /// is assumed that it does.
     pub assumed: usize,
     /// Lines of the baseline whose findings are not made any more, in their order.
-    pub stale: Vec<Entry>,
+    pub stale: Vec<Stale>,
     /// How many waivers and lines of the baseline are about what this run did not look at.
     pub elsewhere: usize,
 }
@@ -164,10 +164,23 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
     verdict.assumed = assumed;
     if let (Some((lines, _)), Some(known)) = (given, how.known) {
         let (stale, elsewhere) = lines.unused(|entry| how.scope.looked_at(entry));
-        verdict.stale = stale.into_iter().map(|at| known.baseline.entries[at].clone()).collect();
+        let line = |at: usize| {
+            let entry = known.baseline.entries[at].clone();
+            Stale { gone: how.scope.lacks_file(&entry), entry }
+        };
+        verdict.stale = stale.into_iter().map(line).collect();
         verdict.elsewhere = elsewhere;
     }
     verdict
+}
+
+/// A stale line of a baseline.
+#[derive(Clone, Debug)]
+pub struct Stale {
+    /// The line.
+    pub entry: Entry,
+    /// The file that it is about is not there any more: nothing was repaired.
+    pub gone: bool,
 }
 
 impl From<&Waiver> for By {

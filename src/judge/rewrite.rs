@@ -28,7 +28,7 @@ pub fn rewrite(known: Option<&Baseline>, verdict: &Verdict, may_add: bool) -> Re
     let mut new: Vec<String> = new.collect();
     new.sort_unstable();
     let left_out = if may_add { 0 } else { std::mem::take(&mut new).len() };
-    let stale: FastSet<u32> = verdict.stale.iter().map(|entry| entry.line).collect();
+    let stale: FastSet<u32> = verdict.stale.iter().map(|stale| stale.entry.line).collect();
     let mut out = Rewrite { left_out, ..Rewrite::default() };
     let mut lines: Vec<&[u8]> = Vec::new();
     let sorted = old.is_sorted_by(|a, b| a.text <= b.text);

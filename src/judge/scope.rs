@@ -43,6 +43,10 @@ pub struct Scope<'a> {
     ran: FastSet<RuleId>,
 }
 
+/// Rules whose findings are about a prefix or policy, not about a file of the prefix.
+const WITHOUT_FILE: [&str; 4] =
+    ["required-file", "deps-list-drift", "stale-waiver", "expired-waiver"];
+
 fn bytes(path: &Path) -> Vec<u8> {
     path.as_os_str().as_bytes().to_vec()
 }
@@ -176,6 +180,20 @@ impl<'a> Scope<'a> {
         let mut cut =
             (name + 1..path.len()).rev().map(|end| (package.clone(), path[..end].to_vec()));
         cut.find(|at| self.cut.contains(at)).map(|at| of(&at)).unwrap_or_default()
+    }
+
+    /// True if the file of a stale line is not there any more, neither under its name nor, if it is a
+    /// library, in another version behind the same soname.
+    pub(super) fn lacks_file(&self, entry: &Entry) -> bool {
+        let is_of_file = rules::find(&entry.rule)
+            .is_some_and(|rule| !rule.group.is_input && !WITHOUT_FILE.contains(&rule.id.as_str()));
+        let at: Below = (entry.package().to_owned(), entry.path.clone());
+        let digits = at.0 == package_digits("");
+        let name = at.1.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
+        let mut ends = (name + 1..at.1.len()).rev();
+        let mut another =
+            || ends.any(|end| self.cut.contains(&(at.0.clone(), at.1[..end].to_vec())));
+        is_of_file && self.files_at(&at).is_empty() && !(digits && another())
     }
 
     /// True if a given directory is the whole prefix that lines of `package` are about.

@@ -38,7 +38,12 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     let stale = report.stale.len();
     if stale > 0 {
         let lines = count(stale, "line of the baseline is", "lines of the baseline are");
-        writeln!(out, "{lines} stale: no finding matches any more")?;
+        let gone = report.stale.iter().filter(|line| line.gone).count();
+        let gone = match gone {
+            0 => String::new(),
+            gone => format!(", {gone} because the file is gone"),
+        };
+        writeln!(out, "{lines} stale: no finding matches any more{gone}")?;
         for entry in &report.stale {
             writeln!(out, "    line {}: {}", entry.line, entry.words())?;
         }

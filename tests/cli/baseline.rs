@@ -111,6 +111,54 @@ fn report_with_stderr(lab: &Lab) -> Value {
     serde_json::from_str(&run.out).expect("a JSON report")
 }
 
+/// A file that is gone is told from one that was repaired, and from the next version of a library.
+#[test]
+fn gone_is_not_fixed() {
+    let lab = Lab::new();
+    for name in ["one", "two", "three"] {
+        let source = format!("int {name}(void); int f(void) {{ return {name}(); }}");
+        let soname = format!("-Wl,-soname,lib{name}.so.1");
+        lab.so(&format!("p/lib/lib{name}.so.1.0"), &source, &[&soname]);
+    }
+    assert_eq!(run(&lab, &["p", "--write-baseline", "known"]).status, 1);
+    let gone = || {
+        let run = run(&lab, &["p", "--baseline", "known", "--format", "json"]);
+        let report: Value = serde_json::from_str(&run.out).expect("a JSON report");
+        let stale = report["stale"].as_array().cloned().unwrap_or_default();
+        let pair = |line: &Value| {
+            (line["path"].as_str().unwrap_or_default().to_owned(), line["gone"] == true)
+        };
+        stale.iter().map(pair).collect::<Vec<_>>()
+    };
+    let of = |name: &str, is_gone| (format!("lib/lib{name}.so.1.0"), is_gone);
+    assert_eq!(gone(), []);
+    // One is repaired, two has a new version that is, three is deleted.
+    lab.so("p/lib/libone.so.1.0", "int f(void) { return 1; }", &["-Wl,-soname,libone.so.1"]);
+    lab.so("p/lib/libtwo.so.1.1", "int f(void) { return 1; }", &["-Wl,-soname,libtwo.so.1"]);
+    for name in ["two", "three"] {
+        std::fs::remove_file(lab.path(&format!("p/lib/lib{name}.so.1.0"))).expect("a library");
+    }
+    assert_eq!(gone(), [of("one", false), of("two", false), of("three", true)]);
+    let args = ["p", "--baseline", "known"];
+    assert_eq!(run(&lab, &args).status, 0);
+    let strict = run(&lab, &[&args[..], &["--fail-on-gone"]].concat());
+    assert_eq!(strict.status, 1);
+    assert!(strict.out.contains("3 lines of the baseline are stale"), "{}", strict.out);
+    assert!(strict.out.contains(", 1 because the file is gone"), "{}", strict.out);
+    assert!(strict.out.contains("undefined-symbol lib/libthree.so.1.0 three (file gone)\n"));
+    std::fs::copy(lab.path("p/lib/libone.so.1.0"), lab.path("p/lib/libthree.so.1.0")).expect("it");
+    assert_eq!(run(&lab, &[&args[..], &["--fail-on-gone"]].concat()).status, 0);
+
+    // A library that is gone and needed is a new finding.
+    let lab = Lab::new();
+    lab.so("p/libz.so.1", "int z(void) { return 1; }", &["-Wl,-soname,libz.so.1"]);
+    let flags = ["p/libz.so.1", "-Wl,--no-as-needed"];
+    lab.so("p/libapp.so", "int z(void); int app(void) { return z(); }", &flags);
+    assert_eq!(run(&lab, &["p", "--write-baseline", "known"]).status, 1, "it is not searched");
+    std::fs::remove_file(lab.path("p/libz.so.1")).expect("a library");
+    assert_eq!(run(&lab, &["p", "--baseline", "known"]).status, 1);
+}
+
 #[test]
 fn a_deleted_file_is_fixed_and_an_unread_one_is_not() {
     let lab = lab();

@@ -19,6 +19,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("fail-on", &["never"]),
     ("baseline", &["known.txt"]),
     ("write-baseline", &["new.txt"]),
+    ("fail-on-gone", &["--baseline", "known.txt"]),
     ("fail-on-stale", &["--baseline", "known.txt"]),
     ("format", &["json"]),
     ("output", &["json=report.json"]),

@@ -15,7 +15,7 @@ use crate::facts::FileFacts;
 use crate::finding::CauseHint;
 use crate::format::elf::{Object, Str, machine};
 use crate::id::{FastMap, FileId, RootId};
-use crate::judge::{By, Entry, Judged, Verdict};
+use crate::judge::{By, Entry, Judged, Stale, Verdict};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::Edge;
@@ -288,9 +288,9 @@ impl Waivers {
     }
 }
 
-fn stale_line(entry: Entry) -> StaleLine {
+fn stale_line(Stale { entry, gone }: Stale) -> StaleLine {
     let Entry { line, fingerprint, rule, path, name, .. } = entry;
-    StaleLine { line, fingerprint, rule, path, name }
+    StaleLine { line, fingerprint, rule, path, name, gone }
 }
 
 /// All ELF files in the order of their paths.

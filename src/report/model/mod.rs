@@ -231,6 +231,9 @@ pub struct StaleLine {
     /// The name in the finding.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
+    /// The file is not there any more.
+    #[serde(default)]
+    pub gone: bool,
 }
 
 impl StaleLine {
@@ -238,7 +241,8 @@ impl StaleLine {
     pub fn words(&self) -> String {
         let name = show(&self.name);
         let name = if name.is_empty() { name } else { format!(" {name}") };
-        format!("{} {}{name}", self.rule, show(&self.path))
+        let gone = if self.gone { " (file gone)" } else { "" };
+        format!("{} {}{name}{gone}", self.rule, show(&self.path))
     }
 }
 
