@@ -14,6 +14,8 @@
 
 mod support;
 
+#[path = "support/debian.rs"]
+mod debian;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/report.rs"]
@@ -21,6 +23,8 @@ mod report;
 
 #[path = "staged/answers.rs"]
 mod answers;
+#[path = "staged/debian_packages.rs"]
+mod debian_packages;
 #[path = "staged/installed.rs"]
 mod installed;
 #[path = "staged/options.rs"]

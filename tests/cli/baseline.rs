@@ -151,11 +151,11 @@ fn gone_is_not_fixed() {
 
     // A library that is gone and needed is a new finding.
     let lab = Lab::new();
-    lab.so("p/libz.so.1", "int z(void) { return 1; }", &["-Wl,-soname,libz.so.1"]);
-    let flags = ["p/libz.so.1", "-Wl,--no-as-needed"];
+    lab.so("p/libzed.so.1", "int z(void) { return 1; }", &["-Wl,-soname,libzed.so.1"]);
+    let flags = ["p/libzed.so.1", "-Wl,--no-as-needed"];
     lab.so("p/libapp.so", "int z(void); int app(void) { return z(); }", &flags);
     assert_eq!(run(&lab, &["p", "--write-baseline", "known"]).status, 1, "it is not searched");
-    std::fs::remove_file(lab.path("p/libz.so.1")).expect("a library");
+    std::fs::remove_file(lab.path("p/libzed.so.1")).expect("a library");
     assert_eq!(run(&lab, &["p", "--baseline", "known"]).status, 1);
 }
 

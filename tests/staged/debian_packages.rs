@@ -1,0 +1,101 @@
+//! Packages of Debian as stages over a system with all others: each is unpacked as `dpkg -x` does, and
+//! the loader of the system with the package installed says what it loads.
+
+use crate::debian::{Debian, unpack, unpack_merged};
+use crate::installed::Case;
+use crate::support::{Lab, Tally, skip};
+use crate::system::{has_chroot, ldconfig};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Programs and what they need.
+const FEW: &[&str] = &["coreutils", "curl", "nbdkit", "zsh"];
+const MANY: &[&str] = &[
+    "coreutils",
+    "curl",
+    "ffmpeg",
+    "git",
+    "imagemagick",
+    "nbdkit",
+    "nginx",
+    "python3-numpy",
+    "zsh",
+];
+
+/// Packages without which nothing runs in the chroot that is compared.
+const BASE: [&str; 3] = ["libc6_", "libc-bin_", "coreutils_"];
+
+/// Installed paths of the 64-bit programs and libraries below a stage.
+fn elf_files(stage: &Path) -> Vec<String> {
+    let mut out = Vec::new();
+    for entry in walkdir::WalkDir::new(stage).into_iter().flatten() {
+        let mut head = [0; 20];
+        let is_elf = entry.file_type().is_file()
+            && std::fs::File::open(entry.path()).is_ok_and(|mut f| f.read_exact(&mut head).is_ok())
+            && head.starts_with(b"\x7fELF\x02")
+            && matches!(head[16], 2 | 3);
+        if is_elf {
+            let below = entry.path().strip_prefix(stage).expect("a path below the stage");
+            let path = format!("/{}", below.to_str().expect("a name in UTF-8"));
+            let links = ["/lib/", "/lib64/", "/bin/", "/sbin/"];
+            let is_short = links.iter().any(|link| path.starts_with(link));
+            out.push(if is_short { format!("/usr{path}") } else { path });
+        }
+    }
+    out.sort();
+    out
+}
+
+/// A line with the directories of a merged `/usr` by their own names.
+fn merged(text: &str) -> String {
+    let mut out = text.to_owned();
+    for name in ["bin", "sbin", "lib", "lib64"] {
+        for before in ["=> ", "\t", "(", " "] {
+            out = out.replace(&format!("{before}/{name}/"), &format!("{before}/usr/{name}/"));
+        }
+    }
+    out
+}
+
+#[test]
+fn each_package_over_all_others() {
+    if !has_chroot() {
+        return skip("staged", "needs root for chroot");
+    }
+    let names = if std::env::var_os("LINKAUDIT_STAGES").is_some() { MANY } else { FEW };
+    let fetched = Debian::new("bookworm", "amd64").and_then(|debian| debian.fetch(names));
+    let packages = match fetched {
+        Ok(packages) => packages,
+        Err(reason) => return skip("staged: bookworm", &reason),
+    };
+    let (mut tally, mut stages) = (Tally::default(), 0);
+    for package in &packages {
+        let name = package.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if BASE.iter().any(|base| name.starts_with(base)) {
+            continue;
+        }
+        let lab = Lab::new();
+        let stage = lab.mkdir("c/stage0");
+        unpack(std::slice::from_ref(package), &stage).expect("a package that unpacks");
+        let files = elf_files(&stage);
+        if files.is_empty() {
+            continue;
+        }
+        stages += 1;
+        let others: Vec<PathBuf> =
+            packages.iter().filter(|other| *other != package).cloned().collect();
+        let root = lab.mkdir("c/root");
+        unpack_merged(&others, &root).expect("packages that unpack");
+        ldconfig(&root);
+        let case = Case { dir: "c".to_owned(), stages: 1, caches: true, files };
+        let whole = case.install(&lab);
+        let mut ours = case.ours(&lab);
+        for file in &case.files {
+            let theirs = crate::system::traced(&whole, file);
+            let own = ours.remove(file).unwrap_or_default();
+            tally.compare(&format!("{name}: {file}"), &merged(&own), &merged(&theirs));
+        }
+    }
+    println!("{stages} of {} packages have libraries or programs", packages.len());
+    tally.finish("packages of Debian as stages");
+}
