@@ -20,6 +20,7 @@ mod progress;
 mod refused;
 mod run;
 mod scripts;
+mod threads;
 mod views;
 
 use crate::catalogue::Level;

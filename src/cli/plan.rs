@@ -4,7 +4,7 @@
 
 use super::baseline::Baselines;
 use super::place::Place;
-use super::{Loader, Shared, Switch, hosts, lists, policy, refused};
+use super::{Loader, Shared, Switch, hosts, lists, policy, refused, threads};
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
@@ -17,9 +17,6 @@ use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// More threads than this gain nothing on any file system.
-const MOST_THREADS: usize = 64;
 
 /// What an audit needs besides the plan.
 pub(super) struct Prepared {
@@ -137,7 +134,7 @@ pub(super) fn prepare_with(
         symbols: Vec::new(),
         lists: Arc::new(lists),
         fix: None,
-        threads: threads(shared),
+        threads: wanted_threads(shared),
     };
     let plan = Plan { rule_wants: rules::wants(&plan), ..plan };
     let on_terminal = std::io::stdout().is_terminal();
@@ -270,9 +267,9 @@ fn today() -> Day {
     Day { year, month, day: u8::try_from(left + 1).unwrap_or(31) }
 }
 
-fn threads(shared: &Shared) -> usize {
+fn wanted_threads(shared: &Shared) -> usize {
     let present = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    shared.jobs.map_or_else(present, std::num::NonZero::get).min(MOST_THREADS)
+    shared.jobs.map_or_else(present, std::num::NonZero::get).min(threads::MOST)
 }
 
 fn columns() -> Option<usize> {

@@ -6,7 +6,6 @@ use super::kind::{Kind, Node};
 use super::walked::{Given, Walked, describe};
 use crate::id::FastSet;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::SyncSender;
 
 /// Entries handed from the lister to the workers at a time.
 const BATCH: usize = 32;
@@ -65,10 +64,10 @@ impl<'t> Lister<'t> {
     pub(super) fn list<T>(
         &self,
         given: &[Given],
-        sender: SyncSender<Vec<Job>>,
+        hand_over: &mut dyn FnMut(Vec<Job>),
         out: &mut Walked<T>,
     ) {
-        let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
+        let mut batch = Batch { jobs: Vec::with_capacity(BATCH), hand_over };
         for (at, Given { path, kind, .. }) in given.iter().enumerate() {
             // What lies below another given directory is listed with that.
             if *kind == Ok(Kind::Directory) && !is_below(path, at, given) {
@@ -78,7 +77,7 @@ impl<'t> Lister<'t> {
         batch.flush();
     }
 
-    fn list_directory<T>(&self, top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
+    fn list_directory<T>(&self, top: &Path, batch: &mut Batch<'_>, out: &mut Walked<T>) {
         let walked = self.walked_below(top);
         let is_new = |path: &Path| {
             walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
@@ -123,12 +122,12 @@ fn is_below(path: &Path, at: usize, given: &[Given]) -> bool {
     })
 }
 
-struct Batch {
+struct Batch<'a> {
     jobs: Vec<Job>,
-    sender: SyncSender<Vec<Job>>,
+    hand_over: &'a mut dyn FnMut(Vec<Job>),
 }
 
-impl Batch {
+impl Batch<'_> {
     fn push(&mut self, job: Job) {
         self.jobs.push(job);
         if self.jobs.len() == BATCH {
@@ -138,7 +137,6 @@ impl Batch {
 
     fn flush(&mut self) {
         let jobs = std::mem::replace(&mut self.jobs, Vec::with_capacity(BATCH));
-        // This fails once all workers have panicked; joining them raises the panic.
-        let _ = self.sender.send(jobs);
+        (self.hand_over)(jobs);
     }
 }
