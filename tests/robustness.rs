@@ -18,6 +18,10 @@ mod report;
 #[path = "support/tiny.rs"]
 mod tiny;
 
+#[path = "robustness/caches.rs"]
+mod caches;
+#[path = "robustness/silent.rs"]
+mod silent;
 #[path = "robustness/threads.rs"]
 mod threads;
 

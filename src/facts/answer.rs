@@ -154,7 +154,12 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
 }
 
 fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
-    match tree.open(path)? {
+    let opened = tree.open(path).map_err(|errno| match errno {
+        // A link is there, and what it leads to is not: in a sysroot, it may lead out of it.
+        Errno::NOENT if tree.is_link(path) => Errno::XDEV,
+        errno => errno,
+    });
+    match opened? {
         Opened::File(handle) => {
             let len = handle.stat().len;
             if len > MOST_BYTES {

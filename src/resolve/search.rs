@@ -546,6 +546,7 @@ mod tests {
             preload: Vec::new(),
             package_cache: false,
             is_absent: false,
+            config_faults: Vec::new(),
             guessed: None,
         }
     }

@@ -2,9 +2,11 @@
 //! list and release, read out of its own binary by `read`.
 
 mod assumed;
+mod config;
 mod read;
 mod rules;
 
+pub use config::ConfigFault;
 pub use rules::{Family, Loader, NoLoader};
 
 use super::Machine;
