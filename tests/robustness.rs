@@ -20,6 +20,8 @@ mod tiny;
 
 #[path = "robustness/caches.rs"]
 mod caches;
+#[path = "robustness/process.rs"]
+mod process;
 #[path = "robustness/silent.rs"]
 mod silent;
 #[path = "robustness/threads.rs"]

@@ -20,6 +20,8 @@ pub(super) struct Lister<'t> {
     tree: &'t dyn Tree,
     /// Directories that are walked, with links resolved.
     walked: Vec<PathBuf>,
+    /// Given paths, with links resolved.
+    given: Vec<PathBuf>,
     /// What is listed are directories to which links lead.
     is_linked: bool,
     keeps_met: bool,
@@ -27,12 +29,13 @@ pub(super) struct Lister<'t> {
 
 impl<'t> Lister<'t> {
     pub(super) fn new(tree: &'t dyn Tree, given: &[Given], keeps_met: bool) -> Self {
-        let walked = given
+        let walked: Vec<PathBuf> = given
             .iter()
             .filter(|given| given.kind == Ok(Kind::Directory))
             .filter_map(|given| tree.real_path(&given.path).ok())
             .collect();
-        Self { tree, walked, is_linked: false, keeps_met }
+        let given = walked.clone();
+        Self { tree, walked, given, is_linked: false, keeps_met }
     }
 
     /// Of `linked` directories, those that lie outside everything walked so far, each once.
@@ -51,7 +54,9 @@ impl<'t> Lister<'t> {
                     return false;
                 }
             };
-            let new = !self.walked.iter().any(|dir| real.starts_with(dir));
+            // A link upwards, such as one to `/`, asks for much more than what was given.
+            let is_above = self.given.iter().any(|given| given.starts_with(&real));
+            let new = !is_above && !self.walked.iter().any(|dir| real.starts_with(dir));
             if new {
                 self.walked.push(real);
             }
@@ -83,7 +88,13 @@ impl<'t> Lister<'t> {
             walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
         };
         let mut todo = vec![top.to_path_buf()];
+        // A link to procfs, or a mount of it below, is no request to list it.
+        let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
+            if !all && self.tree.is_of_kernel(&dir) {
+                out.of_kernel();
+                continue;
+            }
             let listed = self.tree.list(&dir, &mut |name, node| {
                 let path = dir.join(name);
                 if self.keeps_met && node != Node::Kind(Kind::Directory) {

@@ -223,6 +223,8 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         if is_link {
             self.out.totals.links += 1;
             match self.tree.kind(&path) {
+                // Nor does a link that each process follows to somewhere else.
+                Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(Kind::File) => {}
                 Ok(Kind::Directory) => return self.out.linked.push(path),
                 // A link to nothing or to a special file says nothing about linkage.

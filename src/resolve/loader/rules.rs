@@ -98,6 +98,8 @@ pub(super) fn file_for(
             let taken = store.file(file).content.verdict(target) == Verdict::Accepted;
             Ok(taken.then_some(file))
         }
-        Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
+        Some(Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_)) => {
+            Ok(None)
+        }
     }
 }
