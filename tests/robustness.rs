@@ -18,8 +18,12 @@ mod report;
 #[path = "support/tiny.rs"]
 mod tiny;
 
+#[path = "robustness/bounded.rs"]
+mod bounded;
 #[path = "robustness/caches.rs"]
 mod caches;
+#[path = "robustness/outputs.rs"]
+mod outputs;
 #[path = "robustness/process.rs"]
 mod process;
 #[path = "robustness/silent.rs"]

@@ -158,6 +158,7 @@ fn write(
     match sinks.emitted {
         Some(emitter) => {
             let bytes = emit(emitter);
+            let bytes = if out::is_terminal() { shown(&bytes) } else { bytes };
             out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
             if !shared.quiet {
                 let _ = remedy::write(proposal, &run.report, style, &mut std::io::stderr());
@@ -172,4 +173,10 @@ fn write(
         .context("the report cannot be written")?,
     }
     Ok(whole)
+}
+
+/// What an emitter wrote, for a terminal: names in it may hold what a terminal acts on.
+fn shown(bytes: &[u8]) -> Vec<u8> {
+    let lines = bytes.split(|b| *b == b'\n').map(show).collect::<Vec<_>>();
+    lines.join("\n").into_bytes()
 }

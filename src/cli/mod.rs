@@ -12,6 +12,7 @@ mod explain;
 mod fix;
 mod hosts;
 mod lists;
+mod named;
 mod out;
 mod place;
 mod plan;

@@ -4,7 +4,7 @@
 
 use super::baseline::Baselines;
 use super::place::Place;
-use super::{Loader, Shared, Switch, hosts, lists, policy, refused, threads};
+use super::{Loader, Shared, Switch, hosts, lists, named, policy, refused, threads};
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
@@ -13,10 +13,14 @@ use crate::tree::{Kind, Tree};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Upper bounds in bytes for a list of paths, and for one path in it.
+const MOST_LISTED: u64 = 256 << 20;
+const LONGEST: usize = 1 << 20;
 
 /// What an audit needs besides the plan.
 pub(super) struct Prepared {
@@ -70,7 +74,12 @@ pub(super) fn prepare_with(
     paths: &[PathBuf],
     places: &[PathBuf],
 ) -> Result<Prepared> {
-    let here = std::env::current_dir().context("the current directory cannot be read")?;
+    let here = match std::env::current_dir() {
+        Ok(here) => here,
+        // It was removed, and nothing that was typed lies in it.
+        Err(_) if paths.iter().chain(places).all(|path| path.is_absolute()) => "/".into(),
+        Err(error) => return Err(error).context("the current directory cannot be read"),
+    };
     let place = Place::new(shared, &here)?;
     let listed = match &shared.files_from {
         Some(file) => read_list(file, shared.null)?,
@@ -278,17 +287,20 @@ fn columns() -> Option<usize> {
 }
 
 fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
-    let mut bytes = Vec::new();
-    if file == Path::new("-") {
-        std::io::stdin().lock().read_to_end(&mut bytes).context("stdin cannot be read")?;
-    } else {
-        let shown = crate::text::show_path(file);
-        bytes = std::fs::read(file).with_context(|| format!("{shown} cannot be read"))?;
-    }
+    let is_stdin = file == Path::new("-");
+    let bytes = if is_stdin { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };
+    let shown = if is_stdin { Path::new("stdin") } else { file };
+    let bytes = bytes.map_err(|why| named::refused(shown, &why))?;
     let end = if null { 0 } else { b'\n' };
-    Ok(bytes
-        .split(|b| *b == end)
-        .filter(|path| !path.is_empty())
-        .map(|path| PathBuf::from(OsStr::from_bytes(path)))
-        .collect())
+    let mut paths = Vec::new();
+    for (number, path) in (1..).zip(bytes.split(|b| *b == end)) {
+        if path.len() > LONGEST {
+            let shown = crate::text::show_path(shown);
+            bail!("{shown}: entry {number} is longer than {} KiB, and no path", LONGEST >> 10);
+        }
+        if !path.is_empty() {
+            paths.push(PathBuf::from(OsStr::from_bytes(path)));
+        }
+    }
+    Ok(paths)
 }

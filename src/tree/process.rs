@@ -57,12 +57,13 @@ pub(super) fn is_named(path: &Path) -> bool {
 /// True if the way to `path` leads through a magic link of procfs, or ends in procfs. The kernel
 /// follows the links, so that none is missed.
 pub(super) fn is_reached(dir: BorrowedFd<'_>, path: &Path, resolve: ResolveFlags) -> bool {
-    let resolve = resolve | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    match rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve) {
+    let open = |resolve| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve);
+    match open(resolve | ResolveFlags::NO_MAGICLINKS) {
         Ok(file) => rustix::fs::fstatfs(&file).is_ok_and(|stat| is_one_of(&[PROC], &stat)),
-        // Also a loop of links, which nothing can be read through.
-        Err(errno) => errno == Errno::LOOP,
+        // A loop of links has the same error, whether magic links are followed or not.
+        Err(Errno::LOOP) => !matches!(open(resolve), Err(Errno::LOOP)),
+        Err(_) => false,
     }
 }
 
