@@ -31,7 +31,9 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
     let named = shared.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
     let baseline = shared.write_baseline.as_deref();
     let typed = named.chain(baseline).chain(more.iter().copied());
-    let targets: Vec<Target<'_>> = typed.filter_map(Target::new).collect();
+    let typed: Vec<&Path> = typed.collect();
+    typed.iter().try_for_each(|path| no_lost_link(path))?;
+    let targets: Vec<Target<'_>> = typed.into_iter().filter_map(Target::new).collect();
     if targets.is_empty() {
         return Ok(());
     }
@@ -54,6 +56,16 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
         }
     }
     no_two_in_one(&targets)
+}
+
+/// A link to nothing would be replaced, and what it leads to not be written.
+fn no_lost_link(path: &Path) -> Result<()> {
+    let here = DiskTree::new();
+    if here.is_link(path) && here.look(path).is_err() {
+        let shown = show_path(path);
+        bail!("{shown} is a link to a file that is not there; name the file, or remove the link");
+    }
+    Ok(())
 }
 
 /// True if a file below `top` is the one that `is_target` knows. Links are not followed.
