@@ -163,7 +163,6 @@ const PLANNED: &[Known] = &[
     planned_at("missing-dev-link", LINK_HYGIENE, Level::Allow),
     planned("dangling-link", LINK_HYGIENE),
     planned("missing-dlopen", LINK_HYGIENE),
-    planned("truncated-file", INTEGRITY),
     planned("executable-stack", HARDENING),
     planned("text-relocations", HARDENING),
     planned("missing-relro", HARDENING),

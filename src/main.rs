@@ -3,6 +3,7 @@
 
 use linkaudit::cli::exit::{Exit, INTERNAL};
 use linkaudit::cli::{Cli, commands};
+use linkaudit::text::show;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -28,7 +29,9 @@ fn main() -> ExitCode {
     match std::panic::catch_unwind(|| commands::run(cli)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => {
-            let _ = writeln!(std::io::stderr(), "linkaudit: {error:#}");
+            let text = format!("{error:#}");
+            let lines: Vec<String> = text.split('\n').map(|line| show(line.as_bytes())).collect();
+            let _ = writeln!(std::io::stderr(), "linkaudit: {}", lines.join("\n"));
             Exit::Usage.into()
         }
         Err(_) => {

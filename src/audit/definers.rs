@@ -86,7 +86,7 @@ fn read(
     collector.answer(corpus, needs);
     let file = |path: &Vec<u8>| match corpus.place(path)? {
         Place::File(file) => Some(file),
-        Place::Directory | Place::Special(_) | Place::Failed(_) => None,
+        Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_) => None,
     };
     paths.iter().filter_map(file).collect()
 }

@@ -36,7 +36,7 @@ impl Audit {
             self.linked_symbols(file, object)
         } else {
             let members = self.corpus.members(file).ok()?;
-            let only = members.list.first()?;
+            let only = members.list.first().filter(|_| members.damage.is_empty())?;
             let symbols = members.symbols(only).iter();
             let names = self.corpus.symbol_names();
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()

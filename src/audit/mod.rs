@@ -178,9 +178,11 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     }
     // Often one side is one large library, which is read by one thread.
     std::thread::scope(|scope| {
-        let providers = scope.spawn(providers);
+        let Ok(beside) = std::thread::Builder::new().spawn_scoped(scope, providers) else {
+            return Input { audited: audited(), providers: providers() };
+        };
         let audited = audited();
-        let providers = providers.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let providers = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Input { audited, providers }
     })
 }

@@ -6,7 +6,7 @@ use super::{Shared, out, policy};
 use crate::id::FastMap;
 use crate::plan::Plan;
 use crate::text::show_path;
-use crate::tree::{DiskTree, Kind, Stat, Tree};
+use crate::tree::{DiskTree, Kind, Node, Stat, Tree};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,9 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
     let named = shared.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
     let baseline = shared.write_baseline.as_deref();
     let typed = named.chain(baseline).chain(more.iter().copied());
-    let targets: Vec<Target<'_>> = typed.filter_map(Target::new).collect();
+    let typed: Vec<&Path> = typed.collect();
+    typed.iter().try_for_each(|path| no_lost_link(path))?;
+    let targets: Vec<Target<'_>> = typed.into_iter().filter_map(Target::new).collect();
     if targets.is_empty() {
         return Ok(());
     }
@@ -45,7 +47,44 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
             }
         }
     }
+    let several =
+        |target: &&Target<'_>| target.there.is_some() && out::has_other_names(&target.real);
+    for target in targets.iter().filter(several) {
+        let is_target = |stat| target.there == Some(identity(stat));
+        if plan.all_paths().iter().any(|path| holds(tree, path, &is_target)) {
+            refuse(target.typed, Use::Audited, true)?;
+        }
+    }
     no_two_in_one(&targets)
+}
+
+/// A link to nothing would be replaced, and what it leads to not be written.
+fn no_lost_link(path: &Path) -> Result<()> {
+    let here = DiskTree::new();
+    if here.is_link(path) && here.look(path).is_err() {
+        let shown = show_path(path);
+        bail!("{shown} is a link to a file that is not there; name the file, or remove the link");
+    }
+    Ok(())
+}
+
+/// True if a file below `top` is the one that `is_target` knows. Links are not followed.
+fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool {
+    let mut todo = vec![top.to_path_buf()];
+    while let Some(dir) = todo.pop() {
+        let (mut files, mut dirs) = (Vec::new(), Vec::new());
+        // The walk tells of a directory that cannot be listed.
+        let _ = tree.list(&dir, &mut |name, node| match node {
+            Node::Kind(Kind::File) => files.push(dir.join(name)),
+            Node::Kind(Kind::Directory) => dirs.push(dir.join(name)),
+            Node::Kind(Kind::Special(_)) | Node::Link => {}
+        });
+        if files.iter().any(|file| tree.look(file).is_ok_and(|(_, stat)| is_target(stat))) {
+            return true;
+        }
+        todo.extend(dirs);
+    }
+    false
 }
 
 impl<'a> Target<'a> {

@@ -4,8 +4,8 @@
 use super::exit::Exit;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
-use super::run::{Run, start_threads, walk};
-use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts};
+use super::run::{Run, walk};
+use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts, threads};
 use crate::plan::Plan;
 use crate::report::model::Parts;
 use crate::text::show_path;
@@ -41,10 +41,10 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
     apart::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
-    let (asked, plan) = ask(options, &prepared)?;
+    let (asked, mut plan) = ask(options, &prepared)?;
     // What linker scripts name is read too.
     apart::check(&plan, &*prepared.tree, shared, &tables)?;
-    start_threads(&plan);
+    threads::start(&mut plan);
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
     let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());

@@ -2,7 +2,7 @@
 //! the end, with every line that comes or goes named on stderr. The format is `judge`'s.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
-use super::{Shared, out};
+use super::{Shared, named, out};
 use crate::judge::{Baseline, Known, Rewrite, Verdict, rewrite};
 use crate::report::model::{Report, StaleLine};
 use crate::text::show_path;
@@ -10,6 +10,9 @@ use anyhow::{Context as _, Result, bail};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+
+/// Larger files are no baselines.
+const MOST_BYTES: u64 = 256 << 20;
 
 /// What a run has of known findings.
 pub(super) struct Baselines {
@@ -62,7 +65,7 @@ fn is_there(file: &Path) -> bool {
 
 fn read(file: &Path) -> Result<Baseline> {
     let shown = show_path(file);
-    let bytes = std::fs::read(file).with_context(|| format!("{shown} cannot be read"))?;
+    let bytes = named::read(file, MOST_BYTES).map_err(|why| named::refused(file, &why))?;
     Ok(Baseline::parse(&shown, &bytes)?)
 }
 

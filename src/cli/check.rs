@@ -3,8 +3,8 @@
 use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
-use super::run::{Run, start_threads, walk};
-use super::{Shared, apart, baseline, out};
+use super::run::{Run, walk};
+use super::{Shared, apart, baseline, out, threads};
 use crate::plan::{FixRequest, Plan};
 use crate::report::model::Parts;
 use crate::report::{MadeOf, OUTPUTS, Output, Style};
@@ -17,14 +17,14 @@ use std::time::Instant;
 /// `linkaudit` and `linkaudit check`
 pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
-    let prepared = prepare(shared, paths)?;
+    let mut prepared = prepare(shared, paths)?;
     let sinks = sinks(shared, "check", OUTPUTS)?;
-    let Prepared { plan, baselines, .. } = &prepared;
-    let tree = &*prepared.tree;
-    apart::check(plan, tree, shared, &[])?;
+    apart::check(&prepared.plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, paths)?;
     prepared.say_what_is_assumed(shared);
-    start_threads(plan);
+    threads::start(&mut prepared.plan);
+    let Prepared { plan, baselines, .. } = &prepared;
+    let tree = &*prepared.tree;
     let mut progress = Progress::new(prepared.progress);
     let mut walked = Some(walk(plan, tree, &progress));
     let mut status = Exit::Clean;

@@ -5,8 +5,8 @@ use super::check::render;
 use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
-use super::run::{Run, start_threads, walk};
-use super::{FixOptions, Shared, apart, baseline, lists, out};
+use super::run::{Run, walk};
+use super::{FixOptions, Shared, apart, baseline, lists, out, threads};
 use crate::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::propose::Proposal;
 use crate::plan::{FixRequest, MergedFrom, Plan, Which};
@@ -68,7 +68,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     }
     let must_find = options.deps_list.is_some() || all().any(|emitter| emitter.needs_archive);
     let request = FixRequest { archive, must_find, minimal: options.minimal, merged_only: false };
-    let plan = Plan {
+    let mut plan = Plan {
         facts: false,
         members: true,
         lists,
@@ -77,7 +77,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     };
     apart::check(&plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, &options.paths)?;
-    start_threads(&plan);
+    threads::start(&mut plan);
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
     let parts = sinks.parts(prepared.style);
@@ -158,6 +158,7 @@ fn write(
     match sinks.emitted {
         Some(emitter) => {
             let bytes = emit(emitter);
+            let bytes = if out::is_terminal() { shown(&bytes) } else { bytes };
             out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
             if !shared.quiet {
                 let _ = remedy::write(proposal, &run.report, style, &mut std::io::stderr());
@@ -172,4 +173,10 @@ fn write(
         .context("the report cannot be written")?,
     }
     Ok(whole)
+}
+
+/// What an emitter wrote, for a terminal: names in it may hold what a terminal acts on.
+fn shown(bytes: &[u8]) -> Vec<u8> {
+    let lines = bytes.split(|b| *b == b'\n').map(show).collect::<Vec<_>>();
+    lines.join("\n").into_bytes()
 }

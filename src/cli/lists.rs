@@ -1,11 +1,12 @@
 //! Lists of archives that options and policies name, read before anything runs: `fix` cannot begin
 //! without the list it was given, a policy's list that cannot be read is a finding.
 
+use super::named;
 use crate::format::deps_list::DepsList;
 use crate::plan::{MergedFrom, Which};
 use crate::policy::{ArchivePolicy, Policy};
 use crate::text::show_path;
-use crate::tree::{DiskTree, Kind, Opened, Tree};
+use crate::tree::{DiskTree, Kind, Tree};
 use std::path::{Path, PathBuf};
 
 /// Files larger than this are no lists.
@@ -14,16 +15,7 @@ const MOST: u64 = 16 << 20;
 /// Reads one list; the error is a sentence. Its sets are judged when it is known which of them matter.
 pub(super) fn read(file: &Path) -> Result<DepsList, String> {
     let shown = show_path(file);
-    let handle = match DiskTree::new().open(file) {
-        Ok(Opened::File(handle)) => handle,
-        Ok(_) => return Err(format!("{shown} is no file")),
-        Err(errno) => return Err(format!("{shown}: {}", crate::tree::walk::describe(errno))),
-    };
-    if handle.stat().len > MOST {
-        return Err(format!("{shown} is too large for a list of archives"));
-    }
-    let len = usize::try_from(handle.stat().len).unwrap_or(0);
-    let text = handle.read_new(len, 0).map_err(|_| format!("{shown} cannot be read"))?;
+    let text = named::read(file, MOST).map_err(|why| format!("{shown}: {why}"))?;
     DepsList::parse(text).map_err(|trouble| format!("{shown}:{}: {}", trouble.line, trouble.reason))
 }
 

@@ -13,6 +13,7 @@ mod explain;
 mod fix;
 mod hosts;
 mod lists;
+mod named;
 mod out;
 mod place;
 mod plan;
@@ -21,6 +22,7 @@ mod progress;
 mod refused;
 mod run;
 mod scripts;
+mod threads;
 mod views;
 
 use crate::catalogue::Level;

@@ -1,9 +1,11 @@
 //! The one place that writes: standard output, and the files that `-o` names.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for everything written")]
 
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Lets `render` write to standard output. A closed pipe ends the writing and is no error.
@@ -17,6 +19,11 @@ pub(super) fn stdout(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i
         }
         result => result,
     }
+}
+
+/// True if standard output is a terminal.
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Device and inode of the regular file that standard output goes to, if it goes to one.
@@ -38,22 +45,62 @@ pub(super) fn file(
         return out.flush();
     }
     // A link stays one: what it leads to is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = match fs::canonicalize(path) {
+        Ok(target) => target,
+        Err(_) if path.is_symlink() => {
+            return Err(io::Error::other("it is a link to a file that is not there"));
+        }
+        Err(_) => path.to_path_buf(),
+    };
     let beside = target.with_file_name(format!(".linkaudit-{}.part", std::process::id()));
-    let written = File::options().write(true).create_new(true).open(&beside).and_then(|file| {
+    let fill = |file: &File| {
         if let Ok(there) = &there {
             file.set_permissions(there.permissions())?;
         }
         let mut out = BufWriter::with_capacity(1 << 16, file);
         render(&mut out)?;
         out.flush()
-    });
+    };
+    let written = match nameless(&target) {
+        Some(file) => fill(&file).and_then(|()| name(&file, &beside)),
+        None => new_at(&beside).and_then(|file| fill(&file)),
+    };
     let written = written.and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
         // What went wrong is said; that the part stays is the lesser harm.
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// A file without a name in the directory of `target`: it is gone if a signal ends the run. Some file
+/// systems have none.
+fn nameless(target: &Path) -> Option<File> {
+    let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    // The process's umask takes its part.
+    rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
+}
+
+/// Gives a file without a name one; without procfs its content is copied there.
+fn name(mut file: &File, path: &Path) -> io::Result<()> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    if rustix::fs::linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW).is_ok() {
+        return Ok(());
+    }
+    file.seek(SeekFrom::Start(0))?;
+    let mut named = new_at(path)?;
+    named.set_permissions(file.metadata()?.permissions())?;
+    io::copy(&mut file, &mut named).map(drop)
+}
+
+fn new_at(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).open(path)
+}
+
+/// True if the file at `path` has more names than this one.
+pub(super) fn has_other_names(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|there| there.nlink() > 1)
 }
 
 /// Lets `render` write to a file that is not there yet.

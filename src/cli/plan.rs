@@ -4,7 +4,7 @@
 
 use super::baseline::Baselines;
 use super::place::Place;
-use super::{Loader, Shared, Switch, closure, hosts, lists, policy, refused};
+use super::{Loader, Shared, Switch, closure, hosts, lists, named, policy, refused, threads};
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
@@ -13,13 +13,14 @@ use crate::tree::{Kind, Tree, without_dots};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsStr;
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// More threads than this gain nothing on any file system.
-const MOST_THREADS: usize = 64;
+/// Upper bounds in bytes for a list of paths, and for one path in it.
+const MOST_LISTED: u64 = 256 << 20;
+const LONGEST: usize = 1 << 20;
 
 /// What an audit needs besides the plan.
 pub(super) struct Prepared {
@@ -80,7 +81,12 @@ pub(super) fn prepare_with(
     paths: &[PathBuf],
     places: &[PathBuf],
 ) -> Result<Prepared> {
-    let here = std::env::current_dir().context("the current directory cannot be read")?;
+    let here = match std::env::current_dir() {
+        Ok(here) => here,
+        // It was removed, and nothing that was typed lies in it.
+        Err(_) if paths.iter().chain(places).all(|path| path.is_absolute()) => "/".into(),
+        Err(error) => return Err(error).context("the current directory cannot be read"),
+    };
     let place = Place::new(shared, &here)?;
     let listed = match &shared.files_from {
         Some(file) => read_list(file, shared.null)?,
@@ -157,7 +163,7 @@ pub(super) fn prepare_with(
         symbols: Vec::new(),
         lists: Arc::new(lists),
         fix: None,
-        threads: threads(shared),
+        threads: wanted_threads(shared),
     };
     let plan = Plan { rule_wants: rules::wants(&plan), ..plan };
     let on_terminal = std::io::stdout().is_terminal();
@@ -327,9 +333,9 @@ fn today() -> Day {
     Day { year, month, day: u8::try_from(left + 1).unwrap_or(31) }
 }
 
-fn threads(shared: &Shared) -> usize {
+fn wanted_threads(shared: &Shared) -> usize {
     let present = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    shared.jobs.map_or_else(present, std::num::NonZero::get).min(MOST_THREADS)
+    shared.jobs.map_or_else(present, std::num::NonZero::get).min(threads::MOST)
 }
 
 fn columns() -> Option<usize> {
@@ -339,21 +345,26 @@ fn columns() -> Option<usize> {
 
 fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
     let bytes = read_bytes(file)?;
+    let is_stdin = file == Path::new("-");
+    let shown = if is_stdin { Path::new("stdin") } else { file };
     let end = if null { 0 } else { b'\n' };
-    Ok(bytes
-        .split(|b| *b == end)
-        .filter(|path| !path.is_empty())
-        .map(|path| PathBuf::from(OsStr::from_bytes(path)))
-        .collect())
+    let mut paths = Vec::new();
+    for (number, path) in (1..).zip(bytes.split(|b| *b == end)) {
+        if path.len() > LONGEST {
+            let shown = crate::text::show_path(shown);
+            bail!("{shown}: entry {number} is longer than {} KiB, and no path", LONGEST >> 10);
+        }
+        if !path.is_empty() {
+            paths.push(PathBuf::from(OsStr::from_bytes(path)));
+        }
+    }
+    Ok(paths)
 }
 
-/// The bytes of a file that an option names; `-` is stdin.
+/// The bytes of a list that an option names; `-` is stdin.
 fn read_bytes(file: &Path) -> Result<Vec<u8>> {
-    if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).context("stdin cannot be read")?;
-        return Ok(bytes);
-    }
-    let shown = crate::text::show_path(file);
-    std::fs::read(file).with_context(|| format!("{shown} cannot be read"))
+    let is_stdin = file == Path::new("-");
+    let bytes = if is_stdin { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };
+    let shown = if is_stdin { Path::new("stdin") } else { file };
+    Ok(bytes.map_err(|why| named::refused(shown, &why))?)
 }

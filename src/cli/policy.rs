@@ -3,15 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
-use super::{PolicyCommand, Shared, out};
+use super::{PolicyCommand, Shared, named, out};
 use crate::catalogue::renamed;
 use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Renamed, Unchecked};
 use crate::rules;
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,12 +24,9 @@ struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(io::Error::other("it is larger than any policy"));
-        }
-        Ok(bytes)
+        // An absent policy may be the wrong name of one that is built in.
+        path.metadata()?;
+        named::read(path, MOST_BYTES).map_err(io::Error::other)
     }
 
     fn real(&self, path: &Path) -> PathBuf {

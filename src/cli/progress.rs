@@ -24,8 +24,10 @@ impl Progress {
         let (seen, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let thread = on.then(|| {
             let (seen, done) = (Arc::clone(&seen), Arc::clone(&done));
-            std::thread::spawn(move || show(&seen, &done))
+            std::thread::Builder::new().spawn(move || show(&seen, &done)).ok()
         });
+        // A run without threads to spare shows no progress.
+        let thread = thread.flatten();
         Self { seen, done, thread }
     }
 

@@ -123,11 +123,6 @@ impl Run {
     }
 }
 
-/// Threads for a run. A pool that exists already is as good; this only happens in tests.
-pub(super) fn start_threads(plan: &Plan) {
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build_global();
-}
-
 fn timings(audit: &Audit, start: Instant) {
     let last = [("in all", start.elapsed())];
     let lines: Vec<String> = audit

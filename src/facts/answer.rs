@@ -10,7 +10,7 @@ use crate::format::elf::{self, Target, Verdict};
 use crate::format::second::{Second, compare_archive, compare_elf};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
-use crate::tree::{Errno, Handle, Kind, Opened, Stat, Tree};
+use crate::tree::{Errno, Handle, Kind, Node, Opened, Stat, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ const PATH_MAX: usize = 4096;
 /// One need with its answer, made on a worker.
 pub(super) enum Answer {
     Places(Places),
-    Directory(Vec<u8>, bool),
+    Directory(Vec<u8>, Directory),
     Bytes(Vec<u8>, Result<Box<[u8]>, Errno>),
     /// Nothing if the file could not be read again.
     Interpreter(FileId, Option<elf::interpreter::Interpreter>),
@@ -32,6 +32,17 @@ pub(super) enum Answer {
     Relocations(FileId, elf::relocs::Relocations),
     /// `members` has answered.
     Members,
+}
+
+/// What lies at the path of a search directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Directory {
+    /// A directory.
+    Here,
+    /// Each process finds something else.
+    OfProcess,
+    /// Anything else, or nothing.
+    Absent,
 }
 
 /// Paths with what lies there.
@@ -62,9 +73,11 @@ fn first(
 ) -> Vec<Found> {
     let mut out = Vec::new();
     for path in paths {
-        let found = look(tree, reading, corpus, path);
+        // musl's loader looks at no directory before it opens what is below.
+        let is_alone = paths.len() == 1 || target.is_none();
+        let found = look(tree, reading, corpus, (path, is_alone));
         let passed = match &found {
-            Found::Place(Place::Failed(_)) => true,
+            Found::Place(Place::Failed(_) | Place::OfProcess) => true,
             Found::Place(Place::File(file)) => passed(&corpus.files[*file].content, target),
             Found::File(_, read) => passed(&read.content, target),
             Found::Place(Place::Directory | Place::Special(_)) => false,
@@ -78,15 +91,29 @@ fn first(
 }
 
 /// Looks at one path. A file that is known under another name is not opened again.
-fn look(tree: &dyn Tree, reading: Reading, corpus: &Corpus, path: &[u8]) -> Found {
-    if let Some(place) = corpus.place(path) {
+fn look(
+    tree: &dyn Tree,
+    reading: Reading,
+    corpus: &Corpus,
+    (text, is_alone): (&[u8], bool),
+) -> Found {
+    if let Some(place) = corpus.place(text) {
         return Found::Place(place);
     }
     // The loader opens with one system call, which takes no longer paths.
-    if path.len() >= PATH_MAX {
+    if text.len() >= PATH_MAX {
         return Found::Place(Place::Failed(Errno::NAMETOOLONG));
     }
-    let path = as_path(path);
+    let dir = text.iter().rposition(|b| *b == b'/').map_or(&b""[..], |at| &text[..=at]);
+    let in_process = !corpus.of_process.is_empty() && corpus.of_process.contains(dir);
+    let path = as_path(text);
+    // Directories of lists were looked at before; what they hold may be links.
+    let is_asked = is_alone
+        || [&b"/proc/"[..], b"/dev/"].iter().any(|top| text.starts_with(top))
+        || tree.node(&path) == Ok(Node::Link);
+    if in_process || is_asked && tree.is_of_process(&path) {
+        return Found::Place(Place::OfProcess);
+    }
     if let Ok((Kind::File, stat)) = tree.look(&path)
         && let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino))
     {
@@ -121,8 +148,8 @@ pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: N
             Answer::Places(Places { paths, portion, found })
         }
         Need::Directory(path) => {
-            let is_dir = path.len() < PATH_MAX && tree.kind(&as_path(&path)) == Ok(Kind::Directory);
-            Answer::Directory(path, is_dir)
+            let found = directory(tree, &path);
+            Answer::Directory(path, found)
         }
         Need::Bytes(path) => {
             let bytes = read_bytes(tree, &as_path(&path));
@@ -145,6 +172,19 @@ pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: N
     }
 }
 
+/// Looks at a search directory, whose path ends with a slash.
+fn directory(tree: &dyn Tree, path: &[u8]) -> Directory {
+    if path.len() >= PATH_MAX {
+        return Directory::Absent;
+    }
+    let path = as_path(path);
+    match tree.kind(&path) {
+        _ if tree.is_of_process(&path) => Directory::OfProcess,
+        Ok(Kind::Directory) => Directory::Here,
+        Ok(_) | Err(_) => Directory::Absent,
+    }
+}
+
 /// Opens a file that was read before.
 fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     match tree.open(&facts.path) {
@@ -154,7 +194,12 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
 }
 
 fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
-    match tree.open(path)? {
+    let opened = tree.open(path).map_err(|errno| match errno {
+        // A link is there, and what it leads to is not: in a sysroot, it may lead out of it.
+        Errno::NOENT if tree.is_link(path) => Errno::XDEV,
+        errno => errno,
+    });
+    match opened? {
         Opened::File(handle) => {
             let len = handle.stat().len;
             if len > MOST_BYTES {

@@ -1,7 +1,7 @@
 //! Puts facts together: of what a walk met, and of what a stage needs later. The only place where the
 //! corpus grows; `audit` runs it. Files are read by `read`, needs answered by `answer`.
 
-use super::answer::{Answer, Found, Places, answer, as_path, read_definitions, second};
+use super::answer::{Answer, Directory, Found, Places, answer, as_path, read_definitions, second};
 use super::members::{self, Source};
 use super::read::Read;
 use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
@@ -242,8 +242,11 @@ impl<'t> Collector<'t> {
     fn put(&mut self, corpus: &mut Corpus, answer: Answer) {
         match answer {
             Answer::Places(places) => self.put_places(corpus, places),
-            Answer::Directory(path, is_dir) => {
-                corpus.directories.insert(path.into(), is_dir);
+            Answer::Directory(path, found) => {
+                if found == Directory::OfProcess {
+                    corpus.of_process.insert(path.clone().into());
+                }
+                corpus.directories.insert(path.into(), found != Directory::Absent);
             }
             Answer::Bytes(path, bytes) => {
                 // A loader does without what is not there or not readable; it would read these.

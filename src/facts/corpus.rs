@@ -21,6 +21,8 @@ pub enum Place {
     Directory,
     /// Something the loader would open and we do not.
     Special(Special),
+    /// Each process finds something else there.
+    OfProcess,
     /// `open` fails so.
     Failed(Errno),
 }
@@ -38,6 +40,8 @@ pub struct Corpus {
     /// Portions of long lists all of whose paths were looked at.
     pub(super) portions: FastSet<Portion>,
     pub(super) directories: FastMap<Box<[u8]>, bool>,
+    /// Directories in which each process finds something else.
+    pub(super) of_process: FastSet<Box<[u8]>>,
     pub(super) bytes: FastMap<Box<[u8]>, FileBytes>,
     pub(super) interpreters: FastMap<FileId, Interpreter>,
     pub(super) relocations: FastMap<FileId, Relocations>,

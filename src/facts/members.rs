@@ -6,7 +6,7 @@ use crate::format::archive::{self, External, Member, Members, Options, Scratch};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
 use crate::symbol_names::{Growing, SymbolNames};
-use crate::tree::{Handle, Opened, Tree};
+use crate::tree::{Errno, Handle, Opened, Tree};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::ffi::OsStr;
@@ -127,12 +127,21 @@ fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Member
 fn external(tree: &dyn Tree, allowed: &[PathBuf], archive: &Path, name: &[u8]) -> External {
     let dir = archive.parent().unwrap_or(Path::new("/"));
     let path = dir.join(OsStr::from_bytes(name));
-    let Ok(real) = tree.real_path(&path) else { return External::Missing };
+    let absent = |errno| match errno {
+        Errno::NOENT | Errno::NOTDIR => External::Missing,
+        _ => External::NoFile("a file that cannot be opened"),
+    };
+    let real = match tree.real_path(&path) {
+        Ok(real) => real,
+        Err(errno) => return absent(errno),
+    };
     if !allowed.iter().any(|dir| real.starts_with(dir)) {
         return External::Outside;
     }
     match tree.open(&real) {
         Ok(Opened::File(handle)) => External::File(handle),
-        Ok(Opened::Directory | Opened::Special(_)) | Err(_) => External::Missing,
+        Ok(Opened::Directory) => External::NoFile("a directory"),
+        Ok(Opened::Special(special)) => External::NoFile(special.describe()),
+        Err(errno) => absent(errno),
     }
 }

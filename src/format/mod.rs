@@ -64,7 +64,7 @@ pub enum Table {
     MemberHeader,
     /// The symbol index of an archive.
     ArchiveIndex,
-    /// The section headers of an object in an archive.
+    /// The section headers of a relocatable object.
     SectionHeaders,
     /// The symbol table of an object in an archive.
     MemberSymbols,
@@ -103,23 +103,37 @@ impl Table {
 pub struct Defect {
     /// The table it was met in.
     pub table: Table,
-    /// Offset in the file, in bytes.
+    /// Offset in the file, in bytes, unless `is_address`.
     pub offset: u64,
     /// What is wrong, as the end of a sentence.
     pub what: &'static str,
     /// Where the thing would end, if all that is wrong is that the file ends before.
     pub end: Option<u64>,
+    /// `offset` is an address in memory, to which no offset in the file belongs.
+    pub is_address: bool,
 }
 
 impl Defect {
     /// A defect of `table` at `offset`.
     pub fn new(table: Table, offset: u64, what: &'static str) -> Self {
-        Self { table, offset, what, end: None }
+        Self { table, offset, what, end: None, is_address: false }
+    }
+
+    /// A table at `address`, where no segment of the file lies.
+    pub fn unmapped(table: Table, address: u64) -> Self {
+        let what = "lies in no PT_LOAD";
+        Self { is_address: true, ..Self::new(table, address, what) }
+    }
+
+    /// The table, and where in it.
+    pub fn place(&self) -> String {
+        let at = if self.is_address { "at address" } else { "at" };
+        format!("{} {at} {:#x}", self.table.name(), self.offset)
     }
 
     /// A defect of a thing from `offset` to `end`, which the file does not hold whole.
     pub fn cut(table: Table, offset: u64, end: u64, what: &'static str) -> Self {
-        Self { table, offset, what, end: Some(end) }
+        Self { end: Some(end), ..Self::new(table, offset, what) }
     }
 }
 

@@ -62,6 +62,10 @@ impl Entry {
     }
 }
 
+/// How many wrong lines are shown, and how many bytes of one.
+const MOST_TOLD: usize = 50;
+const LONGEST_TOLD: usize = 200;
+
 /// Everything that is wrong with a file that was to be a baseline.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.words())]
@@ -76,8 +80,11 @@ impl Broken {
         let count = self.lines.len();
         let plural = if count == 1 { "line is" } else { "lines are" };
         let mut out = format!("{}: {count} {plural} no known finding", self.file);
-        for (line, what, text) in &self.lines {
+        for (line, what, text) in self.lines.iter().take(MOST_TOLD) {
             let _ = write!(out, "\n{}:{line}: {what}\n    {text}", self.file);
+        }
+        if count > MOST_TOLD {
+            let _ = write!(out, "\n{} more are not shown", count - MOST_TOLD);
         }
         out + "\na line is `FINGERPRINT RULE PATH NAME  # REASON`; --write-baseline writes them"
     }
@@ -103,7 +110,10 @@ impl Baseline {
                     entry.above = std::mem::take(&mut out.tail);
                     out.entries.push(entry);
                 }
-                Err(what) => wrong.push((number, what, show(content))),
+                Err(what) => {
+                    let told = &content[..content.len().min(LONGEST_TOLD)];
+                    wrong.push((number, what, show(told)));
+                }
             }
         }
         if wrong.is_empty() { Ok(out) } else { Err(Broken { file, lines: wrong }) }

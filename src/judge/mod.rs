@@ -160,7 +160,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
             None => verdict.findings.push(judged),
         }
     }
-    verdict.complete = verdict.findings.iter().all(|judged| !judged.rule.group.is_input);
+    verdict.complete = verdict.findings.iter().all(|judged| !judged.rule.is_open());
     verdict.assumed = assumed;
     if let (Some((lines, _)), Some(known)) = (given, how.known) {
         let (stale, elsewhere) = lines.unused(|entry| how.scope.looked_at(entry));

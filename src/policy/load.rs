@@ -14,6 +14,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use toml::de::DeTable;
 
 /// A longer chain of `extends` is nobody's intention.
 const MOST_DEEP: usize = 32;
@@ -113,6 +114,18 @@ impl Loader<'_> {
             self.done.insert(identity);
             return;
         };
+        if place.is_some() && !is_policy(&text, tag.is_some()) {
+            self.done.insert(identity);
+            let wrong = format!(
+                "{shown} is not a policy: it is not {}",
+                match tag {
+                    Some(_) => "JSON",
+                    None => "TOML with the key `schema`",
+                }
+            );
+            let right = "`linkaudit policy check FILE` shows the mistakes of a policy";
+            return self.wrong(place, wrong, right);
+        }
         let name: Arc<str> = shown.into();
         let source = Source::new(Arc::clone(&name), text);
         if let Some(tag) = tag {
@@ -200,6 +213,15 @@ impl Loader<'_> {
         policy.sources = vec![Arc::clone(&source.name)];
         self.merged.append(policy);
     }
+}
+
+/// True if a file that another policy extends is of the right kind. Mistakes are shown with their lines,
+/// and a policy must not print the lines of any file that it names.
+fn is_policy(text: &str, is_json: bool) -> bool {
+    if is_json {
+        return serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    }
+    DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("schema"))
 }
 
 /// The error without the number that Rust adds.

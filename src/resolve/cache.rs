@@ -167,6 +167,20 @@ impl Cache {
         self.string(*self.hwcaps.get(index)? as usize)
     }
 
+    /// The first thing that is wrong with the entries: its offset in the file, and what.
+    pub fn defect(&self) -> Option<(usize, &'static str)> {
+        let (first, each) = match self.format {
+            Format::Old { first, .. } => (first, OLD_ENTRY),
+            Format::New { base, .. } => (base + NEW_HEADER, NEW_ENTRY),
+        };
+        let present = self.bytes.len().saturating_sub(first) / each;
+        if present < self.count() {
+            return Some((first + present * each, "ends before its last entry"));
+        }
+        let lost = (0..self.count()).find(|index| self.entry(*index).is_none())?;
+        Some((first + lost * each, "has an entry whose strings lie outside the file"))
+    }
+
     /// The path the cache gives for `name`, and whether a hwcaps entry decided.
     pub fn lookup(&self, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());

@@ -85,6 +85,7 @@ impl Builder<'_> {
             failures: Vec::new(),
             by_cpu: state.by_cpu,
             by_cwd: state.by_cwd,
+            by_process: state.by_process,
         };
         links.order = order::relocation_order(&links, search.loader.release);
         if search.plan.as_ldd {
@@ -250,7 +251,8 @@ impl Builder<'_> {
     /// Asks for facts that the walk needs after the missing one, so that one round answers them
     /// all.
     fn look_ahead(&mut self) {
-        let (by_cpu, by_cwd) = (self.state.by_cpu, self.state.by_cwd);
+        let state = &self.state;
+        let (by_cpu, by_cwd, by_process) = (state.by_cpu, state.by_cwd, state.by_process);
         let (has_rpath, real) = (self.state.has_rpath, self.state.modules.len());
         let mut ahead = Ahead::default();
         if let Some((module, next)) = self.state.place.visiting {
@@ -269,6 +271,7 @@ impl Builder<'_> {
         }
         self.state.truncate(real);
         (self.state.by_cpu, self.state.by_cwd) = (by_cpu, by_cwd);
+        self.state.by_process = by_process;
         self.state.has_rpath = has_rpath;
     }
 

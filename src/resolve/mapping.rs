@@ -26,6 +26,8 @@ pub(super) struct Builder<'a> {
     pub(super) plain: Option<Arc<Requester>>,
     /// The last search skipped a file of another ELF class.
     pub(super) other_class: bool,
+    /// The last search came to a path at which each process finds something else.
+    pub(super) by_process: bool,
     /// A fact is missing, and has been requested.
     pub(super) incomplete: bool,
 }
@@ -125,7 +127,8 @@ impl Builder<'_> {
                 let how = if how == How::Preload { how } else { found_how };
                 self.map_file(asking, Opened { file, path, how })
             }
-            Found::Nothing if is_provided || self.search.loader.is_absent => {
+            // Every process would find something else, or nothing: no answer is the right one.
+            Found::Nothing if is_provided || self.search.loader.is_absent || self.by_process => {
                 self.add_stub(asking, How::Provided)
             }
             Found::Nothing => self.add_stub(asking, How::Missing),
@@ -176,9 +179,11 @@ impl Builder<'_> {
     pub(super) fn search(&mut self, asking: Asking, trace: Option<&mut Trace>) -> Option<Found> {
         let requester = self.requester(asking.requester)?;
         let answer = self.search.find(asking.name, &requester, trace)?;
-        let Seen { by_cpu, by_cwd, other_class } = answer.seen;
+        let Seen { by_cpu, by_cwd, by_process, other_class } = answer.seen;
         self.state.by_cpu |= by_cpu;
         self.state.by_cwd |= by_cwd;
+        self.state.by_process |= by_process;
+        self.by_process = by_process;
         self.other_class = other_class;
         Some(answer.found)
     }

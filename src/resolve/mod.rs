@@ -202,6 +202,8 @@ struct Links {
     by_cpu: bool,
     /// The result depends on the working directory.
     by_cwd: bool,
+    /// The result depends on the process that loads.
+    by_process: bool,
 }
 
 /// The index of the program among the modules of a closure: the root, or its host.
@@ -351,6 +353,11 @@ impl Closure {
     /// The result depends on the working directory.
     pub fn by_cwd(&self) -> bool {
         self.links.by_cwd
+    }
+
+    /// The result depends on the process that loads: a path leads to `/proc/self` or the like.
+    pub fn by_process(&self) -> bool {
+        self.links.by_process
     }
 
     /// `_dl_name_match_p`: true if the loader knows the module by this name.

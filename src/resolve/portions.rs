@@ -17,6 +17,7 @@ pub(super) struct Passed {
     pub(super) done: usize,
     /// What they showed.
     pub(super) by_cwd: bool,
+    pub(super) by_process: bool,
     pub(super) other_class: bool,
 }
 

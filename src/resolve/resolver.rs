@@ -168,7 +168,15 @@ impl Resolver {
         needs: &'a mut Vec<Need>,
     ) -> Builder<'a> {
         let (search, names) = self.tools(store, plan, state.root.loader, needs);
-        Builder { state, search, names, plain: None, other_class: false, incomplete: false }
+        Builder {
+            state,
+            search,
+            names,
+            plain: None,
+            other_class: false,
+            by_process: false,
+            incomplete: false,
+        }
     }
 
     /// Starts a round: missing facts have been read.

@@ -45,6 +45,8 @@ pub(super) struct Seen {
     pub(super) by_cpu: bool,
     /// A directory relative to the current one was searched.
     pub(super) by_cwd: bool,
+    /// Each process would find something else at a path that was tried.
+    pub(super) by_process: bool,
     /// A file of another ELFCLASS was skipped.
     pub(super) other_class: bool,
 }
@@ -200,6 +202,7 @@ impl Search<'_> {
     fn judge(&self, place: Place) -> Outcome {
         match place {
             Place::Failed(errno) => Outcome::Failed(errno),
+            Place::OfProcess => Outcome::OfProcess,
             Place::Directory => Outcome::Fatal("cannot read file data: Error 21"),
             // open(2) of a socket fails with ENXIO, that of a FIFO waits, a device reads as empty.
             Place::Special(Special::Socket) => Outcome::Failed(Errno::NXIO),
@@ -299,6 +302,7 @@ impl Steps<'_, '_> {
     fn judge(&mut self, place: Place) -> Outcome {
         let outcome = self.search.judge(place);
         self.seen.other_class |= outcome == Outcome::WrongClass;
+        self.seen.by_process |= outcome == Outcome::OfProcess;
         outcome
     }
 
@@ -385,11 +389,13 @@ impl Steps<'_, '_> {
         let passed = self.search.cache.passed.get(&key).copied().unwrap_or_default();
         self.seen.by_cwd |= passed.by_cwd;
         self.seen.other_class |= passed.other_class;
+        self.seen.by_process |= passed.by_process;
         passed
     }
 
     fn keep_passed(&mut self, list: &DirList, probes: &[Probe], mut passed: Passed) {
         if probes.len() > portions::FIRST {
+            passed.by_process = self.seen.by_process;
             passed.by_cwd = probes[..passed.done].iter().any(|probe| probe.relative);
             self.search.cache.passed.insert((list.id, self.name), passed);
         }
@@ -470,7 +476,7 @@ fn end(place: Place, outcome: Outcome, path: StrId, how: How) -> Found {
 fn file_of(place: Place) -> Option<FileId> {
     match place {
         Place::File(file) => Some(file),
-        Place::Directory | Place::Special(_) | Place::Failed(_) => None,
+        Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_) => None,
     }
 }
 
@@ -546,6 +552,7 @@ mod tests {
             preload: Vec::new(),
             package_cache: false,
             is_absent: false,
+            config_faults: Vec::new(),
             guessed: None,
         }
     }

@@ -46,6 +46,7 @@ pub(super) struct LinkMapState {
     pub(super) hidden: Vec<ModuleId>,
     pub(super) by_cpu: bool,
     pub(super) by_cwd: bool,
+    pub(super) by_process: bool,
 }
 
 /// Data of one module during the build.
@@ -111,6 +112,7 @@ impl LinkMapState {
             hidden: Vec::new(),
             by_cpu: false,
             by_cwd: false,
+            by_process: false,
         }
     }
 

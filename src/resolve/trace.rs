@@ -29,6 +29,8 @@ pub enum Outcome {
     Taken,
     /// `open` failed.
     Failed(Errno),
+    /// Each process finds something else there.
+    OfProcess,
     /// Another ELFCLASS.
     WrongClass,
     /// Another machine.

@@ -22,6 +22,8 @@ All that lies beyond the end of a file is one finding: how long the file is, how
 be, and the first thing in it that is lost. In JSON `detail` names all that is lost. What seems wrong
 in a table because another one is lost is not said.
 
+A damaged ld.so.cache is named too. The search goes on with as much of it as the loader would use.
+
 ## Why it matters
 
 What could not be read could not be audited, and a loader may crash on it. The rest of the audit
@@ -75,12 +77,17 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     out.extend(members(query));
+    for fault in query.config_faults().into_iter().filter(|fault| fault.is_damage) {
+        let mut finding = super::unreadable::about_config(query, RULE.id, fault);
+        finding.detail = Some(fault.what.clone().into());
+        out.push(finding);
+    }
     out
 }
 
 /// The sentence about a defect, and the detail.
 fn damage(defect: &Defect) -> (String, String) {
-    let place = format!("{} at {:#x}", defect.table.name(), defect.offset);
+    let place = defect.place();
     (format!("{place} {}", defect.what), format!("{place}: {}", defect.what))
 }
 
@@ -109,7 +116,7 @@ fn members(query: &Query<'_>) -> Findings {
             if damage.member.is_none() && known().any(|known| known == defect) {
                 continue;
             }
-            let what = format!("{} at {:#x} {}", defect.table.name(), defect.offset, defect.what);
+            let what = format!("{} {}", defect.place(), defect.what);
             let member = damage.member.map(|offset| {
                 let mut list = shelf.members.list.iter();
                 let member = list.find(|member| member.offset == offset);

@@ -28,6 +28,7 @@ mod stale_archive_index;
 mod stale_waiver;
 mod symbol_version_too_new;
 mod thin_member_missing;
+mod truncated_file;
 mod unanswered;
 mod uncovered_symbol;
 mod undecided;
@@ -66,6 +67,7 @@ pub const RULES: &[&Rule] = &[
     &thin_member_missing::RULE,
     &stale_archive_index::RULE,
     &required_file::RULE,
+    &truncated_file::RULE,
     &forbidden_library::RULE,
     &forbidden_symbol::RULE,
     &required_symbol::RULE,

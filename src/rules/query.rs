@@ -17,7 +17,7 @@ use crate::plan::{HostFile, MergedFrom, Plan};
 use crate::policy::Policy;
 use crate::resolve::Closure;
 use crate::resolve::hosts::Unhosted;
-use crate::resolve::loader::{InterpFault, Loader, NoLoader};
+use crate::resolve::loader::{ConfigFault, InterpFault, Loader, NoLoader};
 use crate::resolve::trace::Tried;
 use crate::tree::walk::Problem;
 use std::os::unix::ffi::OsStrExt as _;
@@ -170,6 +170,15 @@ impl<'a> Query<'a> {
     /// The loader of an entry point.
     pub(super) fn loader(&self, closure: &Closure) -> &'a Loader {
         self.audit.resolver.loaders.get(closure.root.loader)
+    }
+
+    /// Configuration files that loaders of entry points could not use, each once.
+    pub(super) fn config_faults(&self) -> Vec<&'a ConfigFault> {
+        let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
+        let mut faults: Vec<_> = loaders.flat_map(|loader| &loader.config_faults).collect();
+        faults.sort_by(|a, b| (&a.path, &a.what).cmp(&(&b.path, &b.what)));
+        faults.dedup_by(|a, b| (&a.path, &a.what) == (&b.path, &b.what));
+        faults
     }
 
     /// Programs whose PT_INTERP is not a loader.

@@ -26,6 +26,7 @@ pub struct Rule {
     /// Its findings account for references that a missing library explains. It runs even if it is
     /// allowed, so that the report can count the assumed references.
     pub explains: bool,
+    leaves_open: bool,
     keys: Option<&'static [&'static str]>,
     wants: Wants,
     asked: fn(&Plan) -> bool,
@@ -100,6 +101,7 @@ impl Rule {
             docs,
             judges: Judges::Audited,
             explains: false,
+            leaves_open: false,
             keys: None,
             wants: Wants::NONE,
             asked: |_| true,
@@ -116,6 +118,16 @@ impl Rule {
     /// Facts and queries that only some rules need.
     pub(super) const fn wants(self, wants: Wants) -> Self {
         Self { wants, ..self }
+    }
+
+    /// Its findings make a run incomplete, though they have a level: what they are about was not read.
+    pub(super) const fn leaves_open(self) -> Self {
+        Self { leaves_open: true, ..self }
+    }
+
+    /// True if its findings say that something could not be read or decided.
+    pub fn is_open(&self) -> bool {
+        self.group.is_input || self.leaves_open
     }
 
     /// Runs the rule only if `asked` is true.

@@ -13,12 +13,14 @@ pub(super) static RULE: Rule = Rule::new(
     DOCS,
     check,
 )
-.keys(&["member"]);
+.keys(&["member"])
+.leaves_open();
 
 const DOCS: &str = "\
 ## What it does
 
-Looks for the file of every member of every thin archive, from the directory of the archive on.
+Looks for the file of every member of every thin archive, from the directory of the archive on. What
+such a member refers to is not known, so that the run is incomplete too.
 
 ## Why it matters
 
@@ -45,9 +47,13 @@ fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (_, shelf) in query.library().shelves() {
         let members = shelf.members.list.iter();
-        for member in members.filter(|member| member.kind == MemberKind::Missing) {
+        for member in members {
             let name = shelf.members.name(member);
-            let message = format!("names {}, and there is no such file", show(name));
+            let message = match member.kind {
+                MemberKind::Missing => format!("names {}, and there is no such file", show(name)),
+                MemberKind::NoFile(what) => format!("names {}, which is {what}", show(name)),
+                _ => continue,
+            };
             let mut finding = query.about(RULE.id, shelf.file, message);
             finding.member = Some(name.to_vec());
             out.push(finding);

@@ -24,7 +24,9 @@ const DOCS: &str = "\
 ## What it does
 
 Names every question that was met and could not be answered: a program whose loader's rules are not
-known or not on this system, a result that depends on the processor or on the current directory,
+known or not on this system, a result that depends on the processor or on the current directory, a
+need or search path that leads to `/proc/self`, `/dev/fd` or below, where each process finds something
+else and linkaudit reads nothing,
 default directories that had to be guessed, a `--host` for which there is no plugin or which does not
 come to load any. What a policy demands of files that were not given, or of rules that are not built
 yet, is one too.
@@ -87,10 +89,13 @@ fn check(query: &Query<'_>) -> Findings {
         // The host of a plugin says it for all that it loads.
         let by_cwd = closure.by_cwd() && !closure.host().is_some_and(|host| host.by_cwd());
         let by_cwd = by_cwd && !query.plan().cwd_stated;
+        let by_process =
+            closure.by_process() && !closure.host().is_some_and(|host| host.by_process());
         let guessed = loader.guessed.filter(|_| closure.host().is_none());
         let cases = [
             (by_cpu, "what it loads depends on the processor", "; --cpu names one"),
             (by_cwd, "what it loads depends on the current directory", "; --cwd names one"),
+            (by_process, "what it loads depends on the process: a path leads into /proc", ""),
             (guessed.is_some(), guessed.unwrap_or_default(), ""),
         ];
         for (_, fact, advice) in cases.iter().filter(|(holds, ..)| *holds) {

@@ -2,7 +2,12 @@
 
 use super::{Query, Rule};
 use crate::catalogue::INPUT;
+use crate::catalogue::RuleId;
 use crate::finding::{CauseHint, Finding, Findings};
+use crate::resolve::loader::ConfigFault;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 pub(super) static RULE: Rule =
     Rule::new("unreadable", INPUT, "a file or directory could not be read", DOCS, check).keys(&[]);
@@ -11,7 +16,8 @@ const DOCS: &str = "\
 ## What it does
 
 Names every file and directory below the given paths that could not be opened, listed or read, and
-every special file (FIFO, socket, device), which is recognised and never opened.
+every special file (FIFO, socket, device), which is recognised and never opened. The same for the
+ld.so.cache and ld.so.preload of a loader, if they are there; the search goes on without them.
 
 ## Why it matters
 
@@ -41,7 +47,15 @@ fn check(query: &Query<'_>) -> Findings {
         let reason = facts.unreadable.clone()?;
         Some(damaged(query.about(RULE.id, file, reason)))
     });
-    walked.chain(refused).collect()
+    let config = query.config_faults().into_iter().filter(|fault| !fault.is_damage);
+    walked.chain(refused).chain(config.map(|fault| about_config(query, RULE.id, fault))).collect()
+}
+
+/// A finding about a configuration file of a loader.
+pub(super) fn about_config(query: &Query<'_>, rule: RuleId, fault: &ConfigFault) -> Box<Finding> {
+    let path = Path::new(OsStr::from_bytes(&fault.path));
+    let located = query.prefixes().locate(path).into();
+    damaged(Finding::new(rule, located, fault.what.clone()))
 }
 
 fn damaged(mut finding: Box<Finding>) -> Box<Finding> {

@@ -229,6 +229,14 @@ impl Tree for StagedTree {
         self.list_staged(path, visit)
     }
 
+    fn is_of_process(&self, path: &Path) -> bool {
+        self.merged.is_of_process(path)
+    }
+
+    fn is_of_kernel(&self, path: &Path) -> bool {
+        self.merged.is_of_kernel(path)
+    }
+
     fn origin(&self, path: &Path) -> Option<Origin> {
         self.merged.origin(path)
     }

@@ -59,6 +59,17 @@ pub trait Tree: Sync {
         Ok(())
     }
 
+    /// True if each process finds something else at `path`: it leads to `/proc/self`, to descriptors, or
+    /// elsewhere into procfs. Trees without processes have no such paths.
+    fn is_of_process(&self, _path: &Path) -> bool {
+        false
+    }
+
+    /// True if the directory at `path` lies in a file system that the kernel makes up, such as procfs.
+    fn is_of_kernel(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// The kind alone.
     fn kind(&self, path: &Path) -> Result<Kind, Errno> {
         self.look(path).map(|(kind, _)| kind)

@@ -6,9 +6,10 @@ use super::far::{Anchor, PATH_MAX};
 use super::file::{Budget, Handle, Permit, ReadAt};
 use super::follow::Links;
 use super::kind::{Kind, Node, Special, Stat};
+use super::process;
 use super::root::{Root, below};
 use crate::package::PackageId;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -225,6 +226,33 @@ impl Tree for DiskTree {
             visit(OsStr::from_bytes(name.to_bytes()), node);
         }
         Ok(())
+    }
+
+    fn is_of_process(&self, path: &Path) -> bool {
+        let path = &*self.absolute(path);
+        if process::is_named(path) {
+            return true;
+        }
+        match &self.root {
+            Some(root) => process::is_reached(root.fd(), below(path), ResolveFlags::IN_ROOT),
+            None => self
+                .anchor
+                .reach(path)
+                .is_ok_and(|far| process::is_reached(far.dir(), far.name(), ResolveFlags::empty())),
+        }
+    }
+
+    fn is_of_kernel(&self, path: &Path) -> bool {
+        let path = &*self.absolute(path);
+        match &self.root {
+            Some(root) => {
+                let real = root.resolve(path, Links::All);
+                let dir = real.and_then(|real| root.open_real(&real, OFlags::PATH));
+                dir.is_ok_and(|dir| process::is_of_kernel(rustix::fs::fstatfs(&dir)))
+            }
+            // A path that is too long for the call lies deep in an ordinary file system.
+            None => process::is_of_kernel(rustix::fs::statfs(path)),
+        }
     }
 
     fn package(&self, path: &Path) -> Option<Arc<PackageId>> {

@@ -72,6 +72,14 @@ impl Tree for InsideTree<'_> {
         self.tree.list(path, visit)
     }
 
+    fn is_of_process(&self, path: &Path) -> bool {
+        self.check(path).is_ok() && self.tree.is_of_process(path)
+    }
+
+    fn is_of_kernel(&self, path: &Path) -> bool {
+        self.tree.is_of_kernel(path)
+    }
+
     fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
         self.tree.package(path)
     }

@@ -6,7 +6,6 @@ use super::kind::{Kind, Node};
 use super::walked::{Given, Walked, describe};
 use crate::id::FastSet;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::SyncSender;
 
 /// Entries handed from the lister to the workers at a time.
 const BATCH: usize = 32;
@@ -21,6 +20,8 @@ pub(super) struct Lister<'t> {
     tree: &'t dyn Tree,
     /// Directories that are walked, with links resolved.
     walked: Vec<PathBuf>,
+    /// Given paths, with links resolved.
+    given: Vec<PathBuf>,
     /// What is listed are directories to which links lead.
     is_linked: bool,
     keeps_met: bool,
@@ -28,12 +29,13 @@ pub(super) struct Lister<'t> {
 
 impl<'t> Lister<'t> {
     pub(super) fn new(tree: &'t dyn Tree, given: &[Given], keeps_met: bool) -> Self {
-        let walked = given
+        let walked: Vec<PathBuf> = given
             .iter()
             .filter(|given| given.kind == Ok(Kind::Directory))
             .filter_map(|given| tree.real_path(&given.path).ok())
             .collect();
-        Self { tree, walked, is_linked: false, keeps_met }
+        let given = walked.clone();
+        Self { tree, walked, given, is_linked: false, keeps_met }
     }
 
     /// Of `linked` directories, those that lie outside everything walked so far, each once.
@@ -52,7 +54,9 @@ impl<'t> Lister<'t> {
                     return false;
                 }
             };
-            let new = !self.walked.iter().any(|dir| real.starts_with(dir));
+            // A link upwards, such as one to `/`, asks for much more than what was given.
+            let is_above = self.given.iter().any(|given| given.starts_with(&real));
+            let new = !is_above && !self.walked.iter().any(|dir| real.starts_with(dir));
             if new {
                 self.walked.push(real);
             }
@@ -65,10 +69,10 @@ impl<'t> Lister<'t> {
     pub(super) fn list<T>(
         &self,
         given: &[Given],
-        sender: SyncSender<Vec<Job>>,
+        hand_over: &mut dyn FnMut(Vec<Job>),
         out: &mut Walked<T>,
     ) {
-        let mut batch = Batch { jobs: Vec::with_capacity(BATCH), sender };
+        let mut batch = Batch { jobs: Vec::with_capacity(BATCH), hand_over };
         for (at, Given { path, kind, .. }) in given.iter().enumerate() {
             // What lies below another given directory is listed with that.
             if *kind == Ok(Kind::Directory) && !is_below(path, at, given) {
@@ -78,13 +82,19 @@ impl<'t> Lister<'t> {
         batch.flush();
     }
 
-    fn list_directory<T>(&self, top: &Path, batch: &mut Batch, out: &mut Walked<T>) {
+    fn list_directory<T>(&self, top: &Path, batch: &mut Batch<'_>, out: &mut Walked<T>) {
         let walked = self.walked_below(top);
         let is_new = |path: &Path| {
             walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
         };
         let mut todo = vec![top.to_path_buf()];
+        // A link to procfs, or a mount of it below, is no request to list it.
+        let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
+            if !all && self.tree.is_of_kernel(&dir) {
+                out.of_kernel();
+                continue;
+            }
             let listed = self.tree.list(&dir, &mut |name, node| {
                 let path = dir.join(name);
                 if self.keeps_met && node != Node::Kind(Kind::Directory) {
@@ -123,12 +133,12 @@ fn is_below(path: &Path, at: usize, given: &[Given]) -> bool {
     })
 }
 
-struct Batch {
+struct Batch<'a> {
     jobs: Vec<Job>,
-    sender: SyncSender<Vec<Job>>,
+    hand_over: &'a mut dyn FnMut(Vec<Job>),
 }
 
-impl Batch {
+impl Batch<'_> {
     fn push(&mut self, job: Job) {
         self.jobs.push(job);
         if self.jobs.len() == BATCH {
@@ -138,7 +148,6 @@ impl Batch {
 
     fn flush(&mut self) {
         let jobs = std::mem::replace(&mut self.jobs, Vec::with_capacity(BATCH));
-        // This fails once all workers have panicked; joining them raises the panic.
-        let _ = self.sender.send(jobs);
+        (self.hand_over)(jobs);
     }
 }

@@ -18,6 +18,7 @@ mod kind;
 mod list;
 mod mem;
 mod overlay;
+mod process;
 mod root;
 pub mod walk;
 mod walked;

@@ -407,6 +407,19 @@ impl Tree for OverlayTree {
         Ok(())
     }
 
+    fn is_of_process(&self, path: &Path) -> bool {
+        match self.find(path, Links::All) {
+            Ok(found) => self.tree(found.layer).is_of_process(&found.path),
+            // Such a path may lead nowhere in this process.
+            Err(_) => self.lower.is_of_process(path),
+        }
+    }
+
+    fn is_of_kernel(&self, path: &Path) -> bool {
+        let found = self.find(path, Links::All);
+        found.is_ok_and(|found| self.tree(found.layer).is_of_kernel(&found.path))
+    }
+
     fn origin(&self, path: &Path) -> Option<Origin> {
         let found = self.find(path, Links::NotLast).ok()?;
         Some(match found.layer {

@@ -135,11 +135,21 @@ fn list<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
     let parts = std::thread::scope(|scope| {
         let spawn = |_| {
             let receiver = Arc::clone(&receiver);
-            scope.spawn(move || worker().run(&receiver))
+            let work = move || worker().run(&receiver);
+            std::thread::Builder::new().spawn_scoped(scope, work).ok()
         };
-        let workers: Vec<_> = (0..threads).map(spawn).collect();
+        // The system may grant fewer threads, or none.
+        let workers: Vec<_> = (0..threads).map_while(spawn).collect();
         drop(receiver);
-        lister.list(round, sender, &mut listed);
+        if workers.is_empty() {
+            let mut alone = worker();
+            lister.list(round, &mut |jobs| alone.batch(jobs), &mut listed);
+            return vec![Ok(alone.out)];
+        }
+        // This fails once all workers have panicked; joining them raises the panic.
+        let hand_over = &mut |jobs| sender.send(jobs).unwrap_or_default();
+        lister.list(round, hand_over, &mut listed);
+        drop(sender);
         workers.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
     let part = |part| match part {
@@ -165,10 +175,14 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
             // Joining a worker that panicked raises its panic.
             let batch = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(batch) = batch else { return self.out };
-            self.seen.fetch_add(batch.len(), Ordering::Relaxed);
-            for job in batch {
-                self.job(job);
-            }
+            self.batch(batch);
+        }
+    }
+
+    fn batch(&mut self, batch: Vec<Job>) {
+        self.seen.fetch_add(batch.len(), Ordering::Relaxed);
+        for job in batch {
+            self.job(job);
         }
     }
 
@@ -209,6 +223,8 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         if is_link {
             self.out.totals.links += 1;
             match self.tree.kind(&path) {
+                // Nor does a link that each process follows to somewhere else.
+                Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(Kind::File) => {}
                 Ok(Kind::Directory) => return self.out.linked.push(path),
                 // A link to nothing or to a special file says nothing about linkage.

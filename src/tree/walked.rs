@@ -202,6 +202,11 @@ impl<T> Walked<T> {
         self.problem(path, describe(errno));
     }
 
+    /// Counts a directory of a file system that the kernel makes up, which is not listed.
+    pub(super) fn of_kernel(&mut self) {
+        *self.totals.skipped.entry("in a kernel file system".to_owned()).or_default() += 1;
+    }
+
     pub(super) fn special(&mut self, path: &Path, special: Special) {
         self.totals.special += 1;
         self.problem(path, format!("it is {}, which is not read", special.describe()));

@@ -70,6 +70,14 @@ impl<T: Tree> Tree for WithoutTree<T> {
         })
     }
 
+    fn is_of_process(&self, path: &Path) -> bool {
+        self.tree.is_of_process(path)
+    }
+
+    fn is_of_kernel(&self, path: &Path) -> bool {
+        self.tree.is_of_kernel(path)
+    }
+
     fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
         self.tree.package(path)
     }

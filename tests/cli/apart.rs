@@ -104,8 +104,8 @@ fn stdout_is_an_output_too() {
 #[test]
 fn what_is_beside_may_be_written() {
     let lab = lab();
-    let link = lab.path("report.txt");
-    std::os::unix::fs::symlink("elsewhere", &link).expect("a link to nothing");
+    lab.write("elsewhere", "");
+    lab.link("elsewhere", "report.txt");
     let cases: &[&[&str]] = &[
         &["fine", "-o", "json=fine.json", "-o", "human=/dev/null", "-o", "table=/dev/null"],
         &["fine", "-o", "json=odd/fine.json"],

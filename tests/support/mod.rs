@@ -19,6 +19,7 @@ pub const MAY_SKIP: &[(&str, &str)] = &[
     ("debian_roots", "needs root for chroot"),
     ("staged", "needs root for chroot"),
     ("nix_store", "needs root to create /nix"),
+    ("no_thread_at_all", "needs root to become a user without processes"),
     ("emulated_loaders", "needs root to chroot"),
 ];
 

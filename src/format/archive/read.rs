@@ -27,8 +27,10 @@ pub enum External {
     File(Handle),
     /// A place outside of what may be opened.
     Outside,
-    /// No regular file.
+    /// Nothing.
     Missing,
+    /// Something that is not a regular file, or cannot be opened: the words for it.
+    NoFile(&'static str),
 }
 
 /// What is wanted of an archive.
@@ -205,6 +207,7 @@ impl<'r> Reader<'r> {
         self.seen.insert(key, self.out.list.len());
         let kind = match (self.options.open)(name) {
             External::Missing => MemberKind::Missing,
+            External::NoFile(what) => MemberKind::NoFile(what),
             External::Outside => MemberKind::Outside,
             External::File(file) => return self.external(entry, name, &file, position),
         };

@@ -77,6 +77,7 @@ impl Tables {
                 }
             }
             if let Some(count) = self.gnu_count() {
+                self.is_counted = true;
                 if count > present {
                     let what = "ends before the last symbol that its hash table lists";
                     defects.push(Defect::new(Table::Symbols, offset(Table::Symbols), what));
@@ -92,6 +93,7 @@ impl Tables {
                     }
                     self.hash = hash;
                     self.count = count.min(present);
+                    self.is_counted = true;
                 }
                 Err(what) => {
                     defects.push(Defect::new(Table::SysvHash, offset(Table::SysvHash), what));

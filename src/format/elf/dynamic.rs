@@ -11,6 +11,16 @@ use object::read::elf::{Dyn, FileHeader};
 /// `DT_MIPS_XHASH` of glibc's elf.h, which the object crate has not.
 const DT_MIPS_XHASH: elf::DynamicTag = elf::DynamicTag(0x7000_0036);
 
+/// Tags whose value is an offset in the string table.
+const NAMES: [elf::DynamicTag; 6] = [
+    elf::DT_NEEDED,
+    elf::DT_AUXILIARY,
+    elf::DT_FILTER,
+    elf::DT_SONAME,
+    elf::DT_RPATH,
+    elf::DT_RUNPATH,
+];
+
 /// Values of the tags that matter, addresses not yet turned into offsets.
 #[derive(Default, Debug)]
 pub(super) struct Dynamic {
@@ -103,6 +113,29 @@ impl Dynamic {
             }
         }
         out
+    }
+
+    /// Where the first entry lies that names the string at offset `name` of the string table, in bytes
+    /// from the start of the section.
+    pub(super) fn place_of_name(header: &Header, bytes: &[u8], name: u64) -> u64 {
+        if header.is_64 {
+            Self::place_of_name_as::<elf::FileHeader64<object::Endianness>>(header, bytes, name)
+        } else {
+            Self::place_of_name_as::<elf::FileHeader32<object::Endianness>>(header, bytes, name)
+        }
+    }
+
+    fn place_of_name_as<H: FileHeader<Endian = object::Endianness>>(
+        header: &Header,
+        bytes: &[u8],
+        name: u64,
+    ) -> u64 {
+        let (e, each) = (endian(header.big), size_of::<H::Dyn>());
+        let entries = object::pod::slice_from_bytes::<H::Dyn>(bytes, bytes.len() / each);
+        let names =
+            |entry: &H::Dyn| NAMES.contains(&entry.d_tag(e)) && entry.d_val(e).into() == name;
+        let at = entries.ok().and_then(|(entries, _)| entries.iter().position(names));
+        (at.unwrap_or(0) * each) as u64
     }
 
     /// Takes a tag that means something else, or anything at all, only on MIPS; false for all others.

@@ -37,6 +37,9 @@ pub struct Header {
     pub phentsize: u16,
     /// e_phnum
     pub phnum: u16,
+    /// e_shoff, and where the section headers would end: only their extent matters. Both are 0 where
+    /// there are none.
+    pub sections: (u64, u64),
     /// The program headers could be read whole.
     pub phdrs_present: bool,
 }
@@ -146,6 +149,10 @@ impl Header {
         fn convert<H: FileHeader<Endian = Endianness>>(head: &[u8], big: bool) -> Option<Header> {
             let e = if big { Endianness::Big } else { Endianness::Little };
             let (raw, _) = object::pod::from_bytes::<H>(head).ok()?;
+            let shoff: u64 = raw.e_shoff(e).into();
+            // Where there are 65,280 sections or more, e_shnum is 0 and the first header has the number.
+            let size = u64::from(raw.e_shnum(e).max(1)) * u64::from(raw.e_shentsize(e));
+            let shend = if shoff == 0 { 0 } else { shoff.saturating_add(size) };
             Some(Header {
                 ident: Ident::new(head),
                 is_64: raw.is_type_64(),
@@ -157,6 +164,7 @@ impl Header {
                 phoff: raw.e_phoff(e).into(),
                 phentsize: raw.e_phentsize(e),
                 phnum: raw.e_phnum(e),
+                sections: (shoff, shend),
                 phdrs_present: false,
             })
         }

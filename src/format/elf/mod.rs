@@ -252,6 +252,7 @@ impl Object {
             phoff: 0,
             phentsize: 0,
             phnum: 0,
+            sections: (0, 0),
             phdrs_present: false,
         });
         object.defects.push(defect);

@@ -57,7 +57,12 @@ pub(super) fn pieces(
         let Some(vaddr) = vaddr else {
             // What a dynamic section that was cut off names is not known; that it is cut off is said.
             if dynamic.terminated && matches!(table, Table::Symbols | Table::Strings) {
-                defects.push(Defect::new(table, 0, "is not named by the dynamic section"));
+                let what = match table {
+                    Table::Symbols => "has no DT_SYMTAB",
+                    _ => "has no DT_STRTAB",
+                };
+                let at = segments.dynamic.map_or(0, |(offset, _)| offset);
+                defects.push(Defect::new(Table::Dynamic, at, what));
             }
             continue;
         };

@@ -42,6 +42,12 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     let mut object = Object::empty(header);
     object.role = early_role(&header);
     if object.role != Role::Shared {
+        let (start, end) = header.sections;
+        // To a linker, an object is what its section headers name.
+        if object.role == Role::Relocatable && end > file.stat().len {
+            let what = "end beyond the end of the file";
+            object.defects.push(Defect::cut(Table::SectionHeaders, start, end, what));
+        }
         object.foreign = Foreign::of(&object, None);
         return Ok(object);
     }
@@ -66,7 +72,8 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
     let noted = Foreign::of_notes(&header, head, &segments.notes);
-    let mut reader = Reader { file, head, reading, segments, text, scratch, oversized: None };
+    let mut reader =
+        Reader { file, head, reading, segments, text, scratch, oversized: None, nameless: None };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();
     reader.text.text.clear();
@@ -120,6 +127,8 @@ pub(super) struct Reader<'a> {
     pub(super) scratch: Scratch,
     /// The first symbol of data that no address space has room for.
     pub(super) oversized: Option<u32>,
+    /// The first symbol whose name lies outside the string table.
+    pub(super) nameless: Option<u32>,
 }
 
 /// Buffers that one thread uses for file after file: pages that were touched once cost nothing the
@@ -240,7 +249,7 @@ impl Reader<'_> {
         };
         let source = strings.source(&bytes);
         self.text.most = self.text.text.len() + ROOM + 4 * source.len();
-        self.take_strings(object, dynamic, source);
+        self.take_strings(object, dynamic, source)?;
         self.take_versions(object, dynamic, &bytes, source, &pieces);
         let mut tables = Tables {
             is_64: object.header.is_64,
@@ -252,6 +261,7 @@ impl Reader<'_> {
             wide_hash: machine::of(object.header.target()).is_some_and(|row| row.wide_hash),
             mips_symbols: dynamic.got.map(|got| got.symbols),
             count: 0,
+            is_counted: false,
             added: Vec::new(),
             bytes: Arc::new(bytes),
         };
@@ -269,15 +279,21 @@ impl Reader<'_> {
         let much = object.may_copy && tables.count - tables.unhashed_end() > FEW_EXPORTS;
         let copied = if much { relocs::copied(self.file, object)? } else { None };
         object.references = self.take_references(object, &tables, copied.as_ref());
-        if let Some(symbol) = self.oversized {
-            let table = pieces.iter().find(|p| p.table == Table::Symbols).map_or(0, |p| p.offset);
-            let at = table.saturating_add(u64::from(symbol) * tables.symbol_size() as u64);
-            let what = "holds data that is larger than an address space";
+        let start = |table| pieces.iter().find(|p| p.table == table).map_or(0, |p| p.offset);
+        let about_symbols = [
+            (self.oversized, "holds data that is larger than an address space"),
+            (self.nameless, "holds a name that lies outside the string table"),
+        ];
+        for (symbol, what) in about_symbols {
+            let Some(symbol) = symbol else { continue };
+            let into = u64::from(symbol) * tables.symbol_size() as u64;
+            let at = start(Table::Symbols).saturating_add(into);
             object.defects.push(Defect::new(Table::Symbols, at, what));
         }
         if self.text.overrun {
             let what = "is shared by so many names that not all are read";
-            object.defects.push(Defect::new(Table::Strings, 0, what));
+            let at = tables.strings.offset().unwrap_or_else(|| start(Table::Strings));
+            object.defects.push(Defect::new(Table::Strings, at, what));
         }
         if keep {
             object.tables = Some(tables);
@@ -295,25 +311,35 @@ impl Reader<'_> {
         object: &mut Object,
         dynamic: &Dynamic,
         strings: strings::Source<'_>,
-    ) {
-        let mut string = |offset: u64, defects: &mut Vec<Defect>| -> Option<Str> {
+    ) -> Result<(), ReadError> {
+        let mut outside = None;
+        let mut string = |offset: u64| -> Option<Str> {
             let found = usize::try_from(offset).ok().and_then(|at| strings.at(at));
-            if found.is_none() && dynamic.strtab.is_some() {
-                let what = "holds a name that lies outside the string table";
-                defects.push(Defect::new(Table::Dynamic, offset, what));
+            if found.is_none() {
+                outside.get_or_insert(offset);
             }
             found.map(|bytes| self.text.add(bytes))
         };
         let mut needs = Vec::with_capacity(dynamic.needs.len());
         for (kind, offset) in &dynamic.needs {
-            if let Some(name) = string(*offset, &mut object.defects) {
+            if let Some(name) = string(*offset) {
                 needs.push(Need { kind: *kind, name });
             }
         }
         object.needs = needs.into();
-        object.soname = dynamic.soname.and_then(|at| string(at, &mut object.defects));
-        object.rpath = dynamic.rpath.and_then(|at| string(at, &mut object.defects));
-        object.runpath = dynamic.runpath.and_then(|at| string(at, &mut object.defects));
+        object.soname = dynamic.soname.and_then(&mut string);
+        object.rpath = dynamic.rpath.and_then(&mut string);
+        object.runpath = dynamic.runpath.and_then(&mut string);
+        if let (Some(name), Some((start, size)), Some(_)) =
+            (outside, self.segments.dynamic, dynamic.strtab)
+        {
+            // Entries do not keep their places: that would cost memory in every sound file.
+            let bytes = slice_or_read(self.file, self.head, start, size)?;
+            let at = start + Dynamic::place_of_name(&object.header, &bytes, name);
+            let what = "holds a name that lies outside the string table";
+            object.defects.push(Defect::new(Table::Dynamic, at, what));
+        }
+        Ok(())
     }
 
     fn take_versions(

@@ -2,10 +2,12 @@
 //! Whether a relocation uses them is read later, and only where it matters.
 
 use super::hash_table::HashTable;
+use super::header::endian;
 use super::read::Reader;
 use super::tables::{Symbol, Tables, is_plain_definition};
 use super::{CopySize, NameLen, Object, RefKind, Reference, hash};
 use crate::id::FastSet;
+use object::read::elf::Sym as _;
 use object::{Endianness, elf};
 
 /// References that a thread has room for from the beginning.
@@ -34,15 +36,24 @@ impl Reader<'_> {
     ) -> Box<[Reference]> {
         let may_copy =
             |index: u32| object.may_copy && copied.is_none_or(|copied| copied.contains(&index));
-        let unhashed_end = tables.unhashed_end();
+        let (e, unhashed_end) = (endian(tables.big), tables.unhashed_end());
         let mut list = std::mem::take(&mut self.scratch.references);
         list.reserve(AT_ONCE);
+        let names = tables.strings.source(&tables.bytes);
+        let is_lost = |at: u32| names.len() > 0 && names.at(at as usize).is_none();
         for (index, raw) in (0_u32..).zip(tables.entries::<H>()).skip(1) {
             // Nearly all symbols behind a GNU table's base are plain definitions.
             if index >= unhashed_end && is_plain_definition::<H>(raw, || may_copy(index)) {
+                if raw.st_name(e) as usize >= names.len() && tables.is_counted && names.len() > 0 {
+                    self.nameless.get_or_insert(index);
+                }
                 continue;
             }
             let symbol = tables.describe::<H>(index, raw);
+            let is_sure = tables.is_counted || symbol.section == elf::SHN_UNDEF.0;
+            if symbol.name.is_empty() && is_sure && !symbol.is_local() && is_lost(raw.st_name(e)) {
+                self.nameless.get_or_insert(index);
+            }
             let unhashed = index < unhashed_end || !symbol.is_findable();
             let Some(kind) = self.ref_kind(&symbol, unhashed, may_copy(index), tables) else {
                 continue;

@@ -137,6 +137,6 @@ impl Segments {
                 let rest = load.filesz.checked_sub(into).filter(|rest| *rest > 0)?;
                 Some((load.offset.checked_add(into)?, rest))
             })
-            .ok_or(Defect::new(table, vaddr, "lies at an address that no PT_LOAD covers"))
+            .ok_or(Defect::unmapped(table, vaddr))
     }
 }

@@ -61,6 +61,14 @@ impl Strings {
         }
     }
 
+    /// Where a table that is left in the file begins in it.
+    pub(super) fn offset(&self) -> Option<u64> {
+        match self {
+            Self::Inside(_) => None,
+            Self::Apart(apart) => Some(apart.offset),
+        }
+    }
+
     /// What went wrong since the object was read.
     pub(super) fn defect(&self) -> Option<&Defect> {
         match self {

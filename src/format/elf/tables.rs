@@ -33,6 +33,8 @@ pub struct Tables {
     pub(super) mips_symbols: Option<u64>,
     /// How many symbols there are, as far as the hash table or the place of the next table tell.
     pub(super) count: u32,
+    /// The hash table told their number; else the last may be no symbols.
+    pub(super) is_counted: bool,
     /// Names of undefined symbols behind those, which the file does not have: an edit refers to them.
     pub(super) added: Vec<Box<[u8]>>,
 }
@@ -69,6 +71,11 @@ impl Symbol<'_> {
             && self.value != 0
             && self.kind == elf::STT_FUNC.0
             && !self.stub
+    }
+
+    /// True for an entry that no lookup is about.
+    pub(super) fn is_local(&self) -> bool {
+        self.bind == elf::STB_LOCAL.0
     }
 
     /// True if `check_match` would look at this definition at all.
@@ -139,6 +146,7 @@ impl Tables {
             wide_hash: false,
             mips_symbols: None,
             count: 0,
+            is_counted: false,
             added: Vec::new(),
         }
     }

@@ -142,12 +142,16 @@ impl Source<'_> {
             .ok_or(Defect::new(table, self.offset + at as u64, "a record lies outside the table"))
     }
 
-    fn name(&self, name: u32, table: Table, text: &mut TextBuilder) -> Result<Str, Defect> {
-        self.strings.at(name as usize).map(|bytes| text.add(bytes)).ok_or(Defect::new(
-            table,
-            self.offset,
-            "a name lies outside the string table",
-        ))
+    /// The string at offset `name`, which the record at `at` refers to.
+    fn name(
+        &self,
+        (name, at): (u32, usize),
+        table: Table,
+        text: &mut TextBuilder,
+    ) -> Result<Str, Defect> {
+        let what = "a record's name lies outside the string table";
+        let defect = || Defect::new(table, self.offset + at as u64, what);
+        self.strings.at(name as usize).map(|bytes| text.add(bytes)).ok_or_else(defect)
     }
 }
 
@@ -195,7 +199,7 @@ fn need_file(
         let what = "a record has another version than 1: the loader stops";
         return Err(Defect::new(Table::Verneed, source.offset + here as u64, what));
     }
-    let file = source.name(record.vn_file.get(e), Table::Verneed, text)?;
+    let file = source.name((record.vn_file.get(e), here), Table::Verneed, text)?;
     let mut versions = Vec::new();
     let mut at = here.checked_add(record.vn_aux.get(e) as usize);
     while let Some(aux) = at {
@@ -203,7 +207,7 @@ fn need_file(
         let record: elf::Vernaux<Endianness> = source.record(aux, Table::Verneed)?;
         let other = record.vna_other.get(e).0;
         versions.push(VersionNeed {
-            name: source.name(record.vna_name.get(e), Table::Verneed, text)?,
+            name: source.name((record.vna_name.get(e), aux), Table::Verneed, text)?,
             hash: record.vna_hash.get(e),
             weak: record.vna_flags.get(e).0 & elf::VER_FLG_WEAK.0 != 0,
             index: other & 0x7fff,
@@ -245,7 +249,7 @@ pub(super) fn defs(
             let aux_at = here.saturating_add(record.vd_aux.get(e) as usize);
             let aux: elf::Verdaux<Endianness> = source.record(aux_at, Table::Verdef)?;
             out.push(VersionDef {
-                name: source.name(aux.vda_name.get(e), Table::Verdef, text)?,
+                name: source.name((aux.vda_name.get(e), aux_at), Table::Verdef, text)?,
                 hash: record.vd_hash.get(e),
                 index: record.vd_ndx.get(e).0 & 0x7fff,
                 base: record.vd_flags.get(e).0 & elf::VER_FLG_BASE.0 != 0,

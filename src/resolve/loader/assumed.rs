@@ -59,6 +59,7 @@ pub(super) fn loader(
         preload: Vec::new(),
         package_cache: false,
         is_absent: false,
+        config_faults: Vec::new(),
         guessed: None,
     }
 }

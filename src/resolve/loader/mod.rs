@@ -2,9 +2,11 @@
 //! list and release, read out of its own binary by `read`.
 
 mod assumed;
+mod config;
 mod read;
 mod rules;
 
+pub use config::ConfigFault;
 pub use rules::{Family, Loader, NoLoader};
 
 use super::Machine;
@@ -311,6 +313,7 @@ fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> InterpFau
         },
         Some(Place::Directory) => InterpFault::NoLoader("is a directory"),
         Some(Place::Special(special)) => InterpFault::NoLoader(special.describe()),
+        Some(Place::OfProcess) => InterpFault::NoLoader("something else in every process"),
         Some(Place::Failed(_)) | None => InterpFault::Absent,
     }
 }

@@ -1,12 +1,12 @@
 //! Reads the rules of one loader out of its binary, its cache and its lists. Only [`super::Loaders`]
 //! calls it, once for each loader.
 
+use super::config;
 use super::rules::{Family, Loader, NoLoader, file_for};
 use crate::facts::{FactStore, Need};
 use crate::format::elf::{GlibcVersion, MuslVersion, Target};
 use crate::id::{FileId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
-use crate::resolve::cache::Cache;
 use crate::resolve::{Machine, hwcaps};
 use crate::tree::Errno;
 
@@ -43,20 +43,16 @@ pub(super) fn read(
         Some(release) => (release, own.debian),
         None => told_by_libc(store, &dirs, target)?.unwrap_or((ASSUMED_RELEASE, false)),
     };
+    let mut config_faults = Vec::new();
     let cache = match &own.cache {
-        Some(path) => match store.bytes(path)? {
-            Ok(bytes) => Cache::parse(bytes.into(), target.big),
-            Err(_) => None,
-        },
+        Some(path) => config::cache(store, path, target.big, &mut config_faults)?,
         None => None,
     };
     let preload = match &own.preload {
-        Some(path) => match store.bytes(path)? {
-            Ok(bytes) => without_comments(bytes),
-            Err(_) => Vec::new(),
-        },
-        None => Vec::new(),
+        Some(path) => config::bytes(store, path, &mut config_faults)?,
+        None => None,
     };
+    let preload = preload.map(without_comments).unwrap_or_default();
     // gnu/packages/patches/glibc-dl-cache.patch
     let package_cache = match plan.loader {
         Some(rules) => rules == LoaderRules::Guix,
@@ -85,6 +81,7 @@ pub(super) fn read(
             .collect(),
         package_cache,
         is_absent: false,
+        config_faults,
         guessed,
     }))
 }
@@ -107,7 +104,7 @@ fn musl(
     let list = [prefix, b"/etc/", stem, b".path"].concat();
     let dirs: &[u8] = match store.bytes(&list)? {
         Ok(bytes) => bytes,
-        Err(Errno::NOENT) => b"/lib:/usr/local/lib:/usr/lib",
+        Err(Errno::NOENT | Errno::XDEV) => b"/lib:/usr/local/lib:/usr/lib",
         Err(_) => b"",
     };
     let dirs = dirs.split(|b| matches!(b, b':' | b'\n' | 0)).filter(|dir| !dir.is_empty());
@@ -127,6 +124,7 @@ fn musl(
         preload: Vec::new(),
         package_cache: false,
         is_absent: false,
+        config_faults: Vec::new(),
         guessed: None,
     })
 }

@@ -1,6 +1,7 @@
 //! The rules of one loader: its directories, cache, preload list and release. `read` extracts them
 //! from its binary; searches and bindings follow them.
 
+use super::config::ConfigFault;
 use crate::facts::{FactStore, Need, Place};
 use crate::format::elf::{GlibcVersion, MuslVersion, Target, Verdict};
 use crate::id::{FileId, StrId};
@@ -53,6 +54,8 @@ pub struct Loader {
     /// The system has no such loader. These are its rules without directories or cache: needs are
     /// searched along the objects' own paths, and all others are taken as provided.
     pub is_absent: bool,
+    /// Configuration files that could not be used.
+    pub config_faults: Vec<ConfigFault>,
     /// Guesses, reported as `undecided` findings.
     pub guessed: Option<&'static str>,
 }
@@ -95,6 +98,8 @@ pub(super) fn file_for(
             let taken = store.file(file).content.verdict(target) == Verdict::Accepted;
             Ok(taken.then_some(file))
         }
-        Some(Place::Directory | Place::Special(_) | Place::Failed(_)) => Ok(None),
+        Some(Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_)) => {
+            Ok(None)
+        }
     }
 }

@@ -42,6 +42,7 @@ pub(super) struct Load<'a> {
     named: Vec<bool>,
     by_file: FastMap<FileId, ModuleId>,
     by_cwd: bool,
+    by_process: bool,
     /// The words of the last error number.
     errno: &'static str,
     trace: Option<Trace>,
@@ -86,6 +87,7 @@ impl<'a> Load<'a> {
             named: vec![true, true],
             by_file: FastMap::default(),
             by_cwd: false,
+            by_process: false,
             errno: "No error information",
             trace: None,
         }
@@ -119,6 +121,7 @@ impl<'a> Load<'a> {
             failures: self.failures,
             by_cpu: false,
             by_cwd: self.by_cwd,
+            by_process: self.by_process,
         })
     }
 
@@ -234,6 +237,10 @@ impl<'a> Load<'a> {
             Place::File(file) => file,
             Place::Directory => return Loaded::Failed(None, "Is a directory"),
             Place::Special(_) => return Loaded::Failed(None, "it is a special file"),
+            Place::OfProcess => {
+                self.by_process = true;
+                return self.provided(name, requester);
+            }
             Place::Failed(errno) => return Loaded::Failed(None, words(errno)),
         };
         if let Some(module) = self.by_file.get(&file).copied() {
@@ -346,7 +353,7 @@ impl Load<'_> {
             }
         };
         // The path of the plugin is the given one; a program may pass another.
-        self.by_cwd = false;
+        (self.by_cwd, self.by_process) = (false, false);
         if start.index() >= before {
             self.modules[start.index()].how = How::Dlopen;
         }
@@ -371,6 +378,7 @@ impl Load<'_> {
             failures: self.failures,
             by_cpu: false,
             by_cwd: self.by_cwd,
+            by_process: self.by_process,
         })
     }
 
@@ -511,6 +519,7 @@ impl Load<'_> {
     fn tell(&mut self, path: &[u8], place: Place, how: How) {
         if let Some(trace) = &mut self.trace {
             let outcome = match place {
+                Place::OfProcess => Outcome::OfProcess,
                 Place::Failed(errno) => Outcome::Failed(errno),
                 Place::File(_) => Outcome::Taken,
                 Place::Directory => Outcome::Fatal("Is a directory"),

@@ -149,6 +149,8 @@ pub(super) fn summary(
     incomplete(subject.report, style, out)
 }
 
+type IsKind = fn(MemberKind) -> bool;
+
 /// What was not looked into.
 fn notes(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<()> {
     let shelves = || view.archives.iter().chain(&view.candidates).map(|(a, _)| library.shelf(*a));
@@ -165,21 +167,26 @@ fn notes(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<(
             writeln!(out, "incomplete: only their compiler knows what these members refer to")?;
         }
     }
-    let notes = [
+    let notes: [(IsKind, &str, &str); 4] = [
         (
-            MemberKind::Missing,
+            |kind| kind == MemberKind::Missing,
             "member that a thin archive names is not there",
             "members that thin archives name are not there",
         ),
         (
-            MemberKind::Outside,
+            |kind| matches!(kind, MemberKind::NoFile(_)),
+            "member that a thin archive names is not a file that can be read",
+            "members that thin archives name are not files that can be read",
+        ),
+        (
+            |kind| kind == MemberKind::Outside,
             "member of a thin archive lies outside of what was named, and was not opened",
             "members of thin archives lie outside of what was named, and were not opened",
         ),
-        (MemberKind::Damaged, "member is damaged", "members are damaged"),
+        (|kind| kind == MemberKind::Damaged, "member is damaged", "members are damaged"),
     ];
-    for (kind, one, many) in notes {
-        let n = members().filter(|member| member.kind == kind).count();
+    for (is_kind, one, many) in notes {
+        let n = members().filter(|member| is_kind(member.kind)).count();
         if n > 0 {
             writeln!(out, "{}", count(n, one, many))?;
         }

@@ -70,7 +70,7 @@ impl Archive {
         let root = |(file, path): (&FileId, &PathBuf)| {
             let shown = show_path(path);
             audit.cover_root(*file).map(|root| Root { path: path.as_path().into(), ..root }).ok_or_else(
-                || format!("{shown} is no shared library, program or relocatable object that can be read"),
+                || format!("{shown} is no shared library, program or relocatable object that can be read whole"),
             )
         };
         let roots: Vec<Root> =

@@ -1,0 +1,56 @@
+//! Files that configure a loader, ld.so.cache and ld.so.preload, and what is wrong with them. The
+//! loader goes on without such a file, and so does the audit. `read` is the only caller.
+
+use crate::facts::{FactStore, Need};
+use crate::resolve::cache::Cache;
+use crate::tree::Errno;
+
+/// A configuration file of a loader that could not be used.
+#[derive(Clone, Debug)]
+pub struct ConfigFault {
+    /// The path of the file.
+    pub path: Vec<u8>,
+    /// What is wrong, as the end of a sentence.
+    pub what: String,
+    /// The content is damaged; else the file could not be read.
+    pub is_damage: bool,
+}
+
+/// The content of the file at `path`, if it can be read. A file that is absent is no fault.
+pub(super) fn bytes<'s>(
+    store: &'s dyn FactStore,
+    path: &[u8],
+    faults: &mut Vec<ConfigFault>,
+) -> Result<Option<&'s [u8]>, Need> {
+    let what = match store.bytes(path)? {
+        Ok(bytes) => return Ok(Some(bytes)),
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        Err(Errno::XDEV) => "is a link to a file that is not there".to_owned(),
+        Err(Errno::ISDIR) => "is a directory".to_owned(),
+        Err(Errno::NXIO) => "is a FIFO, socket or device".to_owned(),
+        Err(Errno::FBIG) => "is larger than 64 MiB".to_owned(),
+        Err(errno) => crate::tree::walk::describe(errno),
+    };
+    faults.push(ConfigFault { path: path.to_vec(), what, is_damage: false });
+    Ok(None)
+}
+
+/// The cache at `path`, if the loader would use it.
+pub(super) fn cache(
+    store: &dyn FactStore,
+    path: &[u8],
+    big: bool,
+    faults: &mut Vec<ConfigFault>,
+) -> Result<Option<Cache>, Need> {
+    let Some(bytes) = bytes(store, path, faults)? else { return Ok(None) };
+    let cache = Cache::parse(bytes.into(), big);
+    let defect = match &cache {
+        Some(cache) => cache.defect(),
+        None => Some((0, "is not the header of a cache that the loader takes")),
+    };
+    if let Some((offset, what)) = defect {
+        let what = format!("ld.so.cache at {offset:#x} {what}");
+        faults.push(ConfigFault { path: path.to_vec(), what, is_damage: true });
+    }
+    Ok(cache)
+}
