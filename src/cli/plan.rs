@@ -366,5 +366,5 @@ fn read_bytes(file: &Path) -> Result<Vec<u8>> {
     let is_stdin = file == Path::new("-");
     let bytes = if is_stdin { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };
     let shown = if is_stdin { Path::new("stdin") } else { file };
-    Ok(bytes.map_err(|why| named::refused(shown, &why))?)
+    bytes.map_err(|why| named::refused(shown, &why))
 }
