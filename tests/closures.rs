@@ -14,6 +14,8 @@ mod support;
 #[path = "support/report.rs"]
 mod report;
 
+#[path = "closures/gates.rs"]
+mod gates;
 #[path = "closures/lists.rs"]
 mod lists;
 #[path = "closures/outside.rs"]
