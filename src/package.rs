@@ -103,22 +103,22 @@ impl Prefixes {
 
     /// The place of the file at `path`.
     pub fn locate(&self, path: &Path) -> Located {
-        let given = || match &self.stated {
-            Some(stated) => Some(stated).filter(|stated| path.starts_with(stated)).cloned(),
-            None => self
-                .dirs
-                .iter()
-                .find(|dir| path.starts_with(dir))
-                .or_else(|| self.file_dirs.get(path.parent()?))
-                .cloned(),
-        };
-        let prefix = store_item(path).or_else(given);
+        let prefix = store_item(path).or_else(|| self.given(path).map(Path::to_path_buf));
         let below = prefix.as_ref().and_then(|prefix| path.strip_prefix(prefix).ok());
         let below = below.filter(|below| !below.as_os_str().is_empty());
         match below {
             Some(below) => Located { path: below.to_path_buf(), prefix },
             None => Located { prefix: None, path: path.to_path_buf() },
         }
+    }
+
+    /// The prefix of the file at `path`, which lies in no store.
+    pub fn given(&self, path: &Path) -> Option<&Path> {
+        if let Some(stated) = &self.stated {
+            return path.starts_with(stated).then_some(stated);
+        }
+        let of_dir = self.dirs.iter().find(|dir| path.starts_with(dir));
+        of_dir.or_else(|| self.file_dirs.get(path.parent()?)).map(PathBuf::as_path)
     }
 
     /// The package a prefix is.

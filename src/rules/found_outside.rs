@@ -13,32 +13,43 @@ use crate::text::{last_part, show, show_path};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What a file belongs to.
-#[derive(Clone, PartialEq, Eq)]
-enum Home {
+#[derive(Clone, Copy)]
+enum Home<'a> {
     /// A store, whose items belong together.
     Store(&'static str),
     /// A store item that a closure does not have.
     Stray,
-    Prefix(PathBuf),
+    Prefix(&'a Path),
     System,
 }
 
-impl Home {
-    fn of(query: &Query<'_>, file: FileId) -> Self {
+/// Prefixes are compared by address: the run holds each once, and there are many needs.
+impl PartialEq for Home<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Store(a), Self::Store(b)) => a == b,
+            (Self::Prefix(a), Self::Prefix(b)) => std::ptr::eq(*a, *b),
+            (Self::Stray, Self::Stray) | (Self::System, Self::System) => true,
+            _ => false,
+        }
+    }
+}
+
+impl<'a> Home<'a> {
+    fn of(query: &Query<'a>, file: FileId) -> Self {
         let (path, closure) = (query.path(file), &query.plan().closure);
         let is_stray = || {
             let item = store_item(path).filter(|_| !closure.is_empty());
             item.is_some_and(|item| !closure.contains(&item))
         };
-        match (store_of(path), &query.locate(file).prefix) {
-            (Some(_), _) if is_stray() => Self::Stray,
-            (Some(store), _) => Self::Store(store),
-            (None, Some(prefix)) => Self::Prefix(prefix.clone()),
-            (None, None) => Self::System,
+        match store_of(path) {
+            Some(_) if is_stray() => Self::Stray,
+            Some(store) => Self::Store(store),
+            None => query.prefixes().given(path).map_or(Self::System, Self::Prefix),
         }
     }
 }
@@ -55,10 +66,11 @@ struct Found {
 
 /// The findings of the rule for libraries and interpreters that were found.
 pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
-    let homes: Vec<Home> = query.files().map(|(file, _)| Home::of(query, file)).collect();
-    let home = |file: FileId| &homes[file.index()];
+    let homes: Vec<Home<'_>> = query.files().map(|(file, _)| Home::of(query, file)).collect();
+    let home = |file: FileId| homes[file.index()];
     let mut all: Vec<(Key, Found)> = Vec::new();
     let mut at: FastMap<Key, usize> = FastMap::default();
+    let mut holders = Holders { query, homes: &homes, known: FastMap::default() };
     for (root, closure) in query.entry_points() {
         for edge in closure.edges() {
             let (Some(from), Some(to)) =
@@ -69,7 +81,11 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
             let is_outside = match home(from) {
                 Home::System | Home::Stray => false,
                 Home::Store(_) => home(to) != home(from) && is_searched(edge.how),
-                Home::Prefix(_) => home(to) != home(from) && is_of_system(edge.how),
+                Home::Prefix(_) => {
+                    home(to) != home(from)
+                        && is_of_system(edge.how)
+                        && holders.of(edge.name).contains(&home(from))
+                }
             };
             if !is_outside {
                 continue;
@@ -88,6 +104,23 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut out: Findings = all.iter().filter_map(finding).collect();
     out.extend(interpreters(query, rule, &homes));
     out
+}
+
+/// The prefixes that hold a library of a name, by name. Of most needs no finding is made.
+struct Holders<'q, 'a> {
+    query: &'q Query<'a>,
+    homes: &'q [Home<'a>],
+    known: FastMap<StrId, Vec<Home<'a>>>,
+}
+
+impl<'a> Holders<'_, 'a> {
+    fn of(&mut self, name: StrId) -> &[Home<'a>] {
+        let Self { query, homes, known } = self;
+        known.entry(name).or_insert_with(|| {
+            let files = query.libraries_named(last_part(query.text(name)));
+            files.iter().map(|file| homes[file.index()]).collect()
+        })
+    }
 }
 
 /// True if a search led to the file, or its path.
@@ -115,7 +148,7 @@ fn by(how: How) -> &'static str {
 fn libraries(
     query: &Query<'_>,
     rule: RuleId,
-    (home, (file, name, to)): (&Home, Key),
+    (home, (file, name, to)): (Home<'_>, Key),
     found: &Found,
 ) -> Option<Box<Finding>> {
     let name = query.text(name);
@@ -130,7 +163,7 @@ fn libraries(
     let within = |candidate: &Evidence| {
         let path = candidate.path.as_deref();
         path.is_some_and(|path| match home {
-            Home::Store(store) => store_of(path) == Some(*store),
+            Home::Store(store) => store_of(path) == Some(store),
             Home::Prefix(prefix) => path.starts_with(prefix) && store_of(path).is_none(),
             Home::System | Home::Stray => false,
         })
@@ -192,12 +225,12 @@ fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
 }
 
 /// Programs of a store with an interpreter that lies elsewhere.
-fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home]) -> Findings {
+fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home<'_>]) -> Findings {
     let mut seen: FastMap<FileId, ()> = FastMap::default();
     let mut out = Findings::new();
     for (root, closure) in query.entry_points() {
         let file = closure.root.file;
-        let (Home::Store(store), Some(loader)) = (&homes[file.index()], query.loader(closure).file)
+        let (Home::Store(store), Some(loader)) = (homes[file.index()], query.loader(closure).file)
         else {
             continue;
         };
@@ -225,7 +258,7 @@ fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home]) -> Findings {
         let mut candidates =
             target.map(|target| query.library_candidates(base, target)).unwrap_or_default();
         candidates.retain(|candidate| {
-            candidate.path.as_deref().is_some_and(|path| store_of(path) == Some(*store))
+            candidate.path.as_deref().is_some_and(|path| store_of(path) == Some(store))
         });
         finding.evidence.extend(candidates);
         out.push(finding);

@@ -41,8 +41,11 @@ pub struct LikeStage {
 
 /// The layers of a run with stages.
 pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
+    if plan.stages.is_empty() {
+        return None;
+    }
     let mut out = Layers::default();
-    for file in loaded(audit).into_iter().filter(|_| !plan.stages.is_empty()) {
+    for file in loaded(audit) {
         let facts = &audit.corpus.files[file];
         let list = match facts.origin {
             Some(Origin::Stage) => &mut out.stage,
@@ -53,7 +56,7 @@ pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
     }
     out.stage.sort_unstable();
     out.sysroot.sort_unstable();
-    (!plan.stages.is_empty()).then_some(out)
+    Some(out)
 }
 
 /// The files that entry points load, without the entry points themselves.
@@ -83,7 +86,10 @@ fn like_stage(audit: &Audit, dir: &Path) -> Option<LikeStage> {
         })
         .filter_map(|(file, _)| Some((soname(file)?, file)))
         .collect();
-    let outside = loaded(audit).into_iter().filter(|_| !held.is_empty()).filter_map(|file| {
+    if held.is_empty() {
+        return None;
+    }
+    let outside = loaded(audit).into_iter().filter_map(|file| {
         let facts = &audit.corpus.files[file];
         let held = held.get(soname(file)?).filter(|_| !facts.path.starts_with(dir))?;
         Some((Arc::clone(&facts.path), Arc::clone(&audit.corpus.files[*held].path)))
