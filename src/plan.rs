@@ -78,6 +78,8 @@ pub struct Plan {
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without one.
     pub closure: Arc<FastSet<PathBuf>>,
+    /// `--root` names another system.
+    pub has_root: bool,
     /// `--staged` as typed: directories whose files are seen at their installed paths.
     pub stages: Vec<PathBuf>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
@@ -139,6 +141,7 @@ impl Plan {
             paths,
             listed: Arc::default(),
             closure: Arc::default(),
+            has_root: false,
             stages: Vec::new(),
             prefix: None,
             lib_paths: Vec::new(),

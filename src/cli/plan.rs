@@ -133,6 +133,7 @@ pub(super) fn prepare_with(
         paths,
         listed,
         closure: Arc::new(closure.into_iter().collect()),
+        has_root: shared.root.is_some(),
         stages: shared.staged.clone(),
         prefix,
         lib_paths,

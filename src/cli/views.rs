@@ -31,7 +31,8 @@ pub(super) fn tree(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
 pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
     baseline::refuse(shared, "why")?;
     let name = options.name.as_bytes();
-    if options.paths.is_empty() && shared.files_from.is_none() && shared.nix_closure.is_none() {
+    let is_listed = shared.files_from.is_some() || shared.nix_closure.is_some();
+    if options.paths.is_empty() && !is_listed && shared.staged.is_empty() {
         let word = typeable(name).unwrap_or_else(|| "NAME".to_owned());
         bail!(
             "nothing to audit: add a PATH in which {} is looked for, as in \

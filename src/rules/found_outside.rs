@@ -140,8 +140,8 @@ fn by(how: How) -> &'static str {
         How::Rpath(_) => "by DT_RPATH",
         How::Runpath => "by DT_RUNPATH",
         How::LdLibraryPath => "by LD_LIBRARY_PATH",
-        How::Cache => "in the cache",
-        _ => "in the default directories",
+        How::Cache => "from the cache",
+        _ => "from the default directories",
     }
 }
 
@@ -174,10 +174,10 @@ fn libraries(
         Home::Store(_) if store_of(path).is_some() => "outside of the closure".to_owned(),
         Home::Store(store) => format!("outside of {store}"),
         Home::Prefix(_) if candidates.is_empty() => return None,
-        _ => "although the prefix holds the library".to_owned(),
+        _ => "on the system although the prefix holds it".to_owned(),
     };
     let path_shown = show_path(path);
-    let message = format!("{shown}: found {} as {path_shown}, {outside}", by(found.how));
+    let message = format!("{shown}: found {outside}: {path_shown}, {}", by(found.how));
     let mut finding = query.about(rule, file, message);
     finding.library = Some(name.to_vec());
     finding.detail = Some(detail(path));
@@ -187,7 +187,7 @@ fn libraries(
     finding.when = Some(When::Load);
     let site = found.roots.first().map(|root| Site { root: *root, module: found.edge.from });
     finding.evidence.extend(query.roots(&found.roots, site));
-    finding.evidence.push(taken(query.shared_path(to), Some(found.how)));
+    finding.evidence.push(taken(query.shared_path(to), found.how));
     for candidate in &mut candidates {
         let base = candidate.path.as_deref().and_then(Path::file_name);
         let is_named = base.is_some_and(|base| base.as_bytes() == last_part(name));
@@ -203,10 +203,10 @@ fn libraries(
 }
 
 /// The path that the loader took, as evidence.
-fn taken(path: Arc<Path>, how: Option<How>) -> Evidence {
+fn taken(path: Arc<Path>, how: How) -> Evidence {
     Evidence {
-        how: how.map(|how| Cow::Borrowed(how.name())),
-        reason: Some("taken".to_owned()),
+        how: Some(Cow::Borrowed(how.name())),
+        reason: Some(format!("taken {}", by(how))),
         ..Evidence::at(EvidenceKind::Tried, path)
     }
 }

@@ -52,7 +52,7 @@ the library is missing or another release.
 
 ```text
 error[outside-closure] lib/a.so needs libgomp.so.1: not provided by manylinux_2_28, not in the prefix
-error[outside-closure] bin/app libz.so.1: found in the cache as /usr/lib/libz.so.1, outside of /nix/store
+error[outside-closure] libz.so.1: found outside of /nix/store
 ```
 
 ## How to fix

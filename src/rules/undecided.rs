@@ -122,8 +122,12 @@ fn objects_of(machine: &str, family: Family) -> String {
 /// Entry points whose loader this system does not have, as far as they need what no policy provides:
 /// one cause for all of one machine.
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
-    let closures = query.entry_points().map(|(_, closure)| closure);
-    closures.filter_map(|closure| {
+    let closures = || query.entry_points().map(|(_, closure)| closure);
+    // A root without any loader may be no system.
+    let is_bare =
+        query.plan().has_root && closures().all(|closure| query.loader(closure).is_absent);
+    let stage = if is_bare { " (--staged is for staging directories)" } else { "" };
+    closures().filter_map(move |closure| {
         let loader = query.loader(closure);
         let file = closure.root.file;
         let object = query.view().object(file).filter(|_| loader.is_absent)?;
@@ -147,7 +151,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
             0 => String::new(),
             n => format!(" and {n} more"),
         };
-        let lost = format!("{}{more} cannot be looked for", show(first));
+        let lost = format!("{}{more} cannot be looked for{stage}", show(first));
         let message = format!("this system has no loader for {objects}: {lost}");
         let mut finding = query.about(RULE.id, file, message);
         finding.root = Some(query.shared_path(file));

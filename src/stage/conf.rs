@@ -14,14 +14,14 @@ const CONF: &str = "/etc/ld.so.conf";
 /// A configuration is no larger than this.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Files that include each other are read up to this number.
+/// Files beyond this number are not read.
 const MOST_FILES: usize = 1_000;
 
 /// The directories that ldconfig reads in `tree`, without those that do not exist. `loader` tells the
 /// built-in ones: both are built with the same directories.
 pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
-    let mut read = 0;
+    let mut read = FastSet::default();
     add(tree, Path::new(CONF), &mut read, &mut dirs);
     for dir in &loader.system_dirs {
         let dir = dir.strip_suffix(b"/").unwrap_or(dir);
@@ -52,9 +52,12 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
 }
 
 /// Adds the directories of one file and of those that it includes.
-fn add(tree: &dyn Tree, path: &Path, read: &mut usize, dirs: &mut Vec<PathBuf>) {
-    *read += 1;
-    let Some(text) = bytes(tree, path, MOST_BYTES).filter(|_| *read <= MOST_FILES) else { return };
+fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec<PathBuf>) {
+    // A second reading adds nothing: of equal directories the first counts.
+    if read.len() == MOST_FILES || !read.insert(path.to_path_buf()) {
+        return;
+    }
+    let Some(text) = bytes(tree, path, MOST_BYTES) else { return };
     for line in text.split(|byte| *byte == b'\n') {
         let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();
         let line = line.trim_ascii();

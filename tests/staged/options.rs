@@ -99,3 +99,22 @@ fn a_directory_that_looks_like_a_stage() {
     assert!(stdout.contains("undefined in /usr/bin/app"), "{stdout}");
     assert!(stdout.contains("loaded: 1 library of the stage, 2 of the system"), "{stdout}");
 }
+
+#[test]
+fn other_commands_know_the_stage() {
+    let lab = lab();
+    let (status, stdout, stderr) = run(&lab, &["--staged", "stage", "why", "libfoo.so.1"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stdout.contains("/usr/lib/libfoo.so.1"), "{stdout}");
+    let (status, stdout, _) = run(&lab, &["--staged", "stage", "why", "foo"]);
+    assert_eq!(status, Some(0));
+    assert!(stdout.contains("/usr/bin/app"), "{stdout}");
+    let (status, stdout, _) = run(&lab, &["--staged", "stage", "tree"]);
+    assert_eq!(status, Some(0), "{stdout}");
+    assert!(stdout.contains("/usr/bin/app") && !stdout.contains("stage/"), "{stdout}");
+    // A stage that is taken for a system has no loader.
+    let wrong = lab.linkaudit(&["--isolated", "--root", "stage", "/usr"]);
+    let words = String::from_utf8_lossy(&wrong.stdout).into_owned();
+    let flat: Vec<&str> = words.split_whitespace().collect();
+    assert!(flat.join(" ").contains("--staged is for staging directories"), "{words}");
+}
