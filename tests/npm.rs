@@ -120,7 +120,8 @@ fn node() -> Option<PathBuf> {
 /// Fetches and unpacks a package; nothing if the registry does not have it.
 fn fetch(lab: &Lab, package: &str) -> Option<PathBuf> {
     let dir = lab.mkdir("unpacked");
-    let script = format!("npm pack --silent '{package}' && tar -xzf ./*.tgz -C unpacked && rm ./*.tgz");
+    let script =
+        format!("npm pack --silent '{package}' && tar -xzf ./*.tgz -C unpacked && rm ./*.tgz");
     lab.sh(&script).status.success().then_some(dir)
 }
 
@@ -140,7 +141,8 @@ fn addons(dir: &Path) -> Vec<PathBuf> {
 
 /// The loader's error, if it does not load the file. Other errors are node's own.
 fn refused(node: &Path, file: &Path) -> Option<String> {
-    let script = "process.dlopen({exports: {}}, process.argv[1], require('os').constants.dlopen.RTLD_NOW)";
+    let script =
+        "process.dlopen({exports: {}}, process.argv[1], require('os').constants.dlopen.RTLD_NOW)";
     let output = clean(node).args(["-e", script]).arg(file).output().expect("node runs");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let mut lines = text.lines().filter(|line| OF_LOADER.iter().any(|words| line.contains(words)));

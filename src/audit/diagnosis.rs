@@ -6,7 +6,7 @@ use super::archives;
 use super::binding::Bound;
 use super::candidates::{Candidates, Walked};
 use super::definers::Search;
-use super::rounds::Rounds;
+use super::programs::{Programs, answered};
 use super::source;
 use crate::blame::{
     self, Blame, Claims, Explanations, Inferred, Lent, LibraryCandidates, Undefined,
@@ -101,11 +101,18 @@ impl Diagnosing<'_> {
         if !self.plan.infer_hosts || self.plan.every_file_is_root {
             return Inferred::default();
         }
-        loop {
-            match Inferred::find(self.source(corpus), open, claims, libraries) {
-                Ok(found) => return found,
-                Err(needs) => Rounds::of("inferred hosts").answer(corpus, collector, needs),
-            }
+        let mut found = answered(corpus, collector, |corpus| {
+            let source = self.source(corpus);
+            Inferred::find(source, source, open, claims, libraries)
+        });
+        let is_staged = !self.plan.stages.is_empty();
+        if is_staged && found.lacks_any(self.source(corpus), open, claims, libraries) {
+            let programs = Programs::read(self.plan, self.tree, corpus, collector);
+            found.add(answered(corpus, collector, |corpus| {
+                let hosts = programs.source(self.plan, self.prefixes, View::new(corpus));
+                Inferred::find(self.source(corpus), hosts, open, claims, libraries)
+            }));
         }
+        found
     }
 }

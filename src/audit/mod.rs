@@ -12,6 +12,7 @@ mod explained;
 mod fates;
 mod linked;
 mod named;
+mod programs;
 mod queries;
 mod rounds;
 pub mod trace;

@@ -229,6 +229,10 @@ impl Tree for StagedTree {
         self.list_staged(path, visit)
     }
 
+    fn list_all(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        self.merged.list(path, visit)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.merged.is_of_process(path)
     }

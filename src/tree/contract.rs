@@ -41,6 +41,11 @@ pub trait Tree: Sync {
     /// `..`. The tree chooses the order. After an error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
 
+    /// The same for all entries, also where `list` shows some of them only.
+    fn list_all(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        self.list(path, visit)
+    }
+
     /// The package of the file at `path`, links resolved, if the tree was mounted as a package.
     /// Store items need none: their path identifies them.
     fn package(&self, _path: &Path) -> Option<Arc<PackageId>> {

@@ -174,3 +174,37 @@ fn the_stage_itself_is_not_on_the_system() {
     let staged = report(&lab, &["--staged", "root/build/stage"]);
     assert_eq!(staged.rules().into_iter().collect::<Vec<_>>(), ["missing-library"]);
 }
+
+/// A plugin of a program that is installed already. A symbol that the program does not have stays a
+/// finding.
+#[test]
+fn plugins_of_programs_of_the_system() {
+    let lab = Lab::new();
+    bare(&lab, "c/root");
+    let source = "#include <dlfcn.h>\nint host_register(void) { return 1; }\n\
+        int main(int n, char **names) { return dlopen(names[n - 1], RTLD_NOW) == 0; }";
+    lab.exe("c/root/usr/bin/host", source, &["-rdynamic"]);
+    let plugin = |name: &str| {
+        let source = format!("int {name}(void); int start(void) {{ return {name}(); }}");
+        lab.so("c/stage0/usr/lib/host/plugin.so", &source, &[]);
+        report(&lab, &["--staged", "stage0"])
+    };
+    let good = plugin("host_register");
+    assert_eq!(good.findings().count(), 0, "{}", good.outline());
+    let assumed = list(&good.value["assumptions"]).next().expect("the program");
+    assert_eq!(
+        (&assumed["by"], &assumed["name"]),
+        (&"inferred-host".into(), &"/usr/bin/host".into())
+    );
+    assert_eq!(good.total("elf"), 1, "the program is not audited");
+    let strict = report(&lab, &["--staged", "stage0", "--no-inferred-hosts"]);
+    assert_eq!(undefined(&strict).len(), 1);
+    let bad = plugin("host_registex");
+    assert_eq!(undefined(&bad), [("usr/lib/host/plugin.so".into(), "host_registex".into())]);
+    // An ordinary library has no host.
+    sh(&lab, "rm -r c/stage0/usr/lib/host");
+    let source = "int host_register(void); int start(void) { return host_register(); }";
+    lab.so("c/stage0/usr/lib/libplain.so.1", source, &["-Wl,-soname,libplain.so.1"]);
+    let plain = report(&lab, &["--staged", "stage0"]);
+    assert_eq!(undefined(&plain).len(), 1, "{}", plain.outline());
+}

@@ -30,7 +30,7 @@ use crate::facts::providers::defined;
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
 use crate::format::elf::{EVERY_VERSION, Object, Role, hash};
-use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
+use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::resolve::Closure;
 use programs::{Programs, Set};
 use std::os::unix::ffi::OsStrExt as _;
@@ -56,9 +56,11 @@ pub(super) struct Host {
 }
 
 impl Inferred {
-    /// Infers the host programs; or returns the missing facts.
+    /// Infers the host programs; or returns the missing facts. `hosts` has the closures of programs:
+    /// those of the run, or those of the system below a stage.
     pub fn find<'a>(
         source: Source<'a>,
+        hosts: Source<'a>,
         open: &Undefined,
         claims: Claims<'a>,
         libraries: &LibraryCandidates,
@@ -67,8 +69,8 @@ impl Inferred {
         if plugins.is_empty() {
             return Ok(Self::default());
         }
-        let sonames: FastSet<StrId> = plugins.iter().flat_map(|p| &p.missing).copied().collect();
-        let mut programs = Programs::new(source, &sonames);
+        let sonames: FastSet<&[u8]> = plugins.iter().flat_map(|p| &p.missing).copied().collect();
+        let mut programs = Programs::new(hosts, &sonames);
         // A program links with the files that it loads at its start.
         plugins.retain(|plugin| !programs.load_at_start(plugin.file) && plugin.may_fit(&programs));
         if plugins.is_empty() {
@@ -78,8 +80,8 @@ impl Inferred {
         for reference in plugins.iter().flat_map(|plugin| &plugin.references) {
             names.insert(reference.name, hash::gnu(reference.name));
         }
-        programs.define(source, &names)?;
-        let mut search = Search { source, programs, scopes: FastMap::default() };
+        programs.define(hosts, &names)?;
+        let mut search = Search { source, hosts, programs, scopes: FastMap::default() };
         let mut hosted = Hosted::new(source, &names);
         for root in complete(source, open) {
             hosted.insert(root);
@@ -104,6 +106,25 @@ impl Inferred {
                 return Ok(Self(out));
             }
         }
+    }
+
+    /// Adds the programs of plugins that `self` has none for.
+    pub fn add(&mut self, other: Self) {
+        for (plugin, host) in other.0 {
+            self.0.entry(plugin).or_insert(host);
+        }
+    }
+
+    /// True if a shared object that may be a plugin has no program.
+    pub fn lacks_any(
+        &self,
+        source: Source<'_>,
+        open: &Undefined,
+        claims: Claims<'_>,
+        libraries: &LibraryCandidates,
+    ) -> bool {
+        let plugins = plugins(source, open, claims, libraries);
+        plugins.iter().any(|plugin| !self.0.contains_key(&plugin.file))
     }
 
     /// The program that loads the entry point of a closure.
@@ -132,7 +153,7 @@ struct Plugin<'a> {
     /// All references that are open.
     references: Vec<Reference<'a>>,
     /// The names of all libraries that were not found.
-    missing: Vec<StrId>,
+    missing: Vec<&'a [u8]>,
 }
 
 /// The shared objects that lack something and may be plugins.
@@ -145,7 +166,7 @@ fn plugins<'a>(
     let lists: FastMap<RootId, &[Open]> = open.lists().collect();
     let plugin = |(root, closure): (RootId, &'a Closure)| {
         let list = lists.get(&root).copied().unwrap_or_default();
-        let missing = missing(closure);
+        let missing = missing(source, closure);
         let file = closure.root.file;
         let object = source.view.object(file).filter(|object| object.role == Role::Shared)?;
         let may = closure.root.host.is_none()
@@ -162,14 +183,13 @@ fn plugins<'a>(
             let object = object_of(source.view, closure, open.module)?;
             let name = object.symbol_name(open.symbol);
             let of_missing = missing.iter().any(|library| {
-                let library = source.strings.text(*library);
                 let file = object.versions.entry(open.version).map(|entry| entry.file);
                 file.map_or_else(
                     || {
                         libraries.ask(source, library, object.header.target(), name)
                             == Answer::Defined
                     },
-                    |file| file.is_some_and(|file| object.str(file) == library),
+                    |file| file.is_some_and(|file| object.str(file) == *library),
                 )
             });
             Some(Reference { object, name, version: open.version, of_missing })
@@ -199,8 +219,9 @@ fn complete(source: Source<'_>, open: &Undefined) -> impl Iterator<Item = RootId
 }
 
 /// The names of libraries that were not found, each once.
-fn missing(closure: &Closure) -> Vec<StrId> {
-    let mut out: Vec<StrId> = missing_edges(closure).map(|(_, edge)| edge.name).collect();
+fn missing<'a>(source: Source<'a>, closure: &'a Closure) -> Vec<&'a [u8]> {
+    let edges = missing_edges(closure);
+    let mut out: Vec<&[u8]> = edges.map(|(_, edge)| source.strings.text(edge.name)).collect();
     out.sort_unstable();
     out.dedup();
     out
@@ -272,7 +293,7 @@ impl Plugin<'_> {
     /// False if no program can be the host: none has loaded all missing libraries, and all undefined
     /// symbols belong to those.
     fn may_fit(&self, programs: &Programs) -> bool {
-        let is_loaded = |name: &StrId| programs.loading(*name).is_some();
+        let is_loaded = |name: &&[u8]| programs.loading(name).is_some();
         self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)
     }
 
@@ -289,6 +310,8 @@ impl Plugin<'_> {
 /// The search for the program of each plugin.
 struct Search<'a> {
     source: Source<'a>,
+    /// The closures of programs.
+    hosts: Source<'a>,
     programs: Programs,
     /// Startup scopes of programs.
     scopes: FastMap<RootId, Scope<'a>>,
@@ -306,7 +329,7 @@ impl<'a> Search<'a> {
         for keeps_missing in [false, true].into_iter().take(1 + usize::from(needs_library)) {
             for others in [None, Some(hosted)] {
                 if let Some(program) = self.program(plugin, others, keeps_missing)? {
-                    let program = self.source.closures.roots[program].root.file;
+                    let program = self.hosts.closures.roots[program].root.file;
                     return Ok(Some(Host { program, keeps_missing }));
                 }
             }
@@ -333,7 +356,7 @@ impl<'a> Search<'a> {
             fitting.keep(defining);
         }
         for name in plugin.missing.iter().filter(|_| !keeps_missing) {
-            let Some(loading) = self.programs.loading(*name) else { return Ok(None) };
+            let Some(loading) = self.programs.loading(name) else { return Ok(None) };
             fitting.keep(loading);
         }
         let own = self.own(plugin, &references, &fitting);
@@ -367,7 +390,7 @@ impl<'a> Search<'a> {
         let item = crate::package::store_item(path);
         if item.is_some() {
             for program in fitting.members() {
-                let file = closures.roots[self.programs.root(program)].root.file;
+                let file = self.hosts.closures.roots[self.programs.root(program)].root.file;
                 if crate::package::store_item(&view.file(file).path) == item {
                     out.insert(program);
                 }
@@ -386,8 +409,8 @@ impl<'a> Search<'a> {
         references: &[Reference<'a>],
         others: Option<&Hosted<'a, '_>>,
     ) -> Result<bool, Vec<Need>> {
-        let source = self.source;
-        let closure = &source.closures.roots[program];
+        let hosts = self.hosts;
+        let closure = &hosts.closures.roots[program];
         let scope = self.scope(program)?;
         let (mut private, mut claimed) = (0_usize, 0_usize);
         let mut rest: Vec<Reference<'a>> = Vec::new();
@@ -402,7 +425,7 @@ impl<'a> Search<'a> {
             let file = closure.module(winner.module).file;
             let is_private = file.is_some_and(|file| {
                 file == closure.root.file
-                    || !is_default(source, closure, &source.view.file(file).path)
+                    || !is_default(hosts, closure, &hosts.view.file(file).path)
             });
             let is_own = plugin.is_unclaimed(*reference, file);
             claimed += usize::from(!is_own);
@@ -416,7 +439,7 @@ impl<'a> Search<'a> {
     }
 
     fn scope(&mut self, program: RootId) -> Result<&Scope<'a>, Vec<Need>> {
-        let Source { view, closures, .. } = self.source;
+        let Source { view, closures, .. } = self.hosts;
         if !self.scopes.contains_key(&program) {
             let scope = Scope::new(&closures.roots[program], view, true)?;
             self.scopes.insert(program, scope);

@@ -63,7 +63,7 @@ pub(super) struct Programs {
     /// The programs that define each name.
     defining: FastMap<Vec<u8>, Set>,
     /// The programs that have loaded a library by each name.
-    by_soname: FastMap<StrId, Set>,
+    by_soname: FastMap<Vec<u8>, Set>,
     /// All files that any program loads at its start.
     loaded: FastSet<FileId>,
     none: Set,
@@ -71,7 +71,7 @@ pub(super) struct Programs {
 
 impl Programs {
     /// Finds them, and which has loaded a library by one of `sonames`.
-    pub(super) fn new(source: Source<'_>, sonames: &FastSet<StrId>) -> Self {
+    pub(super) fn new(source: Source<'_>, sonames: &FastSet<&[u8]>) -> Self {
         let is_program = |closure: &Closure| {
             let object = source.view.object(closure.root.file);
             object.is_some_and(|object| object.role == Role::Program)
@@ -102,7 +102,8 @@ impl Programs {
             loaded,
             none,
         };
-        out.take_sonames(sonames, &programs);
+        let known = sonames.iter().filter_map(|name| Some((source.strings.find(name)?, *name)));
+        out.take_sonames(&known.collect(), &programs);
         out
     }
 
@@ -152,12 +153,13 @@ impl Programs {
         Ok(())
     }
 
-    fn take_sonames(&mut self, sonames: &FastSet<StrId>, programs: &[(RootId, &Closure)]) {
+    fn take_sonames(&mut self, sonames: &FastMap<StrId, &[u8]>, programs: &[(RootId, &Closure)]) {
         for (program, (_, closure)) in programs.iter().enumerate() {
             for (_, module) in closure.modules().filter(|(_, module)| !module.is_stub()) {
                 let names = [module.name, module.path].into_iter().chain(module.aliases.clone());
-                for name in names.filter(|name| sonames.contains(name)) {
-                    let set = self.by_soname.entry(name).or_insert_with(|| self.none.clone());
+                for name in names.filter_map(|name| sonames.get(&name)) {
+                    let none = || self.none.clone();
+                    let set = self.by_soname.entry_ref(*name).or_insert_with(none);
                     set.insert(program);
                 }
             }
@@ -197,8 +199,8 @@ impl Programs {
     }
 
     /// The programs that have loaded a library by this name.
-    pub(super) fn loading(&self, name: StrId) -> Option<&Set> {
-        self.by_soname.get(&name)
+    pub(super) fn loading(&self, name: &[u8]) -> Option<&Set> {
+        self.by_soname.get(name)
     }
 
     /// The programs that load a file that defines something.

@@ -1,0 +1,92 @@
+//! The programs of the system below a stage, which may load plugins that the stage brings. They are
+//! read and resolved only if such plugins lack something; nothing is reported about them.
+
+use super::binding::Bound;
+use super::rounds::Rounds;
+use super::{EntryPoints, resolve};
+use crate::facts::collect::Collector;
+use crate::facts::{Corpus, Edits, Need, Place, View};
+use crate::format::elf::Role;
+use crate::package::Prefixes;
+use crate::plan::Plan;
+use crate::resolve::candidate::Start;
+use crate::resolve::hosts::Hosts;
+use crate::resolve::resolver::Resolver;
+use crate::resolve::roots::Closures;
+use crate::tree::{Kind, Node, Tree};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Where programs lie.
+const DIRS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/libexec", "/bin", "/sbin"];
+
+/// Programs with what they load at their start.
+pub(super) struct Programs {
+    resolver: Resolver,
+    closures: Closures,
+}
+
+impl Programs {
+    /// Reads and resolves the programs of the system.
+    pub(super) fn read(
+        plan: &Plan,
+        tree: &dyn Tree,
+        corpus: &mut Corpus,
+        collector: &mut Collector<'_>,
+    ) -> Self {
+        let mut paths: Vec<Vec<u8>> = Vec::new();
+        for dir in DIRS {
+            // A system may lack some of them.
+            let _ = tree.list_all(Path::new(dir), &mut |name, node| {
+                if matches!(node, Node::Link | Node::Kind(Kind::File)) {
+                    paths.push(Path::new(dir).join(name).into_os_string().as_bytes().to_vec());
+                }
+            });
+        }
+        paths.sort_unstable();
+        let unknown = paths.iter().filter(|path| corpus.place(path).is_none()).cloned();
+        let needs: Vec<Need> = unknown.map(|path| Need::path(path, None)).collect();
+        collector.answer(corpus, needs);
+        let program = |path: &Vec<u8>| match corpus.place(path) {
+            Some(Place::File(file)) => {
+                let object = corpus.files[file].object()?;
+                let start = Start { file, path: path.clone() };
+                (object.role == Role::Program).then_some(start)
+            }
+            _ => None,
+        };
+        let mut given: Vec<Start> = paths.iter().filter_map(program).collect();
+        given.sort_by_key(|start| start.file);
+        given.dedup_by_key(|start| start.file);
+        let entries = EntryPoints { given, walked: Vec::new(), hosts: Hosts::default() };
+        let mut resolver = Resolver::default();
+        let none = Edits::default();
+        let closures = resolve(plan, corpus, &none, collector, &mut resolver, entries);
+        Self { resolver, closures }
+    }
+
+    /// The programs as `blame` asks for them.
+    pub(super) fn source<'a>(
+        &'a self,
+        plan: &'a Plan,
+        prefixes: &'a Prefixes,
+        view: View<'a>,
+    ) -> crate::blame::Source<'a> {
+        let bound = Bound { resolver: &self.resolver, closures: &self.closures, bindings: &[] };
+        super::source(plan, prefixes, view, bound)
+    }
+}
+
+/// Repeats `ask` until it needs no more facts.
+pub(super) fn answered<T>(
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    ask: impl Fn(&Corpus) -> Result<T, Vec<Need>>,
+) -> T {
+    loop {
+        match ask(corpus) {
+            Ok(found) => return found,
+            Err(needs) => Rounds::of("inferred hosts").answer(corpus, collector, needs),
+        }
+    }
+}
