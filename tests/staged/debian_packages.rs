@@ -4,7 +4,8 @@
 use crate::debian::{Debian, unpack, unpack_merged};
 use crate::installed::Case;
 use crate::random::{Random, number};
-use crate::support::{Lab, Tally, skip};
+use crate::report::{Report, text};
+use crate::support::{Lab, Tally, linkaudit, skip};
 use crate::system::{has_chroot, ldconfig};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,22 @@ fn merged(text: &str) -> String {
     out
 }
 
+/// Findings about some files, by installed path.
+fn findings(args: &[&str], lab: &Lab, files: &[String]) -> Vec<String> {
+    let mut command = linkaudit();
+    command.current_dir(lab.path("c")).args(["--isolated", "--prefix", "/"]).args(args);
+    let report = Report::of(&mut command);
+    let word = |finding: &serde_json::Value| {
+        let path = format!("/{}", text(&finding["path"]));
+        let name = finding["symbol"].as_str().or(finding["library"].as_str()).unwrap_or_default();
+        let is_here = files.contains(&path);
+        is_here.then(|| format!("{} {path} {name}", text(&finding["rule"])))
+    };
+    let mut out: Vec<String> = report.findings().filter_map(word).collect();
+    out.sort();
+    out
+}
+
 #[test]
 fn each_package_over_all_others() {
     if !has_chroot() {
@@ -73,7 +90,7 @@ fn each_package_over_all_others() {
         Ok(packages) => packages,
         Err(reason) => return skip("staged: bookworm", &reason),
     };
-    let (mut tally, mut stages) = (Tally::default(), 0);
+    let (mut tally, mut stages, mut found) = (Tally::default(), 0, 0);
     let mut order: Vec<&PathBuf> = packages.iter().collect();
     Random::new(number("LINKAUDIT_SEED", 1)).shuffle(&mut order);
     for package in order {
@@ -105,7 +122,11 @@ fn each_package_over_all_others() {
             let own = ours.remove(file).unwrap_or_default();
             tally.compare(&format!("{name}: {file}"), &merged(&own), &merged(&theirs));
         }
+        let before = findings(&["--root", "root", "--staged", "stage0"], &lab, &case.files);
+        let after = findings(&["--root", "whole", "/"], &lab, &case.files);
+        found += before.len();
+        tally.compare(&format!("{name}: findings"), &before.join("\n"), &after.join("\n"));
     }
-    println!("{stages} stages of {} packages", packages.len());
+    println!("{stages} stages of {} packages, {found} findings", packages.len());
     tally.finish("packages of Debian as stages");
 }
