@@ -107,7 +107,7 @@ pub fn lay(
         let top = |errno| MountError { path: PathBuf::from("/"), errno };
         let upper = DiskTree::within(&stage.dir).map_err(|errno| unreadable(top(errno)))?;
         let overlay = OverlayTree::new(Box::new(upper), merged).map_err(unreadable)?;
-        let overlay = overlay.seen_from(cwd.to_path_buf());
+        let overlay = overlay.keeping_directories().seen_from(cwd.to_path_buf());
         let mut dirs: Vec<PathBuf> = overlay.moved_to().map(Path::to_path_buf).collect();
         dirs.push(PathBuf::from("/"));
         let shared = brought.add(&overlay, at, dirs).map_err(unreadable)?;

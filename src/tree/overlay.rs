@@ -3,9 +3,9 @@
 //!
 //! An entry of the upper tree hides the lower entry of the same path; directories merge. Links of
 //! both trees are resolved in the merged tree, and `..` at the top stays there, so that no path
-//! leaves it. Links and directories of one path are merged as dpkg unpacks them: a link of the lower
-//! tree to a directory stays, and the entries of the upper directory move to the link's target; a
-//! directory of the lower tree stays, and the upper link is left out.
+//! leaves it. If the lower tree has a link to a directory where the upper one has a directory, the
+//! link stays. The entries of the upper directory then move to the link's target, as dpkg unpacks
+//! them. A stage also leaves directories of the lower tree where it has a link, as dpkg does.
 //!
 //! `stage` lays the overlays of a run. Tests compare an overlay with the same files merged on disk.
 
@@ -27,6 +27,8 @@ pub struct OverlayTree {
     lower: Box<dyn Tree>,
     /// The layer that the upper tree belongs to.
     origin: Origin,
+    /// A link of the upper tree does not hide a directory of the lower one.
+    keeps_directories: bool,
     /// The base of relative paths.
     cwd: PathBuf,
     moved: Moved,
@@ -117,7 +119,8 @@ impl OverlayTree {
     pub fn new(upper: Box<dyn Tree>, lower: Box<dyn Tree>) -> Result<Self, MountError> {
         let (moved, ways, merged) = (Moved::default(), Ways::default(), Mutex::default());
         let (cwd, origin) = (PathBuf::from("/"), Origin::Stage);
-        let mut whole = Self { upper, lower, origin, cwd, moved, ways, merged };
+        let keeps_directories = false;
+        let mut whole = Self { upper, lower, origin, keeps_directories, cwd, moved, ways, merged };
         let mut dangling = Vec::new();
         whole.find_moved(Staged::top(), &mut dangling)?;
         // A dangling link of the lower tree may point to a directory of the upper one.
@@ -130,6 +133,12 @@ impl OverlayTree {
             (whole.ways, whole.merged) = (Ways::default(), Mutex::default());
         }
         Ok(whole)
+    }
+
+    /// The same with directories of the lower tree where the upper one has links.
+    #[must_use]
+    pub fn keeping_directories(self) -> Self {
+        Self { keeps_directories: true, ..self }
     }
 
     /// The same with the upper tree as a part of the sysroot.
@@ -230,7 +239,7 @@ impl OverlayTree {
             let upper = dir.join(name);
             match self.upper.node(&upper) {
                 Ok(_) if self.moved.to.contains_key(&upper) => {}
-                Ok(Node::Link) if merged.lower && is_directory(self.lower.node(path)) => {}
+                Ok(Node::Link) if merged.lower && self.keeps(path) => {}
                 Ok(node) => return Ok(Found { node, layer: Layer::Upper, path: upper }),
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno),
@@ -244,6 +253,11 @@ impl OverlayTree {
             node => node?,
         };
         Ok(Found { node, layer: Layer::Lower, path: path.to_path_buf() })
+    }
+
+    /// True if the lower tree has a directory at `path` that no link hides.
+    fn keeps(&self, path: &Path) -> bool {
+        self.keeps_directories && is_directory(self.lower.node(path))
     }
 
     /// The parts of the directory `dir`; its path contains no links.
@@ -279,7 +293,7 @@ impl OverlayTree {
             match self.upper.node(&path) {
                 Ok(_) if self.moved.to.contains_key(&path) => {}
                 Ok(Node::Kind(Kind::Directory)) => upper.push(path),
-                Ok(Node::Link) if below => {}
+                Ok(Node::Link) if below && self.keeps_directories => {}
                 // It hides the lower entries of this path.
                 Ok(_) => {
                     hidden = true;
@@ -349,11 +363,8 @@ impl OverlayTree {
         let mut entries: BTreeMap<OsString, Node> = BTreeMap::new();
         for upper in &merged.upper {
             self.upper.list(upper, &mut |name, node| {
-                let is_left_out = || {
-                    node == Node::Link
-                        && merged.lower
-                        && is_directory(self.lower.node(&dir.join(name)))
-                };
+                let is_left_out =
+                    || node == Node::Link && merged.lower && self.keeps(&dir.join(name));
                 if !self.moved.to.contains_key(&upper.join(name)) && !is_left_out() {
                     entries.entry(name.to_owned()).or_insert(node);
                 }

@@ -1,5 +1,6 @@
 //! Paths at which every process finds something else: `/proc/self`, `/dev/fd` and the like. What a
-//! loader finds there is not what linkaudit would read. Also file systems that the kernel makes up. [`super::DiskTree`] asks.
+//! loader finds there is not what linkaudit would read. Also file systems that the kernel makes up.
+//! [`super::DiskTree`] asks.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatFs};
 use rustix::io::Errno;
