@@ -1,7 +1,8 @@
-//! A tree of which only a part can be seen: the prefixes of a run, and files that options name. Under
-//! a policy with a whitelist nothing else is opened, so that the answer is the same on every machine.
+//! A tree of which only a part can be seen: the prefixes of a run, and files that options name. Of a
+//! system with stages that is the stages. Under a policy with a whitelist nothing else is opened, so
+//! that the answer is the same on every machine.
 
-use super::{Errno, Kind, Node, Opened, Stat, Tree};
+use super::{Errno, Kind, Node, Opened, Origin, Stat, Tree};
 use crate::package::{PackageId, Prefixes};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -24,7 +25,12 @@ impl<'t> InsideTree<'t> {
     fn check(&self, path: &Path) -> Result<(), Errno> {
         let is_inside = self.prefixes.contain(&without_dots(path))
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));
-        if is_inside { Ok(()) } else { Err(Errno::NOENT) }
+        let of_sysroot = || {
+            let real = self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf());
+            self.tree.origin(&real) == Some(Origin::Sysroot)
+                && self.tree.kind(&real) != Ok(Kind::Directory)
+        };
+        if is_inside && !of_sysroot() { Ok(()) } else { Err(Errno::NOENT) }
     }
 }
 
@@ -78,6 +84,10 @@ impl Tree for InsideTree<'_> {
 
     fn is_of_kernel(&self, path: &Path) -> bool {
         self.tree.is_of_kernel(path)
+    }
+
+    fn origin(&self, path: &Path) -> Option<Origin> {
+        self.tree.origin(path)
     }
 
     fn package(&self, path: &Path) -> Option<Arc<PackageId>> {

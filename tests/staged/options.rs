@@ -118,3 +118,24 @@ fn other_commands_know_the_stage() {
     let flat: Vec<&str> = words.split_whitespace().collect();
     assert!(flat.join(" ").contains("--staged is for staging directories"), "{words}");
 }
+
+/// Under a whitelist the system below the stage is not looked at.
+#[test]
+fn a_whitelist_sees_the_stage_alone() {
+    let lab = Lab::new();
+    bare(&lab, "root");
+    let soname = "-Wl,-soname,libfoo.so.1";
+    lab.so("root/usr/lib/libfoo.so.1", FOO, &["-nostdlib", soname]);
+    let flags = ["-nostdlib", "-Wl,--no-as-needed", "root/usr/lib/libfoo.so.1"];
+    lab.so("stage/usr/lib/libapp.so", "int foo(void); int app(void) { return foo(); }", &flags);
+    lab.write("policy.toml", "schema = 1\n[provided]\nlibraries = [\"libc.so.6\"]\nonly = true\n");
+    let (status, stdout, _) = run(&lab, &["--staged", "stage"]);
+    assert_eq!(status, Some(0), "{stdout}");
+    let (status, stdout, _) = run(&lab, &["--staged", "stage", "--policy", "policy.toml"]);
+    assert_eq!(status, Some(1), "{stdout}");
+    assert!(stdout.contains("error[outside-closure] libfoo.so.1"), "{stdout}");
+    // Where glibc's own build looks.
+    lab.so("stage/usr/lib64/libfoo.so.1", FOO, &["-nostdlib", soname]);
+    let (status, stdout, _) = run(&lab, &["--staged", "stage", "--policy", "policy.toml"]);
+    assert_eq!(status, Some(0), "{stdout}");
+}
