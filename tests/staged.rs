@@ -29,6 +29,8 @@ mod debian_packages;
 mod installed;
 #[path = "staged/options.rs"]
 mod options;
+#[path = "staged/sources.rs"]
+mod sources;
 #[path = "staged/stages.rs"]
 mod stages;
 #[path = "staged/system.rs"]

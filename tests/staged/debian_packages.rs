@@ -31,7 +31,7 @@ const FEW_STAGES: usize = 12;
 const BASE: [&str; 3] = ["libc6_", "libc-bin_", "coreutils_"];
 
 /// Installed paths of the 64-bit programs and libraries below a stage.
-fn elf_files(stage: &Path) -> Vec<String> {
+pub fn elf_files(stage: &Path) -> Vec<String> {
     let mut out = Vec::new();
     for entry in walkdir::WalkDir::new(stage).into_iter().flatten() {
         let mut head = [0; 20];

@@ -18,13 +18,26 @@ pub struct Debian {
 impl Debian {
     /// The package lists of `suite` for `arch`; an error in words where apt cannot have them.
     pub fn new(suite: &str, arch: &str) -> Result<Self, String> {
+        Self::with(suite, arch, "deb")
+    }
+
+    /// The lists of source packages.
+    pub fn sources(suite: &str) -> Result<Self, String> {
+        Self::with(suite, "amd64", "deb-src")
+    }
+
+    fn with(suite: &str, arch: &str, kind: &str) -> Result<Self, String> {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("debian");
-        let dir = target.join(format!("{suite}-{arch}"));
+        let dir = target.join(if kind == "deb" {
+            format!("{suite}-{arch}")
+        } else {
+            format!("{suite}-source")
+        });
         for part in ["state/lists/partial", "cache/archives/partial"] {
             std::fs::create_dir_all(dir.join(part)).map_err(|error| error.to_string())?;
         }
         let source =
-            format!("deb [signed-by={KEYRING}] http://deb.debian.org/debian {suite} main\n");
+            format!("{kind} [signed-by={KEYRING}] http://deb.debian.org/debian {suite} main\n");
         std::fs::write(dir.join("sources.list"), source).map_err(|error| error.to_string())?;
         std::fs::write(dir.join("status"), "").map_err(|error| error.to_string())?;
         let debian = Self { dir, arch: arch.to_owned() };
@@ -35,6 +48,15 @@ impl Debian {
             return Err(updated.err().unwrap_or_else(|| "apt-get update left no lists".to_owned()));
         }
         Ok(debian)
+    }
+
+    /// Fetches and unpacks a source package into a directory that is empty; answers its directory.
+    pub fn source(&self, package: &str, into: &Path) -> Result<PathBuf, String> {
+        let args = [&*self.options(), &["source".to_owned(), "-qq".to_owned(), package.to_owned()]];
+        run(clean("apt-get").current_dir(into).args(args.concat()))?;
+        let entries = into.read_dir().map_err(|error| error.to_string())?.flatten();
+        let mut dirs = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        dirs.next().ok_or_else(|| format!("{package}: no sources were unpacked"))
     }
 
     /// Fetches `packages` and all they depend on; answers the files.
@@ -62,7 +84,10 @@ impl Debian {
     }
 
     fn apt(&self, args: &[&str]) -> Result<(), String> {
-        let mut command = clean("apt-get");
+        run(clean("apt-get").args(self.options()).args(args))
+    }
+
+    fn options(&self) -> Vec<String> {
         let dir = self.dir.display();
         let options = [
             format!("Dir::State={dir}/state"),
@@ -75,8 +100,7 @@ impl Debian {
             "APT::Sandbox::User=".to_owned(),
             "Debug::NoLocking=1".to_owned(),
         ];
-        command.args(options.iter().flat_map(|option| ["-o", option]));
-        run(command.args(args))
+        options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect()
     }
 }
 
