@@ -204,9 +204,11 @@ fn libraries(
 
 /// The path that the loader took, as evidence.
 fn taken(path: Arc<Path>, how: How) -> Evidence {
+    // Reports name the cache by its own path.
+    let reason = if how == How::Cache { "taken from the cache" } else { "taken" };
     Evidence {
         how: Some(Cow::Borrowed(how.name())),
-        reason: Some(format!("taken {}", by(how))),
+        reason: Some(reason.to_owned()),
         ..Evidence::at(EvidenceKind::Tried, path)
     }
 }

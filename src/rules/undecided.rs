@@ -10,7 +10,7 @@ use crate::package::Located;
 use crate::policy::{Arch, Unchecked};
 use crate::resolve::How;
 use crate::resolve::hosts::Unhosted;
-use crate::resolve::loader::{Family, NoLoader};
+use crate::resolve::loader::{Family, Loader, NoLoader};
 use crate::text::last_part;
 use crate::text::show;
 use std::path::PathBuf;
@@ -124,8 +124,9 @@ fn objects_of(machine: &str, family: Family) -> String {
 fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<'a> {
     let closures = || query.entry_points().map(|(_, closure)| closure);
     // A root without any loader may be no system.
+    let is_absent = |loader: &Loader| loader.is_absent && loader.family == Family::Glibc;
     let is_bare =
-        query.plan().has_root && closures().all(|closure| query.loader(closure).is_absent);
+        query.plan().has_root && closures().all(|closure| is_absent(query.loader(closure)));
     let stage = if is_bare { " (--staged is for staging directories)" } else { "" };
     closures().filter_map(move |closure| {
         let loader = query.loader(closure);
