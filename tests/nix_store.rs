@@ -91,12 +91,12 @@ impl Store {
         self.try_build(item, options).unwrap_or_else(|error| panic!("{item}: {error}"))
     }
 
-    /// What `nix-store -qR` says.
+    /// The output of `nix-store -qR`.
     fn requisites(&self, item: &Path) -> Vec<u8> {
         self.query("nix-store", &["-qR"], item)
     }
 
-    /// What `nix path-info` says.
+    /// The output of `nix path-info`.
     fn path_info(&self, item: &Path) -> Vec<u8> {
         let features = ["--extra-experimental-features", "nix-command", "path-info"];
         self.query("nix", &[&features[..], &["--json", "--recursive"]].concat(), item)

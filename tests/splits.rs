@@ -18,7 +18,6 @@ mod random;
 mod report;
 mod support;
 
-use elf_file::ElfFile;
 use random::{Random, number};
 use report::{Report, text};
 use serde_json::Value;
@@ -60,7 +59,7 @@ impl Prefix {
             let place = format!("root/opt/d{}/{name}", random.below(DIRECTORIES));
             let mut bytes = std::fs::read(&library).expect("a library");
             if random.chance(70) {
-                bytes = with_lost_symbol(bytes, random);
+                bytes = elf_file::with_lost_symbol(bytes, |count| random.below(count));
             }
             let path = out.lab.write(&place, bytes);
             let sonames = names(&path, "(SONAME)");
@@ -132,22 +131,6 @@ fn libraries(random: &mut Random) -> Vec<PathBuf> {
         out.push(next);
     }
     out
-}
-
-/// The library with the first letter of one undefined symbol cut off: nothing defines what is left.
-fn with_lost_symbol(bytes: Vec<u8>, random: &mut Random) -> Vec<u8> {
-    let mut file = ElfFile::new(bytes).expect("an ELF file");
-    let is_undefined = |at: &usize| {
-        // STB_GLOBAL in st_info, SHN_UNDEF in st_shndx.
-        file.get(at + 4, 1).is_some_and(|info| info >> 4 == 1) && file.get(at + 6, 2) == Some(0)
-    };
-    let undefined: Vec<usize> = file.symbols().into_iter().filter(is_undefined).collect();
-    if !undefined.is_empty() {
-        let at = *random.pick(&undefined);
-        let name = file.get(at, 4).expect("st_name");
-        assert!(file.put(at, 4, name + 1));
-    }
-    file.bytes
 }
 
 /// The names that entries of the dynamic table with this tag hold.

@@ -16,6 +16,8 @@ mod support;
 
 #[path = "support/debian.rs"]
 mod debian;
+#[path = "support/elf_file.rs"]
+mod elf_file;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/report.rs"]

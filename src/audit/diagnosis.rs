@@ -6,7 +6,8 @@ use super::archives;
 use super::binding::Bound;
 use super::candidates::{Candidates, Walked};
 use super::definers::Search;
-use super::programs::{Programs, answered};
+use super::programs::Programs;
+use super::rounds::Rounds;
 use super::source;
 use crate::blame::{
     self, Blame, Claims, Explanations, Inferred, Lent, LibraryCandidates, Undefined,
@@ -101,14 +102,15 @@ impl Diagnosing<'_> {
         if !self.plan.infer_hosts || self.plan.every_file_is_root {
             return Inferred::default();
         }
-        let mut found = answered(corpus, collector, |corpus| {
+        let inferred = Rounds::of("inferred hosts");
+        let mut found = inferred.until(corpus, collector, |corpus| {
             let source = self.source(corpus);
             Inferred::find(source, source, open, claims, libraries)
         });
         let is_staged = !self.plan.stages.is_empty();
         if is_staged && found.lacks_any(self.source(corpus), open, claims, libraries) {
             let programs = Programs::read(self.plan, self.tree, corpus, collector);
-            found.add(answered(corpus, collector, |corpus| {
+            found.add(inferred.until(corpus, collector, |corpus| {
                 let hosts = programs.source(self.plan, self.prefixes, View::new(corpus));
                 Inferred::find(self.source(corpus), hosts, open, claims, libraries)
             }));

@@ -1,4 +1,4 @@
-//! What becomes of each reference without definition, under each entry point: `check` reports it, a
+//! The fate of each reference without definition, under each entry point: `check` reports it, a
 //! missing library explains it, or a program is assumed to define it. The diagnosis sums this up by
 //! object; a view that is asked about one symbol needs it by entry point.
 

@@ -3,6 +3,7 @@
 
 mod again;
 pub(crate) mod archives;
+mod beside;
 mod binding;
 mod candidates;
 mod coverage;
@@ -427,17 +428,13 @@ fn hosts(
     collector: &mut Collector<'_>,
     prefixes: &Prefixes,
 ) -> Hosts {
-    loop {
+    Rounds::of("hosts").until(corpus, collector, |corpus| {
         let audited = corpus.files.entries().filter(|(_, facts)| facts.audited);
-        let found = Hosts::find(plan, &View::new(corpus), audited.map(|(file, _)| file), prefixes);
-        match found {
-            Ok(hosts) => return hosts,
-            Err(needs) => Rounds::of("hosts").answer(corpus, collector, needs),
-        }
-    }
+        Hosts::find(plan, &View::new(corpus), audited.map(|(file, _)| file), prefixes)
+    })
 }
 
-/// What is resolved: what was given by name, what walks met, and what programs open.
+/// The files that are resolved: given by name, met by walks, and opened by programs.
 struct EntryPoints {
     given: Vec<Start>,
     walked: Vec<Start>,

@@ -1,16 +1,13 @@
 //! The programs of the system below a stage, which may load plugins that the stage brings. They are
 //! read and resolved only if such plugins lack something; nothing is reported about them.
 
+use super::beside;
 use super::binding::Bound;
-use super::rounds::Rounds;
-use super::{EntryPoints, resolve};
 use crate::facts::collect::Collector;
-use crate::facts::{Corpus, Edits, Need, Place, View};
+use crate::facts::{Corpus, View};
 use crate::format::elf::Role;
 use crate::package::Prefixes;
 use crate::plan::Plan;
-use crate::resolve::candidate::Start;
-use crate::resolve::hosts::Hosts;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::roots::Closures;
 use crate::tree::{Kind, Node, Tree};
@@ -44,24 +41,14 @@ impl Programs {
             });
         }
         paths.sort_unstable();
-        let unknown = paths.iter().filter(|path| corpus.place(path).is_none()).cloned();
-        let needs: Vec<Need> = unknown.map(|path| Need::path(path, None)).collect();
-        collector.answer(corpus, needs);
-        let program = |path: &Vec<u8>| match corpus.place(path) {
-            Some(Place::File(file)) => {
-                let object = corpus.files[file].object()?;
-                let start = Start { file, path: path.clone() };
-                (object.role == Role::Program).then_some(start)
-            }
-            _ => None,
-        };
-        let mut given: Vec<Start> = paths.iter().filter_map(program).collect();
+        let mut given = beside::read(corpus, collector, paths);
+        given.retain(|start| {
+            let object = corpus.files[start.file].object();
+            object.is_some_and(|object| object.role == Role::Program)
+        });
         given.sort_by_key(|start| start.file);
         given.dedup_by_key(|start| start.file);
-        let entries = EntryPoints { given, walked: Vec::new(), hosts: Hosts::default() };
-        let mut resolver = Resolver::default();
-        let none = Edits::default();
-        let closures = resolve(plan, corpus, &none, collector, &mut resolver, entries);
+        let (resolver, closures) = beside::resolved(plan, corpus, collector, given);
         Self { resolver, closures }
     }
 
@@ -74,19 +61,5 @@ impl Programs {
     ) -> crate::blame::Source<'a> {
         let bound = Bound { resolver: &self.resolver, closures: &self.closures, bindings: &[] };
         super::source(plan, prefixes, view, bound)
-    }
-}
-
-/// Repeats `ask` until it needs no more facts.
-pub(super) fn answered<T>(
-    corpus: &mut Corpus,
-    collector: &mut Collector<'_>,
-    ask: impl Fn(&Corpus) -> Result<T, Vec<Need>>,
-) -> T {
-    loop {
-        match ask(corpus) {
-            Ok(found) => return found,
-            Err(needs) => Rounds::of("inferred hosts").answer(corpus, collector, needs),
-        }
     }
 }

@@ -19,6 +19,21 @@ impl Rounds {
         Self { stage }
     }
 
+    /// Repeats `ask` until it needs no more facts.
+    pub(super) fn until<T>(
+        &self,
+        corpus: &mut Corpus,
+        collector: &mut Collector<'_>,
+        ask: impl Fn(&Corpus) -> Result<T, Vec<Need>>,
+    ) -> T {
+        loop {
+            match ask(corpus) {
+                Ok(found) => return found,
+                Err(needs) => self.answer(corpus, collector, needs),
+            }
+        }
+    }
+
     /// Reads the facts that the stage lacks.
     ///
     /// # Panics

@@ -74,11 +74,11 @@ pub enum Fate {
 pub struct ReferenceFate {
     /// The entry point.
     pub root: RootId,
-    /// Who refers.
+    /// The file that refers.
     pub file: FileId,
     /// The index of the symbol in the file.
     pub symbol: u32,
-    /// What becomes of it.
+    /// Its fate.
     pub fate: Fate,
 }
 

@@ -73,7 +73,7 @@ fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool 
     let mut todo = vec![top.to_path_buf()];
     while let Some(dir) = todo.pop() {
         let (mut files, mut dirs) = (Vec::new(), Vec::new());
-        // The walk tells of a directory that cannot be listed.
+        // The walk reports a directory that cannot be listed.
         let _ = tree.list(&dir, &mut |name, node| match node {
             Node::Kind(Kind::File) => files.push(dir.join(name)),
             Node::Kind(Kind::Directory) => dirs.push(dir.join(name)),

@@ -175,7 +175,7 @@ fn write(
     Ok(whole)
 }
 
-/// What an emitter wrote, for a terminal: names in it may hold what a terminal acts on.
+/// The output of an emitter with control bytes escaped, for a terminal.
 fn shown(bytes: &[u8]) -> Vec<u8> {
     let lines = bytes.split(|b| *b == b'\n').map(show).collect::<Vec<_>>();
     lines.join("\n").into_bytes()

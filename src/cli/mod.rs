@@ -120,7 +120,7 @@ pub enum Command {
     },
 }
 
-/// What `why` is asked.
+/// The question of `why`, and the files it is about.
 #[derive(Args, Debug)]
 pub struct WhyOptions {
     /// A library's soname or file, or a symbol: its raw name, with a version or without (foo@V_1), or

@@ -1,6 +1,6 @@
 //! Files that options name and that are read whole: looked at before they are opened, and read up to a
-//! bound. A FIFO or device would block the run or never end. Only `-` stands for stdin, where an option
-//! has it.
+//! bound. A FIFO or device would block the run or never end. Stdin is read only as `-`, where
+//! an option accepts it.
 
 use crate::text::show_path;
 use crate::tree::walk::describe;

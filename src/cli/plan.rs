@@ -346,13 +346,11 @@ fn columns() -> Option<usize> {
 
 fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
     let bytes = read_bytes(file)?;
-    let is_stdin = file == Path::new("-");
-    let shown = if is_stdin { Path::new("stdin") } else { file };
     let end = if null { 0 } else { b'\n' };
     let mut paths = Vec::new();
     for (number, path) in (1..).zip(bytes.split(|b| *b == end)) {
         if path.len() > LONGEST {
-            let shown = crate::text::show_path(shown);
+            let shown = crate::text::show_path(shown(file));
             bail!("{shown}: entry {number} is longer than {} KiB, and no path", LONGEST >> 10);
         }
         if !path.is_empty() {
@@ -364,8 +362,16 @@ fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
 
 /// The bytes of a list that an option names; `-` is stdin.
 fn read_bytes(file: &Path) -> Result<Vec<u8>> {
-    let is_stdin = file == Path::new("-");
-    let bytes = if is_stdin { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };
-    let shown = if is_stdin { Path::new("stdin") } else { file };
-    bytes.map_err(|why| named::refused(shown, &why))
+    let bytes =
+        if is_stdin(file) { named::stdin(MOST_LISTED) } else { named::read(file, MOST_LISTED) };
+    bytes.map_err(|why| named::refused(shown(file), &why))
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+/// The name of a list in messages.
+fn shown(file: &Path) -> &Path {
+    if is_stdin(file) { Path::new("stdin") } else { file }
 }

@@ -34,7 +34,7 @@ pub(super) enum Answer {
     Members,
 }
 
-/// What lies at the path of a search directory.
+/// The kind of entry at the path of a search directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Directory {
     /// A directory.

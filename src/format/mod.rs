@@ -105,9 +105,9 @@ pub struct Defect {
     pub table: Table,
     /// Offset in the file, in bytes, unless `is_address`.
     pub offset: u64,
-    /// What is wrong, as the end of a sentence.
+    /// The defect, as the end of a sentence.
     pub what: &'static str,
-    /// Where the thing would end, if all that is wrong is that the file ends before.
+    /// Where the table would end, if the only defect is that the file ends before.
     pub end: Option<u64>,
     /// `offset` is an address in memory, to which no offset in the file belongs.
     pub is_address: bool,

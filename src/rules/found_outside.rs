@@ -3,10 +3,11 @@
 //! library. `outside-closure` reports them.
 
 use super::Query;
+use super::missing_library::with_reasons;
 use crate::blame::Site;
 use crate::catalogue::RuleId;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
-use crate::id::{FastMap, FileId, Id as _, RootId, StrId};
+use crate::id::{FastMap, FastSet, FileId, Id as _, RootId, StrId};
 use crate::package::{store_item, store_of};
 use crate::resolve::{Edge, How};
 use crate::text::{last_part, show, show_path};
@@ -16,7 +17,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a file belongs to.
+/// The store, prefix or system to which a file belongs.
 #[derive(Clone, Copy)]
 enum Home<'a> {
     /// A store, whose items belong together.
@@ -52,6 +53,15 @@ impl<'a> Home<'a> {
             None => query.prefixes().given(path).map_or(Self::System, Self::Prefix),
         }
     }
+
+    /// True if a file at `path` belongs to the store or prefix.
+    fn holds(self, path: &Path) -> bool {
+        match self {
+            Home::Store(store) => store_of(path) == Some(store),
+            Home::Prefix(prefix) => path.starts_with(prefix) && store_of(path).is_none(),
+            Home::System | Home::Stray => false,
+        }
+    }
 }
 
 /// A need of one file, and the file to which it led.
@@ -59,7 +69,6 @@ type Key = (FileId, StrId, FileId);
 
 /// A library found elsewhere.
 struct Found {
-    how: How,
     edge: Edge,
     roots: Vec<RootId>,
 }
@@ -92,7 +101,7 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
             }
             let key = (from, edge.name, to);
             let place = *at.entry(key).or_insert_with(|| {
-                all.push((key, Found { how: edge.how, edge: *edge, roots: Vec::new() }));
+                all.push((key, Found { edge: *edge, roots: Vec::new() }));
                 all.len() - 1
             });
             if all[place].1.roots.last() != Some(&root) {
@@ -106,7 +115,8 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// The prefixes that hold a library of a name, by name. Of most needs no finding is made.
+/// The prefixes that hold a library of a name. Names are looked up only when asked for, because most
+/// needs lead to no finding.
 struct Holders<'q, 'a> {
     query: &'q Query<'a>,
     homes: &'q [Home<'a>],
@@ -151,24 +161,15 @@ fn libraries(
     (home, (file, name, to)): (Home<'_>, Key),
     found: &Found,
 ) -> Option<Box<Finding>> {
-    let name = query.text(name);
-    let path = query.path(to);
+    let (name, path, how) = (query.text(name), query.path(to), found.edge.how);
     if is_allowed(query, path) {
         return None;
     }
     let object = query.view().object(file)?;
     let mut candidates = query.library_candidates(name, object.header.target());
-    candidates
-        .retain(|candidate| candidate.path.as_deref().is_some_and(|path| path != query.path(to)));
-    let within = |candidate: &Evidence| {
-        let path = candidate.path.as_deref();
-        path.is_some_and(|path| match home {
-            Home::Store(store) => store_of(path) == Some(store),
-            Home::Prefix(prefix) => path.starts_with(prefix) && store_of(path).is_none(),
-            Home::System | Home::Stray => false,
-        })
-    };
-    candidates.retain(within);
+    candidates.retain(|candidate| {
+        candidate.path.as_deref().is_some_and(|other| other != path && home.holds(other))
+    });
     let shown = show(last_part(name));
     let outside = match home {
         Home::Store(_) if store_of(path).is_some() => "outside of the closure".to_owned(),
@@ -177,7 +178,7 @@ fn libraries(
         _ => "on the system although the prefix holds it".to_owned(),
     };
     let path_shown = show_path(path);
-    let message = format!("{shown}: found {outside}: {path_shown}, {}", by(found.how));
+    let message = format!("{shown}: found {outside}: {path_shown}, {}", by(how));
     let mut finding = query.about(rule, file, message);
     finding.library = Some(name.to_vec());
     finding.detail = Some(detail(path));
@@ -187,18 +188,8 @@ fn libraries(
     finding.when = Some(When::Load);
     let site = found.roots.first().map(|root| Site { root: *root, module: found.edge.from });
     finding.evidence.extend(query.roots(&found.roots, site));
-    finding.evidence.push(taken(query.shared_path(to), found.how));
-    for candidate in &mut candidates {
-        let base = candidate.path.as_deref().and_then(Path::file_name);
-        let is_named = base.is_some_and(|base| base.as_bytes() == last_part(name));
-        let reason = if is_named {
-            "its directory is not searched"
-        } else {
-            "only its DT_SONAME is the needed name"
-        };
-        candidate.reason = Some(reason.to_owned());
-    }
-    finding.evidence.extend(candidates);
+    finding.evidence.push(taken(query.shared_path(to), how));
+    finding.evidence.extend(with_reasons(candidates, name, &[]));
     Some(finding)
 }
 
@@ -213,7 +204,7 @@ fn taken(path: Arc<Path>, how: How) -> Evidence {
     }
 }
 
-/// The path in fingerprints: a version at the end of a file name may change.
+/// The directory in which the file lies, for fingerprints: a version in a file name may change.
 fn detail(path: &Path) -> Vec<u8> {
     path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
 }
@@ -228,7 +219,7 @@ fn is_allowed(query: &Query<'_>, path: &Path) -> bool {
 
 /// Programs of a store with an interpreter that lies elsewhere.
 fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home<'_>]) -> Findings {
-    let mut seen: FastMap<FileId, ()> = FastMap::default();
+    let mut seen: FastSet<FileId> = FastSet::default();
     let mut out = Findings::new();
     for (root, closure) in query.entry_points() {
         let file = closure.root.file;
@@ -240,10 +231,7 @@ fn interpreters(query: &Query<'_>, rule: RuleId, homes: &[Home<'_>]) -> Findings
         let object = query.view().object(file).filter(|object| object.soname().is_none());
         let Some(interp) = object.and_then(|object| object.interp()) else { continue };
         let is_inside = store_of(Path::new(OsStr::from_bytes(interp))).is_some();
-        if is_inside
-            || homes[loader.index()] == homes[file.index()]
-            || seen.insert(file, ()).is_some()
-        {
+        if is_inside || homes[loader.index()] == homes[file.index()] || !seen.insert(file) {
             continue;
         }
         let shown = show(interp);

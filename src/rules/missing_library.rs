@@ -181,8 +181,12 @@ impl Query<'_> {
     }
 }
 
-/// Says of candidates why the loader did not take them.
-fn with_reasons(mut candidates: Vec<Evidence>, name: &[u8], attempts: &[Tried]) -> Vec<Evidence> {
+/// Says of candidates why the loader did not take them, which made these attempts.
+pub(super) fn with_reasons(
+    mut candidates: Vec<Evidence>,
+    name: &[u8],
+    attempts: &[Tried],
+) -> Vec<Evidence> {
     if candidates.is_empty() {
         return candidates;
     }

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
-/// What the hwcap field of an entry means. The order is that of entries with one name and flags.
+/// The meaning of an entry's hwcap field. The order is that of entries with one name and flags.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Hwcap {
     /// A glibc-hwcaps subdirectory, with the ISA level that the library needs.

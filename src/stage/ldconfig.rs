@@ -20,7 +20,7 @@ const CACHE: &[u8] = b"/etc/ld.so.cache";
 /// A cache is no larger than this.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What ldconfig makes.
+/// The links and the cache that ldconfig makes.
 pub(super) struct Made {
     /// Links with their targets.
     pub(super) links: Vec<(PathBuf, PathBuf)>,

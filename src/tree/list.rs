@@ -22,7 +22,7 @@ pub(super) struct Lister<'t> {
     walked: Vec<PathBuf>,
     /// Given paths, with links resolved.
     given: Vec<PathBuf>,
-    /// What is listed are directories to which links lead.
+    /// True while directories are listed to which links lead.
     is_linked: bool,
     keeps_met: bool,
 }
@@ -114,8 +114,8 @@ impl<'t> Lister<'t> {
         }
     }
 
-    /// What of a linked directory is walked under other names, relative to it: a link upwards leads
-    /// to where the walk came from.
+    /// The parts of a linked directory that are walked under other names, relative to it: a link
+    /// upwards leads to where the walk came from.
     fn walked_below(&self, top: &Path) -> FastSet<&Path> {
         let Some(real) = self.is_linked.then(|| self.tree.real_path(top).ok()).flatten() else {
             return FastSet::default();

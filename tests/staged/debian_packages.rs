@@ -2,6 +2,7 @@
 //! the loader of the system with the package installed says what it loads.
 
 use crate::debian::{Debian, unpack, unpack_merged};
+use crate::elf_file::with_lost_symbol;
 use crate::installed::Case;
 use crate::random::{Random, number};
 use crate::report::{Report, text};
@@ -78,6 +79,15 @@ fn findings(args: &[&str], lab: &Lab, files: &[String]) -> Vec<String> {
     out
 }
 
+/// Gives a file of the stage an undefined symbol, so that there are findings to compare.
+fn lose_symbol(stage: &Path, installed: &str, random: &mut Random) {
+    let places = [installed, installed.trim_start_matches("/usr")];
+    let mut places = places.iter().map(|place| stage.join(place.trim_start_matches('/')));
+    let place = places.find(|place| place.exists()).expect("a file of the stage");
+    let bytes = std::fs::read(&place).expect("a file");
+    std::fs::write(place, with_lost_symbol(bytes, |count| random.below(count))).expect("a write");
+}
+
 #[test]
 fn each_package_over_all_others() {
     if !has_chroot() {
@@ -92,7 +102,8 @@ fn each_package_over_all_others() {
     };
     let (mut tally, mut stages, mut found) = (Tally::default(), 0, 0);
     let mut order: Vec<&PathBuf> = packages.iter().collect();
-    Random::new(number("LINKAUDIT_SEED", 1)).shuffle(&mut order);
+    let mut random = Random::new(number("LINKAUDIT_SEED", 1));
+    random.shuffle(&mut order);
     for package in order {
         if stages == FEW_STAGES && !many {
             break;
@@ -109,6 +120,8 @@ fn each_package_over_all_others() {
             continue;
         }
         stages += 1;
+        let lost = random.below(files.len());
+        lose_symbol(&stage, &files[lost], &mut random);
         let others: Vec<PathBuf> =
             packages.iter().filter(|other| *other != package).cloned().collect();
         let root = lab.mkdir("c/root");
@@ -127,6 +140,7 @@ fn each_package_over_all_others() {
         found += before.len();
         tally.compare(&format!("{name}: findings"), &before.join("\n"), &after.join("\n"));
     }
+    assert!(found > 0, "no finding was compared");
     println!("{stages} stages of {} packages, {found} findings", packages.len());
     tally.finish("packages of Debian as stages");
 }

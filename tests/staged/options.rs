@@ -1,4 +1,4 @@
-//! What is typed: stages that are none, paths inside and outside of them, shared files, outputs, and
+//! Options: directories that are no stages, paths inside and outside of them, shared files, outputs, and
 //! the line for a directory that looks like a stage.
 
 use crate::report::Report;

@@ -118,7 +118,7 @@ pub fn ldconfig(root: &Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// What the system's loader says of a file, like `ldd -r`.
+/// The output of the system's loader for a file, like `ldd -r`.
 pub fn traced(root: &Path, file: &str) -> String {
     let verify = clean("chroot").arg(root).args([LOADER, "--verify", file]).output();
     if !matches!(verify.expect("chroot runs").status.code(), Some(0 | 2)) {

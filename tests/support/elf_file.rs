@@ -198,3 +198,22 @@ impl ElfFile {
         found
     }
 }
+
+/// The library with the first letter of one undefined symbol cut off: nothing defines the rest.
+/// `pick` chooses among a number of them.
+pub fn with_lost_symbol(bytes: Vec<u8>, pick: impl FnOnce(usize) -> usize) -> Vec<u8> {
+    let mut file = ElfFile::new(bytes).expect("an ELF file");
+    let is_undefined = |at: &usize| {
+        // STB_GLOBAL in st_info, SHN_UNDEF in st_shndx.
+        let (info, section) = if file.wide { (4, 6) } else { (12, 14) };
+        file.get(at + info, 1).is_some_and(|info| info >> 4 == 1)
+            && file.get(at + section, 2) == Some(0)
+    };
+    let undefined: Vec<usize> = file.symbols().into_iter().filter(is_undefined).collect();
+    if !undefined.is_empty() {
+        let at = undefined[pick(undefined.len())];
+        let name = file.get(at, 4).expect("st_name");
+        assert!(file.put(at, 4, name + 1));
+    }
+    file.bytes
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const SEARCHED: usize = 52;
 
-/// Who refers (nothing if the search found no definition), the version, and the files searched.
+/// The file that refers (nothing if the search found no definition), the version, and the files searched.
 type Search = (Option<PathBuf>, Option<String>, Vec<PathBuf>);
 
 fn real(path: &str) -> PathBuf {
@@ -65,7 +65,7 @@ fn scope(lines: &[Line], program: &Path) -> Vec<PathBuf> {
     longest
 }
 
-/// What the loader searches in trace mode, by symbol.
+/// The files that the loader searches in trace mode, by symbol.
 fn traced(program: &Path) -> BTreeMap<String, BTreeSet<Search>> {
     let output = support::clean(program)
         .envs([("LD_TRACE_LOADED_OBJECTS", "1"), ("LD_WARN", "yes")])
@@ -109,7 +109,7 @@ fn traced(program: &Path) -> BTreeMap<String, BTreeSet<Search>> {
     out
 }
 
-/// What `why` says of one symbol under a program.
+/// The answer of `why` about one symbol under a program.
 fn said(symbol: &str, program: &str) -> BTreeSet<Search> {
     let why = json(&["why", symbol, "--under", program, program]);
     assert_eq!(why["kind"], "symbol", "{symbol} {program}");

@@ -82,7 +82,7 @@ pub enum MemberKind {
     NotRelocatable,
     /// A file that a thin archive names and that is not there.
     Missing,
-    /// What a thin archive names is not a file that can be read: the words for it.
+    /// A thin archive names something that is not a file that can be read; the words for it.
     NoFile(&'static str),
     /// A file that a thin archive names and that lies outside of what may be opened.
     Outside,

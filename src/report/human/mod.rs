@@ -63,7 +63,7 @@ pub(crate) fn steps(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // Each cause by itself: a group stands for other names too.
+    // Each cause by itself: a group holds causes about other names too.
     let apart = Style { verbose: true, quiet: false, ..style };
     // Views write whole paths.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };

@@ -10,7 +10,7 @@ pub(super) struct Asked<'n> {
 }
 
 impl<'n> Asked<'n> {
-    /// What `typed` may mean: the name as it is, then `NAME@VERSION`, `NAME@@VERSION` and
+    /// The meanings that `typed` may have: the name as it is, then `NAME@VERSION`, `NAME@@VERSION` and
     /// `NAME, version VERSION`.
     pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
         let whole = Self { name: typed, version: None };

@@ -186,7 +186,8 @@ fn is_same(own: &str, other: &str) -> bool {
     tight(own) == tight(&other)
 }
 
-/// A component without what stands in brackets of one kind. One that begins with them keeps them.
+/// A component without its brackets of one kind and their content. A component that begins with
+/// such a bracket stays as it is.
 fn without(component: &str, open: char) -> String {
     let start = operator(component).unwrap_or(0);
     let (mut out, mut rest) = component.split_at(start);

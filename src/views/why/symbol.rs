@@ -113,7 +113,7 @@ pub struct Bound {
     pub provider: Option<usize>,
     /// A relocation asks for it.
     pub used: bool,
-    /// What becomes of it without definition.
+    /// Its fate without definition.
     pub fate: Option<Fate>,
     /// The files that are searched, in order and up to the definition; only under one entry point.
     pub searched: Option<Vec<FileId>>,
@@ -149,7 +149,7 @@ pub struct Searched {
 /// A symbol of a file.
 pub(super) type Key = (FileId, u32);
 
-/// What becomes of references without definition, by root.
+/// The fates of references without definition, by root.
 pub(super) type Fates = FastMap<(RootId, Key), Fate>;
 
 /// A reference under a root: the definition by its key, whether a relocation asks for it, and the

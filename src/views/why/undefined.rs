@@ -1,5 +1,5 @@
-//! What is known of references without definition: what `check` makes of each, the files that were
-//! searched, and the definitions that nearly fit.
+//! References without definition: whether `check` reports each, the files that were searched, and the
+//! definitions that nearly fit.
 
 use super::symbol::{Bound, Fates, Near, Requester, Searched, Symbol};
 use crate::audit::Audit;
@@ -50,7 +50,7 @@ fn first_open(requester: &Requester) -> Option<&Bound> {
     requester.bound.iter().find(|bound| bound.is_open())
 }
 
-/// What `check` does with a reference that nothing defines.
+/// The answer of `check` to a reference that nothing defines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
     /// It is a finding.
@@ -62,7 +62,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// What became of the reference in `report`.
+    /// The answer for the reference in `report`.
     pub(super) fn of(requester: &Requester, audit: &Audit, report: &Report) -> Self {
         if report.findings.iter().any(|finding| is_about(finding, requester, audit)) {
             Self::Reported

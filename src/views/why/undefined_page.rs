@@ -20,7 +20,7 @@ const MOST_SCOPES: usize = 1;
 const MOST_CAUSES: usize = 3;
 
 impl Page<'_> {
-    /// What `check` makes of a reference without definition, in words.
+    /// The fate of a reference without definition, in words.
     pub(super) fn fate(&self, requester: &Requester, fate: Fate) -> String {
         let audit = self.audit;
         match fate {

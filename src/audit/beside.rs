@@ -1,0 +1,40 @@
+//! Files that are read and resolved beside what is audited, to answer questions about it. Nothing is
+//! reported about them.
+
+use super::{EntryPoints, resolve};
+use crate::facts::collect::Collector;
+use crate::facts::{Corpus, Edits, Need, Place};
+use crate::plan::Plan;
+use crate::resolve::candidate::Start;
+use crate::resolve::hosts::Hosts;
+use crate::resolve::resolver::Resolver;
+use crate::resolve::roots::Closures;
+
+/// Reads what lies at the paths, and returns those that are files.
+pub(super) fn read(
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    paths: Vec<Vec<u8>>,
+) -> Vec<Start> {
+    let unknown = paths.iter().filter(|path| corpus.place(path).is_none()).cloned();
+    let needs: Vec<Need> = unknown.map(|path| Need::path(path, None)).collect();
+    collector.answer(corpus, needs);
+    let start = |path: Vec<u8>| match corpus.place(&path)? {
+        Place::File(file) => Some(Start { file, path }),
+        Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_) => None,
+    };
+    paths.into_iter().filter_map(start).collect()
+}
+
+/// Resolves files as entry points.
+pub(super) fn resolved(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    given: Vec<Start>,
+) -> (Resolver, Closures) {
+    let entries = EntryPoints { given, walked: Vec::new(), hosts: Hosts::default() };
+    let mut resolver = Resolver::default();
+    let closures = resolve(plan, corpus, &Edits::default(), collector, &mut resolver, entries);
+    (resolver, closures)
+}
