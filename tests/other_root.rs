@@ -277,6 +277,16 @@ fn guix_asks_the_cache_of_the_package_first() {
     let found = |args: &[&str]| found(&report(&lab, &[args, &[&app]].concat())).expect("a need");
     assert_eq!(found(&["--loader", "guix"]), ("/srv/cached/libfoo.so.1".into(), "cache".into()));
     assert_eq!(found(&[]), ("/srv/runpath/libfoo.so.1".into(), "runpath".into()));
+    // A damaged cache is named, and the search goes on without it.
+    let cache = lab.path(&format!("r{cache}"));
+    let sound = std::fs::read(&cache).expect("a cache");
+    std::fs::write(&cache, &sound[..30]).expect("a write");
+    let damaged = report(&lab, &["--loader", "guix", &app]);
+    assert_eq!(self::found(&damaged).expect("a need").1, "runpath");
+    let malformed: Vec<_> = damaged.of_rule("malformed").collect();
+    assert_eq!((malformed.len(), damaged.status), (1, 3), "{}", damaged.outline());
+    assert_eq!(malformed[0]["path"], "etc/ld.so.cache");
+    std::fs::write(&cache, sound).expect("a write");
     let paths = ["--loader", "guix", "--ld-library-path", "/srv/runpath"];
     assert_eq!(found(&paths).1, "ld-library-path");
     // By the loader that PT_INTERP names in the store, nobody has to say so.

@@ -2,6 +2,7 @@
 //! (`elf/dl-load.c`, `_dl_map_object`). The order of needs is `closure`'s business.
 
 use super::cache::Cache;
+use super::loader::config;
 use super::names::{NameTable, Names};
 use super::paths;
 use super::search::{Found, Requester, Search, Seen};
@@ -277,9 +278,8 @@ impl Builder<'_> {
         if let Some(cache) = cache.packages.get(&id) {
             return Ok(cache.clone());
         }
-        let bytes = store.bytes(&path).map_err(|need| needs.push(need))?;
-        let big = loader.target.big;
-        let package = bytes.ok().and_then(|bytes| Cache::parse(bytes.into(), big)).map(Arc::new);
+        let package = config::cache(*store, &path, loader.target.big, &mut cache.package_faults);
+        let package = package.map_err(|need| needs.push(need))?.map(Arc::new);
         cache.packages.insert(id, package.clone());
         Ok(package)
     }

@@ -2,7 +2,7 @@
 //! results. `candidate` and `audit` ask it for closures; `closure` and `musl` build them.
 
 use super::closure::Built;
-use super::loader::{Family, Loaders};
+use super::loader::{ConfigFault, Family, Loaders};
 use super::mapping::{Asking, Builder};
 use super::musl::Load;
 use super::names::NameTable;
@@ -51,6 +51,11 @@ pub struct Resolver {
 }
 
 impl Resolver {
+    /// Caches of packages, which Guix's loader reads, that could not be used.
+    pub fn package_faults(&self) -> &[ConfigFault] {
+        &self.searches.package_faults
+    }
+
     /// Reserves space for the names of `files` files.
     pub fn expect(&mut self, files: usize) {
         self.strings.reserve(STRINGS_A_FILE * files);

@@ -4,7 +4,7 @@
 
 use super::How;
 use super::cache::Cache;
-use super::loader::Loader;
+use super::loader::{ConfigFault, Loader};
 use super::paths::{Ask, DirList, DirLists, Probe};
 use super::portions::{self, Passed, portion};
 use super::trace::{Outcome, Trace};
@@ -94,6 +94,8 @@ pub(super) struct SearchCache {
     pub(super) long: FastMap<StrId, u64>,
     /// Caches of packages, by path.
     pub(super) packages: FastMap<StrId, Option<Arc<Cache>>>,
+    /// Those that could not be used.
+    pub(super) package_faults: Vec<ConfigFault>,
     round: u32,
 }
 

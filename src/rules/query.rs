@@ -175,7 +175,8 @@ impl<'a> Query<'a> {
     /// Configuration files that loaders of entry points could not use, each once.
     pub(super) fn config_faults(&self) -> Vec<&'a ConfigFault> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
-        let mut faults: Vec<_> = loaders.flat_map(|loader| &loader.config_faults).collect();
+        let own = loaders.flat_map(|loader| &loader.config_faults);
+        let mut faults: Vec<_> = own.chain(self.audit.resolver.package_faults()).collect();
         faults.sort_by(|a, b| (&a.path, &a.what).cmp(&(&b.path, &b.what)));
         faults.dedup_by(|a, b| (&a.path, &a.what) == (&b.path, &b.what));
         faults

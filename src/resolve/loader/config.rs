@@ -1,5 +1,6 @@
 //! Files that configure a loader, ld.so.cache and ld.so.preload, and what is wrong with them. The
-//! loader goes on without such a file, and so does the audit. `read` is the only caller.
+//! loader goes on without such a file, and so does the audit. `read` calls it, and the map of
+//! a program under Guix's loader, whose package has a cache.
 
 use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;
@@ -36,7 +37,7 @@ pub(super) fn bytes<'s>(
 }
 
 /// The cache at `path`, if the loader would use it.
-pub(super) fn cache(
+pub(in crate::resolve) fn cache(
     store: &dyn FactStore,
     path: &[u8],
     big: bool,

@@ -2,7 +2,7 @@
 //! list and release, read out of its own binary by `read`.
 
 mod assumed;
-mod config;
+pub(super) mod config;
 mod read;
 mod rules;
 
