@@ -293,7 +293,7 @@ impl<'t> Collector<'t> {
             return Place::File(*file);
         }
         let path = as_path(path);
-        let real = self.real_path(&path, self.tree.is_link(&path));
+        let real = self.real_path(&path, self.may_be_link(&path));
         let relocations = read.relocations.take();
         let facts = self.facts(&path, real.ok().as_deref(), stat, read);
         Place::File(insert(corpus, facts, relocations))
@@ -302,7 +302,8 @@ impl<'t> Collector<'t> {
     /// The facts of a file that was opened as `path` and lies at `place`, if that can be told.
     fn facts(&self, path: &Path, place: Option<&Path>, stat: Stat, read: Read) -> FileFacts {
         let Read { content, mut defects, unreadable, .. } = read;
-        if place.is_none() {
+        let origin = place.map(|place| self.tree.origin(place));
+        if !matches!(origin, Some(Ok(_))) {
             defects.push(moved());
         }
         let place: Arc<Path> = place.unwrap_or(path).into();
@@ -310,7 +311,7 @@ impl<'t> Collector<'t> {
             typed: Arc::clone(&place),
             real: Arc::clone(&place),
             package: self.tree.package(&place),
-            origin: self.tree.origin(&place),
+            origin: origin.and_then(Result::ok).flatten(),
             path: place,
             names: Vec::new(),
             stat,
@@ -358,6 +359,15 @@ impl<'t> Collector<'t> {
         self.tree.real_path(path)
     }
 
+    /// True if `path` is a link, or if that cannot be read and the kernel resolves the path.
+    fn may_be_link(&self, path: &Path) -> bool {
+        match self.tree.read_link(path) {
+            Ok(_) => true,
+            Err(Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => false,
+            Err(_) => self.tree.real_path(path).is_ok(),
+        }
+    }
+
     /// `dir` with links resolved. Each directory is asked for once: one that is no link lies in
     /// what its parent really is. The way up and down again is no recursion: trees may be deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
@@ -369,7 +379,7 @@ impl<'t> Collector<'t> {
             }
             let named = matches!(here.components().next_back(), Some(Component::Normal(_)));
             match here.parent().filter(|above| named && !above.as_os_str().is_empty()) {
-                Some(above) if !self.tree.is_link(here) => {
+                Some(above) if !self.may_be_link(here) => {
                     todo.push(here);
                     here = above;
                 }

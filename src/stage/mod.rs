@@ -11,8 +11,8 @@ use crate::id::{FastMap, FastSet};
 use crate::package::PackageId;
 use crate::text::show_path;
 use crate::tree::{
-    DiskTree, Errno, Handle, Kind, MemTree, MountError, Node, Opened, Origin, OverlayTree, Stat,
-    Tree, WithoutTree,
+    DiskTree, Errno, Handle, Kind, MemTree, MountError, Node, Noted, NotedTree, Opened, Origin,
+    OverlayTree, Stat, Tree, WithoutTree,
 };
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -50,15 +50,20 @@ pub enum StageError {
         /// The other one.
         second: PathBuf,
     },
-    /// The sysroot cannot be opened.
-    #[error("the sysroot cannot be read: {0}")]
-    Sysroot(Errno),
-    /// A directory of a stage cannot be listed.
+    /// A part of the sysroot that decides how the stages lie over it cannot be read.
+    #[error("{} of the system below the stages cannot be read: {errno}", show_path(path))]
+    Sysroot {
+        /// The path in the sysroot.
+        path: PathBuf,
+        /// The reason.
+        errno: Errno,
+    },
+    /// A part of a stage cannot be read.
     #[error("--staged {}: {} cannot be read: {errno}", show_path(stage), show_path(path))]
     Unreadable {
         /// The stage as typed.
         stage: PathBuf,
-        /// The directory, below the stage.
+        /// The path below the stage.
         path: PathBuf,
         /// The reason.
         errno: Errno,
@@ -91,14 +96,20 @@ pub fn lay(
     replaced: &[PathBuf],
     cwd: &Path,
 ) -> Result<StagedTree, StageError> {
-    let before = sysroot().map_err(StageError::Sysroot)?;
+    let below = Noted::default();
+    let sysroot = || match sysroot() {
+        Ok(tree) => Ok(NotedTree::new(tree, Noted::clone(&below))),
+        Err(errno) => Err(StageError::Sysroot { path: "/".into(), errno }),
+    };
+    let before = sysroot()?;
     let gone = removed(&before, replaced);
     let mut changed: FastSet<PathBuf> = gone.iter().cloned().collect();
     let hidden = stages.iter().filter_map(|stage| stage.in_sysroot.clone()).collect();
-    let lower = WithoutTree::new(sysroot().map_err(StageError::Sysroot)?, gone, hidden);
+    let lower = WithoutTree::new(sysroot()?, gone, hidden);
     let mut merged: Box<dyn Tree> = Box::new(lower);
-    let mut brought = Brought::default();
+    let (mut brought, mut own) = (Brought::default(), Vec::new());
     for (at, stage) in stages.iter().enumerate() {
+        let noted = Noted::default();
         let unreadable = |error: MountError| StageError::Unreadable {
             stage: stage.typed.clone(),
             path: error.path,
@@ -106,6 +117,7 @@ pub fn lay(
         };
         let top = |errno| MountError { path: PathBuf::from("/"), errno };
         let upper = DiskTree::within(&stage.dir).map_err(|errno| unreadable(top(errno)))?;
+        let upper = NotedTree::new(upper, Noted::clone(&noted));
         let overlay = OverlayTree::new(Box::new(upper), merged).map_err(unreadable)?;
         let overlay = overlay.keeping_directories().seen_from(cwd.to_path_buf());
         let mut dirs: Vec<PathBuf> = overlay.moved_to().map(Path::to_path_buf).collect();
@@ -116,10 +128,20 @@ pub fn lay(
             return Err(StageError::Shared { path, first, second });
         }
         merged = Box::new(overlay);
+        own.push((stage, noted));
     }
     changed.extend(brought.0.into_keys());
     if let Some(made) = ldconfig::run(&before, &*merged, &changed) {
-        merged = with(merged, &made, cwd);
+        merged = with(merged, &made, cwd)
+            .map_err(|MountError { path, errno }| StageError::Sysroot { path, errno })?;
+    }
+    for (stage, noted) in own {
+        if let Some((path, errno)) = noted.get().cloned() {
+            return Err(StageError::Unreadable { stage: stage.typed.clone(), path, errno });
+        }
+    }
+    if let Some((path, errno)) = below.get().cloned() {
+        return Err(StageError::Sysroot { path, errno });
     }
     Ok(StagedTree { merged, whole: Vec::new() })
 }
@@ -169,7 +191,8 @@ impl Brought {
 
 /// True if another stage has a directory at `path`.
 fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
-    lower.node(path) == Ok(Node::Kind(Kind::Directory)) && lower.origin(path) == Some(Origin::Stage)
+    lower.node(path) == Ok(Node::Kind(Kind::Directory))
+        && lower.origin(path) == Ok(Some(Origin::Stage))
 }
 
 /// The files at the installed paths, as paths without links in their directories. Directories stay:
@@ -188,17 +211,18 @@ fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
 }
 
 /// The system with the links and the cache that ldconfig makes.
-fn with(merged: Box<dyn Tree>, made: &ldconfig::Made, cwd: &Path) -> Box<dyn Tree> {
+fn with(
+    merged: Box<dyn Tree>,
+    made: &ldconfig::Made,
+    cwd: &Path,
+) -> Result<Box<dyn Tree>, MountError> {
     let mut files = MemTree::on_device(NO_DEVICE);
     for (path, target) in &made.links {
         files.link(path, target);
     }
     files.file(&made.cache_path, made.cache.clone());
-    match OverlayTree::new(Box::new(files), merged) {
-        Ok(overlay) => Box::new(overlay.in_sysroot().seen_from(cwd.to_path_buf())),
-        // A tree in memory can always be listed.
-        Err(error) => unreachable!("{error}"),
-    }
+    let overlay = OverlayTree::new(Box::new(files), merged)?;
+    Ok(Box::new(overlay.in_sysroot().seen_from(cwd.to_path_buf())))
 }
 
 impl Tree for StagedTree {
@@ -241,19 +265,28 @@ impl Tree for StagedTree {
         self.merged.is_of_kernel(path)
     }
 
-    fn origin(&self, path: &Path) -> Option<Origin> {
+    fn origin(&self, path: &Path) -> Result<Option<Origin>, Errno> {
         self.merged.origin(path)
     }
 
     /// Links of a stage that lead to entries of the sysroot are left out: those are not installed.
     fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
-        self.merged.list_staged(path, &mut |name, node| {
-            let leads = || self.merged.real_path(&path.join(name)).ok();
-            let leads_out = || leads().and_then(|real| self.origin(&real)) == Some(Origin::Sysroot);
-            if node != Node::Link || !leads_out() {
-                visit(name, node);
-            }
-        })
+        let mut unknown = Ok(());
+        // A link that leads nowhere is met and reported.
+        let leads_out = |link: &Path| match self.merged.real_path(link) {
+            Ok(real) => Ok(self.origin(&real)? == Some(Origin::Sysroot)),
+            Err(_) => Ok(false),
+        };
+        self.merged.list_staged(path, &mut |name, node| match if node == Node::Link {
+            leads_out(&path.join(name))
+        } else {
+            Ok(false)
+        } {
+            Ok(true) => {}
+            Ok(false) => visit(name, node),
+            Err(errno) => unknown = Err(errno),
+        })?;
+        unknown
     }
 
     fn package(&self, path: &Path) -> Option<Arc<PackageId>> {

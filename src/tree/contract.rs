@@ -54,8 +54,8 @@ pub trait Tree: Sync {
 
     /// Which layer the entry at `path` lies in, a link in the last component not followed; none if the
     /// tree has no stages or no such entry.
-    fn origin(&self, _path: &Path) -> Option<Origin> {
-        None
+    fn origin(&self, _path: &Path) -> Result<Option<Origin>, Errno> {
+        Ok(None)
     }
 
     /// The same as [`Tree::list`] for the entries of stages alone. A directory of the sysroot is one

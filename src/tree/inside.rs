@@ -27,7 +27,7 @@ impl<'t> InsideTree<'t> {
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));
         let of_sysroot = || {
             let real = self.tree.real_path(path).unwrap_or_else(|_| path.to_path_buf());
-            self.tree.origin(&real) == Some(Origin::Sysroot)
+            self.tree.origin(&real) == Ok(Some(Origin::Sysroot))
                 && self.tree.kind(&real) != Ok(Kind::Directory)
         };
         if is_inside && !of_sysroot() { Ok(()) } else { Err(Errno::NOENT) }
@@ -86,7 +86,7 @@ impl Tree for InsideTree<'_> {
         self.tree.is_of_kernel(path)
     }
 
-    fn origin(&self, path: &Path) -> Option<Origin> {
+    fn origin(&self, path: &Path) -> Result<Option<Origin>, Errno> {
         self.tree.origin(path)
     }
 

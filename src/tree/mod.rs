@@ -17,6 +17,7 @@ mod inside;
 mod kind;
 mod list;
 mod mem;
+mod noted;
 mod overlay;
 mod process;
 mod root;
@@ -30,6 +31,7 @@ pub use file::{Handle, Held, Permit, ReadAt};
 pub use inside::{InsideTree, without_dots};
 pub use kind::{Kind, Node, Origin, Special, Stat};
 pub use mem::MemTree;
+pub use noted::{Noted, NotedTree};
 pub use overlay::{MountError, OverlayTree};
 pub use without::WithoutTree;
 

@@ -189,9 +189,10 @@ impl OverlayTree {
             listed.map_err(|errno| MountError { path: path.clone(), errno })?;
             for Staged { path, place } in dirs {
                 let node = self.lower.node(&place);
-                if is_directory(node) {
+                let error = |errno| MountError { path: place.clone(), errno };
+                if is_directory(node).map_err(error)? {
                     todo.push(Staged { path, place });
-                } else if let Some(real) = followed(&*self.lower, &place) {
+                } else if let Some(real) = followed(&*self.lower, &place).map_err(error)? {
                     todo.push(Staged { path, place: real });
                 } else if node == Ok(Node::Link) {
                     dangling.push(Staged { path, place });
@@ -239,7 +240,7 @@ impl OverlayTree {
             let upper = dir.join(name);
             match self.upper.node(&upper) {
                 Ok(_) if self.moved.to.contains_key(&upper) => {}
-                Ok(Node::Link) if merged.lower && self.keeps(path) => {}
+                Ok(Node::Link) if merged.lower && self.keeps(path)? => {}
                 Ok(node) => return Ok(Found { node, layer: Layer::Upper, path: upper }),
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno),
@@ -249,15 +250,15 @@ impl OverlayTree {
             return Err(Errno::NOENT);
         }
         let node = match self.lower.node(path) {
-            Err(Errno::NOENT) if followed(&*self.lower, path).is_some() => Node::Link,
+            Err(Errno::NOENT) if followed(&*self.lower, path)?.is_some() => Node::Link,
             node => node?,
         };
         Ok(Found { node, layer: Layer::Lower, path: path.to_path_buf() })
     }
 
     /// True if the lower tree has a directory at `path` that no link hides.
-    fn keeps(&self, path: &Path) -> bool {
-        self.keeps_directories && is_directory(self.lower.node(path))
+    fn keeps(&self, path: &Path) -> Result<bool, Errno> {
+        Ok(self.keeps_directories && is_directory(self.lower.node(path))?)
     }
 
     /// The parts of the directory `dir`; its path contains no links.
@@ -287,7 +288,7 @@ impl OverlayTree {
             let upper = [dir.to_path_buf()].into_iter().chain(moved).collect();
             return Ok(Merged { upper, lower: true });
         };
-        let below = above.lower && is_directory(self.lower.node(dir));
+        let below = above.lower && is_directory(self.lower.node(dir))?;
         let (mut upper, mut hidden) = (Vec::new(), false);
         for path in above.upper.iter().map(|above| above.join(name)) {
             match self.upper.node(&path) {
@@ -317,15 +318,29 @@ impl OverlayTree {
     }
 }
 
-fn is_directory(node: Result<Node, Errno>) -> bool {
-    node == Ok(Node::Kind(Kind::Directory))
+/// An error that says that nothing lies at the path is an answer.
+fn is_directory(node: Result<Node, Errno>) -> Result<bool, Errno> {
+    Ok(present(node)? == Some(Node::Kind(Kind::Directory)))
+}
+
+/// The answer about a path, none if nothing lies there.
+fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG | Errno::XDEV) => {
+            Ok(None)
+        }
+        Err(errno) => Err(errno),
+    }
 }
 
 /// The directory that a tree reads instead of `path`: the target of a link, real or assumed for a
 /// merged `/usr`.
-fn followed(tree: &dyn Tree, path: &Path) -> Option<PathBuf> {
-    let real = tree.real_path(path).ok().filter(|real| real != path)?;
-    is_directory(tree.node(&real)).then_some(real)
+fn followed(tree: &dyn Tree, path: &Path) -> Result<Option<PathBuf>, Errno> {
+    let Some(real) = present(tree.real_path(path))?.filter(|real| real != path) else {
+        return Ok(None);
+    };
+    Ok(is_directory(tree.node(&real))?.then_some(real))
 }
 
 impl Lookup for OverlayTree {
@@ -346,7 +361,7 @@ impl OverlayTree {
     fn link_at(&self, found: &Found) -> Result<PathBuf, Errno> {
         match (found.layer, self.tree(found.layer).read_link(&found.path)) {
             (Layer::Lower, Err(Errno::NOENT)) => {
-                followed(&*self.lower, &found.path).ok_or(Errno::NOENT)
+                followed(&*self.lower, &found.path)?.ok_or(Errno::NOENT)
             }
             (_, target) => target,
         }
@@ -362,13 +377,21 @@ impl OverlayTree {
     ) -> Result<BTreeMap<OsString, Node>, Errno> {
         let mut entries: BTreeMap<OsString, Node> = BTreeMap::new();
         for upper in &merged.upper {
+            let mut unknown = Ok(());
             self.upper.list(upper, &mut |name, node| {
-                let is_left_out =
-                    || node == Node::Link && merged.lower && self.keeps(&dir.join(name));
+                let may_be_left_out = node == Node::Link && merged.lower;
+                let mut is_left_out = || {
+                    may_be_left_out
+                        && self.keeps(&dir.join(name)).unwrap_or_else(|errno| {
+                            unknown = Err(errno);
+                            false
+                        })
+                };
                 if !self.moved.to.contains_key(&upper.join(name)) && !is_left_out() {
                     entries.entry(name.to_owned()).or_insert(node);
                 }
             })?;
+            unknown?;
         }
         Ok(entries)
     }
@@ -431,12 +454,12 @@ impl Tree for OverlayTree {
         found.is_ok_and(|found| self.tree(found.layer).is_of_kernel(&found.path))
     }
 
-    fn origin(&self, path: &Path) -> Option<Origin> {
-        let found = self.find(path, Links::NotLast).ok()?;
-        Some(match found.layer {
+    fn origin(&self, path: &Path) -> Result<Option<Origin>, Errno> {
+        let found = self.find(path, Links::NotLast)?;
+        Ok(Some(match found.layer {
             Layer::Upper => self.origin,
-            Layer::Lower => self.lower.origin(&found.path).unwrap_or(Origin::Sysroot),
-        })
+            Layer::Lower => self.lower.origin(&found.path)?.unwrap_or(Origin::Sysroot),
+        }))
     }
 
     fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {

@@ -1,0 +1,101 @@
+//! A tree that notes the first error that leaves a question open. What asks many questions at once,
+//! such as laying a stage, then need not pass on the error of each.
+
+use super::contract::{Opened, Tree};
+use super::file::Handle;
+use super::kind::{Kind, Node, Stat};
+use crate::package::PackageId;
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+/// The first error that left a question open, with the path that was asked about.
+pub type Noted = Arc<OnceLock<(PathBuf, Errno)>>;
+
+/// A tree with a note of its first error.
+pub struct NotedTree<T> {
+    tree: T,
+    noted: Noted,
+}
+
+impl<T: Tree> NotedTree<T> {
+    /// `tree`, whose errors are noted in `noted`.
+    pub fn new(tree: T, noted: Noted) -> Self {
+        Self { tree, noted }
+    }
+
+    /// Errors that say what lies at a path are answers.
+    fn note<R>(&self, path: &Path, result: Result<R, Errno>) -> Result<R, Errno> {
+        let is_answer = |errno: &Errno| {
+            matches!(
+                *errno,
+                Errno::NOENT
+                    | Errno::NOTDIR
+                    | Errno::ISDIR
+                    | Errno::LOOP
+                    | Errno::NAMETOOLONG
+                    | Errno::INVAL
+                    | Errno::NXIO
+                    | Errno::XDEV
+            )
+        };
+        if let Err(errno) = &result
+            && !is_answer(errno)
+        {
+            self.noted.get_or_init(|| (path.to_path_buf(), *errno));
+        }
+        result
+    }
+}
+
+impl<T: Tree> Tree for NotedTree<T> {
+    fn open(&self, path: &Path) -> Result<Opened, Errno> {
+        self.note(path, self.tree.open(path))
+    }
+
+    fn look(&self, path: &Path) -> Result<(Kind, Stat), Errno> {
+        self.note(path, self.tree.look(path))
+    }
+
+    fn node(&self, path: &Path) -> Result<Node, Errno> {
+        self.note(path, self.tree.node(path))
+    }
+
+    fn read_link(&self, path: &Path) -> Result<PathBuf, Errno> {
+        self.note(path, self.tree.read_link(path))
+    }
+
+    fn real_path(&self, path: &Path) -> Result<PathBuf, Errno> {
+        self.note(path, self.tree.real_path(path))
+    }
+
+    fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
+        self.note(path, self.tree.list(path, visit))
+    }
+
+    fn is_of_process(&self, path: &Path) -> bool {
+        self.tree.is_of_process(path)
+    }
+
+    fn is_of_kernel(&self, path: &Path) -> bool {
+        self.tree.is_of_kernel(path)
+    }
+
+    fn package(&self, path: &Path) -> Option<Arc<PackageId>> {
+        self.tree.package(path)
+    }
+
+    fn open_regular(&self, path: &Path) -> Result<Handle, Errno> {
+        self.note(path, self.tree.open_regular(path))
+    }
+
+    fn open_if(
+        &self,
+        path: &Path,
+        head: &mut [u8],
+        wanted: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Handle>, Errno> {
+        self.note(path, self.tree.open_if(path, head, wanted))
+    }
+}
