@@ -6,10 +6,33 @@ use linkaudit::cli::{Cli, commands};
 use linkaudit::text::show;
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Fresh pages cost more than anything else in a short run; this allocator reuses them.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Stdout was closed when the process began.
+static STDOUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Looks at stdout before Rust's runtime opens /dev/null in place of a closed one: a report would be
+/// lost there without a word. `.init_array` is the ABI's table of functions that run before `main`
+/// (System V gABI, Initialization and Termination Functions).
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "nothing safe runs before the runtime; see SAFETY")]
+mod before_main {
+    // SAFETY: the section holds pointers to functions, as this static is; libc passes arguments, which
+    // a function of the C ABI may ignore. The function makes one system call and stores one atomic:
+    // it needs nothing that the runtime would set up, and it cannot unwind.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static NOTE: extern "C" fn() = note;
+
+    extern "C" fn note() {
+        let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
+        super::STDOUT_IS_CLOSED.store(flags.is_err(), super::Ordering::Relaxed);
+    }
+}
 
 fn main() -> ExitCode {
     let cli = match Cli::from_process() {
@@ -20,6 +43,13 @@ fn main() -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Clean.into() };
         }
     };
+    if STDOUT_IS_CLOSED.load(Ordering::Relaxed) {
+        let _ = writeln!(
+            std::io::stderr(),
+            "linkaudit: stdout is closed, and is needed for the report"
+        );
+        return Exit::Usage.into();
+    }
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if !linkaudit::format::second::is_reading() {

@@ -85,6 +85,68 @@ fn a_full_disk_and_a_full_stdout() {
 }
 
 #[test]
+fn a_closed_stdout() {
+    let lab = lab();
+    lab.write("clean/lib.so", Tiny::library("lib.so", [] as [&str; 0]).bytes());
+    let cases: [&[&str]; 7] = [
+        &["clean", "--format", "json"],
+        &["clean"],
+        &["tree", "clean"],
+        &["why", "lib.so", "clean"],
+        &["fix", "clean", "--emit", "policy-waivers"],
+        &["explain"],
+        &["policy", "schema"],
+    ];
+    for case in cases {
+        let words: Vec<String> = case.iter().map(|word| format!("'{word}'")).collect();
+        let line = format!("{} {} >&-", env!("CARGO_BIN_EXE_linkaudit"), words.join(" "));
+        let output = support::clean("sh").current_dir(lab.root()).args(["-c", &line]).output();
+        let (status, error) = ended(&output.expect("a run"));
+        assert!(status == 2 && error.contains("stdout is closed"), "{case:?}: {status} {error}");
+        // Only stdout counts, and /dev/null is a place like any other.
+        for open in ["<&-", "2>&-", "<&- 2>&-", ">/dev/null", "1<>/dev/null"] {
+            let line = line.replace(">&-", &format!("{open} >out"));
+            let output = support::clean("sh").current_dir(lab.root()).args(["-c", &line]).output();
+            assert_eq!(ended(&output.expect("a run")).0, 0, "{line}");
+        }
+    }
+}
+
+/// Runs in a terminal and returns what the terminal got.
+fn on_terminal(lab: &Lab, args: &str) -> Vec<u8> {
+    let line = format!("{} {args}", env!("CARGO_BIN_EXE_linkaudit"));
+    let mut command = support::clean("script");
+    command.current_dir(lab.root()).args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
+    command.output().expect("script runs").stdout
+}
+
+#[test]
+fn a_terminal_gets_no_control_bytes_of_names() {
+    let lab = lab();
+    let evil = "\x1b]0;title\x07\x1b[31m";
+    let need = [format!("lib{evil}.so")];
+    lab.write(&format!("q/x{evil}.so"), Tiny::library(&format!("s{evil}"), need).bytes());
+    let commands = [
+        "--color never q",
+        "--color never -v q",
+        "--color never --format table q",
+        "--format ldd q",
+        "tree --color never q",
+        "tree --format dot q",
+        "why --color never libx q",
+        "fix --color never --emit policy-waivers q",
+        "fix --color never --emit ldflags q",
+    ];
+    for command in commands {
+        let text = on_terminal(&lab, command);
+        assert!(!text.is_empty(), "{command}");
+        let bad = text.iter().filter(|b| b.is_ascii_control() && !b"\t\r\n".contains(b)).count();
+        assert_eq!(bad, 0, "{command}: {}", String::from_utf8_lossy(&text));
+    }
+    println!("texts on a terminal: {} commands, 0 control bytes", commands.len());
+}
+
+#[test]
 fn absolute_paths_from_a_directory_that_is_gone() {
     let lab = lab();
     let path = lab.path("p");
