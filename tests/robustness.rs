@@ -13,8 +13,12 @@
 
 mod support;
 
+#[path = "support/random.rs"]
+mod random;
 #[path = "support/report.rs"]
 mod report;
+#[path = "support/strace.rs"]
+mod strace;
 #[path = "support/tiny.rs"]
 mod tiny;
 
@@ -22,10 +26,14 @@ mod tiny;
 mod bounded;
 #[path = "robustness/caches.rs"]
 mod caches;
+#[path = "robustness/faults.rs"]
+mod faults;
 #[path = "robustness/outputs.rs"]
 mod outputs;
 #[path = "robustness/process.rs"]
 mod process;
+#[path = "robustness/sandbox.rs"]
+mod sandbox;
 #[path = "robustness/silent.rs"]
 mod silent;
 #[path = "robustness/threads.rs"]

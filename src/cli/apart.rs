@@ -28,10 +28,7 @@ struct Target<'a> {
 
 /// Refuses outputs over what is read. `more` are files that options of one command name for writing.
 pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path]) -> Result<()> {
-    let named = shared.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
-    let baseline = shared.write_baseline.as_deref();
-    let typed = named.chain(baseline).chain(more.iter().copied());
-    let typed: Vec<&Path> = typed.collect();
+    let typed: Vec<&Path> = shared.written(more).collect();
     typed.iter().try_for_each(|path| no_lost_link(path))?;
     let targets: Vec<Target<'_>> = typed.into_iter().filter_map(Target::new).collect();
     if targets.is_empty() {

@@ -5,7 +5,7 @@ use super::exit::Exit;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts, threads};
+use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts};
 use crate::plan::Plan;
 use crate::report::model::Parts;
 use crate::text::show_path;
@@ -35,16 +35,15 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let typed: Vec<PathBuf> =
         options.archives.iter().chain(&options.root_object).cloned().collect();
     let places: Vec<PathBuf> = order.iter().chain(&options.from).cloned().collect();
-    let prepared = prepare_with(shared, &typed, &places)?;
-    let sinks = sinks(shared, "archive", OUTPUTS)?;
-    prepared.say_what_is_assumed(shared);
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
+    let prepared = prepare_with(shared, &typed, &places, &tables)?;
+    let sinks = sinks(shared, "archive", OUTPUTS)?;
+    prepared.say_what_is_assumed(shared);
     apart::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
-    let (asked, mut plan) = ask(options, &prepared)?;
+    let (asked, plan) = ask(options, &prepared)?;
     // What linker scripts name is read too.
     apart::check(&plan, &*prepared.tree, shared, &tables)?;
-    threads::start(&mut plan);
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
     let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());

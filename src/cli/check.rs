@@ -4,7 +4,7 @@ use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{Shared, apart, baseline, out, threads};
+use super::{Shared, apart, baseline, out};
 use crate::plan::{FixRequest, Plan};
 use crate::report::model::Parts;
 use crate::report::{MadeOf, OUTPUTS, Output, Style};
@@ -17,12 +17,11 @@ use std::time::Instant;
 /// `linkaudit` and `linkaudit check`
 pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
-    let mut prepared = prepare(shared, paths)?;
+    let prepared = prepare(shared, paths)?;
     let sinks = sinks(shared, "check", OUTPUTS)?;
     apart::check(&prepared.plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, paths)?;
     prepared.say_what_is_assumed(shared);
-    threads::start(&mut prepared.plan);
     let Prepared { plan, baselines, .. } = &prepared;
     let tree = &*prepared.tree;
     let mut progress = Progress::new(prepared.progress);

@@ -6,7 +6,7 @@ use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{FixOptions, Shared, apart, baseline, lists, out, threads};
+use super::{FixOptions, Shared, apart, baseline, lists, out};
 use crate::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::propose::Proposal;
 use crate::plan::{FixRequest, MergedFrom, Plan, Which};
@@ -50,7 +50,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         None => None,
     };
     let places: Vec<PathBuf> = options.archive.iter().cloned().collect();
-    let prepared = prepare_with(shared, &options.paths, &places)?;
+    let prepared = prepare_with(shared, &options.paths, &places, &[])?;
     prepared.say_what_is_assumed(shared);
     let archive = options.archive.as_ref().and_then(|_| prepared.plan.lib_paths.first().cloned());
     // A list that is named counts alone.
@@ -68,7 +68,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     }
     let must_find = options.deps_list.is_some() || all().any(|emitter| emitter.needs_archive);
     let request = FixRequest { archive, must_find, minimal: options.minimal, merged_only: false };
-    let mut plan = Plan {
+    let plan = Plan {
         facts: false,
         members: true,
         lists,
@@ -77,7 +77,6 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     };
     apart::check(&plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, &options.paths)?;
-    threads::start(&mut plan);
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
     let parts = sinks.parts(prepared.style);

@@ -21,6 +21,7 @@ mod policy;
 mod progress;
 mod refused;
 mod run;
+mod sandbox;
 mod scripts;
 mod threads;
 mod views;
@@ -30,7 +31,7 @@ use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Audits the linkage of an install prefix the way the dynamic loader will see it.
 #[derive(Parser, Debug)]
@@ -221,6 +222,15 @@ pub enum Switch {
     Never,
 }
 
+/// Whether the sandbox is used.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sandbox {
+    /// As far as the kernel has it
+    Auto,
+    /// Never
+    Off,
+}
+
 /// Whose loader rules hold.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loader {
@@ -364,6 +374,10 @@ pub struct Shared {
     /// A progress line on stderr when a run takes longer than a second
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub progress: Switch,
+    /// Before files are read, give up the rights to start programs, to open connections and to write
+    /// outside of the directories of the outputs, with Landlock and seccomp
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub sandbox: Sandbox,
     /// Print how long each stage took on stderr
     #[arg(long, global = true)]
     pub timings: bool,
@@ -373,6 +387,13 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Files that are written. `more` are those that options of one command name.
+    fn written<'a>(&'a self, more: &'a [&'a Path]) -> impl Iterator<Item = &'a Path> {
+        let outputs =
+            self.output.iter().filter_map(|pair| Some(Path::new(pair.split_once('=')?.1)));
+        outputs.chain(self.write_baseline.as_deref()).chain(more.iter().copied())
+    }
+
     /// True if an output has an answer for files of any kind, as `ldd` has.
     fn answers_any_file(&self) -> bool {
         let names = self.output.iter().filter_map(|pair| pair.split('=').next());

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Lets `render` write to standard output. A closed pipe ends the writing and is no error.
 pub(super) fn stdout(render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
@@ -30,6 +30,36 @@ pub(super) fn is_terminal() -> bool {
 pub(super) fn stdout_file() -> Option<(u64, u64)> {
     let stat = rustix::fs::fstat(io::stdout()).ok()?;
     FileType::from_raw_mode(stat.st_mode).is_file().then_some((stat.st_dev, stat.st_ino))
+}
+
+/// The place that [`file`] opens for writing, with links resolved.
+pub(super) enum Target {
+    /// The directory of the file.
+    In(PathBuf),
+    /// What is there and no regular file.
+    Itself(PathBuf),
+}
+
+impl Target {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::In(path) | Self::Itself(path) => path,
+        }
+    }
+}
+
+/// The place that [`file`] opens for writing `path`.
+pub(super) fn target(path: &Path) -> Target {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {
+        return Target::Itself(real);
+    }
+    Target::In(directory(&real).to_path_buf())
+}
+
+/// The directory of a file.
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Lets `render` write to a file, which is there whole or as it was: it is written under another name
@@ -76,10 +106,9 @@ pub(super) fn file(
 /// A file without a name in the directory of `target`: it is gone if a signal ends the run. Some file
 /// systems have none.
 fn nameless(target: &Path) -> Option<File> {
-    let dir = target.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     // The process's umask takes its part.
-    rustix::fs::open(dir, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
+    rustix::fs::open(directory(target), flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
 }
 
 /// Gives a file without a name one; without procfs its content is copied there.

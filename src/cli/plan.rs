@@ -4,7 +4,9 @@
 
 use super::baseline::Baselines;
 use super::place::Place;
-use super::{Loader, Shared, Switch, closure, hosts, lists, named, policy, refused, threads};
+use super::{
+    Loader, Shared, Switch, closure, hosts, lists, named, policy, refused, sandbox, threads,
+};
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
@@ -72,14 +74,17 @@ pub(super) fn real_path(shared: &Shared, path: &Path, tree: &dyn Tree) -> Option
 
 /// Makes the plan of an audit; every mistake in what was typed is found before anything runs.
 pub(super) fn prepare(shared: &Shared, paths: &[PathBuf]) -> Result<Prepared> {
-    prepare_with(shared, paths, &[])
+    prepare_with(shared, paths, &[], &[])
 }
 
-/// The same with more places for providers, which come before those of `--lib-path`.
+/// The same with more places for providers, which come before those of `--lib-path`. `written` are
+/// files that options of one command name for writing. What options name is read first; then the
+/// process enters the sandbox and starts its threads, before it reads what is audited.
 pub(super) fn prepare_with(
     shared: &Shared,
     paths: &[PathBuf],
     places: &[PathBuf],
+    written: &[&Path],
 ) -> Result<Prepared> {
     let here = match std::env::current_dir() {
         Ok(here) => here,
@@ -101,7 +106,15 @@ pub(super) fn prepare_with(
         bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
     }
     let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
-    let System { tree, merged } = System::new(shared, &place, paths, places)?;
+    let lists = lists::of_policy(&policy);
+    let baselines = Baselines::new(shared)?;
+    let replaced = match &shared.replaces {
+        Some(file) => installed(read_list(file, false)?),
+        None => Vec::new(),
+    };
+    sandbox::enter(shared, written);
+    let threads = threads::start(wanted_threads(shared));
+    let System { tree, merged } = System::new(shared, &place, paths, places, &replaced)?;
     let named = |path: &PathBuf| -> Result<PathBuf> {
         let named = place.named(path)?;
         if let Err(errno) = tree.kind(&named) {
@@ -127,7 +140,6 @@ pub(super) fn prepare_with(
     let typed = places.iter().chain(&shared.lib_path).map(named);
     let lib_paths =
         typed.chain(lists::places(&policy).into_iter().map(Ok)).collect::<Result<_>>()?;
-    let lists = lists::of_policy(&policy);
     let hosts = hosts::read(&shared.host, &place, &*tree)?;
     let plan = Plan {
         paths,
@@ -164,24 +176,27 @@ pub(super) fn prepare_with(
         symbols: Vec::new(),
         lists: Arc::new(lists),
         fix: None,
-        threads: wanted_threads(shared),
+        threads,
     };
     let plan = Plan { rule_wants: rules::wants(&plan), ..plan };
-    let on_terminal = std::io::stdout().is_terminal();
-    let style = Style {
-        color: colored(shared, on_terminal),
-        verbose: shared.verbose,
-        quiet: shared.quiet,
-        next_step: !shared.isolated,
-        width: on_terminal.then(columns).flatten(),
-    };
     let progress = match shared.progress {
         Switch::Always => true,
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
     };
-    let baselines = Baselines::new(shared)?;
-    Ok(Prepared { plan, tree, merged, baselines, style, progress })
+    Ok(Prepared { plan, tree, merged, baselines, style: style(shared), progress })
+}
+
+/// How reports on stdout look.
+fn style(shared: &Shared) -> Style {
+    let on_terminal = std::io::stdout().is_terminal();
+    Style {
+        color: colored(shared, on_terminal),
+        verbose: shared.verbose,
+        quiet: shared.quiet,
+        next_step: !shared.isolated,
+        width: on_terminal.then(columns).flatten(),
+    }
 }
 
 /// The file system that is audited.
@@ -192,20 +207,18 @@ struct System {
 }
 
 impl System {
-    /// With stages, `paths` and places for providers outside of them are listed whole.
+    /// With stages, `paths` and places for providers outside of them are listed whole. `replaced` are
+    /// the installed paths that the installation removes.
     fn new(
         shared: &Shared,
         place: &Place<'_>,
         paths: &[PathBuf],
         places: &[PathBuf],
+        replaced: &[PathBuf],
     ) -> Result<Self> {
-        let replaced = match &shared.replaces {
-            Some(file) => installed(read_list(file, false)?),
-            None => Vec::new(),
-        };
         let sysroot = place.tree()?;
         let merged = sysroot.is_merged();
-        let Some(staged) = place.laid(&replaced)? else {
+        let Some(staged) = place.laid(replaced)? else {
             return Ok(Self { tree: Box::new(sysroot), merged });
         };
         let typed = paths.iter().chain(places).chain(&shared.lib_path);

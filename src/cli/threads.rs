@@ -1,7 +1,6 @@
 //! Threads of a run: how many there may be, and a pool of as many as the system grants. With none,
-//! the calling thread does all work. Every command that audits calls it before it walks.
+//! the calling thread does all work.
 
-use crate::plan::Plan;
 use rayon::{ThreadBuilder, ThreadPoolBuilder};
 use rustix::process::{Resource, getrlimit};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,11 +16,11 @@ struct Waiting {
     part: Sender<ThreadBuilder>,
 }
 
-/// Starts the pool, and sets `plan.threads` to the number of threads in it.
-pub(super) fn start(plan: &mut Plan) {
-    let waiting: Vec<Waiting> = (0..within_space(plan.threads)).map_while(|_| waiting()).collect();
-    plan.threads = waiting.len().max(1);
-    let pool = ThreadPoolBuilder::new().num_threads(plan.threads);
+/// Starts the pool with at most `wanted` threads, and returns how many work in it.
+pub(super) fn start(wanted: usize) -> usize {
+    let waiting: Vec<Waiting> = (0..within_space(wanted)).map_while(|_| waiting()).collect();
+    let count = waiting.len().max(1);
+    let pool = ThreadPoolBuilder::new().num_threads(count);
     let mut waiting = waiting.into_iter();
     // An error means that there is a pool already, which is as good; this happens only in tests.
     let _ = if waiting.len() == 0 {
@@ -34,6 +33,7 @@ pub(super) fn start(plan: &mut Plan) {
         })
         .build_global()
     };
+    count
 }
 
 /// As many threads as fit into the limit of address space, of at most `wanted`.

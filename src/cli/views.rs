@@ -5,7 +5,7 @@ use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, real_path, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{FailOn, Shared, WhyOptions, apart, baseline, out, threads};
+use super::{FailOn, Shared, WhyOptions, apart, baseline, out};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
@@ -70,8 +70,7 @@ fn show<T: 'static>(
     apart::check(&prepared.plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, paths)?;
     prepared.say_what_is_assumed(shared);
-    let mut plan = plan(Plan { facts: false, ..prepared.plan.clone() });
-    threads::start(&mut plan);
+    let plan = plan(Plan { facts: false, ..prepared.plan.clone() });
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
     let (tree, baselines) = (&*prepared.tree, &prepared.baselines);

@@ -12,6 +12,7 @@ const OPTIONS: &[(&str, &[&str])] = &[
     ("host", &["/bin/sh"]),
     ("policy", &["default"]),
     ("isolated", &[]),
+    ("sandbox", &["off"]),
     ("no-inferred-hosts", &[]),
     ("allow", &["symbol"]),
     ("warn", &["symbol"]),
