@@ -9,6 +9,9 @@ use crate::format::{Defect, Table};
 use object::elf;
 use std::ops::Range;
 
+/// Nothing is ever found through such a table.
+const NO_BUCKETS: &str = "has no buckets, and the file defines symbols";
+
 impl Tables {
     /// Bytes of an entry of the symbol table.
     pub(super) fn symbol_size(&self) -> usize {
@@ -76,7 +79,8 @@ impl Tables {
                     defects.push(Defect::new(Table::GnuHash, offset(Table::GnuHash), what));
                 }
             }
-            if let Some(count) = self.gnu_count() {
+            let (count, fault) = self.gnu_extent();
+            if let Some(count) = count {
                 self.is_counted = true;
                 if count > present {
                     let what = "ends before the last symbol that its hash table lists";
@@ -84,6 +88,8 @@ impl Tables {
                 }
                 self.count = count.min(present);
             }
+            let fault = fault.map(|what| (Table::GnuHash, what));
+            defects.extend(fault.map(|(table, what)| Defect::new(table, offset(table), what)));
         } else if let Some(range) = sysv {
             match self.sysv_table(&range) {
                 Ok((hash, count)) => {
@@ -94,6 +100,9 @@ impl Tables {
                     self.hash = hash;
                     self.count = count.min(present);
                     self.is_counted = true;
+                    let fault = self.sysv_fault();
+                    let at = offset(Table::SysvHash);
+                    defects.extend(fault.map(|what| Defect::new(Table::SysvHash, at, what)));
                 }
                 Err(what) => {
                     defects.push(Defect::new(Table::SysvHash, offset(Table::SysvHash), what));
@@ -107,7 +116,7 @@ impl Tables {
         let word = |index| self.u32_at(range, index).ok_or(short);
         let (bucket_count, base, bloom_count, shift) = (word(0)?, word(1)?, word(2)?, word(3)?);
         if bucket_count == 0 {
-            return Ok(HashTable::None);
+            return if self.defines_something() { Err(NO_BUCKETS) } else { Ok(HashTable::None) };
         }
         // dl-setup_hash.c asserts a power of two.
         if !bloom_count.is_power_of_two() {
@@ -144,28 +153,83 @@ impl Tables {
         })
     }
 
-    /// The number of symbols by the end of the last chain; nothing if no symbol is hashed.
-    fn gnu_count(&self) -> Option<u32> {
-        let HashTable::Gnu { buckets, chains, base, translation, .. } = &self.hash else {
-            return None;
+    /// The number of symbols by the end of the last chain, and what is wrong with buckets and chains;
+    /// no number if no symbol is hashed.
+    fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
+        let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
+            return (None, None);
+        };
+        let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
+        let order = if self.big { u32::from_be_bytes } else { u32::from_le_bytes };
+        // An empty bucket holds 0, which becomes the highest number.
+        let bounds = words.iter().fold((u32::MAX, 0), |(lowest, last), word| {
+            let word = order(*word);
+            (word.wrapping_sub(1).min(lowest), word.max(last))
+        });
+        let (lowest, last) = (bounds.0.wrapping_add(1), bounds.1);
+        let stated = || self.mips_symbols.and_then(|count| u32::try_from(count).ok());
+        let count = translation.as_ref().and_then(|_| stated());
+        if last == 0 {
+            return (count, None);
+        }
+        let listed = |symbol: u32| self.u32_at(chains, symbol.checked_sub(*base)? as usize);
+        let fault = if lowest < *base || listed(last).is_none() {
+            Some("has a bucket for a symbol that it does not list")
+        } else if self.bytes[bloom.clone()].iter().all(|byte| *byte == 0) {
+            Some("has a Bloom filter that lets no name through")
+        } else {
+            None
         };
         if translation.is_some() {
-            return u32::try_from(self.mips_symbols?).ok();
-        }
-        let (words, _) = self.bytes[buckets.clone()].as_chunks::<4>();
-        let last = if self.big {
-            words.iter().map(|word| u32::from_be_bytes(*word)).max()?
-        } else {
-            words.iter().map(|word| u32::from_le_bytes(*word)).max()?
-        };
-        if last == 0 {
-            return None;
+            return (count, fault);
         }
         let mut symbol = last;
-        while self.u32_at(chains, symbol.checked_sub(*base)? as usize)? & 1 == 0 {
-            symbol = symbol.checked_add(1)?;
+        loop {
+            let Some(word) = listed(symbol) else {
+                return (None, fault.or(Some("has a chain without an end")));
+            };
+            let Some(next) = symbol.checked_add(1) else { return (None, fault) };
+            if word & 1 != 0 {
+                return (Some(next), fault);
+            }
+            symbol = next;
         }
-        symbol.checked_add(1)
+    }
+
+    /// True if the symbol table has a definition for others, as far as it surely reaches: to the first
+    /// entry that is no symbol.
+    fn defines_something(&self) -> bool {
+        let is_symbol = |symbol: &Symbol<'_>| !symbol.name.is_empty() && symbol.kind <= 10;
+        let symbols = (1..self.count).map_while(|index| self.symbol(index));
+        symbols.take_while(is_symbol).any(|symbol| symbol.is_export())
+    }
+
+    /// What is wrong with the buckets and chains of a SysV hash table. A chain that runs in a circle
+    /// hangs the loader at the first name that is not on it.
+    fn sysv_fault(&self) -> Option<&'static str> {
+        let HashTable::Sysv { buckets, chains, width } = &self.hash else {
+            return self.defines_something().then_some(NO_BUCKETS);
+        };
+        let mut met = vec![0_u32; chains.len() / width.bytes()];
+        for bucket in 0..buckets.len() / width.bytes() {
+            let mark = u32::try_from(bucket + 1).ok()?;
+            let mut next = self.index_at(buckets, bucket, *width);
+            while next != Some(0) {
+                let Some(known) = next.and_then(|symbol| met.get_mut(symbol as usize)) else {
+                    return Some("names a symbol that it does not list");
+                };
+                if *known == mark {
+                    return Some("has a chain that runs in a circle");
+                }
+                // Another bucket's chain, which was followed to its end.
+                if *known != 0 {
+                    break;
+                }
+                *known = mark;
+                next = next.and_then(|symbol| self.index_at(chains, symbol as usize, *width));
+            }
+        }
+        None
     }
 
     fn sysv_table(&self, range: &Range<usize>) -> Result<(HashTable, u32), &'static str> {

@@ -48,6 +48,11 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
             let what = "end beyond the end of the file";
             object.defects.push(Defect::cut(Table::SectionHeaders, start, end, what));
         }
+        // Numbers from ET_LOOS on mean something to other systems and machines.
+        if object.role == Role::Broken && header.kind < elf::ET_LOOS {
+            let what = "has a type that no loader and no linker takes";
+            object.defects.push(Defect::new(Table::ElfHeader, 16, what));
+        }
         object.foreign = Foreign::of(&object, None);
         return Ok(object);
     }
@@ -72,8 +77,17 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
     let noted = Foreign::of_notes(&header, head, &segments.notes);
-    let mut reader =
-        Reader { file, head, reading, segments, text, scratch, oversized: None, nameless: None };
+    let mut reader = Reader {
+        file,
+        head,
+        reading,
+        segments,
+        text,
+        scratch,
+        oversized: None,
+        nameless: None,
+        versionless: None,
+    };
     let result = reader.read(&mut object);
     object.text = reader.text.text.as_slice().into();
     reader.text.text.clear();
@@ -129,6 +143,8 @@ pub(super) struct Reader<'a> {
     pub(super) oversized: Option<u32>,
     /// The first symbol whose name lies outside the string table.
     pub(super) nameless: Option<u32>,
+    /// The first reference with a version index beyond all versions: the loader reads behind its table.
+    pub(super) versionless: Option<u32>,
 }
 
 /// Buffers that one thread uses for file after file: pages that were touched once cost nothing the
@@ -248,6 +264,13 @@ impl Reader<'_> {
             None => Strings::Inside(place(Table::Strings).unwrap_or(0..0)),
         };
         let source = strings.source(&bytes);
+        if source.len() > 0 && source.at(source.len() - 1).is_none() {
+            let at = strings.offset().or_else(|| {
+                pieces.iter().find(|piece| piece.table == Table::Strings).map(|piece| piece.offset)
+            });
+            let what = "does not end with NUL";
+            object.defects.push(Defect::new(Table::Strings, at.unwrap_or(0), what));
+        }
         self.text.most = self.text.text.len() + ROOM + 4 * source.len();
         self.take_strings(object, dynamic, source)?;
         self.take_versions(object, dynamic, &bytes, source, &pieces);
@@ -284,6 +307,11 @@ impl Reader<'_> {
             (self.oversized, "holds data that is larger than an address space"),
             (self.nameless, "holds a name that lies outside the string table"),
         ];
+        if let Some(symbol) = self.versionless {
+            let at = start(Table::Versym).saturating_add(2 * u64::from(symbol));
+            let what = "holds an index that no version has";
+            object.defects.push(Defect::new(Table::Versym, at, what));
+        }
         for (symbol, what) in about_symbols {
             let Some(symbol) = symbol else { continue };
             let into = u64::from(symbol) * tables.symbol_size() as u64;

@@ -13,6 +13,14 @@ use object::{Endianness, elf};
 /// References that a thread has room for from the beginning.
 const AT_ONCE: usize = 1 << 15;
 
+/// True for what can hardly be anything else than an undefined symbol: where nothing tells how many
+/// symbols there are, other things may lie behind them.
+fn is_surely_undefined(symbol: &Symbol<'_>) -> bool {
+    let is_global = matches!(elf::SymbolBind(symbol.bind), elf::STB_GLOBAL | elf::STB_WEAK);
+    let is_blank = symbol.section == elf::SHN_UNDEF.0 && (symbol.value, symbol.size) == (0, 0);
+    is_blank && is_global && symbol.kind <= elf::STT_TLS.0
+}
+
 impl Reader<'_> {
     /// `copied` are the symbols that copy relocations name, where that is known.
     pub(super) fn take_references(
@@ -50,7 +58,7 @@ impl Reader<'_> {
                 continue;
             }
             let symbol = tables.describe::<H>(index, raw);
-            let is_sure = tables.is_counted || symbol.section == elf::SHN_UNDEF.0;
+            let is_sure = tables.is_counted || is_surely_undefined(&symbol);
             if symbol.name.is_empty() && is_sure && !symbol.is_local() && is_lost(raw.st_name(e)) {
                 self.nameless.get_or_insert(index);
             }
@@ -58,13 +66,20 @@ impl Reader<'_> {
             let Some(kind) = self.ref_kind(&symbol, unhashed, may_copy(index), tables) else {
                 continue;
             };
+            let (version, highest) = (symbol.versym & 0x7fff, object.versions.highest_index());
+            if version > highest
+                && highest > 0
+                && (tables.is_counted || is_surely_undefined(&symbol))
+            {
+                self.versionless.get_or_insert(index);
+            }
             let name = self.text.add(symbol.name);
             list.push(Reference {
                 name: name.start,
                 len: NameLen::of(symbol.name),
                 hash: hash::gnu(symbol.name),
                 symbol: index,
-                version: symbol.versym & 0x7fff,
+                version,
                 kind,
             });
         }

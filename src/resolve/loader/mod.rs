@@ -136,10 +136,12 @@ impl Loaders {
     ) -> Result<Choice, Need> {
         let target = object.header.target();
         let found = |loader| Choice { loader, interp: None };
-        // A program that the kernel maps is not judged again by its loader.
-        if (plan.as_ldd || object.interp.is_none())
-            && let Some(text) = object.refused_as_main()
-        {
+        // A program that the kernel maps is not judged again by its loader; the kernel maps no segment
+        // that lies askew either (fs/binfmt_elf.c, elf_map).
+        let is_mapped_by_kernel = !plan.as_ldd && object.interp.is_some();
+        let refused =
+            if is_mapped_by_kernel { object.unmappable } else { object.refused_as_main() };
+        if let Some(text) = refused {
             return Ok(found(Err(NoLoader::Refused(text))));
         }
         let Some(machine) = machine::of(target) else {
