@@ -1,0 +1,106 @@
+//! The hostile generator: seeded, structure-aware cases of every format that linkaudit reads, each
+//! with a label that comes from how it is made. `must be reported`: something that a loader, a linker
+//! or a reader needs is lost. `must stay clean`: nothing is, however strange the file looks.
+//!
+//! `cargo test` runs a share; `LINKAUDIT_HOSTILE=100` runs 20,000 ELF files, 5,000 archives, 2,000
+//! caches, 2,000 objects and 1,000 policies and lists. `LINKAUDIT_SEED` picks the cases, and
+//! `LINKAUDIT_KEEP=1` keeps those on which something is wrong. None may be silent, false, slower than
+//! two seconds or larger than 256 MB.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::cast_possible_truncation,
+    clippy::unnecessary_wraps,
+    clippy::unreadable_literal,
+    clippy::too_many_lines,
+    unreachable_pub,
+    reason = "tests build, run and report; what they read is what they made"
+)]
+
+mod support;
+
+#[path = "support/elf_file.rs"]
+mod elf_file;
+#[path = "support/peak.rs"]
+mod peak;
+#[path = "support/random.rs"]
+mod random;
+
+#[path = "hostile/build.rs"]
+mod build;
+#[path = "hostile/case.rs"]
+mod case;
+#[path = "hostile/elf.rs"]
+mod elf;
+#[path = "hostile/harm.rs"]
+mod harm;
+#[path = "hostile/odd.rs"]
+mod odd;
+#[path = "hostile/run.rs"]
+mod run;
+#[path = "hostile/shape.rs"]
+mod shape;
+
+use case::{Case, Label};
+use random::{Random, number};
+use run::{BATCH, Tally};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Percent of the numbers of the whole corpus that `cargo test` runs.
+const SHARE: u64 = 3;
+
+/// How many of `whole` cases this run takes.
+fn share(whole: usize) -> usize {
+    let percent = usize::try_from(number("LINKAUDIT_HOSTILE", SHARE)).expect("a percentage");
+    (whole * percent / 100).max(20)
+}
+
+/// The random numbers of a case: a case is the same in every share.
+fn random(number: usize) -> Random {
+    let seed = crate::number("LINKAUDIT_SEED", 1);
+    Random::new(seed.wrapping_mul(1_000_003).wrapping_add(number as u64))
+}
+
+/// Runs parts of `0..count` on all processors.
+fn on_all(
+    count: usize,
+    each: usize,
+    work: impl Fn(std::ops::Range<usize>) -> Tally + Sync,
+) -> Tally {
+    let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, std::num::NonZero::get) {
+            scope.spawn(|| {
+                loop {
+                    let start = next.fetch_add(each, Ordering::Relaxed);
+                    if start >= count {
+                        break;
+                    }
+                    let tally = work(start..count.min(start + each));
+                    all.lock().expect("no worker panicked").add(tally);
+                }
+            });
+        }
+    });
+    all.into_inner().expect("no worker panicked")
+}
+
+/// Runs the cases of one maker in batches, what must be reported apart from what must stay clean.
+fn in_batches(what: &str, whole: usize, args: &[&str], make: fn(usize, &mut Random) -> Case) {
+    let tally = on_all(share(whole), BATCH, |numbers| {
+        let cases = numbers.map(|number| (format!("{number}"), make(number, &mut random(number))));
+        let (clean, hurt): (Vec<_>, Vec<_>) =
+            cases.partition(|(_, case)| matches!(case.label, Label::Clean));
+        let mut tally = run::batch(&clean, args);
+        tally.add(run::batch(&hurt, args));
+        tally
+    });
+    tally.finish(what);
+}
+
+#[test]
+fn elf_files() {
+    in_batches("ELF files", 20_000, &["--format", "json", "-j", "1"], elf::case);
+}
