@@ -27,20 +27,28 @@ mod peak;
 #[path = "support/random.rs"]
 mod random;
 
+#[path = "hostile/archives.rs"]
+mod archives;
 #[path = "hostile/build.rs"]
 mod build;
+#[path = "hostile/caches.rs"]
+mod caches;
 #[path = "hostile/case.rs"]
 mod case;
 #[path = "hostile/elf.rs"]
 mod elf;
 #[path = "hostile/harm.rs"]
 mod harm;
+#[path = "hostile/objects.rs"]
+mod objects;
 #[path = "hostile/odd.rs"]
 mod odd;
 #[path = "hostile/run.rs"]
 mod run;
 #[path = "hostile/shape.rs"]
 mod shape;
+#[path = "hostile/texts.rs"]
+mod texts;
 
 use case::{Case, Label};
 use random::{Random, number};
@@ -103,4 +111,24 @@ fn in_batches(what: &str, whole: usize, args: &[&str], make: fn(usize, &mut Rand
 #[test]
 fn elf_files() {
     in_batches("ELF files", 20_000, &["--format", "json", "-j", "1"], elf::case);
+}
+
+#[test]
+fn objects_alone() {
+    in_batches("objects", 2_000, &["--format", "json", "-j", "1"], objects::case);
+}
+
+#[test]
+fn archives() {
+    in_batches("archives", 5_000, &["--format", "json", "-j", "1"], archives::case);
+}
+
+#[test]
+fn caches_of_the_loader() {
+    on_all(share(2_000), 20, |numbers| caches::run(numbers, random)).finish("caches");
+}
+
+#[test]
+fn policies_and_lists() {
+    on_all(share(1_000), 20, |numbers| texts::run(numbers, random)).finish("texts");
 }

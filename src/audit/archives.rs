@@ -1,5 +1,6 @@
-//! Which archives are read to their members, and the library of them. A plain audit of a large
-//! system reads none: it costs more than everything else together, and nobody asked.
+//! Which archives are read to their members, and the library of them; objects are read with them. A
+//! plain audit of a large system reads none: it costs more than everything else together, and nobody
+//! asked.
 
 use super::binding::Bound;
 use crate::bind::Report;
@@ -18,7 +19,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Audited archives of so many bytes in all are read without being asked for: that takes a few
+/// Audited archives of so many bytes in all, and as many of objects, are read without being asked for: that takes a few
 /// milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
@@ -40,8 +41,20 @@ pub(super) fn read(
     collector: &mut Collector<'_>,
     found: Found<'_>,
 ) -> Library {
-    let wanted = wanted(plan, corpus, found);
+    let mut wanted = wanted(plan, corpus, found);
+    wanted.extend(objects(corpus));
     shelve(corpus, collector, wanted)
+}
+
+/// Relocatable objects, whose symbol tables are read to see whether they hold together.
+fn objects(corpus: &Corpus) -> Vec<FileId> {
+    let is_object = |facts: &FileFacts| {
+        let object = facts.object().filter(|_| facts.audited && facts.foreign().is_none());
+        object.is_some_and(|object| object.role == Role::Relocatable && object.defects.is_empty())
+    };
+    let objects = || corpus.files.entries().filter(|(_, facts)| is_object(facts));
+    let size: u64 = objects().map(|(_, facts)| facts.stat.len).sum();
+    objects().filter(|_| size <= MOST_UNASKED).map(|(file, _)| file).collect()
 }
 
 /// Reads the members of all archives at hand, and of objects that were named, if the run is about

@@ -27,6 +27,8 @@ pub struct Cache {
     format: Format,
     /// Strings of the glibc-hwcaps extension, as offsets into the file.
     hwcaps: Vec<u32>,
+    /// Where an extension should be that cannot be read.
+    lost_extension: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -67,8 +69,8 @@ pub struct Entry<'a> {
 impl Cache {
     /// Takes a cache file apart; `None` where the loader would ignore it as a whole.
     pub fn parse(bytes: Box<[u8]>, big: bool) -> Option<Self> {
-        let mut cache =
-            Self { bytes, big, format: Format::Old { first: 0, count: 0 }, hwcaps: vec![] };
+        let format = Format::Old { first: 0, count: 0 };
+        let mut cache = Self { bytes, big, format, hwcaps: vec![], lost_extension: None };
         if cache.bytes.starts_with(NEW_MAGIC) {
             cache.set_new(0)?;
         } else if cache.bytes.starts_with(OLD_MAGIC) {
@@ -102,21 +104,29 @@ impl Cache {
         self.format = Format::New { base, count };
         let extension = self.u32(base + 32)? as usize;
         if base == 0 && extension != 0 && extension.is_multiple_of(4) {
-            self.hwcaps = self.read_hwcaps(extension).unwrap_or_default();
+            match self.read_hwcaps(extension) {
+                Some(hwcaps) => self.hwcaps = hwcaps,
+                None => self.lost_extension = Some(extension),
+            }
         }
         Some(())
     }
 
+    /// The section of glibc-hwcaps, empty if the extension has none; nothing if it cannot be read whole.
     fn read_hwcaps(&self, at: usize) -> Option<Vec<u32>> {
         if self.u32(at)? != EXTENSION_MAGIC {
             return None;
         }
         let count = self.u32(at + 4)? as usize;
-        let sections = (0..count).map_while(|i| {
+        let mut found = None;
+        for i in 0..count {
             let at = at.checked_add(8)?.checked_add(i.checked_mul(16)?)?;
-            Some((self.u32(at)?, self.u32(at + 8)? as usize, self.u32(at + 12)? as usize))
-        });
-        let (_, offset, size) = sections.into_iter().find(|(tag, ..)| *tag == TAG_HWCAPS)?;
+            let (tag, offset, size) = (self.u32(at)?, self.u32(at + 8)?, self.u32(at + 12)?);
+            if tag == TAG_HWCAPS && found.is_none() {
+                found = Some((offset as usize, size as usize));
+            }
+        }
+        let (offset, size) = found.unwrap_or((0, 0));
         (0..size / 4).map(|i| self.u32(offset.checked_add(i * 4)?)).collect()
     }
 
@@ -177,8 +187,23 @@ impl Cache {
         if present < self.count() {
             return Some((first + present * each, "ends before its last entry"));
         }
-        let lost = (0..self.count()).find(|index| self.entry(*index).is_none())?;
-        Some((first + lost * each, "has an entry whose strings lie outside the file"))
+        let lost = (0..self.count()).find(|index| self.entry(*index).is_none());
+        if let Some(lost) = lost {
+            let what = "has an entry whose strings lie outside the file";
+            return Some((first + lost * each, what));
+        }
+        if let Some(at) = self.lost_extension {
+            return Some((at, "has an extension that cannot be read"));
+        }
+        let is_lost = |entry: &Entry<'_>| {
+            let is_named = entry.hwcap >> 32 & !0x3ff == u64::from(HWCAP_EXTENSION);
+            is_named && self.hwcaps_name(entry.hwcap).is_none()
+        };
+        let lost = self.entries().position(|entry| is_lost(&entry))?;
+        Some((
+            first + lost * each,
+            "has an entry of a glibc-hwcaps subdirectory that it does not name",
+        ))
     }
 
     /// The path the cache gives for `name`, and whether a hwcaps entry decided.

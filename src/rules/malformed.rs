@@ -16,7 +16,8 @@ const DOCS: &str = "\
 ## What it does
 
 Names the damage that was met in a file that was read: the table, the offset in the file and what
-is wrong there. Only what a loader uses is looked at; section headers are not.
+is wrong there. Of programs and libraries only what a loader uses is looked at; section headers are not.
+Of relocatable objects and members of archives it is what a linker needs to take their symbols.
 
 All that lies beyond the end of a file is one finding: how long the file is, how long it would have to
 be, and the first thing in it that is lost. In JSON `detail` names all that is lost. What seems wrong
@@ -43,7 +44,8 @@ Build or copy the file again. If a good file is reported, that is a fault of lin
 
 ## Limits
 
-Damage outside the tables that are read is not seen: linkaudit is no checker of files. A header that
+Damage outside the tables that are read is not seen: linkaudit is no checker of files. Symbol tables of
+objects are read if the audited objects have at most 64 MiB in all. A header that
 gives too large a size looks like a truncated file. Files of other systems are counted and not
 checked.
 ";

@@ -36,14 +36,15 @@ impl Strings {
     }
 }
 
-struct Out {
-    bytes: Vec<u8>,
-    wide: bool,
-    big: bool,
+/// Bytes in the making, in one class and byte order.
+pub struct Out {
+    pub bytes: Vec<u8>,
+    pub wide: bool,
+    pub big: bool,
 }
 
 impl Out {
-    fn put(&mut self, size: usize, value: u64) {
+    pub fn put(&mut self, size: usize, value: u64) {
         let raw = value.to_le_bytes();
         let raw = &raw[..size];
         if self.big {
@@ -53,33 +54,48 @@ impl Out {
         }
     }
 
-    fn half(&mut self, value: usize) {
+    pub fn half(&mut self, value: usize) {
         self.put(2, value as u64);
     }
 
-    fn halfs(&mut self, values: &[usize]) {
+    pub fn halfs(&mut self, values: &[usize]) {
         for value in values {
             self.half(*value);
         }
     }
 
-    fn words(&mut self, values: &[usize]) {
+    pub fn words(&mut self, values: &[usize]) {
         for value in values {
             self.word(*value);
         }
     }
 
-    fn longs(&mut self, values: &[u64]) {
+    pub fn longs(&mut self, values: &[u64]) {
         for value in values {
             self.long(*value);
         }
     }
 
-    fn word(&mut self, value: usize) {
+    /// A symbol with a value in `section`; one in none is undefined and has no size.
+    pub fn symbol(&mut self, name: usize, info: u8, section: usize, value: u64) {
+        let size = if section > 0 { 4 } else { 0 };
+        self.word(name);
+        if self.wide {
+            self.bytes.extend([info, 0]);
+            self.half(section);
+            self.longs(&[value, size]);
+        } else {
+            self.longs(&[value, size]);
+            self.bytes.extend([info, 0]);
+            self.half(section);
+        }
+    }
+
+    pub fn word(&mut self, value: usize) {
         self.put(4, value as u64);
     }
 
-    fn long(&mut self, value: u64) {
+    pub fn long(&mut self, value: u64) {
         self.put(if self.wide { 8 } else { 4 }, value);
     }
 }
@@ -312,29 +328,15 @@ impl Built {
     fn symbols(&self, strings: &mut Strings) -> Vec<u8> {
         let (shape, machine) = (&self.shape, self.shape.machine);
         let mut out = Out { bytes: Vec::new(), wide: machine.wide, big: machine.big };
-        let mut symbol = |name: usize, info: u8, section: usize, value: u64, size: u64| {
-            out.word(name);
-            if machine.wide {
-                out.bytes.extend([info, 0]);
-                out.half(section);
-                out.long(value);
-                out.long(size);
-            } else {
-                out.long(value);
-                out.long(size);
-                out.bytes.extend([info, 0]);
-                out.half(section);
-            }
-        };
-        symbol(0, 0, 0, 0, 0);
+        out.symbol(0, 0, 0, 0);
         for reference in &shape.references {
             let bind = if reference.weak { 0x20 } else { 0x10 };
-            symbol(strings.add(&reference.name), bind | 2, 0, 0, 0);
+            out.symbol(strings.add(&reference.name), bind | 2, 0, 0);
         }
         for definition in self.hashed() {
             let bind = if definition.weak { 0x20 } else { 0x10 };
             let at = strings.add(&definition.name);
-            symbol(at, bind | definition.kind, 1, self.address(Part::Got), 4);
+            out.symbol(at, bind | definition.kind, 1, self.address(Part::Got));
         }
         out.bytes
     }

@@ -158,6 +158,12 @@ fn findings(report: &Value) -> Findings {
     out
 }
 
+/// All findings of a report, whatever they are about; nothing where there is no report.
+pub fn all_findings(report: &[u8]) -> Vec<(String, String)> {
+    let report: Value = serde_json::from_slice(report).unwrap_or_default();
+    findings(&report).into_values().flatten().collect()
+}
+
 /// Rules that say that a file, or a part of it, is damaged or could not be read.
 const DAMAGE: [&str; 7] = [
     "malformed",

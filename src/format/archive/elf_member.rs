@@ -74,6 +74,7 @@ pub(super) struct Section {
     pub(super) size: u64,
     pub(super) link: u32,
     pub(super) info: u32,
+    pub(super) each: u64,
 }
 
 /// The section headers' place by the ELF header.
@@ -137,17 +138,21 @@ impl Buffers {
         let found = ok!(self.symbol_table::<H>(place, headers, e, beyond, next)?);
         let Some((table, strings)) = found else { return Ok(Ok(None)) };
         let each = size_of::<H::Sym>() as u64;
+        if table.each != each {
+            let what = "has an entry size that no linker takes";
+            return Ok(Err(place.defect(Table::MemberSymbols, table.offset, what)));
+        }
         let first = u64::from(table.info).checked_mul(each);
         let Some(first) = first.filter(|first| *first <= table.size) else {
             let what = "claims more local symbols than it has symbols";
             return Ok(Err(place.defect(Table::MemberSymbols, table.offset, what)));
         };
         if !place.holds(table.offset, table.size) {
-            let what = "ends beyond the end of the member";
+            let what = "ends beyond the end of the object";
             return Ok(Err(place.defect(Table::MemberSymbols, table.offset, what)));
         }
         if !place.holds(strings.offset, strings.size) {
-            let what = "ends beyond the end of the member";
+            let what = "ends beyond the end of the object";
             return Ok(Err(place.defect(Table::MemberStrings, strings.offset, what)));
         }
         let (start, size) = (table.offset + first, table.size - first);
@@ -195,7 +200,7 @@ impl Buffers {
             return Ok(Err(place.defect(Table::ElfHeader, 0, what)));
         }
         if !place.holds(offset, each) {
-            let what = "begin beyond the end of the member";
+            let what = "begin beyond the end of the object";
             return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
         }
         if count == 0 {
@@ -204,7 +209,7 @@ impl Buffers {
             count = section::<H>(self.sections.get(), 0, e).map_or(0, |first| first.size);
         }
         if !count.checked_mul(each).is_some_and(|size| place.holds(offset, size)) {
-            let what = "end beyond the end of the member";
+            let what = "end beyond the end of the object";
             return Ok(Err(place.defect(Table::SectionHeaders, offset, what)));
         }
         Ok(Ok(Some((Headers { offset, count, each }, e))))
@@ -284,6 +289,7 @@ pub(super) fn section<H: FileHeader<Endian = Endianness>>(
         size: raw.sh_size(e).into(),
         link: raw.sh_link(e),
         info: raw.sh_info(e),
+        each: raw.sh_entsize(e).into(),
     })
 }
 
