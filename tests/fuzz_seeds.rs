@@ -24,8 +24,10 @@ use tiny::Tiny;
 
 const MUTANTS: u64 = 400;
 
+type Target = fn(&[u8]);
+
 /// A target on a seed and on what becomes of it when bytes are changed, lost or repeated.
-fn run(what: &str, target: fn(&[u8]), seed: &[u8]) {
+fn run(what: &str, target: Target, seed: &[u8]) {
     target(seed);
     for number in 0..MUTANTS {
         let random = &mut Random::new(number);
@@ -90,4 +92,31 @@ fn pipeline() {
     let sizes: Vec<u8> = sizes.flat_map(|size| (size as u16).to_le_bytes()).collect();
     let seed = [sizes, files.concat()].concat();
     run("pipeline", targets::pipeline, &seed);
+}
+
+/// The seeds that the fuzzer begins with, by the name of their target.
+#[test]
+fn corpus() {
+    let targets: [(&str, Target); 7] = [
+        ("archive", targets::archive),
+        ("deps_list", targets::deps_list),
+        ("elf", targets::elf),
+        ("ld_so_cache", targets::ld_so_cache),
+        ("object", targets::object),
+        ("policy", targets::policies),
+        ("script", targets::script),
+    ];
+    let mut size = 0;
+    for (name, target) in targets {
+        let dir = format!("{}/fuzz/corpus/{name}", env!("CARGO_MANIFEST_DIR"));
+        let files = std::fs::read_dir(&dir).unwrap_or_else(|error| panic!("{dir}: {error}"));
+        for file in files.map(|file| file.expect("a seed")) {
+            if file.file_name().to_string_lossy().starts_with("seed-") {
+                let bytes = std::fs::read(file.path()).expect("a seed");
+                size += bytes.len();
+                run(name, target, &bytes);
+            }
+        }
+    }
+    assert!((1..200_000).contains(&size), "{size} bytes of seeds");
 }

@@ -132,3 +132,24 @@ fn caches_of_the_loader() {
 fn policies_and_lists() {
     on_all(share(1_000), 20, |numbers| texts::run(numbers, random)).finish("texts");
 }
+
+/// Writes small files of every kind to `fuzz/corpus/`, from which the fuzzer begins.
+#[test]
+#[ignore = "it writes files that are kept"]
+fn seeds_for_fuzzing() {
+    const MOST: usize = 3000;
+    let write = |target: &str, number: usize, bytes: &[u8]| {
+        let dir = format!("{}/fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        if bytes.len() <= MOST {
+            std::fs::write(format!("{dir}/seed-{number:02}"), bytes).expect("a seed");
+        }
+    };
+    for number in 0..24 {
+        let random = || random(number);
+        write("elf", number, &elf::case(number, &mut random()).files[0].1);
+        write("archive", number, &archives::case(number, &mut random()).files[0].1);
+        write("object", number, &objects::case(number, &mut random()).files[0].1);
+        write("ld_so_cache", number, &caches::case(number, &mut random()).1);
+    }
+}

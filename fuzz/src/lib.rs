@@ -4,14 +4,16 @@
 use linkaudit::audit::{self, audit, collect};
 use linkaudit::facts::read::read;
 use linkaudit::format::Reading;
-use linkaudit::format::archive::{self, Names};
+use linkaudit::format::archive::{self, External, Names, Options, Scratch};
+use linkaudit::format::deps_list::{Change, DepsList};
 use linkaudit::format::elf::{self, hash};
 use linkaudit::format::second::{compare_archive, compare_elf};
 use linkaudit::merged::solve::Solved;
 use linkaudit::plan::Plan;
 use linkaudit::policy;
-use linkaudit::resolve::cache::Cache;
+use linkaudit::resolve::cache::{Asker, Cache};
 use linkaudit::rules::{self, Given};
+use linkaudit::symbol_names::Growing;
 use linkaudit::tree::{Handle, MemTree, Opened, Tree as _};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -55,10 +57,47 @@ pub fn archive(bytes: &[u8]) {
     let _ = compare_archive(&file);
 }
 
-/// Reads a cache in both byte orders.
+/// Reads a relocatable object as a linker is given it.
+pub fn object(bytes: &[u8]) {
+    let Some(file) = handle(bytes) else { return };
+    let names = Growing::default();
+    let options = Options { index: true, open: &|_| External::Missing, names: &names };
+    let _ = archive::object(&file, &options, &mut Scratch::default());
+    let _ = archive::members(&file, &options, &mut Scratch::default());
+}
+
+/// Reads a cache in both byte orders, asks for all that is in it, and for its faults.
 pub fn ld_so_cache(bytes: &[u8]) {
+    let asker = Asker {
+        flags: &[0x303],
+        active: &["x86-64-v2"],
+        isa_level: 1,
+        legacy: true,
+        legacy_hwcap: 0,
+    };
     for big in [false, true] {
-        let _ = Cache::parse(bytes.into(), big);
+        let Some(cache) = Cache::parse(bytes.into(), big) else { continue };
+        let _ = cache.defect();
+        for entry in cache.entries().take(16) {
+            let _ = cache.lookup(entry.key, &asker);
+        }
+    }
+}
+
+/// Reads a linker script.
+pub fn script(bytes: &[u8]) {
+    let _ = linkaudit::format::script::inputs(bytes);
+}
+
+/// Reads a list of archives. One that nothing is added to stays as it is, and what is added is there.
+pub fn deps_list(bytes: &[u8]) {
+    let Ok(list) = DepsList::parse(bytes.to_vec()) else { return };
+    assert_eq!(list.regenerated(&[]), bytes);
+    if list.sets().first().is_some_and(|set| set.trouble.is_none()) {
+        let name = b"zz-added".to_vec();
+        let change = Change { add: [name.clone()].into(), drop: [].into() };
+        let again = DepsList::parse(list.regenerated(&[(0, change)])).expect("a list as before");
+        assert!(again.names().any(|listed| listed == name));
     }
 }
 

@@ -204,7 +204,8 @@ const ODD: &[(&str, Operation)] = &[
     }),
 ];
 
-fn case(number: usize, random: &mut Random) -> (Case, Vec<u8>) {
+/// The case of this number, and the cache.
+pub fn case(number: usize, random: &mut Random) -> (Case, Vec<u8>) {
     let (list, label) = if number % 3 == 2 {
         (ODD, Label::Clean)
     } else {

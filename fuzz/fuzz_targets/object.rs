@@ -1,0 +1,33 @@
+//! Relocatable objects. Every fourth mutation puts an object in place that the hostile generator of the tests
+//! has made, sound or damaged in one place; the others are the fuzzer's own.
+#![no_main]
+#![allow(dead_code, unused_imports, reason = "the modules of the tests are shared")]
+
+#[path = "../../tests/hostile/build.rs"]
+mod build;
+#[path = "../../tests/hostile/case.rs"]
+mod case;
+#[path = "../../tests/support/elf_file.rs"]
+mod elf_file;
+#[path = "../../tests/hostile/harm.rs"]
+mod harm;
+#[path = "../../tests/hostile/objects.rs"]
+mod objects;
+#[path = "../../tests/support/random.rs"]
+mod random;
+#[path = "../../tests/hostile/shape.rs"]
+mod shape;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| linkaudit_fuzz::object(bytes));
+
+libfuzzer_sys::fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    if seed % 4 == 0 {
+        let case = objects::case(seed as usize / 4, &mut random::Random::new(seed.into()));
+        let bytes = &case.files[0].1;
+        if bytes.len() <= max_size.min(data.len()) {
+            data[..bytes.len()].copy_from_slice(bytes);
+            return bytes.len();
+        }
+    }
+    libfuzzer_sys::fuzzer_mutate(data, size, max_size)
+});
