@@ -216,6 +216,33 @@ pub fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// The nearest of `known` to what was typed, if it is near.
+pub(crate) fn nearest<'a>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let near = |name: &'a str| {
+        let score = strsim::damerau_levenshtein(&typed.to_lowercase().replace('_', "-"), name);
+        (score <= 1 + name.len() / 4).then_some((score, name))
+    };
+    // The distance is a product of lengths, and nobody mistypes a page of text.
+    let sane = typed.len() <= 64;
+    known.into_iter().filter(|_| sane).filter_map(near).min().map(|(_, name)| name)
+}
+
+/// The second half of a message about a word that is none of `known`: the nearest if one is near, else
+/// `otherwise`.
+pub(crate) fn did_you_mean<'a>(
+    typed: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    otherwise: &str,
+) -> String {
+    match nearest(typed, known) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => otherwise.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{json, shell, show};

@@ -1,7 +1,9 @@
 //! Carries out the command that was typed; each is a file of this folder. `main` calls it.
 
 use super::exit::Exit;
-use super::{Cli, Command, Shared, archive, check, demo, explain, fix, plan, policy, views};
+use super::{
+    Cli, Command, Shared, archive, check, demo, explain, fix, manual, plan, policy, views,
+};
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
 
@@ -23,6 +25,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
             let color = plan::colored(&cli.shared, std::io::stderr().is_terminal());
             policy::run(&cli.shared, &command, color)
         }
+        Some(Command::Man { install }) => manual::man(install.as_deref()),
+        Some(Command::Completions { shell }) => manual::completions(shell),
         Some(Command::Explain { rule }) => {
             only_human(&cli.shared, "explain")?;
             match rule {

@@ -3,6 +3,7 @@
 use super::exit::Exit;
 use super::out;
 use crate::rules::{self, RULES};
+use crate::text::did_you_mean;
 use anyhow::{Result, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 
@@ -13,7 +14,8 @@ pub(super) fn one(id: &str) -> Result<Exit> {
             let id = known.id;
             bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
         }
-        bail!("`{id}` is no rule; `linkaudit explain` lists them");
+        let ids = RULES.iter().map(|rule| rule.id.as_str());
+        bail!("`{id}` is no rule; {}", did_you_mean(id, ids, "`linkaudit explain` lists them"));
     };
     out::stdout(|w| {
         writeln!(

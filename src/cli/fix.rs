@@ -12,7 +12,7 @@ use crate::fix::propose::Proposal;
 use crate::plan::{FixRequest, MergedFrom, Plan, Which};
 use crate::report::model::Parts;
 use crate::report::{OUTPUTS, Output, Style, remedy};
-use crate::text::{show, show_path};
+use crate::text::{did_you_mean, show, show_path};
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -106,9 +106,12 @@ fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
     }
     let mut emitted = None;
     for name in &options.emit {
-        let names = || EMITTERS.iter().map(|emitter| emitter.name).collect::<Vec<_>>().join(", ");
-        let found = emitter(name)
-            .with_context(|| format!("there is no emitter `{name}`; there are {}", names()))?;
+        let found = emitter(name).with_context(|| {
+            let names: Vec<&str> = EMITTERS.iter().map(|emitter| emitter.name).collect();
+            let all = format!("there are {}", names.join(", "));
+            let right = did_you_mean(name, names.iter().copied(), &all);
+            format!("there is no emitter `{name}`; {right}")
+        })?;
         if emitters.iter().any(|(emitter, _)| emitter.name == found.name) {
             continue;
         }

@@ -13,6 +13,7 @@ mod explain;
 mod fix;
 mod hosts;
 mod lists;
+mod manual;
 mod named;
 mod out;
 mod place;
@@ -23,6 +24,7 @@ mod refused;
 mod run;
 mod sandbox;
 mod scripts;
+mod sections;
 mod threads;
 mod views;
 
@@ -58,11 +60,16 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line of this process.
     pub fn from_process() -> Result<Self, clap::Error> {
-        let matches = Self::command().try_get_matches()?;
+        let matches = shown().try_get_matches()?;
         let mut cli = Self::from_arg_matches(&matches)?;
         cli.shared.levels = levels(&matches);
         Ok(cli)
     }
+}
+
+/// The command line as help shows it.
+fn shown() -> clap::Command {
+    sections::apply(Cli::command())
 }
 
 /// Settings of levels in the order in which they were typed; lists are separated by commas.
@@ -118,6 +125,17 @@ pub enum Command {
     Explain {
         /// The rule's id
         rule: Option<String>,
+    },
+    /// Print the manual page
+    Man {
+        /// Write the pages of all commands to DIR/man1 instead
+        #[arg(long, value_name = "DIR")]
+        install: Option<PathBuf>,
+    },
+    /// Print a script that completes options in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
     },
 }
 
@@ -258,128 +276,128 @@ pub enum FailOn {
 /// Options of all commands.
 #[derive(Args, Debug)]
 pub struct Shared {
-    /// Resolve as `ldd` run by the system's loader would, not as each program's own PT_INTERP
-    #[arg(long, global = true)]
-    pub as_ldd: bool,
-    /// Whose loader rules hold; auto reads them from PT_INTERP and the libc beside it
-    #[arg(long, global = true, value_name = "NAME", default_value = "auto")]
-    pub loader: Loader,
     /// DIR is the root of another system: paths, links and caches are taken inside it
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub root: Option<PathBuf>,
     /// DIR is a staging directory (DESTDIR): its files are audited at the paths they will have, and
     /// every lookup sees DIR first, then the system or --root. No PATH is needed
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub staged: Vec<PathBuf>,
     /// FILE (- is stdin) lists installed paths, one a line, that the installation of the stage removes
-    #[arg(long, global = true, value_name = "FILE", requires = "staged")]
+    #[arg(long, global = true, value_name = "FILE", requires = "staged", help_heading = sections::INPUT)]
     pub replaces: Option<PathBuf>,
     /// Make paths and fingerprints relative to DIR, for any PATHs below it
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub prefix: Option<PathBuf>,
+    /// Resolve as `ldd` run by the system's loader would, not as each program's own PT_INTERP
+    #[arg(long, global = true, help_heading = sections::LOADER)]
+    pub as_ldd: bool,
+    /// Whose loader rules hold; auto reads them from PT_INTERP and the libc beside it
+    #[arg(long, global = true, value_name = "NAME", default_value = "auto", help_heading = sections::LOADER)]
+    pub loader: Loader,
     /// The processor that will run the files: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (the
     /// same levels by Intel, with its $PLATFORM), power10, z15, ..., or baseline
-    #[arg(long, global = true, value_name = "LEVEL")]
+    #[arg(long, global = true, value_name = "LEVEL", help_heading = sections::LOADER)]
     pub cpu: Option<String>,
     /// The directory in which programs will be started
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = sections::LOADER)]
     pub cwd: Option<PathBuf>,
     /// What LD_LIBRARY_PATH will be at run time; the environment is never read
-    #[arg(long, global = true, value_name = "DIRS")]
+    #[arg(long, global = true, value_name = "DIRS", help_heading = sections::LOADER)]
     pub ld_library_path: Option<OsString>,
     /// What LD_PRELOAD will be at run time; the environment is never read
-    #[arg(long, global = true, value_name = "FILES")]
+    #[arg(long, global = true, value_name = "FILES", help_heading = sections::LOADER)]
     pub ld_preload: Option<OsString>,
     /// Look for providers here too when a fix is proposed; never changes resolution
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub lib_path: Vec<PathBuf>,
     /// Shared objects that match GLOB (else: that nothing else needs) are loaded by this program
-    #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd")]
+    #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd", help_heading = sections::LOADER)]
     pub host: Vec<OsString>,
     /// Report what a plugin takes from a program that --host does not name; without this option,
     /// such a program is inferred from the audited files
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = sections::LOADER)]
     pub no_inferred_hosts: bool,
     /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
-    #[arg(long, global = true, value_name = "FILE|NAME")]
+    #[arg(long, global = true, value_name = "FILE|NAME", help_heading = sections::FINDINGS)]
     pub policy: Vec<OsString>,
     /// Do not look for linkaudit.toml in the current directory
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = sections::FINDINGS)]
     pub isolated: bool,
     /// Do not report findings of this rule or group
-    #[arg(short = 'A', long, global = true, value_name = "RULE|GROUP")]
+    #[arg(short = 'A', long, global = true, value_name = "RULE|GROUP", help_heading = sections::FINDINGS)]
     pub allow: Vec<String>,
     /// Report findings of this rule or group as warnings
-    #[arg(short = 'W', long, global = true, value_name = "RULE|GROUP")]
+    #[arg(short = 'W', long, global = true, value_name = "RULE|GROUP", help_heading = sections::FINDINGS)]
     pub warn: Vec<String>,
     /// Report findings of this rule or group as errors
-    #[arg(short = 'D', long, global = true, value_name = "RULE|GROUP")]
+    #[arg(short = 'D', long, global = true, value_name = "RULE|GROUP", help_heading = sections::FINDINGS)]
     pub deny: Vec<String>,
     /// The three lists in the order in which they were typed.
     #[arg(skip)]
     pub levels: Vec<(String, Level)>,
     /// Lowest level that makes the exit status 1
-    #[arg(long, global = true, value_name = "LEVEL", default_value = "error")]
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "error", help_heading = sections::FINDINGS)]
     pub fail_on: FailOn,
     /// Waive the findings that FILE lists
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = sections::BASELINE)]
     pub baseline: Option<PathBuf>,
     /// Write all findings to FILE; with --baseline only take out what is not found any more. The
     /// exit status stays that of the findings
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = sections::BASELINE)]
     pub write_baseline: Option<PathBuf>,
     /// Exit with 1 if the baseline lists what is not found any more
-    #[arg(long, global = true, requires = "baseline")]
+    #[arg(long, global = true, requires = "baseline", help_heading = sections::BASELINE)]
     pub fail_on_stale: bool,
     /// Exit with 1 if the baseline lists findings in a file that is not there any more
-    #[arg(long, global = true, requires = "baseline")]
+    #[arg(long, global = true, requires = "baseline", help_heading = sections::BASELINE)]
     pub fail_on_gone: bool,
     /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
-    #[arg(long, global = true, value_name = "NAME", default_value = "human")]
+    #[arg(long, global = true, value_name = "NAME", default_value = "human", help_heading = sections::OUTPUT)]
     pub format: String,
     /// A further output of the same run, written to FILE
-    #[arg(short, long, global = true, value_name = "NAME=FILE")]
+    #[arg(short, long, global = true, value_name = "NAME=FILE", help_heading = sections::OUTPUT)]
     pub output: Vec<String>,
     /// Audit the paths that FILE (- is stdin) lists, one a line
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = sections::INPUT)]
     pub files_from: Option<PathBuf>,
     /// Paths of --files-from end with NUL, not with a newline
-    #[arg(short = '0', long = "null", global = true, requires = "files_from")]
+    #[arg(short = '0', long = "null", global = true, requires = "files_from", help_heading = sections::INPUT)]
     pub null: bool,
     /// Audit the store items that FILE (- is stdin) lists: output of `nix path-info --json` or
     /// `nix-store -qR`
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = sections::INPUT)]
     pub nix_closure: Option<PathBuf>,
     /// Exit with 2 if there is nothing to audit
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = sections::INPUT)]
     pub require_elf: bool,
     /// Read again with second, independent parsers; a difference is a finding
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = sections::FINDINGS)]
     pub cross_check: bool,
     /// JSON also holds exports with versions and all bindings
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = sections::OUTPUT)]
     pub facts: bool,
     /// Threads that work
-    #[arg(short = 'j', long = "jobs", global = true, value_name = "N")]
+    #[arg(short = 'j', long = "jobs", global = true, value_name = "N", help_heading = sections::RUN)]
     pub jobs: Option<std::num::NonZeroUsize>,
     /// Show errors and the summary only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = sections::OUTPUT)]
     pub verbose: bool,
     /// Colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::OUTPUT)]
     pub color: Switch,
     /// A progress line on stderr when a run takes longer than a second
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::OUTPUT)]
     pub progress: Switch,
     /// Before files are read, give up the rights to start programs, to open connections and to write
     /// outside of the directories of the outputs, with Landlock and seccomp
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::RUN)]
     pub sandbox: Sandbox,
     /// Print how long each stage took on stderr
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = sections::RUN)]
     pub timings: bool,
     /// Bind every module anew under every root; for tests of the reuse of answers
     #[arg(long, global = true, hide = true)]

@@ -5,15 +5,17 @@
 use super::baseline::Baselines;
 use super::place::Place;
 use super::{
-    Loader, Shared, Switch, closure, hosts, lists, named, policy, refused, sandbox, threads,
+    Cli, Loader, Shared, Switch, closure, hosts, lists, named, policy, refused, sandbox, threads,
 };
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
 use crate::report::{Named, Style};
 use crate::rules;
+use crate::text::{did_you_mean, nearest};
 use crate::tree::{Kind, Tree, without_dots};
 use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
+use clap::CommandFactory as _;
 use std::ffi::OsStr;
 use std::io::{IsTerminal as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -119,7 +121,7 @@ pub(super) fn prepare_with(
         let named = place.named(path)?;
         if let Err(errno) = tree.kind(&named) {
             let reason = crate::tree::walk::describe(errno);
-            bail!("{}: {reason}", crate::text::show_path(path));
+            bail!("{}: {reason}{}", crate::text::show_path(path), command_meant(path));
         }
         Ok(named)
     };
@@ -269,15 +271,29 @@ fn all_below<'a>(
     }
 }
 
-/// True if what goes to a terminal, or elsewhere, is coloured.
+/// The end of a message about a path that is not there: the command that may be meant.
+fn command_meant(path: &Path) -> String {
+    let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
+    let program = Cli::command();
+    let names = program.get_subcommands().map(clap::Command::get_name);
+    nearest(word, names).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+}
+
+/// True if what goes to a terminal, or elsewhere, is coloured. Of the environment the common words
+/// count (no-color.org, bixense.com/clicolors, force-color.org): none before always, always before what
+/// the terminal is.
 pub(super) fn colored(shared: &Shared, on_terminal: bool) -> bool {
+    let value = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let is_on = |name: &str| value(name).is_some_and(|value| value != "0");
     match shared.color {
         Switch::Always => true,
         Switch::Never => false,
+        Switch::Auto if value("NO_COLOR").is_some() => false,
+        Switch::Auto if is_on("CLICOLOR_FORCE") || is_on("FORCE_COLOR") => true,
         Switch::Auto => {
             on_terminal
-                && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-                && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+                && value("CLICOLOR").is_none_or(|value| value != "0")
+                && value("TERM").is_none_or(|term| term != "dumb")
         }
     }
 }
@@ -311,7 +327,9 @@ pub(super) fn sinks_of<O: Named>(
     let find = |name: &str| {
         outputs.iter().find(|output| output.name() == name).with_context(|| {
             let names: Vec<&str> = outputs.iter().map(Named::name).collect();
-            format!("`{command}` has no output `{name}`; there are {}", names.join(", "))
+            let all = format!("there are {}", names.join(", "));
+            let right = did_you_mean(name, names.iter().copied(), &all);
+            format!("`{command}` has no output `{name}`; {right}")
         })
     };
     let stdout = find(format)?;

@@ -4,9 +4,10 @@
 
 use super::exit::Exit;
 use super::{PolicyCommand, Shared, named, out};
-use crate::catalogue::renamed;
+use crate::catalogue::{GROUPS, renamed};
 use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Renamed, Unchecked};
 use crate::rules;
+use crate::text::did_you_mean;
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
 use std::ffi::{OsStr, OsString};
@@ -133,7 +134,10 @@ fn levels(shared: &Shared) -> Result<Vec<LevelSetting>> {
     let origin = Origin { source: "command line".into(), line: 0 };
     let setting = |(name, level): &(String, _)| {
         if !rules::catalogue().names(name) {
-            bail!("`{name}` is no rule and no group; `linkaudit explain` lists them");
+            let ids = rules::catalogue().rules().iter().map(|known| known.id);
+            let names = ids.chain(GROUPS.iter().map(|group| group.name));
+            let right = did_you_mean(name, names, "`linkaudit explain` lists them");
+            bail!("`{name}` is no rule and no group; {right}");
         }
         let name = renamed(name).map_or_else(|| name.clone(), str::to_owned);
         Ok(LevelSetting { name, level: *level, origin: origin.clone() })

@@ -2,7 +2,7 @@
 //! kinds themselves are in [`super::words`].
 
 use super::Pattern;
-use crate::text::show;
+use crate::text::{nearest, show};
 
 /// What is wrong, and what would be right.
 pub(super) struct Fault {
@@ -14,20 +14,6 @@ pub(super) struct Fault {
 
 fn fault<T>(wrong: impl Into<String>, right: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { wrong: wrong.into(), right: right.into() })
-}
-
-/// The nearest of `known` to what was typed, if it is near.
-pub(super) fn nearest<'a>(
-    typed: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let near = |name: &'a str| {
-        let score = strsim::damerau_levenshtein(&typed.to_lowercase().replace('_', "-"), name);
-        (score <= 1 + name.len() / 4).then_some((score, name))
-    };
-    // The distance is a product of lengths, and nobody mistypes a page of text.
-    let sane = typed.len() <= 64;
-    known.into_iter().filter(|_| sane).filter_map(near).min().map(|(_, name)| name)
 }
 
 /// `did you mean …?`, or all there are.

@@ -5,7 +5,7 @@
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
 use super::problem::{Mistakes, Problem, Source};
-use super::{BUILT_IN_ORIGIN, Policy, faults, wheel};
+use super::{BUILT_IN_ORIGIN, Policy, wheel};
 use crate::catalogue::Catalogue;
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
@@ -166,7 +166,7 @@ impl Loader<'_> {
         names.extend(platforms.iter().map(String::as_str));
         if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
             let wrong = format!("`{shown}` is no built-in policy and no file");
-            let right = if let Some(near) = faults::nearest(name, names.iter().copied()) {
+            let right = if let Some(near) = crate::text::nearest(name, names.iter().copied()) {
                 format!("did you mean `{near}`?")
             } else {
                 let named = names[..BUILT_IN.len()].join(", ");

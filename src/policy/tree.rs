@@ -2,11 +2,11 @@
 //! that does not fit is a problem. It knows no key by name.
 
 use super::Day;
-use super::faults::nearest;
 use super::problem::{Problem, Source};
 use super::shape::{Key, Kind};
 use super::words::Word;
 use crate::catalogue::Catalogue;
+use crate::text::nearest;
 use crate::text::show;
 use std::ops::Range;
 use std::sync::Arc;

@@ -98,7 +98,7 @@ pub(super) fn build(
 /// What may stand behind `#`.
 fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
     let tags: Vec<String> = all.iter().map(|(_, name, arch)| format!("{name}_{arch}")).collect();
-    let near = tag.and_then(|tag| faults::nearest(tag, tags.iter().map(String::as_str)));
+    let near = tag.and_then(|tag| crate::text::nearest(tag, tags.iter().map(String::as_str)));
     if let Some(near) = near {
         return format!("did you mean `#{near}`?");
     }

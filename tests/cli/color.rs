@@ -52,6 +52,27 @@ fn an_option_is_stronger_than_the_environment() {
     assert!(coloured(&Run::new(&output).out));
 }
 
+#[test]
+fn words_of_the_environment() {
+    let lab = three_trees();
+    let cases: [(&[(&str, &str)], bool); 8] = [
+        (&[("CLICOLOR_FORCE", "1")], true),
+        (&[("FORCE_COLOR", "1")], true),
+        (&[("FORCE_COLOR", "3")], true),
+        (&[("CLICOLOR_FORCE", "0")], false),
+        (&[("FORCE_COLOR", "")], false),
+        (&[("CLICOLOR", "1")], false),
+        (&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+        (&[("FORCE_COLOR", "1"), ("TERM", "dumb")], true),
+    ];
+    for (environment, expected) in cases {
+        let mut command = linkaudit();
+        command.current_dir(lab.root()).env_remove("NO_COLOR").envs(environment.iter().copied());
+        let output = command.arg("broken").output().expect("linkaudit runs");
+        assert_eq!(coloured(&Run::new(&output).out), expected, "{environment:?}");
+    }
+}
+
 /// The output on a terminal, which `script` makes.
 fn on_terminal(lab: &Lab, environment: &[(&str, &str)], options: &str) -> String {
     let program = env!("CARGO_BIN_EXE_linkaudit");

@@ -103,7 +103,18 @@ fn unknown_names() {
     run(&lab, &["fine", "--format", "nosuch"]).refused(&outputs);
     run(&lab, &["fine", "-o", "nosuch=x"]).refused(&["`nosuch`"]).refused(&outputs).in_one_line();
     run(&lab, &["fine", "--format", ""]).refused(&outputs).in_one_line();
-    run(&lab, &["fine", "--format", "JSON"]).refused(&["`JSON`"]).refused(&outputs);
+    let near: [(&[&str], &str); 7] = [
+        (&["fine", "--format", "JSON"], "json"),
+        (&["fine", "-o", "jsn=x"], "json"),
+        (&["fix", "fine", "--emit", "cmake-dep"], "cmake-deps"),
+        (&["fine", "-A", "undefined-symbl"], "undefined-symbol"),
+        (&["fine", "-D", "symbls"], "symbol"),
+        (&["explain", "mising-library"], "missing-library"),
+        (&["chek", "fine"], "check"),
+    ];
+    for (args, name) in near {
+        run(&lab, args).refused(&[&format!("did you mean `{name}`?")]).in_one_line();
+    }
     for option in ["-A", "-W", "-D", "--allow", "--warn", "--deny"] {
         let refused = run(&lab, &["fine", option, "nosuch"]);
         refused.refused(&["`nosuch`", "no rule and no group", "linkaudit explain"]).in_one_line();

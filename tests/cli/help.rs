@@ -1,7 +1,7 @@
 //! `--help`, `--version`, `explain`: they list what works, and nothing that does not.
 
 use crate::kit::{run, three_trees};
-use crate::support::Lab;
+use crate::support::{Lab, clean};
 use linkaudit::rules::{HEADINGS, RULES};
 use std::collections::BTreeMap;
 
@@ -103,11 +103,25 @@ fn every_command_of_the_help_works() {
         .skip_while(|line| *line != "Commands:")
         .skip(1)
         .take_while(|line| !line.is_empty())
+        // Long descriptions go on in further lines.
+        .filter(|line| line.strip_prefix("  ").is_some_and(|rest| !rest.starts_with(' ')))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     assert_eq!(
         commands,
-        ["check", "tree", "why", "archive", "fix", "policy", "demo", "explain", "help"]
+        [
+            "check",
+            "tree",
+            "why",
+            "archive",
+            "fix",
+            "policy",
+            "demo",
+            "explain",
+            "man",
+            "completions",
+            "help"
+        ]
     );
     for command in commands {
         let page = run(&lab, &["help", command]);
@@ -116,9 +130,63 @@ fn every_command_of_the_help_works() {
     }
 }
 
+/// Commands that audit nothing show no options of audits, and those that audit show them all in sections.
+#[test]
+fn commands_show_their_own_options() {
+    let lab = Lab::new();
+    let sections = ["Files to audit:", "Loader:", "Findings:", "Baseline:", "Output:", "Run:"];
+    let shown = |command: &[&str]| {
+        let help = run(&lab, &[command, &["--help"]].concat()).out;
+        let own = sections.map(|section| help.lines().any(|line| line == section));
+        (own, listed(&help))
+    };
+    assert_eq!(shown(&["check"]).0, [true; 6]);
+    for command in ["tree", "why", "archive", "fix"] {
+        let (own, options) = shown(&[command]);
+        assert_eq!(own, [true, true, true, false, true, true], "{command}");
+        assert!(options.contains_key("root") && !options.contains_key("baseline"), "{command}");
+    }
+    for command in [&["explain"][..], &["demo"], &["policy", "show"], &["man"], &["completions"]] {
+        let (own, options) = shown(command);
+        assert_eq!(own, [false, false, false, false, true, false], "{command:?}");
+        assert!(options.len() <= 3, "{command:?}: {options:?}");
+    }
+}
+
+#[test]
+fn manual_pages_and_completions() {
+    let lab = Lab::new();
+    assert_eq!(run(&lab, &["man", "--install", "share/man"]).status, 0);
+    let mut pages = 0;
+    for entry in std::fs::read_dir(lab.path("share/man/man1")).expect("the pages") {
+        let page = entry.expect("a page").path();
+        let made = clean("man").args(["--warnings", "-E", "UTF-8", "-l"]).arg(&page).output();
+        let made = made.expect("man runs");
+        let warnings = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success() && warnings.is_empty(), "{}: {warnings}", page.display());
+        let text = String::from_utf8_lossy(&made.stdout).into_owned();
+        let name = page.file_stem().and_then(|name| name.to_str()).expect("a name");
+        assert!(text.contains("NAME") && text.contains(name), "{text}");
+        pages += 1;
+    }
+    assert_eq!(pages, 11);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = run(&lab, &["completions", shell]);
+        assert!(script.status == 0 && script.out.contains("why"), "{shell}");
+    }
+    lab.write("script", run(&lab, &["completions", "bash"]).out);
+    let ask = ". ./script; COMP_WORDS=(linkaudit check --stag); COMP_CWORD=2; \
+               _linkaudit linkaudit --stag check; echo \"${COMPREPLY[*]}\"";
+    let asked = clean("bash").current_dir(lab.root()).args(["-c", ask]).output().expect("bash");
+    assert_eq!(String::from_utf8_lossy(&asked.stdout).trim(), "--staged");
+}
+
 /// Outputs by command, as the help lists them; `check` has none before its own.
 fn outputs(help: &str) -> BTreeMap<String, Vec<String>> {
-    let line = help.lines().find_map(|line| line.trim().strip_prefix("Output on stdout: "));
+    let lines = help.lines().map(str::trim);
+    let lines = lines.skip_while(|line| !line.starts_with("Output on stdout: "));
+    let text = lines.take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let line = text.strip_prefix("Output on stdout: ");
     let names = |list: &str| list.split(", ").map(str::to_owned).collect();
     let parts = line.expect("the outputs").split("; ");
     parts

@@ -1,0 +1,50 @@
+//! The sections in which help shows the shared options, and the commands that have each.
+
+use clap::Command;
+
+/// What is audited.
+pub(super) const INPUT: &str = "Files to audit";
+/// How the loader sees them.
+pub(super) const LOADER: &str = "Loader";
+/// What is reported.
+pub(super) const FINDINGS: &str = "Findings";
+/// Findings that are known.
+pub(super) const BASELINE: &str = "Baseline";
+/// Reports and messages.
+pub(super) const OUTPUT: &str = "Output";
+/// The process.
+pub(super) const RUN: &str = "Run";
+
+/// Commands with the sections and options that do nothing for them: they are not shown. All options are
+/// taken everywhere, so that options may stand before the command.
+const HIDDEN: &[(&str, &[&str])] = &[
+    ("tree", &[BASELINE]),
+    ("why", &[BASELINE]),
+    ("archive", &[BASELINE]),
+    ("fix", &[BASELINE]),
+    ("policy", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
+    ("demo", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
+    ("explain", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
+    ("man", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
+    ("completions", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
+];
+
+/// The command line with each command's own options shown.
+pub(super) fn apply(mut program: Command) -> Command {
+    // Options of all commands are given to each of them here.
+    program.build();
+    for (name, hidden) in HIDDEN {
+        program = program.mut_subcommand(*name, |command| hide(command, hidden));
+    }
+    program
+}
+
+fn hide(command: Command, hidden: &[&str]) -> Command {
+    let own = command.mut_args(|option| {
+        let heading = option.get_help_heading().unwrap_or_default();
+        let is_hidden = hidden.contains(&heading);
+        // Colours are those of messages too.
+        if is_hidden && option.get_id() != "color" { option.hide(true) } else { option }
+    });
+    own.mut_subcommands(|inner| hide(inner, hidden))
+}
