@@ -52,6 +52,13 @@ fn upstreams_shape_is_kept() {
     assert_eq!(changed(UPSTREAM, &[], &["lldCommon"]), UPSTREAM.replace("lldCommon\n", ""));
 }
 
+/// A fuzzer's find: a name was glued to a quoted one.
+#[test]
+fn names_that_touch() {
+    let list = changed("set(x \"b c\"\")\")\n", &["zz"], &[]);
+    assert_eq!(list, "set(x \")\" \"b c\" zz)\n");
+}
+
 #[test]
 fn line_shapes() {
     let cases: &[(&str, &[&str], &[&str], &str)] = &[

@@ -109,7 +109,8 @@ impl<'t> Body<'t> {
             out.extend_from_slice(gap);
         };
         for slot in &self.slots {
-            space(&slot.gap, open, out);
+            // Quoted names may touch each other, and nothing else may.
+            space(if slot.gap.is_empty() { b" " } else { &slot.gap }, open, out);
             out.extend_from_slice(slot.token);
             out.extend_from_slice(slot.trail);
             open = slot.trail;
