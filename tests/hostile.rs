@@ -133,6 +133,35 @@ fn policies_and_lists() {
     on_all(share(1_000), 20, |numbers| texts::run(numbers, random)).finish("texts");
 }
 
+/// The labels themselves: the real loader takes what must stay clean, of this machine.
+#[test]
+fn the_loader_takes_what_is_clean() {
+    let lab = support::Lab::new();
+    let (mut cases, mut refused) = (0, Vec::new());
+    for number in (2..share(20_000)).step_by(3) {
+        let case = elf::case(number, &mut random(number));
+        let head = &case.files[0].1[..20];
+        if head[4..6] != [2, 1] || head[18] != 62 {
+            continue;
+        }
+        let dir = format!("{number}");
+        for (name, bytes) in &case.files {
+            lab.write(&format!("{dir}/{name}"), bytes);
+        }
+        let mut loader = support::clean(shape::LOADER);
+        let answer = loader.current_dir(lab.path(&dir)).args(["--list", "./subject"]).output();
+        let answer = answer.expect("the loader runs");
+        let error = String::from_utf8_lossy(&answer.stderr).into_owned();
+        cases += 1;
+        if !answer.status.success() || String::from_utf8_lossy(&answer.stdout).contains("not found")
+        {
+            refused.push(format!("{number} ({}): {} {error}", case.operation, answer.status));
+        }
+    }
+    println!("sound files and the loader: {cases} cases, {} refused", refused.len());
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}
+
 /// Writes small files of every kind to `fuzz/corpus/`, from which the fuzzer begins.
 #[test]
 #[ignore = "it writes files that are kept"]
