@@ -2,7 +2,7 @@
 //! shows, as if they were typed.
 
 use super::exit::Exit;
-use super::{Cli, Command, Shared, check, fix, lists, out};
+use super::{Cli, Command, Sandbox, Shared, check, fix, lists, out};
 use crate::demo::{File, LINKED, build, sources};
 use crate::text::{shell, show_path};
 use anyhow::{Context as _, Result, bail};
@@ -83,6 +83,8 @@ fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
     let mut all: Vec<OsString> = vec!["linkaudit".into(), "--isolated".into()];
     all.extend(words.iter().map(|word| word.as_os_str().to_owned()));
     let Ok(mut cli) = Cli::try_parse_from(all) else { bail!("{shown:?} is no command") };
+    // Rights do not come back, and the story goes on to write.
+    cli.shared.sandbox = Sandbox::Off;
     cli.shared.color = shared.color;
     cli.shared.jobs = shared.jobs;
     cli.shared.cpu.clone_from(&shared.cpu);

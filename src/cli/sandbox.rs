@@ -35,7 +35,6 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
     libc::SYS_kill,
-    libc::SYS_tkill,
     libc::SYS_rt_sigqueueinfo,
     // The system.
     libc::SYS_mount,
@@ -117,7 +116,9 @@ fn restrict_files(
 
 /// Makes the calls of `REFUSED` fail.
 fn restrict_calls() -> Result<(), seccompiler::Error> {
-    let rules: BTreeMap<i64, Vec<_>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    #[allow(clippy::useless_conversion, reason = "c_long has 32 bits on some machines")]
+    let rules: BTreeMap<i64, Vec<_>> =
+        REFUSED.iter().map(|call| (i64::from(*call), Vec::new())).collect();
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
