@@ -162,23 +162,32 @@ fn the_loader_takes_what_is_clean() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// Writes small files of every kind to `fuzz/corpus/`, from which the fuzzer begins.
+/// The binary seeds of `fuzz/corpus/`, from which the fuzzer begins, are what the generator makes.
+/// `UPDATE=1` writes them anew.
 #[test]
-#[ignore = "it writes files that are kept"]
 fn seeds_for_fuzzing() {
     const MOST: usize = 3000;
-    let write = |target: &str, number: usize, bytes: &[u8]| {
-        let dir = format!("{}/fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::create_dir_all(&dir).expect("a directory");
-        if bytes.len() <= MOST {
-            std::fs::write(format!("{dir}/seed-{number:02}"), bytes).expect("a seed");
+    let (mut seeds, mut old) = (0, Vec::new());
+    let mut keep = |target: &str, number: usize, bytes: &[u8]| {
+        let path = format!("{}/fuzz/corpus/{target}/seed-{number:02}", env!("CARGO_MANIFEST_DIR"));
+        if bytes.len() > MOST {
+            return;
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, bytes).expect("a seed");
+        }
+        seeds += 1;
+        if !std::fs::read(&path).is_ok_and(|kept| kept == bytes) {
+            old.push(path);
         }
     };
     for number in 0..24 {
-        let random = || random(number);
-        write("elf", number, &elf::case(number, &mut random()).files[0].1);
-        write("archive", number, &archives::case(number, &mut random()).files[0].1);
-        write("object", number, &objects::case(number, &mut random()).files[0].1);
-        write("ld_so_cache", number, &caches::case(number, &mut random()).1);
+        let random = || Random::new(1000 + number as u64);
+        keep("elf", number, &elf::case(number, &mut random()).files[0].1);
+        keep("archive", number, &archives::case(number, &mut random()).files[0].1);
+        keep("object", number, &objects::case(number, &mut random()).files[0].1);
+        keep("ld_so_cache", number, &caches::case(number, &mut random()).1);
     }
+    println!("seeds for fuzzing: {seeds} cases, {} differ", old.len());
+    assert!(old.is_empty(), "UPDATE=1 writes these anew: {old:?}");
 }
