@@ -6,6 +6,7 @@ use super::baseline::{Baseline, Entry};
 use crate::finding::Finding;
 use crate::id::FastMap;
 use crate::policy::Origin;
+use std::collections::VecDeque;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
@@ -17,6 +18,9 @@ pub(super) struct Asker<'a> {
     pub(super) needs_line: bool,
 }
 
+/// Lines in their order; some may be used already.
+type Queue = VecDeque<usize>;
+
 /// The lines of a baseline, and which of them findings have taken.
 pub(super) struct Lines<'a> {
     baseline: &'a Baseline,
@@ -26,10 +30,19 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// Assigns the lines of `baseline` to findings, and returns the index of each finding's line.
     pub(super) fn give(baseline: &'a Baseline, askers: &[Asker<'_>]) -> (Self, Vec<Option<usize>>) {
-        let mut free: FastMap<(&str, &str), Vec<usize>> = FastMap::default();
+        let mut of_path: FastMap<(&str, &str, &[u8]), Queue> = FastMap::default();
+        let mut of_any: FastMap<(&str, &str), Queue> = FastMap::default();
         for (at, entry) in baseline.entries.iter().enumerate() {
-            free.entry((&entry.fingerprint, &entry.rule)).or_default().push(at);
+            let (print, rule) = (&*entry.fingerprint, &*entry.rule);
+            of_path.entry((print, rule, &entry.path)).or_default().push_back(at);
+            of_any.entry((print, rule)).or_default().push_back(at);
         }
+        let mut used = vec![false; baseline.entries.len()];
+        let mut first = |queue: Option<&mut Queue>| {
+            let queue = queue?;
+            std::iter::from_fn(|| queue.pop_front())
+                .find(|at| !std::mem::replace(&mut used[*at], true))
+        };
         let mut taken = vec![None; askers.len()];
         for (needs_line, very_path) in [(true, true), (true, false), (false, true), (false, false)]
         {
@@ -37,15 +50,15 @@ impl<'a> Lines<'a> {
                 if asker.needs_line != needs_line || taken.is_some() {
                     continue;
                 }
-                let key = (asker.fingerprint, asker.finding.rule.as_str());
-                let Some(lines) = free.get_mut(&key) else { continue };
+                let (print, rule) = (asker.fingerprint, asker.finding.rule.as_str());
                 let path = asker.finding.file.path.as_os_str().as_bytes();
-                let fits = |at: &usize| !very_path || baseline.entries[*at].path == path;
-                *taken = lines.iter().position(fits).map(|place| lines.remove(place));
+                *taken = if very_path {
+                    first(of_path.get_mut(&(print, rule, path)))
+                } else {
+                    first(of_any.get_mut(&(print, rule)))
+                };
             }
         }
-        let mut used = vec![false; baseline.entries.len()];
-        taken.iter().flatten().for_each(|at| used[*at] = true);
         (Self { baseline, used }, taken)
     }
 

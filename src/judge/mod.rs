@@ -6,6 +6,7 @@ mod fingerprint;
 mod lines;
 mod rewrite;
 mod scope;
+mod values;
 mod waivers;
 
 pub use baseline::{Baseline, Broken, Entry};
@@ -21,6 +22,7 @@ use crate::policy::{Day, Origin, Waiver};
 use crate::rules::{self, Rule};
 use lines::{Asker, Lines};
 use rayon::prelude::*;
+use scope::Names;
 use std::sync::Arc;
 use waivers::Waiving;
 
@@ -101,20 +103,21 @@ pub struct Judging<'a> {
 
 /// Gives every finding its level, drops those that are allowed and sorts out those that are waived.
 pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Verdict {
-    let mut waiving = Waiving::new(how.plan);
+    let waiving = Waiving::new(how.plan);
+    let names = Names::of(how.scope);
     let mut waivers = waiving.take(&findings);
     // What is said of waivers can be waived too; what is said of waivers for that cannot.
-    let about_waivers = waiving.findings(how.scope, false);
+    let about_waivers = waiving.findings(&names, false);
     waivers.extend(waiving.take(&about_waivers));
     findings.extend(about_waivers);
-    findings.extend(waiving.findings(how.scope, true));
+    findings.extend(waiving.findings(&names, true));
     waivers.resize(findings.len(), None);
     let mut sorted: Vec<(Box<Finding>, Option<&Waiver>)> =
         findings.into_iter().zip(waivers).collect();
     sorted.par_sort_by(|(a, _), (b, _)| a.key().cmp(&b.key()));
     let (findings, waivers): (Findings, Vec<Option<&Waiver>>) = sorted.into_iter().unzip();
     let mut verdict = sort_out(findings, &waivers, how);
-    verdict.elsewhere += waiving.elsewhere(how.scope);
+    verdict.elsewhere += waiving.elsewhere(&names);
     verdict
 }
 

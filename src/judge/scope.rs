@@ -7,6 +7,7 @@
 
 use super::baseline::Entry;
 use super::fingerprint::{Sonames, package_digits, package_name};
+use super::values::Values;
 use crate::audit::Audit;
 use crate::catalogue::RuleId;
 use crate::facts::{Content, Corpus, FileFacts};
@@ -14,10 +15,11 @@ use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
-use crate::policy::Waiver;
+use crate::policy::{Pattern, Waiver};
 use crate::rules::{self, Judges, Rule};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// A place: the digits of a package, and a path below its prefix.
 type Below = (String, Vec<u8>);
@@ -38,7 +40,7 @@ pub struct Scope<'a> {
     /// Given directories below their prefixes; nothing instead of a package for every package.
     dirs: Vec<(Option<String>, Vec<u8>)>,
     /// What could not be looked at.
-    blind: Vec<Below>,
+    blind: FastSet<Below>,
     /// Rules that ran.
     ran: FastSet<RuleId>,
 }
@@ -65,6 +67,13 @@ fn is_below(path: &[u8], dir: &[u8]) -> bool {
     }
 }
 
+/// The directories that `path` lies below, but not `path` itself; see [`is_below`].
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let cuts = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
+    let first = (!path.is_empty() && !path.starts_with(b"/")).then_some(&path[..0]);
+    first.into_iter().chain(cuts.map(|(at, _)| &path[..at]))
+}
+
 /// True if what a rule says of a file depends on the entry points that load it.
 fn depends_on_company(rule: &Rule) -> bool {
     rule.judges == Judges::Loaded || rule.id == *"undecided"
@@ -85,6 +94,46 @@ fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
         "missing-version" => versions().any(begins),
         _ => true,
     }
+}
+
+/// The names of a scope's files, in which waivers are looked up once one of them asks.
+pub(super) struct Names<'s> {
+    scope: &'s Scope<'s>,
+    /// Of audited files and of dependencies.
+    sorted: OnceLock<[Values<'s>; 2]>,
+}
+
+impl<'s> Names<'s> {
+    pub(super) fn of(scope: &'s Scope<'s>) -> Self {
+        Self { scope, sorted: OnceLock::new() }
+    }
+
+    /// True if `waiver`, which matches nothing, could have matched something: it names a path of
+    /// what was read, or no path at all where directories were given.
+    pub(super) fn concern(&self, waiver: &Waiver) -> bool {
+        self.scope.is_active(&waiver.rule)
+            && match &waiver.path {
+                Some(pattern) => self.hold(pattern, judges_loaded(&waiver.rule)),
+                None => !self.scope.dirs.is_empty(),
+            }
+    }
+
+    fn hold(&self, pattern: &Pattern, of_dependencies: bool) -> bool {
+        let sorted = |names: &'s FastMap<Below, Vec<FileId>>| {
+            Values::new(names.keys().map(|(_, path)| (&**path, 0)))
+        };
+        let scope = self.scope;
+        let all = [&scope.audited, &scope.dependencies];
+        let sorted = self.sorted.get_or_init(|| all.map(sorted));
+        let asked = sorted.iter().take(if of_dependencies { 2 } else { 1 });
+        let mut candidates = asked.flat_map(|values| values.candidates(pattern));
+        candidates.any(|(path, _)| pattern.matches(path))
+    }
+}
+
+/// True if a rule judges dependencies too.
+fn judges_loaded(rule: &str) -> bool {
+    rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded)
 }
 
 impl<'a> Scope<'a> {
@@ -136,32 +185,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Names of files that a rule judges.
-    fn judged(&self, rule: &str) -> impl Iterator<Item = &FastMap<Below, Vec<FileId>>> {
-        let outside = rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded);
-        [&self.audited, &self.dependencies].into_iter().take(if outside { 2 } else { 1 })
-    }
-
     fn is_active(&self, rule: &str) -> bool {
         rules::find(rule).is_some_and(|rule| self.ran.contains(&rule.id))
     }
 
     fn is_judged(&self, rule: &str, file: FileId) -> bool {
-        let outside = rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded);
-        outside || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
-    }
-
-    /// True if `waiver`, which matches nothing, could have matched something: it names a path of
-    /// what was read, or no path at all where directories were given.
-    pub(super) fn concerns(&self, waiver: &Waiver) -> bool {
-        let met = match &waiver.path {
-            Some(pattern) => {
-                let mut names = self.judged(&waiver.rule).flatten();
-                names.any(|((_, path), _)| pattern.matches(path))
-            }
-            None => !self.dirs.is_empty(),
-        };
-        met && self.is_active(&waiver.rule)
+        judges_loaded(rule) || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
     }
 
     /// The files that a line about `at` is about. In a store the next version of a package is
@@ -220,8 +249,7 @@ impl<'a> Scope<'a> {
         if !self.is_active(&entry.rule) || (is_partial && !input) {
             return 0;
         }
-        let mut blind = self.blind.iter();
-        if blind.any(|(package, dir)| *package == at.0 && at.1 != *dir && is_below(&at.1, dir)) {
+        if above(&at.1).any(|dir| self.blind.contains(&(at.0.clone(), dir.to_vec()))) {
             return 0;
         }
         files.retain(|file| self.is_judged(&entry.rule, *file));

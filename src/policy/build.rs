@@ -3,11 +3,12 @@
 
 use super::problem::{Problem, Source};
 use super::shape::{self, SELECTORS};
+use super::syntax::{self, Torn};
 use super::tree::{Check, Node, Table};
 use super::{
     ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
     Provider, Renamed, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults,
-    show, syntax,
+    show,
 };
 use crate::catalogue::{Catalogue, Level, renamed};
 use crate::text::show;
@@ -42,10 +43,9 @@ pub(super) fn build(
     let policy = builder.policy(&root);
     let extends = builder.extends(&root);
     let mut problems = builder.check.problems;
-    let torn: Vec<u32> =
-        errors.iter().filter_map(|error| Some(source.line(error.span()?.start))).collect();
-    problems.retain(|problem| !syntax::follows(source, problem, &torn));
-    let extends = extends.into_iter().filter(|(_, span)| !torn.contains(&source.line(span.start)));
+    let torn = Torn::new(source, &errors);
+    problems.retain(|problem| !torn.explains(source, problem));
+    let extends = extends.into_iter().filter(|(_, span)| !torn.holds(source.line(span.start)));
     let extends = extends.collect();
     problems.extend(errors.iter().map(|error| syntax::problem(source, error)));
     problems.sort_by_key(|problem| problem.place.as_ref().map(|(_, span)| span.start));

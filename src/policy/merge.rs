@@ -5,6 +5,8 @@ use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
     Provider, RequiredFile, SymbolAt, Waiver, show,
 };
+use crate::id::{FastMap, FastSet};
+use hashbrown::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, btree_map};
 
 impl Policy {
@@ -13,21 +15,8 @@ impl Policy {
         self.sources.extend(later.sources);
         self.renamed.extend(later.renamed);
         self.set(later.levels);
-        for limit in later.version_limits {
-            self.version_limits.retain(|earlier| earlier.family != limit.family);
-            self.version_limits.push(limit);
-        }
-        // Two policies that say the same say it once.
-        for waiver in later.waivers {
-            match self.waivers.iter_mut().find(|earlier| earlier.selects_as(&waiver)) {
-                Some(earlier) if earlier.says_as(&waiver) => {
-                    let origin = waiver.origin.min(earlier.origin.clone());
-                    earlier.origin = origin;
-                }
-                Some(earlier) => *earlier = waiver,
-                None => self.waivers.push(waiver),
-            }
-        }
+        put_last(&mut self.version_limits, later.version_limits, |limit| limit.family.clone());
+        self.append_waivers(later.waivers);
         unite(&mut self.hosts, later.hosts, show::host_text);
         unite(&mut self.archives, later.archives, show::archive_text);
         unite(&mut self.required_files, later.required_files, |file| file.path.text().to_owned());
@@ -55,28 +44,60 @@ impl Policy {
 
     /// Sets levels over those that are set.
     pub fn set(&mut self, levels: Vec<LevelSetting>) {
-        for setting in levels {
-            self.levels.retain(|earlier| earlier.name != setting.name);
-            self.levels.push(setting);
+        put_last(&mut self.levels, levels, |setting| setting.name.clone());
+    }
+
+    /// Two policies that say the same say it once; of two that select by the same, the later one
+    /// says why and until when.
+    fn append_waivers(&mut self, later: Vec<Waiver>) {
+        if later.is_empty() {
+            return;
+        }
+        let places = self.waivers.iter().enumerate();
+        let mut known: FastMap<Selection, usize> =
+            places.map(|(at, waiver)| (waiver.selection(), at)).collect();
+        for waiver in later {
+            match known.entry(waiver.selection()) {
+                MapEntry::Occupied(at) => {
+                    let earlier = &mut self.waivers[*at.get()];
+                    if earlier.says_as(&waiver) {
+                        let origin = waiver.origin.min(earlier.origin.clone());
+                        earlier.origin = origin;
+                    } else {
+                        *earlier = waiver;
+                    }
+                }
+                MapEntry::Vacant(place) => {
+                    place.insert(self.waivers.len());
+                    self.waivers.push(waiver);
+                }
+            }
         }
     }
 }
 
+/// A rule and the selectors of a waiver.
+type Selection = (String, Vec<(&'static str, String)>);
+
 impl Waiver {
-    /// True if it selects by the same; of two such the later one says why and until when.
-    fn selects_as(&self, other: &Self) -> bool {
-        let selectors = |waiver: &Self| {
-            let Self { path, symbol, version, library, target, member, detail, .. } =
-                waiver.clone();
-            (waiver.rule.clone(), [path, symbol, version, library, target, member, detail])
-        };
-        selectors(self) == selectors(other)
+    fn selection(&self) -> Selection {
+        let selectors = self.selectors().map(|(key, pattern)| (key, pattern.text().to_owned()));
+        (self.rule.clone(), selectors.collect())
     }
 
     /// True if it says the same of why and until when.
     fn says_as(&self, other: &Self) -> bool {
         (&self.reason, self.expires) == (&other.reason, other.expires)
     }
+}
+
+/// Appends `more`; of several entries with one key the last stays, where it is.
+fn put_last<T>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> String) {
+    all.extend(more);
+    let mut seen = FastSet::default();
+    let mut kept: Vec<T> = all.drain(..).rev().filter(|entry| seen.insert(key(entry))).collect();
+    kept.reverse();
+    *all = kept;
 }
 
 /// What tells one demand from another.

@@ -34,7 +34,7 @@ enum Matcher {
 
 impl Matcher {
     fn new(text: &str, separated: bool) -> Self {
-        match Simple::new(text).filter(|_| !separated) {
+        match Simple::new(text, separated) {
             Some(simple) => Self::Simple(simple),
             None => glob(text, separated).map_or(Self::Never, |g| Self::Glob(g.compile_matcher())),
         }
@@ -89,6 +89,17 @@ impl Pattern {
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
         let name = self.text.as_bytes();
         (!self.separated && !name.iter().any(special)).then_some(name)
+    }
+
+    /// The text that everything that matches begins with, and the text that it ends in.
+    pub fn ends(&self) -> (&[u8], &[u8]) {
+        let text = self.text.as_bytes();
+        let special = |byte: &u8| b"*?[]{}\\".contains(byte);
+        let Some(first) = text.iter().position(special) else { return (text, text) };
+        let last = text.iter().rposition(special).unwrap_or(first);
+        let suffix = &text[last + 1..];
+        // `**/` may stand for nothing at all.
+        (&text[..first], suffix.strip_prefix(b"/").unwrap_or(suffix))
     }
 
     /// True if the whole of `bytes` matches.
@@ -232,19 +243,24 @@ mod tests {
             (state >> 8) as usize % count
         };
         let (mut globs, mut hits) = (0, 0);
-        for _ in 0..4_000 {
+        for _ in 0..8_000 {
             let text: String = (0..=pick(4)).map(|_| parts[pick(parts.len())]).collect();
-            let Ok(glob) = glob(&text, false).map(|glob| glob.compile_matcher()) else {
-                assert!(Pattern::name(&text).is_err(), "{text}");
+            let separated = pick(2) == 0;
+            let new = if separated { Pattern::path } else { Pattern::name };
+            let Ok(glob) = glob(&text, separated).map(|glob| glob.compile_matcher()) else {
+                assert!(new(&text).is_err(), "{text}");
                 continue;
             };
-            let pattern = Pattern::name(&text).expect("a pattern");
+            let pattern = new(&text).expect("a pattern");
+            let (prefix, suffix) = pattern.ends();
             globs += 1;
             for _ in 0..40 {
                 let name: String = (0..pick(5)).map(|_| letters[pick(letters.len())]).collect();
                 let first = name.bytes().next().is_none_or(|byte| pattern.may_begin_with(byte));
                 assert_eq!(pattern.matches(name.as_bytes()), glob.is_match(&name), "{text} {name}");
                 assert!(first || !glob.is_match(&name), "{text} {name}");
+                let ends = name.as_bytes().starts_with(prefix) && name.as_bytes().ends_with(suffix);
+                assert!(ends || !glob.is_match(&name), "{text} {name}");
                 hits += usize::from(glob.is_match(&name));
             }
         }

@@ -1,5 +1,5 @@
-//! Globs over names that need no automaton: text, `*`, classes of letters and digits, alternatives
-//! that hold no others. They are held against every open symbol of every object, and looking at the
+//! Globs that need no automaton: text, `*`, alternatives that hold no others and, over names, classes
+//! of letters and digits. They are held against every open symbol of every object, and looking at the
 //! first bytes takes a tenth of the time of an automaton. [`super::Pattern`] takes the rest to globset,
 //! whose rules these are.
 
@@ -14,6 +14,8 @@ pub(super) struct Simple {
     /// The bytes that it may end in.
     last: Option<Box<Class>>,
     sequences: Vec<Vec<Part>>,
+    /// `*` does not cross `/`.
+    separated: bool,
 }
 
 /// A set of bytes.
@@ -39,7 +41,10 @@ impl Part {
 
 impl Simple {
     /// What `text` means; nothing if that takes an automaton, or if it is no glob.
-    pub(super) fn new(text: &str) -> Option<Self> {
+    pub(super) fn new(text: &str, separated: bool) -> Option<Self> {
+        if separated && text.contains('[') {
+            return None;
+        }
         let mut sequences = vec![Vec::new()];
         let mut rest = text.as_bytes();
         while let Some((byte, behind)) = rest.split_first() {
@@ -68,7 +73,7 @@ impl Simple {
         }
         let first = class_of(sequences.iter().map(|sequence| sequence.first()));
         let last = class_of(sequences.iter().map(|sequence| sequence.last()));
-        Some(Self { first, last, sequences })
+        Some(Self { first, last, sequences, separated })
     }
 
     /// True if the whole of `bytes` is one of the sequences.
@@ -78,7 +83,7 @@ impl Simple {
             [one] => self.may_begin_with(*one),
             [] => true,
         };
-        ends && self.sequences.iter().any(|sequence| is(sequence, bytes))
+        ends && self.sequences.iter().any(|sequence| is(sequence, bytes, self.separated))
     }
 
     /// False if nothing that begins with `byte` matches.
@@ -149,8 +154,10 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Cla
     Some(out)
 }
 
-/// Goes back to the last star only: one further to the left could take no less.
-fn is(sequence: &[Part], bytes: &[u8]) -> bool {
+/// Goes back to the last star only: one further to the left could take no less. Where stars do not
+/// cross `/`, each part between two of those matches by itself.
+fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
+    let crosses = |skipped: &[u8]| separated && skipped.contains(&b'/');
     let (mut part, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     loop {
@@ -159,7 +166,7 @@ fn is(sequence: &[Part], bytes: &[u8]) -> bool {
                 part += 1;
                 star = Some((part, at));
                 if part == sequence.len() {
-                    return true;
+                    return !crosses(&bytes[at..]);
                 }
                 continue;
             }
@@ -180,6 +187,9 @@ fn is(sequence: &[Part], bytes: &[u8]) -> bool {
                     None => None,
                 };
                 let Some(skip) = skip else { return false };
+                if crosses(&bytes[from..=from + skip]) {
+                    return false;
+                }
                 (part, at) = (behind, from + 1 + skip);
                 star = Some((behind, at));
             }

@@ -1,0 +1,47 @@
+//! Values in which patterns are looked up: sorted by how they begin and by how they end, so that each
+//! of many patterns is held only against the values that begin and end as it does. `waivers` and
+//! `scope` ask it. Patterns that begin and end with a wildcard are held against every value.
+
+use crate::policy::Pattern;
+use rayon::prelude::*;
+use std::cmp::Ordering;
+
+/// Values, each with the number of its owner.
+pub(super) struct Values<'a> {
+    by_begin: Vec<(&'a [u8], usize)>,
+    by_end: Vec<(&'a [u8], usize)>,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(values: impl Iterator<Item = (&'a [u8], usize)>) -> Self {
+        let mut by_begin: Vec<_> = values.collect();
+        let mut by_end = by_begin.clone();
+        by_begin.par_sort_unstable();
+        by_end.par_sort_unstable_by(|(a, _), (b, _)| a.iter().rev().cmp(b.iter().rev()));
+        Self { by_begin, by_end }
+    }
+
+    /// The values that `pattern` may match: no other value matches it.
+    pub(super) fn candidates(&self, pattern: &Pattern) -> &[(&'a [u8], usize)] {
+        let (prefix, suffix) = pattern.ends();
+        let begin = range(&self.by_begin, |value| {
+            let cut = &value[..value.len().min(prefix.len())];
+            cut.cmp(prefix)
+        });
+        let end = range(&self.by_end, |value| {
+            let cut = &value[value.len().saturating_sub(suffix.len())..];
+            cut.iter().rev().cmp(suffix.iter().rev())
+        });
+        if begin.len() <= end.len() { begin } else { end }
+    }
+}
+
+/// The part of sorted values that `order` finds equal.
+fn range<'v, 'a>(
+    values: &'v [(&'a [u8], usize)],
+    order: impl Fn(&[u8]) -> Ordering,
+) -> &'v [(&'a [u8], usize)] {
+    let start = values.partition_point(|(value, _)| order(value) == Ordering::Less);
+    let rest = &values[start..];
+    &rest[..rest.partition_point(|(value, _)| order(value) == Ordering::Equal)]
+}
