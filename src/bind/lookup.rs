@@ -1,18 +1,30 @@
 //! The scope of a root and the search through it (`elf/dl-lookup.c`, `_dl_lookup_symbol_x` and
 //! `do_lookup_x`).
 
+use super::definers::Definers;
 use crate::facts::{Need, View};
 use crate::format::elf::Object;
 use crate::format::elf::find::{Candidate, Query, Wanted};
 use crate::format::elf::tables::{Bloom, Tables, binds_local};
-use crate::id::ModuleId;
+use crate::id::{Id as _, ModuleId};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
+use std::cell::{Cell, OnceCell};
+
+/// A scope of fewer objects is never indexed: there, asking every filter is quicker.
+const WIDE: usize = 1000;
 
 /// The objects of one root in search order.
 pub struct Scope<'v> {
     /// Objects with the module each stands for.
     entries: Vec<Entry<'v>>,
+    /// Questions to filters so far.
+    questions: Cell<usize>,
+    /// Symbols of all objects: an index of them costs about as many questions.
+    symbols: OnceCell<usize>,
+    definers: OnceCell<Option<Definers>>,
+    /// By module: its place in `entries`.
+    places: OnceCell<Vec<usize>>,
 }
 
 struct Entry<'v> {
@@ -94,7 +106,40 @@ impl<'v> Scope<'v> {
             let bloom = object.tables.as_ref().map_or(Bloom::Never, Tables::bloom);
             entries.push(Entry { module, object, bloom, limit });
         }
-        if needs.is_empty() { Ok(Self { entries }) } else { Err(needs) }
+        let scope = Self {
+            entries,
+            questions: Cell::new(0),
+            symbols: OnceCell::new(),
+            definers: OnceCell::new(),
+            places: OnceCell::new(),
+        };
+        if needs.is_empty() { Ok(scope) } else { Err(needs) }
+    }
+
+    /// The index of a wide scope, once as many questions were asked as it costs. `more` lookups
+    /// follow.
+    fn definers(&self, more: usize) -> Option<&Definers> {
+        let objects = self.entries.len();
+        if objects < WIDE {
+            return None;
+        }
+        let tables = || self.entries.iter().map(|entry| entry.object.tables.as_ref());
+        if self.definers.get().is_none() {
+            let questions = self.questions.get().saturating_add(more.saturating_mul(objects));
+            self.questions.set(questions);
+            let symbols = || tables().flatten().map(|tables| tables.indices().len());
+            if questions < *self.symbols.get_or_init(|| symbols().sum()) {
+                return None;
+            }
+        }
+        self.definers.get_or_init(|| Definers::new(tables())).as_ref()
+    }
+
+    /// The answer of the first object that has one.
+    fn first_of(&self, definers: &Definers, query: &Query<'_>, route: Route) -> Option<Winner> {
+        let entries = definers.of(query.hash).map(|position| &self.entries[position]);
+        let mut let_through = entries.filter(|entry| entry.bloom.may_hold(query.hash));
+        let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
     /// The definition that `query` gets.
@@ -102,6 +147,9 @@ impl<'v> Scope<'v> {
         let first = route.first.and_then(|module| self.entry(module));
         if let Some(winner) = first.and_then(|entry| entry.ask(query, route, None)) {
             return Some(winner);
+        }
+        if let Some(definers) = self.definers(1) {
+            return self.first_of(definers, query, route);
         }
         let mut let_through = self.entries.iter().filter(|entry| entry.bloom.may_hold(query.hash));
         let_through.find_map(|entry| entry.ask(query, route, None))
@@ -131,6 +179,17 @@ impl<'v> Scope<'v> {
         question: impl Fn(&Pending) -> (Query<'q>, Route),
         mut found: impl FnMut(Pending, Winner),
     ) {
+        if let Some(definers) = self.definers(left.len()) {
+            left.retain(|pending| {
+                let (query, route) = question(pending);
+                let winner = self.first_of(definers, &query, route);
+                if let Some(winner) = winner {
+                    found(*pending, winner);
+                }
+                winner.is_none()
+            });
+            return;
+        }
         let mut let_through = Vec::with_capacity(left.len());
         let mut firsts = Vec::with_capacity(left.len());
         for entry in &self.entries {
@@ -158,7 +217,11 @@ impl<'v> Scope<'v> {
 
     /// The answer of each object to `query`, in search order: the first one wins.
     pub fn answers(&self, query: &Query<'_>) -> impl Iterator<Item = Winner> {
-        let let_through = self.entries.iter().filter(|entry| entry.bloom.may_hold(query.hash));
+        let indexed = self.definers(1).map(|definers| definers.of(query.hash));
+        let all = indexed.is_none().then_some(0..self.entries.len());
+        let positions = indexed.into_iter().flatten().chain(all.into_iter().flatten());
+        let entries = positions.map(|position| &self.entries[position]);
+        let let_through = entries.filter(|entry| entry.bloom.may_hold(query.hash));
         let_through.filter_map(|entry| entry.ask(query, Route::default(), None))
     }
 
@@ -168,7 +231,15 @@ impl<'v> Scope<'v> {
     }
 
     fn entry(&self, module: ModuleId) -> Option<&Entry<'v>> {
-        self.entries.iter().find(|entry| entry.module == module)
+        let places = self.places.get_or_init(|| {
+            let last = self.entries.iter().map(|entry| entry.module.index()).max();
+            let mut places = vec![usize::MAX; last.map_or(0, |last| last + 1)];
+            for (place, entry) in self.entries.iter().enumerate().rev() {
+                places[entry.module.index()] = place;
+            }
+            places
+        });
+        self.entries.get(*places.get(module.index())?)
     }
 }
 

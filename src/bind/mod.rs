@@ -5,6 +5,7 @@
 //! looks again only where they need not hold; `exact` goes through relocations where something is
 //! unbound or all bindings are wanted. Nothing here opens a file: missing facts are needs.
 
+mod definers;
 pub mod exact;
 pub mod lookup;
 pub mod musl;

@@ -1,0 +1,44 @@
+//! An index of the definitions in a wide scope. Each lookup otherwise asks the filter of one object
+//! after the other, which grows with the square of the objects; with this it asks only the objects
+//! that hold the hash of the name. `lookup` builds it once its questions have cost more than that.
+
+use crate::format::elf::tables::Tables;
+
+/// Definitions that one index lists at most, at 8 bytes each. Past that, filters are asked.
+const MOST: usize = 1 << 24;
+
+/// The objects of a scope by the hash words of what they define.
+pub(super) struct Definers {
+    /// Words, each with the position of its object in the scope.
+    sorted: Vec<(u32, u32)>,
+}
+
+impl Definers {
+    /// The index of `tables`, in the order of the scope; nothing if it would be too large.
+    pub(super) fn new<'t>(tables: impl Iterator<Item = Option<&'t Tables>>) -> Option<Self> {
+        let mut sorted = Vec::new();
+        for (position, tables) in (0..).zip(tables) {
+            let Some(tables) = tables else { continue };
+            tables.each_word(|word| {
+                if sorted.len() <= MOST {
+                    sorted.push((word, position));
+                }
+            });
+        }
+        if sorted.len() > MOST {
+            return None;
+        }
+        sorted.sort_unstable();
+        sorted.dedup();
+        Some(Self { sorted })
+    }
+
+    /// The positions of the objects that may define a name with this GNU hash, in search order.
+    pub(super) fn of(&self, hash: u32) -> impl Iterator<Item = usize> {
+        // The lowest bit of a word ends a chain.
+        let word = hash & !1;
+        let start = self.sorted.partition_point(|(other, _)| *other < word);
+        let same = self.sorted[start..].iter().take_while(move |(other, _)| *other == word);
+        same.map(|(_, position)| *position as usize)
+    }
+}
