@@ -24,7 +24,7 @@ use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
 use crate::package::Prefixes;
 use crate::policy::{Host, Policy};
 use crate::resolve::loader::Loaders;
-use crate::resolve::{Closure, Edge, ROOT};
+use crate::resolve::{Chain, Closure, Edge, ROOT};
 use std::collections::BTreeSet;
 
 /// Where a fact was first met: the root and the module under it.
@@ -277,24 +277,39 @@ fn object_of<'v>(view: View<'v>, closure: &Closure, module: ModuleId) -> Option<
 }
 
 /// Modules from the root of `site` to its module, root first, with how each was found.
-pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Vec<ModuleId> {
-    let chain = closures.roots[site.root].chain(site.module);
-    if chain == [ROOT] { Vec::new() } else { chain }
+pub fn chain(closures: &crate::resolve::roots::Closures, site: Site) -> Chain {
+    let chain = closures.roots[site.root].ends_of_chain(site.module);
+    if chain.hops == [ROOT] { Chain { hops: Vec::new(), left_out: 0 } } else { chain }
 }
 
 /// The first root that loads each file, for quick answers about who loads what.
-pub struct FirstLoader(Vec<Option<RootId>>);
+pub struct FirstLoader(Vec<Option<Loaded>>);
+
+/// A file under the first root that loads it.
+#[derive(Clone, Copy)]
+pub struct Loaded {
+    /// The root.
+    pub root: RootId,
+    /// The first module that stands for the file.
+    pub module: ModuleId,
+    /// Another one stands for it too.
+    pub is_twice: bool,
+}
 
 impl FirstLoader {
     /// Goes through all roots.
     pub fn new(closures: &crate::resolve::roots::Closures) -> Self {
-        let mut out: Vec<Option<RootId>> = Vec::new();
+        let mut out: Vec<Option<Loaded>> = Vec::new();
         for (root, closure) in closures.roots.entries() {
-            for file in closure.modules().filter_map(|(_, module)| module.file) {
+            let files = closure.modules().filter_map(|(id, module)| Some((id, module.file?)));
+            for (module, file) in files {
                 if file.index() >= out.len() {
                     out.resize((file.index() + 1).next_power_of_two(), None);
                 }
-                out[file.index()].get_or_insert(root);
+                match &mut out[file.index()] {
+                    Some(loaded) => loaded.is_twice |= loaded.root == root,
+                    none => *none = Some(Loaded { root, module, is_twice: false }),
+                }
             }
         }
         Self(out)
@@ -302,6 +317,11 @@ impl FirstLoader {
 
     /// The first root that loads `file`.
     pub fn of(&self, file: FileId) -> Option<RootId> {
+        self.loaded(file).map(|loaded| loaded.root)
+    }
+
+    /// The same with the module that stands for it.
+    pub fn loaded(&self, file: FileId) -> Option<Loaded> {
         self.0.get(file.index()).copied().flatten()
     }
 }

@@ -7,6 +7,7 @@
 //! same need. It also asks for facts that the walk will probably need later. No result depends on
 //! that guess.
 
+use super::chain::Depths;
 use super::mapping::{Asking, Builder, Mapped, Opened};
 use super::search::Found;
 use super::state::{LinkMapState, Queued};
@@ -86,6 +87,7 @@ impl Builder<'_> {
             by_cpu: state.by_cpu,
             by_cwd: state.by_cwd,
             by_process: state.by_process,
+            depths: Depths::default(),
         };
         links.order = order::relocation_order(&links, search.loader.release);
         if search.plan.as_ldd {

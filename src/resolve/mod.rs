@@ -7,6 +7,7 @@
 
 pub mod cache;
 pub mod candidate;
+mod chain;
 mod closure;
 pub mod hosts;
 mod how;
@@ -26,6 +27,7 @@ mod tokens;
 pub mod trace;
 pub mod versions;
 
+pub use chain::Chain;
 pub use how::How;
 
 use crate::format::elf::{EVERY_VERSION, NeedKind, machine};
@@ -204,6 +206,8 @@ struct Links {
     by_cwd: bool,
     /// The result depends on the process that loads.
     by_process: bool,
+    /// Depths of modules, once somebody asks for the ends of a long chain of needs.
+    depths: chain::Depths,
 }
 
 /// The index of the program among the modules of a closure: the root, or its host.
@@ -270,27 +274,6 @@ impl Links {
     /// Number of modules, including the host program's.
     fn module_count(&self) -> usize {
         self.base_count() + self.modules.len()
-    }
-
-    /// The chain of needs from the program to a module, the program first.
-    fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
-        let mut chain = vec![module];
-        let mut here = module;
-        while let Some(above) = self.above(here) {
-            chain.push(above);
-            here = above;
-            if chain.len() > self.module_count() {
-                break;
-            }
-        }
-        chain.reverse();
-        chain
-    }
-
-    /// Who loaded a module; a plugin was loaded by its host.
-    fn above(&self, module: ModuleId) -> Option<ModuleId> {
-        let hosted = self.base.is_some() && module == self.start && module != ROOT;
-        self.module(module).requester.or(hosted.then_some(ROOT))
     }
 }
 
@@ -393,6 +376,11 @@ impl Closure {
     /// The chain of needs from the program to a module, the program first.
     pub fn chain(&self, module: ModuleId) -> Vec<ModuleId> {
         self.links.chain(module)
+    }
+
+    /// The same without its middle, if it is long.
+    pub fn ends_of_chain(&self, module: ModuleId) -> Chain {
+        self.links.ends_of_chain(module)
     }
 
     /// A number that closures have in common whose modules are the same but for the root.

@@ -10,15 +10,15 @@ use crate::cover::Library;
 use crate::facts::providers::Provider;
 use crate::facts::{CrossCheck, FileFacts, View};
 use crate::format::elf::{Foreign, Object, Target};
-use crate::id::{ArchiveId, FastMap, FileId, Id as _, ModuleId, RootId, StrId};
+use crate::id::{ArchiveId, FastMap, FileId, Id as _, RootId, StrId};
 use crate::merged::solve::{Solution, Solved};
 use crate::package::{Located, Prefixes};
 use crate::plan::{HostFile, MergedFrom, Plan};
 use crate::policy::Policy;
-use crate::resolve::Closure;
 use crate::resolve::hosts::Unhosted;
 use crate::resolve::loader::{ConfigFault, InterpFault, Loader, NoLoader};
 use crate::resolve::trace::Tried;
+use crate::resolve::{Chain, Closure};
 use crate::tree::walk::Problem;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -163,7 +163,7 @@ impl<'a> Query<'a> {
     }
 
     /// Modules from the entry point of a site to its module.
-    pub(super) fn chain(&self, site: crate::blame::Site) -> Vec<ModuleId> {
+    pub(super) fn chain(&self, site: crate::blame::Site) -> Chain {
         crate::blame::chain(&self.audit.closures, site)
     }
 

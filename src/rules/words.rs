@@ -18,9 +18,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Hops of a longer chain are left out in the middle: a thousand findings at the end of a chain of a
-/// thousand libraries would be a million hops.
-const MOST_HOPS: usize = 40;
 /// Candidates named for one finding; more would not help anybody.
 const MOST_CANDIDATES: usize = 5;
 
@@ -68,14 +65,11 @@ impl Query<'_> {
         let Some(site) = site else { return out };
         let closure = self.closure(site.root);
         let chain = self.chain(site);
-        let left_out = chain.len().saturating_sub(MOST_HOPS);
-        for (at, module) in chain.into_iter().enumerate() {
-            if left_out > 0 && at == MOST_HOPS / 2 {
-                let reason = Some(format!("{left_out} hops left out"));
+        let middle = chain.hops.len() / 2;
+        for (at, module) in chain.hops.into_iter().enumerate() {
+            if chain.left_out > 0 && at == middle {
+                let reason = Some(format!("{} hops left out", chain.left_out));
                 out.push(Evidence { reason, ..Evidence::new(EvidenceKind::Chain) });
-            }
-            if (MOST_HOPS / 2..MOST_HOPS / 2 + left_out).contains(&at) {
-                continue;
             }
             let module = closure.module(module);
             let Some(file) = module.file else { continue };

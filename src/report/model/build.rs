@@ -9,12 +9,12 @@ use super::{
     Tool, Totals, Waived, WaivedBy, Waiver, group, layers, scope,
 };
 use crate::audit::Audit;
-use crate::blame::{Assumed, FirstLoader, InferredHost};
+use crate::blame::{Assumed, FirstLoader, InferredHost, Loaded};
 use crate::catalogue::Level;
 use crate::facts::FileFacts;
 use crate::finding::CauseHint;
 use crate::format::elf::{Object, Str, machine};
-use crate::id::{FastMap, FileId, RootId};
+use crate::id::{FastMap, FileId};
 use crate::judge::{By, Entry, Judged, Stale, Verdict};
 use crate::package::Prefixes;
 use crate::plan::Plan;
@@ -308,9 +308,11 @@ fn files(audit: &Audit) -> Vec<File> {
 }
 
 /// The needs of a file, as resolved under the first entry point that loads it.
-fn met(audit: &Audit, file: FileId, root: RootId) -> Vec<Need> {
-    let closure = &audit.closures.roots[root];
-    let own = closure.edges().iter().filter(|edge| closure.module(edge.from).file == Some(file));
+fn met(audit: &Audit, file: FileId, loaded: Loaded) -> Vec<Need> {
+    let closure = &audit.closures.roots[loaded.root];
+    // Trace mode may map the entry point a second time.
+    let edges = if loaded.is_twice { closure.edges() } else { closure.needs(loaded.module) }.iter();
+    let own = edges.filter(|edge| closure.module(edge.from).file == Some(file));
     let need = |edge: &Edge| {
         let module = closure.module(edge.to);
         Need {
@@ -334,10 +336,11 @@ fn file(
     (file, facts, object): (FileId, &FileFacts, &Object),
 ) -> File {
     let string = |s: Option<Str>| s.map(|s| object.str(s).to_vec());
-    let root = loaders.of(file);
+    let loaded = loaders.loaded(file);
+    let root = loaded.map(|loaded| loaded.root);
     let root_file = |root| audit.closures.roots[root].root.file;
-    let needed = match root {
-        Some(root) => met(audit, file, root),
+    let needed = match loaded {
+        Some(loaded) => met(audit, file, loaded),
         None => declared(object),
     };
     File {

@@ -8,6 +8,7 @@ pub(super) mod names;
 
 pub use names::builtin;
 
+use super::chain::Depths;
 use super::names::NameTable;
 use super::portions::{self, portion};
 use super::search::Search;
@@ -122,6 +123,7 @@ impl<'a> Load<'a> {
             by_cpu: false,
             by_cwd: self.by_cwd,
             by_process: self.by_process,
+            depths: Depths::default(),
         })
     }
 
@@ -379,6 +381,7 @@ impl Load<'_> {
             by_cpu: false,
             by_cwd: self.by_cwd,
             by_process: self.by_process,
+            depths: Depths::default(),
         })
     }
 
