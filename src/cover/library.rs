@@ -43,6 +43,7 @@ pub struct Definition {
 #[derive(Default)]
 pub struct Library {
     shelves: IdVec<ArchiveId, Shelf>,
+    by_file: FastMap<FileId, ArchiveId>,
     /// The archive of each member.
     owners: IdVec<MemberId, ArchiveId>,
     names: Arc<SymbolNames>,
@@ -93,6 +94,7 @@ impl Library {
             for _ in &members.list {
                 out.owners.push(archive);
             }
+            out.by_file.entry(file).or_insert(archive);
             out.shelves.push(Shelf { file, path, members, first });
         }
         let archives: Vec<ArchiveId> = out.shelves.ids().collect();
@@ -161,7 +163,7 @@ impl Library {
 
     /// The archive that was read from `file`.
     pub fn archive(&self, file: FileId) -> Option<ArchiveId> {
-        self.shelves.entries().find(|(_, shelf)| shelf.file == file).map(|(id, _)| id)
+        self.by_file.get(&file).copied()
     }
 
     /// How many members there are in all archives.

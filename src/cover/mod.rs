@@ -17,7 +17,7 @@ pub use free::cover;
 pub use library::{Definition, Library, Shelf};
 pub use made::is_made;
 pub use order::in_order;
-pub use origin::origin;
+pub use origin::Origins;
 pub use trace::Referrers;
 
 use crate::format::archive::SymbolKind;

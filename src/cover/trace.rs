@@ -2,7 +2,7 @@
 //! that a policy names, that lies beside the object or among what is audited, or that is merged from
 //! others and refers to most. `audit::trace` asks, the rule about lists, and fixes.
 
-use super::{Library, origin};
+use super::{Library, Origins};
 use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
 use rayon::prelude::*;
@@ -74,7 +74,7 @@ impl<'l> Referrers<'l> {
     pub fn origin(&self, member: MemberId) -> Option<ArchiveId> {
         let size = |archive: ArchiveId| self.library.shelf(archive).members.list.len();
         let own = size(self.library.archive_of(member));
-        let found = origin(self.library, member, &|other| size(other) < own);
+        let found = Origins::default().of(self.library, member, |other| size(other) < own);
         found.map(|found| self.library.archive_of(found))
     }
 

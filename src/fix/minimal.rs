@@ -6,8 +6,8 @@ use crate::audit::Audit;
 use crate::cover::{Question, cover};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::symtab::each_defined;
-use crate::id::{ArchiveId, FastSet, FileId, Id as _, MemberId};
-use crate::merged::list::{listed_name, source};
+use crate::id::{ArchiveId, FastSet, FileId, MemberId};
+use crate::merged::list::{Sources, listed_name};
 use crate::merged::solve::Solution;
 use crate::text::show_path;
 use crate::tree::{Opened, Tree};
@@ -46,11 +46,8 @@ pub(super) fn needless(
         library.shelves().map(|(archive, _)| archive).filter(is_listed).collect();
     let mut kept: BTreeSet<ArchiveId> = BTreeSet::new();
     let members = library.members_of(fat).filter(|member| needed.contains(member));
-    let mut counts = vec![false; library.shelves().count()];
-    for archive in &listed {
-        counts[archive.index()] = true;
-    }
-    kept.extend(members.filter_map(|member| source(library, member, &counts)));
+    let mut sources = Sources::new(library, listed.iter().copied());
+    kept.extend(members.filter_map(|member| sources.of(member)));
     kept.extend(solutions.iter().flat_map(|solution| solution.archives()));
     let gone = listed.into_iter().filter(|archive| !kept.contains(archive));
     let names = gone.filter_map(|archive| listed_name(library, archive));

@@ -2,7 +2,7 @@
 //! from. `propose` asks for each symbol that is undefined.
 
 use crate::audit::Audit;
-use crate::cover::{self, Library, origin};
+use crate::cover::{self, Library, Origins};
 use crate::id::{ArchiveId, FastMap, MemberId};
 use crate::text::{show, show_path};
 use std::path::Path;
@@ -15,6 +15,7 @@ pub(super) struct Referrers<'a> {
     library: &'a Library,
     known: cover::Referrers<'a>,
     words: FastMap<MemberId, String>,
+    origins: Origins,
 }
 
 impl<'a> Referrers<'a> {
@@ -22,7 +23,7 @@ impl<'a> Referrers<'a> {
         let library = &audit.library;
         let undefined = audit.blame.undefined.iter().map(|undefined| &*undefined.symbol);
         let known = cover::Referrers::new(library, fat.into_iter(), undefined);
-        Self { library, known, words: FastMap::default() }
+        Self { library, known, words: FastMap::default(), origins: Origins::default() }
     }
 
     /// The first members that refer to `symbol`, and how many more there are.
@@ -41,8 +42,9 @@ impl<'a> Referrers<'a> {
             let path = &library.shelf(archive).path;
             show_path(path.file_name().map_or(path, Path::new))
         };
+        let origins = &mut self.origins;
         let make = || {
-            let from = origin(library, member, &|_| true);
+            let from = origins.of(library, member, |_| true);
             let from = from.map(|from| format!(", from {}", file_name(library.archive_of(from))));
             let own = show(library.member_name(member));
             let archive = file_name(library.archive_of(member));

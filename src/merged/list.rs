@@ -5,7 +5,7 @@
 use crate::audit::Audit;
 use crate::cover::Library;
 use crate::format::deps_list::{DepsList, Set, bare_name};
-use crate::id::{ArchiveId, FastSet, Id as _, MemberId};
+use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 use crate::plan::{MergedFrom, Which};
 use crate::text::show_path;
 use std::collections::BTreeSet;
@@ -75,25 +75,24 @@ pub fn merged(library: &Library, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveI
         let name = listed_name(library, archive);
         list.is_some_and(|list| name.is_some_and(|name| list.contains(name)))
     };
-    let listed: Vec<bool> =
-        library.shelves().map(|(archive, _)| list.is_none() || on_list(archive)).collect();
+    let archives = || library.shelves().map(|(archive, _)| archive);
+    let mut sources =
+        Sources::new(library, archives().filter(|archive| list.is_none() || on_list(*archive)));
     let enough = if list.is_some() { 1 } else { 2 };
-    let others = library.shelves().map(|(archive, _)| archive);
-    others
-        .filter(|archive| list.is_none() || !listed[archive.index()])
-        .filter(|archive| holds(library, *archive, &listed, enough))
-        .collect()
+    let others = archives().filter(|archive| list.is_none() || !on_list(*archive));
+    others.filter(|archive| holds(&mut sources, *archive, enough)).collect()
 }
 
 /// True if the archive holds members of at least that many eligible archives.
-fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) -> bool {
+fn holds(sources: &mut Sources<'_>, archive: ArchiveId, enough: usize) -> bool {
+    let library = sources.library;
     let mut found: FastSet<ArchiveId> = FastSet::default();
     for member in library.members_of(archive) {
         // A weak definition identifies no member.
         if !library.is_strong(member) {
             continue;
         }
-        found.extend(source(library, member, counts));
+        found.extend(sources.of(member));
         if found.len() >= enough {
             return true;
         }
@@ -104,17 +103,56 @@ fn holds(library: &Library, archive: ArchiveId, counts: &[bool], enough: usize) 
 /// A weak name that several members define identifies none.
 const MOST_DEFINITIONS: usize = 16;
 
-/// The eligible archive that a member of a merged archive came from: one of its members defines the
-/// same names in the same order. If several match, the first. Stricter than
-/// [`crate::cover::origin`], and for whole archives.
-pub fn source(library: &Library, member: MemberId, counts: &[bool]) -> Option<ArchiveId> {
-    let home = library.archive_of(member);
-    let others = library.alike(member).filter(|other| {
-        let owner = library.archive_of(*other);
-        owner != home && counts[owner.index()]
-    });
-    let same = others.filter(|other| library.hashes(*other) == library.hashes(member));
-    let found = same.map(|other| library.archive_of(other)).min()?;
-    let telling = library.is_strong(member) || library.fewest(member) <= MOST_DEFINITIONS;
-    telling.then_some(found)
+/// The archives that members of merged archives came from, of those that are eligible. Stricter than
+/// [`crate::cover::Origins`], and for whole archives. Members that define the same are compared once,
+/// not for each of them.
+pub struct Sources<'l> {
+    library: &'l Library,
+    /// By archive: it is eligible.
+    eligible: Vec<bool>,
+    /// The least hashes of members that are in `owners`.
+    known: FastSet<u64>,
+    /// By the names that a member defines, in their order: the first two archives that have such.
+    owners: FastMap<&'l [u64], [Option<ArchiveId>; 2]>,
+}
+
+impl<'l> Sources<'l> {
+    /// Sources among these archives.
+    pub fn new(library: &'l Library, among: impl Iterator<Item = ArchiveId>) -> Self {
+        let mut eligible = vec![false; library.shelves().count()];
+        among.for_each(|archive| eligible[archive.index()] = true);
+        Self { library, eligible, known: FastSet::default(), owners: FastMap::default() }
+    }
+
+    /// The eligible archive that `member` came from: one of its members defines the same names in the
+    /// same order. If several match, the first.
+    pub fn of(&mut self, member: MemberId) -> Option<ArchiveId> {
+        let library = self.library;
+        let hashes = library.hashes(member);
+        if self.known.insert(*hashes.iter().min()?) {
+            for other in library.alike(member) {
+                let owner = library.archive_of(other);
+                if self.eligible[owner.index()] {
+                    note(self.owners.entry(library.hashes(other)).or_default(), owner);
+                }
+            }
+        }
+        let home = library.archive_of(member);
+        let owners = self.owners.get(hashes)?;
+        let found = owners.iter().flatten().copied().find(|owner| *owner != home)?;
+        let telling = library.is_strong(member) || library.fewest(member) <= MOST_DEFINITIONS;
+        telling.then_some(found)
+    }
+}
+
+/// Keeps the least two.
+fn note(least: &mut [Option<ArchiveId>; 2], archive: ArchiveId) {
+    *least = match *least {
+        [None, _] => [Some(archive), None],
+        [Some(first), _] if archive < first => [Some(archive), Some(first)],
+        [Some(first), second] if archive > first => {
+            [Some(first), Some(second.map_or(archive, |second| second.min(archive)))]
+        }
+        same => same,
+    };
 }

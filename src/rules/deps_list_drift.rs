@@ -7,7 +7,7 @@ use crate::cover::Referrers;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::deps_list::DepsList;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _};
-use crate::merged::list::{listed_name, source};
+use crate::merged::list::{Sources, listed_name};
 use crate::merged::solve::Solution;
 use crate::plan::MergedFrom;
 use crate::text::{show, show_path};
@@ -156,18 +156,11 @@ impl<'a> Drift<'a> {
     /// How many members came from which archive; a listed one is asked first.
     fn origins(&self) -> BTreeMap<ArchiveId, usize> {
         let library = &self.query.library();
-        let flags = |archives: &[ArchiveId]| {
-            let mut flags = vec![false; library.shelves().count()];
-            for archive in archives {
-                flags[archive.index()] = true;
-            }
-            flags
-        };
-        let (listed, unlisted) = (flags(&self.listed), flags(&self.unlisted));
+        let sources = |archives: &[ArchiveId]| Sources::new(library, archives.iter().copied());
+        let (mut listed, mut unlisted) = (sources(&self.listed), sources(&self.unlisted));
         let mut out: BTreeMap<ArchiveId, usize> = BTreeMap::new();
         for member in library.members_of(self.archive) {
-            let found = source(library, member, &listed);
-            if let Some(found) = found.or_else(|| source(library, member, &unlisted)) {
+            if let Some(found) = listed.of(member).or_else(|| unlisted.of(member)) {
                 *out.entry(found).or_default() += 1;
             }
         }

@@ -8,11 +8,12 @@ mod table;
 
 use super::Output;
 use crate::audit::Audit;
-use crate::cover::{self, By, Coverage, Library, Question, Root};
+use crate::cover::{self, By, Coverage, Library, Origins, Question, Root};
 use crate::facts::Content;
 use crate::format::elf::Object;
-use crate::id::{ArchiveId, FileId, MemberId};
+use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::text::{show, show_path};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// The formats.
@@ -51,6 +52,9 @@ pub struct Archive {
     pub archives: Vec<(ArchiveId, PathBuf)>,
     /// The archives that may be added; as typed where their order counts.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
+    linked: FastSet<ArchiveId>,
+    added: FastSet<ArchiveId>,
+    origins: RefCell<Origins>,
     /// The answer.
     pub coverage: Coverage,
     /// Objects of archives that were passed over for their class or machine.
@@ -102,6 +106,9 @@ impl Archive {
             coverage,
             foreign,
             roots,
+            linked: linked.into_iter().collect(),
+            added: added.into_iter().collect(),
+            origins: RefCell::default(),
             archives,
             candidates,
         })
@@ -120,14 +127,16 @@ impl Archive {
 
     /// True for an archive that is linked anyway.
     pub fn is_linked(&self, archive: ArchiveId) -> bool {
-        self.archives.iter().any(|(known, _)| *known == archive)
+        self.linked.contains(&archive)
     }
 
     /// Where a member of an archive that is linked anyway came from, if it was merged.
     pub fn origin(&self, library: &Library, member: MemberId) -> Option<MemberId> {
-        let is_candidate = |archive| self.candidates.iter().any(|(known, _)| *known == archive);
-        let linked = self.is_linked(library.archive_of(member));
-        linked.then(|| cover::origin(library, member, &is_candidate)).flatten()
+        if !self.is_linked(library.archive_of(member)) {
+            return None;
+        }
+        let is_candidate = |archive| self.added.contains(&archive);
+        self.origins.borrow_mut().of(library, member, is_candidate)
     }
 
     /// Who refers, in words.
