@@ -7,7 +7,7 @@ use crate::facts::Content;
 use crate::facts::providers::Providers;
 use crate::format::archive::{Names, SymbolKind};
 use crate::format::elf::hash;
-use crate::id::{FileId, NameId};
+use crate::id::{FastMap, FileId, NameId};
 use std::collections::BTreeSet;
 
 /// What is known of one archive.
@@ -38,7 +38,7 @@ impl Audit {
         let mut archives: Vec<FileId> = self.archives().collect();
         archives.sort_by_key(|file| self.corpus.files[*file].path.as_os_str());
         let audited = |file: FileId| self.corpus.files[file].audited;
-        let open: Vec<(FileId, BTreeSet<NameId>)> = archives
+        let open: FastMap<FileId, BTreeSet<NameId>> = archives
             .iter()
             .filter_map(|file| {
                 let members = library.members_of(library.archive(*file)?);
@@ -54,7 +54,7 @@ impl Audit {
             })
             .collect();
         let mut names = Names::default();
-        for name in open.iter().flat_map(|(_, names)| names) {
+        for name in archives.iter().filter_map(|file| open.get(file)).flatten() {
             let text = library.text(*name);
             names.insert(text, hash::gnu(text));
         }
@@ -62,7 +62,7 @@ impl Audit {
         let line = |file: FileId| {
             let archive = library.archive(file)?;
             let members = &library.shelf(archive).members;
-            let (_, open) = open.iter().find(|(other, _)| *other == file)?;
+            let open = open.get(&file)?;
             let target = members.list.iter().find_map(|member| member.target);
             let defined = |name: &&NameId| {
                 let text = library.text(**name);

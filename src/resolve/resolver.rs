@@ -197,7 +197,7 @@ impl Resolver {
         &mut self,
         store: &dyn FactStore,
         plan: &Plan,
-        files: &[FileId],
+        files: &(impl Iterator<Item = FileId> + Clone),
     ) -> Vec<Need> {
         let mut needs = Vec::new();
         if !plan.ld_library_path.is_empty() {
@@ -211,7 +211,7 @@ impl Resolver {
             let target = loader.target;
             let mut left = match self.ahead.remove(&id) {
                 Some(left) => left,
-                None => self.plain_needs(store, plan, target, files),
+                None => self.plain_needs(store, plan, target, files.clone()),
             };
             let (mut search, _) = self.tools(store, plan, id, &mut needs);
             let mut requester = Requester::default();
@@ -228,13 +228,13 @@ impl Resolver {
         store: &dyn FactStore,
         plan: &Plan,
         target: Target,
-        files: &[FileId],
+        files: impl Iterator<Item = FileId>,
     ) -> Vec<StrId> {
         let mut out = Vec::new();
         let mut seen = IdSet::default();
         let fits = |object: &Object| object.header.target().links_with(target);
-        for file in files.iter().filter(|file| store.object(**file).is_some_and(fits)) {
-            let Some(names) = self.names.of(*file, store, &mut self.strings) else { continue };
+        for file in files.filter(|file| store.object(*file).is_some_and(fits)) {
+            let Some(names) = self.names.of(file, store, &mut self.strings) else { continue };
             for need in names.needs.iter().filter(|need| names.is_plain() && !need.has_token) {
                 let arch = machine::of(target).and_then(|row| Arch::of_machine(row.name));
                 let provided = || plan.policy.provides(self.strings.text(need.raw), arch);

@@ -155,21 +155,24 @@ impl Resolving {
     /// Resolves what can be resolved; answers the facts that are missing, none when all is done.
     pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
         round.resolver.new_round();
-        let lists = [&self.sure, &self.perhaps, &self.plugins];
-        let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
-        let files: Vec<FileId> = files.collect();
         // Facts first: a link map started too early is suspended at once.
         let mut needs = self.choose_loaders(round);
-        needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
+        needs.extend(self.look_ahead(round));
         if !needs.is_empty() {
             return needs;
         }
         let mut needs = self.pass_on(round);
         if !needs.is_empty() {
             // More loaders may be known by now.
-            needs.extend(round.resolver.look_ahead(round.store, round.plan, &files));
+            needs.extend(self.look_ahead(round));
         }
         needs
+    }
+
+    fn look_ahead(&self, round: &mut Round<'_>) -> Vec<Need> {
+        let lists = [&self.sure, &self.perhaps, &self.plugins];
+        let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
+        round.resolver.look_ahead(round.store, round.plan, &files)
     }
 
     /// Chooses the loaders of certain entry points.

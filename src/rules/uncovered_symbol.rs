@@ -5,7 +5,7 @@ use crate::audit::archives::is_about;
 use crate::catalogue::ARCHIVE;
 use crate::finding::{Evidence, EvidenceKind, Findings};
 use crate::format::archive::SymbolKind;
-use crate::id::{ArchiveId, MemberId};
+use crate::id::{ArchiveId, FastSet, MemberId, NameId};
 use crate::policy::Pattern;
 use crate::text::show;
 use std::collections::BTreeMap;
@@ -90,16 +90,15 @@ fn uncovered<'a>(
     if covers.is_empty() {
         return out;
     }
+    let symbols = || library.members_of(archive).flat_map(|member| library.symbols(member));
+    let inside: FastSet<NameId> =
+        symbols().filter(|(_, symbol)| symbol.kind.is_definition()).map(|(name, _)| name).collect();
     for member in library.members_of(archive) {
         for (name, symbol) in library.symbols(member) {
             let text = library.text(name);
-            let inside = || {
-                let mut all = library.definitions(name);
-                all.any(|definition| library.archive_of(definition.member) == archive)
-            };
             if symbol.kind == SymbolKind::Undefined
                 && covers.iter().any(|pattern| pattern.matches(text))
-                && !inside()
+                && !inside.contains(&name)
             {
                 out.entry(text).or_default().push(member);
             }
