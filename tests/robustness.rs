@@ -13,6 +13,8 @@
 
 mod support;
 
+#[path = "support/peak.rs"]
+mod peak;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/report.rs"]
@@ -28,6 +30,10 @@ mod bounded;
 mod caches;
 #[path = "robustness/faults.rs"]
 mod faults;
+#[path = "robustness/growth.rs"]
+mod growth;
+#[path = "robustness/large.rs"]
+mod large;
 #[path = "robustness/outputs.rs"]
 mod outputs;
 #[path = "robustness/process.rs"]

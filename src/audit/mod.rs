@@ -11,6 +11,7 @@ mod definers;
 mod diagnosis;
 mod explained;
 mod fates;
+mod left_out;
 mod linked;
 mod named;
 mod programs;
@@ -23,6 +24,7 @@ pub use binding::{NamedBindings, bind_names};
 pub use candidates::Candidates;
 pub use coverage::Line;
 pub use explained::Explained;
+pub use left_out::LeftOut;
 pub use linked::Libraries;
 
 use crate::bind::RootBinding;

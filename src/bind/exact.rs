@@ -4,7 +4,7 @@
 //! `root` calls it for modules with something open, and for all modules when bindings are wanted.
 
 use super::lookup::{Route, Scope, Winner, wanted};
-use super::{Abort, Binding, Report, Unique};
+use super::{Abort, Binding, MOST_REPORTS, Report, Unique};
 use crate::format::elf::find::{Query, Wanted};
 use crate::format::elf::machine::{self, LookupClass};
 use crate::format::elf::relocs::{Relocation, Relocations};
@@ -13,7 +13,6 @@ use crate::format::elf::{GlibcVersion, Object, RefKind, hash};
 use crate::id::{FastMap, FastSet, ModuleId, Strings};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
-use std::mem::{Discriminant, discriminant};
 
 /// The glibc release in which a default of an unversioned kind counts only if nothing else in the
 /// object matches (46d3198094).
@@ -67,8 +66,8 @@ impl<'v> Exact<'_, 'v> {
         relocations: &Relocations,
         only: Option<&FastSet<u32>>,
         mut bindings: Option<&mut Vec<Binding>>,
-    ) -> (Vec<Report>, Option<Abort>) {
-        let (mut reports, mut places) = (Vec::new(), Places::default());
+    ) -> (Reports, Option<Abort>) {
+        let mut reports = Reports::default();
         let Some(object) = self.scope.object(module) else { return (reports, None) };
         let mut done: FastSet<Relocation> = FastSet::default();
         let is_asked = only.map(table);
@@ -89,12 +88,12 @@ impl<'v> Exact<'_, 'v> {
                         && self.release >= PROTECTED_CHECK
                         && let Some(report) = protected(symbol, &asked, winner, *relocation)
                     {
-                        push(&mut reports, &mut places, report);
+                        reports.push(report);
                     }
                     if relocation.class() == LookupClass::Copy
                         && winner.candidate.size != asked.size
                     {
-                        push(&mut reports, &mut places, Report::Size { symbol });
+                        reports.push(Report::Size { symbol });
                     }
                     if let Some(bindings) = &mut bindings {
                         let provider = winner.module;
@@ -103,11 +102,7 @@ impl<'v> Exact<'_, 'v> {
                 }
                 Ok(None) if asked.weak => {}
                 Ok(None) => {
-                    push(
-                        &mut reports,
-                        &mut places,
-                        self.undefined(module, object, symbol, &asked, *relocation),
-                    );
+                    reports.push(self.undefined(module, object, symbol, &asked, *relocation));
                 }
             }
         }
@@ -237,21 +232,46 @@ fn protected(
     })
 }
 
-/// Places of reports by kind and symbol.
-type Places = FastMap<(Discriminant<Report>, u32), usize>;
+/// Messages about one module, each symbol once for each kind.
+#[derive(Default)]
+pub struct Reports {
+    /// Up to [`MOST_REPORTS`] of them.
+    pub list: Vec<Report>,
+    /// By kind and symbol; those that are left out have places behind the list.
+    places: FastMap<(Kind, u32), u32>,
+}
 
-/// A symbol that is used in two classes is one fact; failing at load outweighs the call.
-fn push(reports: &mut Vec<Report>, places: &mut Places, report: Report) {
-    let (Report::Undefined { symbol, .. }
-    | Report::Size { symbol }
-    | Report::Protected { symbol, .. }) = report;
-    let place = *places.entry((discriminant(&report), symbol)).or_insert(reports.len());
-    match (reports.get_mut(place), report) {
-        (None, report) => reports.push(report),
-        (Some(Report::Undefined { at_load, .. }), Report::Undefined { at_load: now, .. }) => {
-            *at_load |= now;
+/// The kind of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Undefined,
+    Size,
+    Protected,
+}
+
+impl Reports {
+    /// How many are not in the list.
+    pub fn left_out(&self) -> usize {
+        self.places.len() - self.list.len()
+    }
+
+    /// A symbol that is used in two classes is one fact; failing at load outweighs the call.
+    pub(super) fn push(&mut self, report: Report) {
+        let key = match report {
+            Report::Undefined { symbol, .. } => (Kind::Undefined, symbol),
+            Report::Size { symbol } => (Kind::Size, symbol),
+            Report::Protected { symbol, .. } => (Kind::Protected, symbol),
+        };
+        let next = self.places.len();
+        let new = u32::try_from(next).unwrap_or(u32::MAX);
+        let place = *self.places.entry(key).or_insert(new) as usize;
+        match (self.list.get_mut(place), report) {
+            (None, report) if place == next && next < MOST_REPORTS => self.list.push(report),
+            (Some(Report::Undefined { at_load, .. }), Report::Undefined { at_load: now, .. }) => {
+                *at_load |= now;
+            }
+            _ => {}
         }
-        (Some(_), _) => {}
     }
 }
 

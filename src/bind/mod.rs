@@ -25,6 +25,8 @@ pub struct RootBinding {
     /// What relocating each module reports, in the order of relocation; modules without any are
     /// left out.
     pub reports: Vec<(ModuleId, Vec<Report>)>,
+    /// Modules with more messages than [`MOST_REPORTS`], and how many more.
+    pub left_out: Vec<(ModuleId, usize)>,
     /// Set if the loader itself ends here.
     pub abort: Option<(ModuleId, Abort)>,
     /// All bindings, if they are wanted.
@@ -35,6 +37,10 @@ pub struct RootBinding {
     /// are wanted.
     pub allocator: Vec<(&'static str, ModuleId)>,
 }
+
+/// Messages about the symbols of one module that are kept under one root; the rest is counted. Each
+/// may become a finding of some kilobytes.
+pub const MOST_REPORTS: usize = 100_000;
 
 /// One message of relocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

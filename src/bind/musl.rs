@@ -4,7 +4,7 @@
 //! `audit` calls it for roots whose loader is musl's. What is bound is small there, so nothing is
 //! reused between roots.
 
-use super::{Binding, Report, RootBinding};
+use super::{Binding, MOST_REPORTS, Report, RootBinding};
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::Relocation;
@@ -113,7 +113,7 @@ pub fn bind(
             continue;
         };
         let slot = |class| class == LookupClass::Plt { slot: true };
-        let mut reports = Vec::new();
+        let (mut reports, mut left_out) = (Vec::new(), 0);
         // The table of the PLT comes first.
         let (first, rest): (Vec<Relocation>, Vec<Relocation>) =
             relocations.list.iter().partition(|relocation| slot(relocation.class()));
@@ -121,10 +121,17 @@ pub fn bind(
             let (symbol, class) = (relocation.symbol(), relocation.class());
             if !load.lookup(*module, object, symbol, class) {
                 let (version, version_known) = (0, false);
-                reports.push(Report::Undefined { symbol, version, version_known, at_load: true });
+                let report = Report::Undefined { symbol, version, version_known, at_load: true };
+                match reports.last() {
+                    Some(last) if *last == report => {}
+                    _ if reports.len() < MOST_REPORTS => reports.push(report),
+                    _ => left_out += 1,
+                }
             }
         }
-        reports.dedup();
+        if left_out > 0 {
+            out.left_out.push((*module, left_out));
+        }
         if !reports.is_empty() {
             out.reports.push((*module, reports));
         }

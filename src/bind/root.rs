@@ -130,8 +130,11 @@ pub fn bind(
         };
         let bindings = shared.bindings.then_some(&mut out.bindings);
         let (reports, abort) = exact.relocate(module, relocations, only, bindings);
-        if !reports.is_empty() {
-            out.reports.push((module, reports));
+        if reports.left_out() > 0 {
+            out.left_out.push((module, reports.left_out()));
+        }
+        if !reports.list.is_empty() {
+            out.reports.push((module, reports.list));
         }
         if let Some(abort) = abort {
             out.abort = Some((module, abort));

@@ -153,6 +153,7 @@ impl<'a> Scope<'a> {
                 out.dirs.push((None, Vec::new()));
             }
         }
+        out.partial.extend(audit.left_out().iter().map(|left_out| left_out.file));
         out.blind = audit.problems.iter().map(|p| place(prefixes, &p.path)).collect();
         out
     }

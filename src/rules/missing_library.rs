@@ -149,6 +149,8 @@ pub(super) fn finding(
         version: version.clone(),
         ..Evidence::at(EvidenceKind::Explained, query.shared_path(*file))
     }));
+    // There may be a hundred thousand of these.
+    finding.evidence.shrink_to_fit();
     let file = query.quoted(missing.file);
     finding.witness = file.map(|file| format!("readelf -d {file} | grep NEEDED"));
     finding

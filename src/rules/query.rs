@@ -3,7 +3,7 @@
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
-use crate::audit::{Audit, Explained};
+use crate::audit::{Audit, Explained, LeftOut};
 use crate::bind::query::{BoundLibrary, DuplicateName};
 use crate::blame::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
 use crate::cover::Library;
@@ -190,6 +190,11 @@ impl<'a> Query<'a> {
     /// Objects without a known loader.
     pub(super) fn without_loader(&self) -> &'a [(FileId, NoLoader)] {
         &self.audit.closures.no_loader
+    }
+
+    /// Files with more needs or unbound symbols than are judged.
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        self.audit.left_out()
     }
 
     /// Files given by name that are not this system's.

@@ -1,6 +1,7 @@
 //! `undecided`: questions that were met and have no answer here.
 
 use super::{Query, Rule};
+use crate::audit::LeftOut;
 use crate::catalogue::INPUT;
 use crate::finding::{CauseHint, Finding, Findings};
 use crate::format::archive::MemberKind;
@@ -34,6 +35,8 @@ yet, is one too.
 Without a loader for a machine, all that the files and the policies decide is decided: versions,
 forbidden names, search paths, and symbols among the libraries that are there. Libraries that a policy
 provides are assumed; all others are one cause for all files of that machine.
+
+Of a file with more than 100,000 needed libraries or unbound symbols, the first 100,000 are judged.
 
 A file that is not this system's is answered if it is given by name: an object of Android or of a BSD,
 a kernel module, firmware, a core file. In a directory such files are only counted.
@@ -109,6 +112,7 @@ fn check(query: &Query<'_>) -> Findings {
     out.extend(super::unanswered::check(query, RULE.id));
     out.extend(hosts(query));
     out.extend(members_outside(query));
+    out.extend(left_out(query));
     out.extend(query.policy().unchecked(super::catalogue()).into_iter().map(unchecked));
     out
 }
@@ -230,6 +234,17 @@ fn unchecked(demand: Unchecked) -> Box<Finding> {
     let mut finding = Finding::new(RULE.id, located.into(), message);
     finding.detail = Some(what.into_bytes());
     finding
+}
+
+/// Files of which not every need or symbol is judged. The counts are no part of the fingerprint.
+fn left_out(query: &Query<'_>) -> Findings {
+    let finding = |LeftOut { file, what, all, judged }: LeftOut| {
+        let message = format!("{all} {what}: only the first {judged} are judged");
+        let mut finding = query.about(RULE.id, file, message);
+        finding.detail = Some(what.as_bytes().to_vec());
+        finding
+    };
+    query.left_out().into_iter().map(finding).collect()
 }
 
 /// Members of thin archives that lie outside of everything that was named.

@@ -115,6 +115,8 @@ fn check(query: &Query<'_>) -> Findings {
             candidates.retain(|candidate| !is_searched(candidate));
             finding.evidence.extend(candidates);
             finding.evidence.extend(near);
+            // There may be a hundred thousand of these.
+            finding.evidence.shrink_to_fit();
             let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));
             finding.witness =
                 words.map(|(file, name)| format!("readelf -W --dyn-syms {file} | grep -w {name}"));

@@ -21,10 +21,16 @@ const NAMES: [elf::DynamicTag; 6] = [
     elf::DT_RUNPATH,
 ];
 
+/// Needs of one file that are read; the rest is counted. No linker writes a thousandth of them, and
+/// each may become a finding of some kilobytes.
+const MOST_NEEDS: usize = 100_000;
+
 /// Values of the tags that matter, addresses not yet turned into offsets.
 #[derive(Default, Debug)]
 pub(super) struct Dynamic {
     pub(super) needs: Vec<(NeedKind, u64)>,
+    /// Needs past [`MOST_NEEDS`].
+    pub(super) needs_left_out: usize,
     pub(super) soname: Option<u64>,
     pub(super) rpath: Option<u64>,
     pub(super) runpath: Option<u64>,
@@ -156,11 +162,19 @@ impl Dynamic {
         true
     }
 
+    fn need(&mut self, kind: NeedKind, name: u64) {
+        if self.needs.len() < MOST_NEEDS {
+            self.needs.push((kind, name));
+        } else {
+            self.needs_left_out += 1;
+        }
+    }
+
     fn take(&mut self, tag: elf::DynamicTag, value: u64, sizes: &Sizes) {
         match tag {
-            elf::DT_NEEDED => self.needs.push((NeedKind::Needed, value)),
-            elf::DT_AUXILIARY => self.needs.push((NeedKind::Auxiliary, value)),
-            elf::DT_FILTER => self.needs.push((NeedKind::Filter, value)),
+            elf::DT_NEEDED => self.need(NeedKind::Needed, value),
+            elf::DT_AUXILIARY => self.need(NeedKind::Auxiliary, value),
+            elf::DT_FILTER => self.need(NeedKind::Filter, value),
             elf::DT_SONAME => self.soname = Some(value),
             elf::DT_RPATH => self.rpath = Some(value),
             elf::DT_RUNPATH => self.runpath = Some(value),

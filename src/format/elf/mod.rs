@@ -61,6 +61,8 @@ pub struct Object {
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
     pub needs: Box<[Need]>,
+    /// How many more there are than are read.
+    pub needs_left_out: usize,
     /// DT_SONAME; of repeated tags the last, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
     /// DT_RPATH as written, also where DT_RUNPATH makes the loader forget it.
@@ -221,6 +223,7 @@ impl Object {
             segments: Box::default(),
             interp: None,
             needs: Box::default(),
+            needs_left_out: 0,
             soname: None,
             rpath: None,
             runpath: None,

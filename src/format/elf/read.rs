@@ -355,6 +355,7 @@ impl Reader<'_> {
             }
         }
         object.needs = needs.into();
+        object.needs_left_out = dynamic.needs_left_out;
         object.soname = dynamic.soname.and_then(&mut string);
         object.rpath = dynamic.rpath.and_then(&mut string);
         object.runpath = dynamic.runpath.and_then(&mut string);

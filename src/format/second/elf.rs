@@ -54,7 +54,9 @@ fn differences(object: &Object, elf: &Elf<'_>) -> Vec<Difference> {
         .filter(|need| need.kind == NeedKind::Needed)
         .map(|need| object.str(need.name))
         .collect();
-    hold("needs", &needs.join(&b' '), elf.libraries.join(" ").as_bytes());
+    if object.needs_left_out == 0 {
+        hold("needs", &needs.join(&b' '), elf.libraries.join(" ").as_bytes());
+    }
     let ours = object.segments.iter().map(|s| segment(s.kind, s.flags, s.vaddr, s.memsz));
     let theirs = elf.program_headers.iter();
     let theirs = theirs.map(|s| segment(s.p_type, s.p_flags, s.p_vaddr, s.p_memsz));

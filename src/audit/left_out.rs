@@ -1,0 +1,49 @@
+//! Files with more needs or unbound symbols than are judged. The rule `undecided` reports them, and a
+//! baseline line about them is never stale.
+
+use super::Audit;
+use crate::bind::MOST_REPORTS;
+use crate::id::FileId;
+use std::collections::BTreeMap;
+
+/// Facts about one file that are judged only in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The file.
+    pub file: FileId,
+    /// The facts, in words.
+    pub what: &'static str,
+    /// How many there are.
+    pub all: usize,
+    /// How many are judged.
+    pub judged: usize,
+}
+
+impl Audit {
+    /// The files of which not everything is judged, by kind of fact.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let needs = self.corpus.files.entries().filter_map(|(file, facts)| {
+            let object = facts.object().filter(|object| object.needs_left_out > 0)?;
+            let judged = object.needs.len();
+            let all = judged + object.needs_left_out;
+            Some(LeftOut { file, what: "needed libraries", all, judged })
+        });
+        // Under each root the same are left out, or fewer.
+        let mut symbols: BTreeMap<FileId, usize> = BTreeMap::new();
+        for (closure, bound) in self.closures.roots.iter().zip(&self.bindings) {
+            for (module, left_out) in &bound.left_out {
+                if let Some(file) = closure.module(*module).file {
+                    let most = symbols.entry(file).or_default();
+                    *most = (*most).max(*left_out);
+                }
+            }
+        }
+        let symbols = symbols.into_iter().map(|(file, left_out)| LeftOut {
+            file,
+            what: "unbound symbols",
+            all: left_out + MOST_REPORTS,
+            judged: MOST_REPORTS,
+        });
+        needs.chain(symbols).collect()
+    }
+}
