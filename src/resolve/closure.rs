@@ -261,13 +261,17 @@ impl Builder<'_> {
             self.ask_needs(module, next + 1, &mut ahead);
         }
         for at in self.state.place.at..self.state.queue.len() {
+            // The queue may be long, and each round comes here.
+            if ahead.is_full() {
+                break;
+            }
             let Queued { module, done } = self.state.queue[at];
             if !done {
                 self.ask_needs(module, 0, &mut ahead);
             }
         }
         let mut at = real;
-        while at < self.state.modules.len() {
+        while at < self.state.modules.len() && !ahead.is_full() {
             self.ask_needs(ModuleId::from_index(at), 0, &mut ahead);
             at += 1;
         }
@@ -282,7 +286,7 @@ impl Builder<'_> {
     fn ask_needs(&mut self, module: ModuleId, next: usize, ahead: &mut Ahead) {
         let Some(names) = self.state.names(module).cloned() else { return };
         for need in names.needs.iter().skip(next) {
-            if ahead.known >= MOST_AHEAD || ahead.asked >= MOST_ASKED {
+            if ahead.is_full() {
                 return;
             }
             ahead.known += 1;
@@ -314,4 +318,10 @@ struct Ahead {
     files: FastSet<FileId>,
     known: usize,
     asked: usize,
+}
+
+impl Ahead {
+    fn is_full(&self) -> bool {
+        self.known >= MOST_AHEAD || self.asked >= MOST_ASKED
+    }
 }

@@ -73,6 +73,19 @@ pub(super) struct Inherited {
     pub(super) next: Option<ModuleId>,
 }
 
+/// Entries for which a map keeps its room, even if few are used.
+const ROOM: usize = 4096;
+
+/// Empties a map. To clear it takes the time of its room, not of its entries: a large one is dropped if
+/// few entries were used, as by the many small link maps after a large one.
+fn clear<K, V>(map: &mut FastMap<K, V>) {
+    if map.capacity() > ROOM && map.len() < map.capacity() / 16 {
+        *map = FastMap::default();
+    } else {
+        map.clear();
+    }
+}
+
 /// One entry of the breadth-first list.
 #[derive(Clone, Copy)]
 pub(super) struct Queued {
@@ -123,8 +136,8 @@ impl LinkMapState {
         let Self { mut edges, mut list, mut queue, .. } = old;
         modules.truncate(0);
         working.truncate(0);
-        by_name.clear();
-        by_file.clear();
+        clear(&mut by_name);
+        clear(&mut by_file);
         edges.clear();
         list.clear();
         queue.clear();
