@@ -3,7 +3,8 @@
 
 Seconds are those of the processor (user and system), the least of some runs on a warm cache, without
 those of a run on nothing. The slope of a case is log(time ratio) / log(size ratio) from its smallest
-to its largest size, as far as it takes 50 ms; for n log n it is 1.07 between these sizes.
+to its largest size, as far as it takes 50 ms; for n log n it is about 1.1. The slopes from each size to
+the next stand behind it; they are less certain.
 
 usage: growth.py [CASE...]      environment: LINKAUDIT, SIZES (separated by commas), RUNS
 """
@@ -78,6 +79,10 @@ def grow(name, start):
         slope = math.log(long / quick) / math.log(large / small)
         words = f"slope {slope:.2f}"
     failure = check(slope is None or slope <= STEEPEST, f"{name}: {words}")
+    doublings = zip(slow, slow[1:])
+    each = [math.log(b[1] / a[1]) / math.log(b[0] / a[0]) for a, b in doublings]
+    if each:
+        words += " (" + " ".join(f"{one:.2f}" for one in each) + ")"
     times = "".join(f"{time:9.2f}" for _, time, _ in points)
     print(f"{name:26}{times}{points[-1][2]:8.0f} MB  {words}{failure}", flush=True)
 
