@@ -225,7 +225,7 @@ pub(crate) fn nearest<'a>(
         let score = strsim::damerau_levenshtein(&typed.to_lowercase().replace('_', "-"), name);
         (score <= 1 + name.len() / 4).then_some((score, name))
     };
-    // The distance is a product of lengths, and nobody mistypes a page of text.
+    // The time grows with the product of the lengths, and a long text is no mistyped name.
     let sane = typed.len() <= 64;
     known.into_iter().filter(|_| sane).filter_map(near).min().map(|(_, name)| name)
 }

@@ -1,6 +1,5 @@
 //! Which archives are read to their members, and the library of them; objects are read with them. A
-//! plain audit of a large system reads none: it costs more than everything else together, and nobody
-//! asked.
+//! plain audit of a large system reads none, because that costs more than all other reading.
 
 use super::binding::Bound;
 use crate::bind::Report;

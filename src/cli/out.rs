@@ -36,7 +36,7 @@ pub(super) fn stdout_file() -> Option<(u64, u64)> {
 pub(super) enum Target {
     /// The directory of the file.
     In(PathBuf),
-    /// What is there and no regular file.
+    /// The place itself: something other than a regular file is there.
     Itself(PathBuf),
 }
 

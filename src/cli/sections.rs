@@ -2,17 +2,17 @@
 
 use clap::Command;
 
-/// What is audited.
+/// Options that name the files to audit.
 pub(super) const INPUT: &str = "Files to audit";
-/// How the loader sees them.
+/// Options about the loader and the environment of programs.
 pub(super) const LOADER: &str = "Loader";
-/// What is reported.
+/// Options that decide which findings are reported.
 pub(super) const FINDINGS: &str = "Findings";
-/// Findings that are known.
+/// Options about baselines.
 pub(super) const BASELINE: &str = "Baseline";
-/// Reports and messages.
+/// Options about reports and messages.
 pub(super) const OUTPUT: &str = "Output";
-/// The process.
+/// Options about the process.
 pub(super) const RUN: &str = "Run";
 
 /// Commands with the sections and options that do nothing for them: they are not shown. All options are

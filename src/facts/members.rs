@@ -72,7 +72,7 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
             let what = "changed while it was audited";
             corpus.files[file].defects.push(Defect::new(Table::File, 0, what));
         }
-        // What is wrong with a member is its archive's; an object has no other place for it.
+        // Defects of a member are reported with its archive; those of an object are reported here.
         if let (Some(members), Content::Elf(_)) = (&members, &corpus.files[file].content) {
             let damage = members.damage.iter().map(|damage| damage.defect.clone());
             corpus.files[file].defects.extend(damage);

@@ -67,7 +67,7 @@ pub struct Name {
     pub is_link: bool,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub enum Content {
     /// An ELF file.

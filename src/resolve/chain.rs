@@ -78,7 +78,7 @@ impl Links {
         out
     }
 
-    /// Who loaded a module; a plugin was loaded by its host.
+    /// The module that loaded a module; a plugin was loaded by its host.
     fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.module(module).requester.or(hosted.then_some(ROOT))

@@ -206,7 +206,7 @@ struct Links {
     by_cwd: bool,
     /// The result depends on the process that loads.
     by_process: bool,
-    /// Depths of modules, once somebody asks for the ends of a long chain of needs.
+    /// Depths of modules, computed when the ends of a long chain of needs are first asked for.
     depths: chain::Depths,
 }
 

@@ -272,7 +272,7 @@ impl Tree for StagedTree {
     /// Links of a stage that lead to entries of the sysroot are left out: those are not installed.
     fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         let mut unknown = Ok(());
-        // A link that leads nowhere is met and reported.
+        // The walk reports a link whose target does not exist.
         let leads_out = |link: &Path| match self.merged.real_path(link) {
             Ok(real) => Ok(self.origin(&real)? == Some(Origin::Sysroot)),
             Err(_) => Ok(false),

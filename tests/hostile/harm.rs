@@ -9,7 +9,7 @@ use crate::elf_file::{
 use crate::random::Random;
 use crate::shape::{Hash, Part};
 
-/// What must be said of a file.
+/// The answer that a file must get.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// Nothing where any rule about damage will do.

@@ -137,7 +137,7 @@ impl Object {
 
 type Operation = fn(&mut Random, &mut Object) -> bool;
 
-/// What a linker loses.
+/// Operations by which a linker loses something.
 pub const HARM: &[(&str, Operation)] = &[
     ("object-symbols-beyond", |random, object| {
         let (at, size) = (object.table_field(24, 16), object.word());
@@ -196,7 +196,7 @@ pub const HARM: &[(&str, Operation)] = &[
     }),
 ];
 
-/// What it does not.
+/// Operations by which it loses nothing.
 pub const ODD: &[(&str, Operation)] = &[
     ("object", |_, _| true),
     ("object-text-size", |random, object| {

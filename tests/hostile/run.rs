@@ -15,7 +15,7 @@ pub const BATCH: usize = 100;
 const MOST_MEMORY_KB: u64 = 256 << 10;
 const MOST_TIME: Duration = Duration::from_secs(2);
 
-/// What came of cases; the lists hold what is wrong.
+/// The results of cases; the lists hold those that are wrong.
 #[derive(Default)]
 pub struct Tally {
     pub cases: usize,
@@ -175,7 +175,7 @@ const DAMAGE: [&str; 7] = [
     "stale-archive-index",
 ];
 
-/// What is wrong with the findings of a case, given its label.
+/// The fault in the findings of a case, given its label.
 pub fn wrong(label: &Label, found: &[(String, String)]) -> Option<String> {
     match label {
         Label::Clean => (!found.is_empty()).then(|| format!("{found:?}")),

@@ -88,7 +88,7 @@ pub enum Part {
     SectionHeaders,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub machine: Machine,

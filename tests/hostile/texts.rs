@@ -15,7 +15,7 @@ struct Kind {
     harm: &'static [&'static [u8]],
 }
 
-/// What is put at the end of a sound text.
+/// Text that is added to the end of a sound text.
 const KINDS: [Kind; 4] = [
     Kind {
         name: "policy",
@@ -162,7 +162,7 @@ fn wrong(kind: &Kind, label: &Label, run: &Run) -> Option<String> {
             let line = told.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
             run.status == Some(2) && line
         }
-        // What a list names and is not there is a finding.
+        // A name in a list without a file is a finding.
         (Label::Reported(_), "files-from") => {
             let told = String::from_utf8_lossy(&run.stdout).contains("unreadable");
             run.status == Some(3) && told

@@ -87,7 +87,7 @@ impl End {
         Self { status: output.status.code(), stdout: output.stdout, report, error }
     }
 
-    /// What is wrong with this end, if `sound` is that of an undisturbed run.
+    /// The fault in this end, if `sound` is that of an undisturbed run.
     fn fault(&self, sound: &Self, is_memory: bool) -> Option<&'static str> {
         let report: Option<Value> =
             self.report.as_ref().map(|bytes| serde_json::from_slice(bytes).unwrap_or_default());

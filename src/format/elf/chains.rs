@@ -204,7 +204,7 @@ impl Tables {
         symbols.take_while(is_symbol).any(|symbol| symbol.is_export())
     }
 
-    /// What is wrong with the buckets and chains of a SysV hash table. A chain that runs in a circle
+    /// The defect of the buckets and chains of a SysV hash table, if they have one. A chain that runs in a circle
     /// hangs the loader at the first name that is not on it.
     fn sysv_fault(&self) -> Option<&'static str> {
         let HashTable::Sysv { buckets, chains, width } = &self.hash else {
