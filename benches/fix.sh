@@ -4,7 +4,7 @@
 #
 # usage: benches/fix.sh [ROUNDS]        5 rounds if not said; writes benches/results/DATE-fix.txt
 #
-# The sources are those of tests/rocklab. Debian: apt-get install lld llvm-19-dev libmlir-19-dev
+# The sources are those of tests/archives/rocklab. Debian: apt-get install lld llvm-19-dev libmlir-19-dev
 # liblld-19-dev libpolly-19-dev. Exit status 1 if the bound is missed, 2 if something is not there.
 #
 # LINKAUDIT=FILE   the program to measure; otherwise it is built with --release
@@ -41,7 +41,7 @@ if [[ -z ${LAB:-} ]]; then
   for source in codegen kernel; do
     c++ -std=c++17 -O1 -fPIC -fno-rtti -fno-exceptions -w -isystem "$llvm/include" -D_GNU_SOURCE \
       -D__STDC_CONSTANT_MACROS -D__STDC_FORMAT_MACROS -D__STDC_LIMIT_MACROS \
-      -c "$here/../tests/rocklab/$source.cpp" -o "$tmp/$source.o"
+      -c "$here/../tests/archives/rocklab/$source.cpp" -o "$tmp/$source.o"
     ar rcs "$LAB/libDemo$source.a" "$tmp/$source.o"
   done
   # shellcheck disable=SC2086 # a list of words

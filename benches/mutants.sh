@@ -8,7 +8,7 @@ export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
 report=$here/results/$(date +%F)-mutants.txt
 line=$(cd "$here/.." && LINKAUDIT_NO_SKIP=1 LINKAUDIT_MUTANTS=5000 \
-  cargo test --release --quiet --test foreign_mutants -- --nocapture | grep '^foreign mutants')
+  cargo test --release --quiet --test inputs foreign_mutants:: -- --nocapture | grep '^foreign mutants')
 {
   echo "# mutants of other machines, $(date -u +%FT%TZ)"
   echo
