@@ -1,9 +1,9 @@
 //! Groups of rules, levels, and the rule names that policies and command lines may use. Built rules
-//! declare themselves (`rules::catalogue`). This module has the groups, planned rules and renamed
-//! ids. Ids are permanent, and a policy may name a planned rule: [`Known::is_built`] tells the two
-//! apart.
+//! declare themselves (`rules::catalogue`); this module has the groups, planned rules and renamed
+//! ids. Ids are permanent. A policy may name a planned rule, and [`Known::is_built`] distinguishes
+//! the two.
 
-/// How much a finding matters.
+/// The level of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// Not reported.
@@ -30,9 +30,9 @@ impl Level {
 pub struct Group {
     /// The name on the command line.
     pub name: &'static str,
-    /// The level of its rules unless something else is said.
+    /// The level of its rules, unless a policy or option sets another.
     pub level: Level,
-    /// Its findings make the run incomplete instead of failing it.
+    /// True if its findings make the run incomplete instead of failing it.
     pub is_input: bool,
 }
 
@@ -46,9 +46,9 @@ impl Group {
 pub const LIBRARY: Group = Group::new("library", Level::Error);
 /// Symbols that do not bind, or bind to the wrong definition.
 pub const SYMBOL: Group = Group::new("symbol", Level::Error);
-/// Two runtimes in one process.
+/// Several runtimes in one process.
 pub const RUNTIME: Group = Group::new("runtime", Level::Error);
-/// What is untidy between a file and what it links with.
+/// Untidy links between a file and its libraries.
 pub const LINK_HYGIENE: Group = Group::new("link-hygiene", Level::Warning);
 /// Damaged or incomplete files.
 pub const INTEGRITY: Group = Group::new("integrity", Level::Warning);
@@ -68,13 +68,13 @@ pub const PACKAGE: Group = Group::new("package", Level::Error);
 pub const PACKAGE_TEXT: Group = Group::new("package-text", Level::Allow);
 /// Device code.
 pub const GPU: Group = Group::new("gpu", Level::Error);
-/// How much is mapped.
+/// Amount of mapped memory.
 pub const SIZE: Group = Group::new("size", Level::Warning);
-/// What a policy requires or forbids.
+/// Requirements and prohibitions of a policy.
 pub const POLICY: Group = Group::new("policy", Level::Error);
-/// Waivers that waive nothing.
+/// Unused waivers.
 pub const WAIVERS: Group = Group::new("waivers", Level::Warning);
-/// What could not be read or decided.
+/// Input that could not be read or decided.
 pub const INPUT: Group = Group { name: "input", level: Level::Error, is_input: true };
 
 /// All groups.
@@ -109,7 +109,7 @@ impl RuleId {
         Self(id)
     }
 
-    /// Its text.
+    /// The id as text.
     pub const fn as_str(self) -> &'static str {
         self.0
     }
@@ -127,7 +127,7 @@ impl PartialEq<str> for RuleId {
     }
 }
 
-/// A rule that is known by name.
+/// A rule, built or planned.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     /// Its id.
@@ -136,8 +136,8 @@ pub struct Known {
     pub group: Group,
     /// Its default level.
     pub level: Level,
-    /// The keys besides the path that its findings can have, by the names that waivers use; nothing
-    /// if that is not settled. A waiver that selects by another key can never match.
+    /// The keys besides the path that its findings can have, as waivers name them; `None` if
+    /// undecided. A waiver that selects by another key can never match.
     pub keys: Option<&'static [&'static str]>,
     /// True if this version implements the rule.
     pub is_built: bool,
@@ -167,12 +167,6 @@ const PLANNED: &[Known] = &[
     planned("text-relocations", HARDENING),
     planned("missing-relro", HARDENING),
     planned("writable-code", HARDENING),
-    planned("removed-library", COMPATIBILITY),
-    planned("removed-symbol", COMPATIBILITY),
-    planned("changed-soname", COMPATIBILITY),
-    planned("changed-symbol", COMPATIBILITY),
-    planned("added-need", COMPATIBILITY),
-    planned("lost-search-path", COMPATIBILITY),
     planned("lost-target", COMPATIBILITY),
     planned("dead-search-entry", SEARCH_PATH),
     planned("unsafe-search-entry", SEARCH_PATH),
@@ -229,7 +223,7 @@ impl Catalogue {
         Self { rules }
     }
 
-    /// All rules, group by group.
+    /// All rules, grouped.
     pub fn rules(&self) -> &[Known] {
         &self.rules
     }

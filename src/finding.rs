@@ -1,4 +1,4 @@
-//! Findings: one fact each, with the evidence for it. Rules make them, `judge` gives them a level,
+//! Findings: one fact each, with its evidence. Rules make them, `triage` gives them a level,
 //! `report` writes them. A finding holds names, never ids.
 
 use crate::catalogue::RuleId;
@@ -10,41 +10,43 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// When a finding strikes.
+/// The time at which a defect takes effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum When {
     /// The program does not start, or the library cannot be loaded.
     Load,
-    /// The program ends when the function is first called.
+    /// The program fails when it first calls the function.
     Call,
 }
 
-/// What a piece of evidence is.
+/// Kinds of evidence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
-    /// A root under which the fact holds.
+    /// An entry point under which the fact holds.
     Root,
-    /// One hop of the chain from the first root, in order.
+    /// One hop of the chain from the first entry point, in order.
     Chain,
     /// A path that was tried.
     Tried,
     /// A file that could satisfy it.
     Candidate,
-    /// Who refers to the symbol.
+    /// A file that refers to the symbol.
     Reference,
-    /// Who should provide it.
+    /// A file that should define the symbol.
     Provider,
     /// A reference that this finding explains.
     Explained,
     /// A definition in the scope that nearly fits.
     NearMiss,
+    /// A symbol that changed or is gone, in a comparison of two reports.
+    Change,
 }
 
 impl EvidenceKind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Root,
         Self::Chain,
         Self::Tried,
@@ -53,18 +55,19 @@ impl EvidenceKind {
         Self::Provider,
         Self::Explained,
         Self::NearMiss,
+        Self::Change,
     ];
 }
 
 /// One piece of evidence; fields that do not apply are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Evidence {
-    /// What it is.
+    /// Its kind.
     pub kind: EvidenceKind,
     /// A file, by path.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub path: Option<Arc<Path>>,
-    /// A name as it was asked for.
+    /// A needed or requested name.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub name: Option<Vec<u8>>,
     /// A symbol.
@@ -79,19 +82,19 @@ pub struct Evidence {
     /// A member of the archive at `path`.
     #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
     pub member: Option<Vec<u8>>,
-    /// How a file was found.
+    /// The word for how the file was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<Cow<'static, str>>,
-    /// Why it was not taken.
+    /// The reason why the loader did not take it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// A detail that is shown to people only when they want everything.
+    /// True for a detail that reports for people show only with `-v`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minor: bool,
 }
 
 impl Evidence {
-    /// Evidence of one kind with nothing else set.
+    /// Evidence of one kind with all other fields empty.
     pub fn new(kind: EvidenceKind) -> Self {
         Self {
             kind,
@@ -107,54 +110,56 @@ impl Evidence {
         }
     }
 
-    /// With a path.
+    /// Evidence with a path.
     pub fn at(kind: EvidenceKind, path: Arc<Path>) -> Self {
         Self { path: Some(path), ..Self::new(kind) }
     }
 }
 
-/// What is to be done.
+/// Kinds of fixes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Intent {
-    /// An archive joins a list of archives that are merged.
+    /// Add an archive to a list of archives that are merged.
     AddToList,
-    /// An archive joins the link of a library or program.
+    /// Add an archive to the link of a library or program.
     LinkArchive,
+    /// A shared library joins the link of a library or program.
+    LinkLibrary,
 }
 
-/// How sure a fix is.
+/// The verification of a fix.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Proof {
-    /// Resolving and binding ran again with it: what they showed.
+    /// Verified: resolving and binding ran again with it; the text has the result.
     Proven(Arc<str>),
-    /// It is a suggestion: what is not known.
+    /// A suggestion; the text says what is unknown.
     Unknown(Arc<str>),
 }
 
-/// One thing to do about a finding. Fields that do not apply are empty.
+/// A fix for a finding. Fields that do not apply are empty.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(from = "FixData", into = "FixData")]
 pub struct Fix {
-    /// What.
+    /// Its kind.
     pub intent: Intent,
-    /// The list it is about.
+    /// The list to change.
     pub list: Option<Arc<Path>>,
-    /// The set of that list.
+    /// The set within that list.
     pub set: Option<Vec<u8>>,
-    /// The name on the list, or the archive's path.
+    /// The new name on the list, or the archive's path.
     pub entry: Option<Vec<u8>>,
-    /// How sure it is.
+    /// Its verification.
     pub proof: Proof,
 }
 
 impl Fix {
-    /// True if it was shown to help.
+    /// True if it was verified.
     pub fn is_proven(&self) -> bool {
         matches!(self.proof, Proof::Proven(_))
     }
 
-    /// The word for how sure it is: `safe` if it was proven.
+    /// `safe` if it was verified, else `suggestion`.
     pub fn level(&self) -> &'static str {
         if self.is_proven() { "safe" } else { "suggestion" }
     }
@@ -199,9 +204,9 @@ impl From<FixData> for Fix {
 /// A rule's hint at the repair that would remove a finding. The report names the cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CauseHint {
-    /// This soname, or interpreter, is not found.
+    /// This soname, or interpreter, was not found.
     LibraryNotFound(Vec<u8>),
-    /// This soname, or interpreter, is found outside of the package's closure.
+    /// This soname, or interpreter, was found outside of the package's closure.
     FoundOutside {
         /// The needed name.
         name: Vec<u8>,
@@ -212,9 +217,9 @@ pub enum CauseHint {
     DamagedFile,
     /// The file violates an entry of a policy.
     PolicyEntry {
-        /// The entry's key and name, which do not depend on where the policy lies.
+        /// The entry's key and name, which do not depend on the location of the policy.
         key: String,
-        /// Where the entry stands.
+        /// The location of the entry.
         origin: Origin,
     },
     /// The system has no loader for this machine.
@@ -223,46 +228,47 @@ pub enum CauseHint {
     UndefinedIn,
 }
 
-/// Findings on their way from rules to reports: each is large, and they are sorted.
+/// Findings between rules and reports. They are boxed because each is large and sorting moves them.
 pub type Findings = Vec<Box<Finding>>;
 
-/// One fact that a rule states.
+/// One fact, stated by a rule.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// The rule's id.
     pub rule: RuleId,
-    /// The file it is about.
+    /// The subject file.
     pub file: Arc<Located>,
-    /// The first root, in byte order, under which it holds.
+    /// The first entry point, in byte order, under which it holds.
     pub root: Option<Arc<Path>>,
     /// A symbol, raw.
     pub symbol: Option<Vec<u8>>,
     /// A version.
     pub version: Option<Vec<u8>>,
-    /// A library by the name it was asked for.
+    /// A library, by its needed name.
     pub library: Option<Vec<u8>>,
     /// A GPU target.
     pub target: Option<Vec<u8>>,
     /// A member of the file, which is an archive.
     pub member: Option<Vec<u8>>,
-    /// What it is about where no other key fits.
+    /// The subject, if no other key fits.
     pub detail: Option<Vec<u8>>,
-    /// When it strikes.
+    /// When the defect takes effect.
     pub when: Option<When>,
-    /// One sentence without names of demangled symbols.
+    /// One sentence without demangled names.
     pub message: String,
-    /// What proves it.
+    /// Its evidence.
     pub evidence: Vec<Evidence>,
     /// A command that shows the fact with another tool.
     pub witness: Option<String>,
-    /// What would make it go away.
+    /// Fixes that would remove it.
     pub fix: Vec<Fix>,
     /// The rule's hint at the cause.
     pub cause: Option<CauseHint>,
 }
 
 impl Finding {
-    /// A finding of `rule` about `file` with nothing else set. It is large and moved often.
+    /// A finding of `rule` about `file` with all other fields empty. It is boxed because it is
+    /// large and moved often.
     pub fn new(rule: RuleId, file: Arc<Located>, message: String) -> Box<Self> {
         Box::new(Self {
             rule,
@@ -293,7 +299,7 @@ impl Finding {
         self.file.full_path()
     }
 
-    /// What the fact is about, by the names that JSON, fingerprints and waivers have for it.
+    /// Its keys and values, as JSON, fingerprints and waivers name them.
     pub fn keys(&self) -> [(&'static str, Option<&[u8]>); 6] {
         [
             ("symbol", self.symbol.as_deref()),
@@ -305,9 +311,9 @@ impl Finding {
         ]
     }
 
-    /// The order of a report: by place, rule, and what the fact is about.
+    /// The sort key of a report: path, rule, then the keys.
     pub fn key(&self) -> impl Ord + use<'_> {
-        // Paths compare by bytes here; `Path` itself compares part by part.
+        // Paths compare by bytes here; `Path` itself compares component by component.
         (
             self.file.prefix.as_deref().map(Path::as_os_str),
             self.file.path.as_os_str(),

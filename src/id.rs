@@ -1,21 +1,21 @@
-//! Small numbers that stand for things, vectors indexed by them, and the maps used everywhere.
+//! Typed indices, vectors indexed by them, and the maps used everywhere.
 //!
-//! Ids live inside one run; what is written anywhere carries names and paths instead.
+//! Ids are valid within one run; all output has names and paths instead.
 
 use std::hash::BuildHasher as _;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// A hash map whose hasher has a fixed state: the same input gives the same table on every run.
+/// A hash map whose hasher has a fixed seed: the same input gives the same table on every run.
 pub type FastMap<K, V> = hashbrown::HashMap<K, V, foldhash::fast::FixedState>;
 /// A hash set with the same property as [`FastMap`].
 pub type FastSet<K> = hashbrown::HashSet<K, foldhash::fast::FixedState>;
 
-/// A `u32` that indexes one kind of thing.
+/// A `u32` index of one type of item.
 pub trait Id: Copy + Eq {
-    /// The id of the thing at `index`.
+    /// The id of the item at `index`.
     fn from_index(index: usize) -> Self;
-    /// The place of the thing in its [`IdVec`].
+    /// The index of the item in its [`IdVec`].
     fn index(self) -> usize;
 }
 
@@ -37,41 +37,41 @@ macro_rules! define_id {
 }
 
 impl NameId {
-    /// An id that no name gets: there are fewer.
+    /// A reserved id: no run has so many names.
     pub const LAST: Self = Self(u32::MAX);
 }
 
 impl ModuleId {
-    /// The program: what the link map starts from, or the host of a plugin.
+    /// The program: the start of the link map, or the host program of a plugin.
     pub const ROOT: Self = Self(0);
     /// The loader.
     pub const LOADER: Self = Self(1);
 }
 
 define_id! {
-    /// One file that was read: one inode, whatever its names.
+    /// A file that was read: one inode, whatever its names.
     FileId,
-    /// One byte string of the resolver: a needed name, a soname, a path or a directory.
+    /// A byte string of the resolver: a needed name, a soname, a path or a directory.
     StrId,
-    /// One object that a program (or a library taken as one) starts from.
+    /// An entry point with its closure.
     RootId,
-    /// One archive whose members are known.
+    /// An archive whose members were read.
     ArchiveId,
-    /// One member of one archive.
+    /// A member of an archive.
     MemberId,
-    /// One name that members of archives define or refer to.
+    /// A name that members of archives define or refer to.
     NameId,
-    /// One object of one link map, by the order in which it was mapped; see `resolve::Closure`.
+    /// An object of a link map, in mapping order; see `resolve::Closure`.
     ModuleId,
-    /// The needs of one object with all that decides about its links besides its loader.
+    /// The needs of an object, with all else that determines its links except the loader.
     SignatureId,
-    /// One set of search paths that objects search with; see `resolve::search`.
+    /// A set of search paths; see `resolve::search`.
     ContextId,
-    /// One set of loader rules: an interpreter that was read, or the lack of one.
+    /// A set of loader rules, read from an interpreter or assumed.
     LoaderId,
 }
 
-/// A vector that is indexed by one kind of id only.
+/// A vector indexed by one type of id.
 #[derive(Debug, Clone)]
 pub struct IdVec<I, T> {
     items: Vec<T>,
@@ -85,47 +85,47 @@ impl<I, T> Default for IdVec<I, T> {
 }
 
 impl<I: Id, T> IdVec<I, T> {
-    /// Appends `item` and answers its id.
+    /// Appends `item` and returns its id.
     pub fn push(&mut self, item: T) -> I {
         let id = I::from_index(self.items.len());
         self.items.push(item);
         id
     }
 
-    /// Forgets the things from the one at `len` on.
+    /// Drops the items from index `len` on.
     pub fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
     }
 
-    /// Takes the things from the one at `from` on out, and forgets those before them. The room for
-    /// more stays.
+    /// Removes and returns the items from index `from` on, and drops those before. The capacity
+    /// stays.
     pub fn take_from(&mut self, from: usize) -> Vec<T> {
         let out = self.items.drain(from..).collect();
         self.items.clear();
         out
     }
 
-    /// Makes room for `more` things.
+    /// Reserves room for `more` items.
     pub fn reserve(&mut self, more: usize) {
         self.items.reserve(more);
     }
 
-    /// How many things there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// True if there is nothing.
+    /// True if the vector is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// All things in the order of their ids.
+    /// All items in the order of their ids.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
     }
 
-    /// All things with their ids.
+    /// All items with their ids.
     pub fn entries(&self) -> impl Iterator<Item = (I, &T)> {
         self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
     }
@@ -163,7 +163,7 @@ impl<I, T> FromIterator<T> for IdVec<I, T> {
     }
 }
 
-/// A set of ids; they are small numbers, so that none is hashed.
+/// A set of ids. Ids are small numbers, so that a bit vector replaces hashing.
 #[derive(Debug, Clone)]
 pub struct IdSet<I> {
     holds: Vec<bool>,
@@ -177,7 +177,7 @@ impl<I> Default for IdSet<I> {
 }
 
 impl<I: Id> IdSet<I> {
-    /// Adds `id`; false if it was there.
+    /// Adds `id`; false if it was present.
     pub fn insert(&mut self, id: I) -> bool {
         if id.index() >= self.holds.len() {
             self.holds.resize((id.index() + 1).next_power_of_two(), false);
@@ -185,7 +185,7 @@ impl<I: Id> IdSet<I> {
         !std::mem::replace(&mut self.holds[id.index()], true)
     }
 
-    /// True if `id` is there.
+    /// True if `id` is present.
     pub fn contains(&self, id: I) -> bool {
         self.holds.get(id.index()) == Some(&true)
     }
@@ -199,18 +199,18 @@ impl<I: Id> Extend<I> for IdSet<I> {
     }
 }
 
-/// Byte strings and their ids. Equal strings have equal ids, so that the loader's `strcmp`
-/// becomes a comparison of numbers.
+/// Byte strings and their ids. Equal strings have equal ids, so that the loader's `strcmp` becomes
+/// an integer comparison.
 #[derive(Default)]
 pub struct Strings {
-    /// Ids by the hashes of their texts, each of which is stored once.
+    /// Ids by the hash of their text; each text is stored once.
     by_text: hashbrown::HashTable<StrId>,
     texts: IdVec<StrId, Box<[u8]>>,
     state: foldhash::fast::FixedState,
 }
 
 impl Strings {
-    /// The id of `text`, which is remembered if it is new.
+    /// The id of `text`; a new text is stored.
     pub fn id(&mut self, text: &[u8]) -> StrId {
         let Self { by_text, texts, state } = self;
         let hash = state.hash_one(text);
@@ -223,14 +223,14 @@ impl Strings {
         id
     }
 
-    /// Makes room for `more` strings.
+    /// Reserves room for `more` strings.
     pub fn reserve(&mut self, more: usize) {
         let Self { by_text, texts, state } = self;
         by_text.reserve(more, |id| state.hash_one(&*texts[*id]));
         texts.reserve(more);
     }
 
-    /// The id of `text` if it is known.
+    /// The id of `text`, if it is stored.
     pub fn find(&self, text: &[u8]) -> Option<StrId> {
         let is_same = |id: &StrId| &*self.texts[*id] == text;
         self.by_text.find(self.state.hash_one(text), is_same).copied()
@@ -241,12 +241,12 @@ impl Strings {
         &self.texts[id]
     }
 
-    /// How many strings are known.
+    /// Number of strings.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// True if none is known.
+    /// True if no string is stored.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }

@@ -4,7 +4,7 @@
 //! ```text
 //! options ─► Plan
 //! PATHs ─walk─► Candidates ─read─► Facts of one file ─collect─► Corpus ─resolve─► Closures
-//!       ─bind─► Bindings ─blame─► Blame ─rules─► Findings ─judge─► Report ─► report/
+//!       ─bind─► Bindings ─diagnose─► Diagnosis ─rules─► Findings ─triage─► Report ─► report/
 //! ```
 //!
 //! One type a stage; a stage reads earlier ones by `&` and opens no file: where it lacks a fact it
@@ -12,19 +12,20 @@
 
 pub mod audit;
 pub mod bind;
-pub mod blame;
 pub mod catalogue;
 pub mod cli;
 pub mod cover;
 pub mod demangle;
 pub mod demo;
+pub mod diagnosis;
+pub mod diff;
 pub mod emit;
 pub mod facts;
 pub mod finding;
 pub mod fix;
 pub mod format;
+pub mod hooks;
 pub mod id;
-pub mod judge;
 pub mod merged;
 pub mod package;
 pub mod plan;
@@ -38,5 +39,6 @@ mod starts;
 pub mod symbol_names;
 pub mod text;
 pub mod tree;
+pub mod triage;
 pub mod views;
 pub mod wants;

@@ -1,10 +1,8 @@
-//! The `linkaudit` program: parses the command line, runs the command, turns errors into one
-//! sentence on stderr and a status.
+//! The `linkaudit` program: parses the command line, runs the command, turns an error into a message
+//! on stderr and an exit status.
 
 use linkaudit::cli::exit::{Exit, INTERNAL};
-use linkaudit::cli::{Cli, commands};
-use linkaudit::text::show;
-use std::io::Write as _;
+use linkaudit::cli::{Cli, commands, message};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,31 +42,25 @@ fn main() -> ExitCode {
         }
     };
     if STDOUT_IS_CLOSED.load(Ordering::Relaxed) {
-        let _ = writeln!(
-            std::io::stderr(),
-            "linkaudit: stdout is closed, and is needed for the report"
+        message::error(
+            "stdout is closed\nhelp: write the report to a file: linkaudit PATH > report.txt",
         );
         return Exit::Usage.into();
     }
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !linkaudit::format::second::is_reading() {
+        if !linkaudit::format::cross_check::is_reading() {
             report(panic);
         }
     }));
     match std::panic::catch_unwind(|| commands::run(cli)) {
         Ok(Ok(exit)) => exit.into(),
         Ok(Err(error)) => {
-            let text = format!("{error:#}");
-            let lines: Vec<String> = text.split('\n').map(|line| show(line.as_bytes())).collect();
-            let _ = writeln!(std::io::stderr(), "linkaudit: {}", lines.join("\n"));
+            message::error(&format!("{error:#}"));
             Exit::Usage.into()
         }
         Err(_) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "linkaudit: this is a fault of linkaudit; please report it"
-            );
+            message::error("internal error\nhelp: this is a bug in linkaudit: please report it");
             ExitCode::from(INTERNAL)
         }
     }

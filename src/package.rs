@@ -1,5 +1,5 @@
-//! Packages: which prefix a file belongs to, and what the prefix is called. The walk's directories
-//! and the stores of Nix and Guix are known; nothing here opens a file.
+//! Packages: the prefix of a file, and the prefix's name. It knows the directories of the walk and
+//! the stores of Nix and Guix, and opens no file.
 
 use crate::id::FastSet;
 use std::borrow::Cow;
@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// A file's place: its prefix, if it has one, and its path below that (absolute without prefix).
+/// The location of a file: its prefix, if any, and its path below that (absolute without a prefix).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Located {
     /// The prefix.
@@ -17,7 +17,7 @@ pub struct Located {
 }
 
 impl Located {
-    /// The whole path.
+    /// The full path.
     pub fn full_path(&self) -> PathBuf {
         match &self.prefix {
             Some(prefix) => prefix.join(&self.path),
@@ -26,45 +26,45 @@ impl Located {
     }
 }
 
-/// A package: a store item, told by its path, or what a tree was mounted as.
+/// A package: a store item, identified by its path, or a tree mounted as a package.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PackageId {
     /// The directory.
     pub prefix: PathBuf,
-    /// The package's name without hash and version; empty if the prefix is no package.
+    /// The package's name without hash and version; empty if the prefix is not a package.
     pub name: String,
 }
 
-/// Prefixes of a run.
+/// The prefixes of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Prefixes {
-    /// `--prefix` with links resolved: all but store items are relative to it.
+    /// `--prefix` with links resolved: all paths outside of store items are relative to it.
     stated: Option<PathBuf>,
     /// Given directories with links resolved, longest first.
     dirs: Vec<PathBuf>,
     /// Directories of given files.
     file_dirs: FastSet<PathBuf>,
-    /// Single files outside.
+    /// Single files outside of these directories.
     files: FastSet<PathBuf>,
 }
 
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
-/// True if `dir` is a store, whose items are prefixes of their own.
+/// True if `dir` is a store; each store item is its own prefix.
 pub fn is_store(dir: &Path) -> bool {
     STORES.iter().any(|store| Path::new(store) == dir)
 }
 
-/// True if a store lies in `dir` or is it.
+/// True if `dir` is a store or contains one.
 pub fn holds_store(dir: &Path) -> bool {
     STORES.iter().any(|store| Path::new(store).starts_with(dir))
 }
 
-/// Length of the hash in a store item's name.
+/// Length in characters of the hash in a store item's name.
 const HASH: usize = 32;
 
 impl Prefixes {
-    /// No directories yet, and the prefix that was stated.
+    /// Starts without directories; `stated` is `--prefix`.
     pub fn stated(stated: Option<PathBuf>) -> Self {
         Self { stated, ..Self::default() }
     }
@@ -88,20 +88,20 @@ impl Prefixes {
         }
     }
 
-    /// Adds a file that can be read although it lies in no prefix.
+    /// Adds a file that may be read although it is outside of all prefixes.
     pub fn add_file(&mut self, file: PathBuf) {
         self.files.insert(file);
     }
 
-    /// True if `path` lies in a stated or given directory, beside a given file, or was added. A
-    /// store item that was not given does not count.
+    /// True if `path` is in a stated or given directory, beside a given file, or was added. A store
+    /// item that was not given does not count.
     pub fn contain(&self, path: &Path) -> bool {
         self.stated.iter().chain(&self.dirs).any(|dir| path.starts_with(dir))
             || self.files.contains(path)
             || path.parent().is_some_and(|dir| self.file_dirs.contains(dir))
     }
 
-    /// The place of the file at `path`.
+    /// The location of the file at `path`.
     pub fn locate(&self, path: &Path) -> Located {
         let prefix = store_item(path).or_else(|| self.given(path).map(Path::to_path_buf));
         let below = prefix.as_ref().and_then(|prefix| path.strip_prefix(prefix).ok());
@@ -112,7 +112,7 @@ impl Prefixes {
         }
     }
 
-    /// The prefix of the file at `path`, which lies in no store.
+    /// The prefix of the file at `path`, which must be outside of stores.
     pub fn given(&self, path: &Path) -> Option<&Path> {
         if let Some(stated) = &self.stated {
             return path.starts_with(stated).then_some(stated);
@@ -121,7 +121,7 @@ impl Prefixes {
         of_dir.or_else(|| self.file_dirs.get(path.parent()?)).map(PathBuf::as_path)
     }
 
-    /// The package a prefix is.
+    /// The package of a prefix.
     pub fn package(prefix: &Path) -> PackageId {
         let item = store_item(prefix).filter(|item| item == prefix);
         let name = item.and_then(|item| Some(without_version(item_name(&item)?).to_owned()));
@@ -129,13 +129,13 @@ impl Prefixes {
     }
 }
 
-/// The store that `path` lies in: in an item, or among the store's own files, where equal files of items
-/// are linked together.
+/// The store that contains `path`: in an item, or in the store's own directories, where identical
+/// files of items are hard-linked.
 pub fn store_of(path: &Path) -> Option<&'static str> {
     STORES.iter().copied().find(|store| path.starts_with(store) && path != Path::new(store))
 }
 
-/// The store item that `path` is or lies in.
+/// The store item that is or contains `path`.
 pub fn store_item(path: &Path) -> Option<PathBuf> {
     STORES.iter().find_map(|store| {
         let below = path.strip_prefix(store).ok()?;
@@ -164,12 +164,13 @@ fn without_version(name: &str) -> &str {
     &name[..dash.unwrap_or(name.len())]
 }
 
-/// What an item's name may hold (Nix's `checkName`).
+/// True for a byte that an item's name may contain (Nix's `checkName`).
 fn is_of_item(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-._?=".contains(&byte)
 }
 
-/// Store items in `text` reduced to their package's name, so that it survives a rebuild.
+/// `text` with store items reduced to the names of their packages, so that it stays equal after a
+/// rebuild.
 pub fn without_hashes(text: &[u8]) -> Cow<'_, [u8]> {
     if !text.contains(&b'/') {
         return Cow::Borrowed(text);

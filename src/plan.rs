@@ -1,5 +1,5 @@
-//! What a run is to do, decided before the first file is opened. `cli::plan` makes it; every stage
-//! sees it. It holds no facts of the audited files.
+//! The plan of a run, made before the first file is opened. `cli::plan` makes it and every stage
+//! reads it. It holds no facts of the audited files.
 
 use crate::format::Reading;
 use crate::format::deps_list::DepsList;
@@ -15,61 +15,65 @@ use std::sync::Arc;
 /// `--loader`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoaderRules {
-    /// The GNU C library's.
+    /// The GNU C library's rules.
     Glibc,
-    /// musl's.
+    /// musl's rules.
     Musl,
-    /// The GNU C library's with Guix's cache of each package.
+    /// The GNU C library's rules, with Guix's cache of each package.
     Guix,
 }
 
 /// A program that loads shared objects with dlopen.
 #[derive(Clone, Debug)]
 pub struct HostFile {
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// Over paths below the prefix: what it loads. Without it, what nothing else needs.
+    /// Matches paths below the prefix: the plugins that it loads. `None` stands for the objects
+    /// that no other object needs.
     pub plugins: Option<Pattern>,
 }
 
-/// Which archive is merged from a list.
+/// Selects the archive that is merged from a list.
 #[derive(Clone, Debug)]
 pub enum Which {
-    /// The one in this file.
+    /// The archive in this file.
     File(PathBuf),
-    /// Those that a policy's pattern matches.
+    /// Archives that match a policy's pattern.
     Policy(Pattern),
-    /// The only one that can be meant.
+    /// The only archive that fits.
     Found,
 }
 
-/// An archive that is merged from others, and the list of those.
+/// An archive that is merged from others, and the list of its parts.
 #[derive(Clone, Debug)]
 pub struct MergedFrom {
     /// The archive.
     pub which: Which,
-    /// The list's file as it was named.
+    /// The path of the list as given.
     pub path: PathBuf,
-    /// The list, or the sentence why it cannot be read.
+    /// The list, or the reason why it cannot be read.
     pub list: Result<DepsList, String>,
-    /// Which set takes the archives of which directory.
+    /// Pairs of a set and the directory of its archives.
     pub from: Vec<(String, PathBuf)>,
 }
 
-/// What fixes are looked for.
+/// The fixes to search for.
 #[derive(Clone, Debug, Default)]
 pub struct FixRequest {
-    /// The merged archive, if it is named.
+    /// The merged archive, if given.
     pub archive: Option<PathBuf>,
-    /// Names that nothing needs leave the list.
+    /// True if entries that no object needs leave the list.
     pub minimal: bool,
-    /// Nothing is said where there is no merged archive: any archive may happen to define a name.
+    /// True to stay silent without a merged archive, because any archive may define a name by
+    /// chance.
     pub merged_only: bool,
-    /// A merged archive must be found.
+    /// True if it is an error to find no merged archive.
     pub must_find: bool,
+    /// A list is named; without a merged archive it is that of the link.
+    pub is_list_named: bool,
 }
 
-/// What runs decide for the stages.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The files and directories to audit, as typed.
@@ -78,64 +82,66 @@ pub struct Plan {
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without one.
     pub closure: Arc<FastSet<PathBuf>>,
-    /// `--root` names another system.
+    /// True with `--root`, which names a sysroot.
     pub has_root: bool,
     /// `--staged` as typed: directories whose files are seen at their installed paths.
     pub stages: Vec<PathBuf>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
     pub prefix: Option<PathBuf>,
-    /// `--lib-path`: more places to look for providers when a fix is proposed.
+    /// `--lib-path`: further directories to search for providers when a fix is proposed.
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
     pub hosts: Vec<HostFile>,
-    /// Whose rules are followed, if that is not read from PT_INTERP and the libc beside it.
+    /// The loader whose rules apply; `None` to read it from PT_INTERP and the libc beside it.
     pub loader: Option<LoaderRules>,
-    /// Resolve as the system loader's `ldd` would, instead of as PT_INTERP would.
+    /// True to resolve as the system loader's `ldd` would, instead of as PT_INTERP would.
     pub as_ldd: bool,
-    /// Every file is a root, as for `ldd FILE...`.
+    /// True if every file is an entry point, as for `ldd FILE...`.
     pub every_file_is_root: bool,
-    /// Programs that load plugins are inferred from what plugins lack.
+    /// True to infer host programs from the symbols and libraries that plugins lack.
     pub infer_hosts: bool,
-    /// All bindings and exports are wanted.
+    /// True if all bindings and exports are requested.
     pub facts: bool,
-    /// Second readers read everything again.
+    /// True if second readers read every file again.
     pub cross_check: bool,
-    /// What every object defines is asked: its dynamic tables are kept.
+    /// True to keep the dynamic tables of every object, for questions about its definitions.
     pub definitions: bool,
-    /// The members of all archives at hand are read, those of `--lib-path` too.
+    /// True to read the members of all archives, including those of `--lib-path`.
     pub members: bool,
-    /// Names that those members are asked for.
+    /// Names that a view or query looks up in those members.
     pub symbols: Vec<Box<[u8]>>,
-    /// Results of one root are used for another where the loader could not tell them apart.
+    /// True to reuse results of one entry point for another where the loader could not distinguish
+    /// them.
     pub reuse: bool,
     /// LD_LIBRARY_PATH as it will be at run time; empty for none.
     pub ld_library_path: Vec<u8>,
     /// LD_PRELOAD as it will be at run time; empty for none.
     pub ld_preload: Vec<u8>,
-    /// The current directory, which empty and relative search entries mean.
+    /// The current directory, which is the meaning of empty and the base of relative search
+    /// entries.
     pub cwd: PathBuf,
-    /// The directory was named, so that what depends on it is decided.
+    /// True if the directory was given, so that results which depend on it are decided.
     pub cwd_stated: bool,
     /// The processor the audited files will run on.
     pub cpu: Cpu,
-    /// The processor was named, so that what depends on it is decided.
+    /// True if the processor was given, so that results which depend on it are decided.
     pub cpu_stated: bool,
-    /// What policies say.
+    /// The merged policy.
     pub policy: Arc<Policy>,
-    /// What the enabled rules want to be read.
+    /// The facts that the enabled rules need.
     pub rule_wants: Wants,
-    /// The day on which waivers must not have expired.
+    /// The date for the expiry of waivers.
     pub today: Day,
     /// Archives that are merged from others, with their lists.
     pub lists: Arc<Vec<MergedFrom>>,
-    /// What fixes are looked for, if any are.
+    /// The fixes to search for, if any.
     pub fix: Option<Arc<FixRequest>>,
-    /// How many threads work.
+    /// Number of threads.
     pub threads: usize,
 }
 
 impl Plan {
-    /// A run over `paths` in `cwd` with nothing else asked for, on a processor without extensions.
+    /// A run over `paths` in `cwd` with all options unset, on a processor without extensions.
     pub fn new(paths: Vec<PathBuf>, cwd: PathBuf) -> Self {
         Self {
             paths,
@@ -171,7 +177,7 @@ impl Plan {
         }
     }
 
-    /// What is read of each file at first.
+    /// The parts of each file to read at first.
     pub fn reading(&self) -> Reading {
         let by_query = self.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS)
             || self.rule_wants.holds(Wants::BOUND_LIBRARIES);
@@ -191,13 +197,21 @@ impl Plan {
         }
     }
 
-    /// What is read of files in places for providers. Libraries there say nothing about archives.
+    /// Reading of files in places for providers. Libraries there say nothing about archives; a fix
+    /// without a merged archive may link them.
     pub fn provider_reading(&self) -> Reading {
-        if self.members { Reading { lean: true, ..Reading::default() } } else { self.reading() }
+        let links = |fix: &FixRequest| {
+            !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()
+        };
+        if self.members && !self.fix.as_ref().is_some_and(|fix| links(fix)) {
+            Reading { lean: true, ..Reading::default() }
+        } else {
+            self.reading()
+        }
     }
 
-    /// True if what LD_LIBRARY_PATH or LD_PRELOAD mean differs from root to root, because they hold
-    /// `$ORIGIN`.
+    /// True if the meaning of LD_LIBRARY_PATH or LD_PRELOAD depends on the entry point, because
+    /// they contain `$ORIGIN`.
     pub fn environment_varies(&self) -> bool {
         self.ld_library_path.contains(&b'$') || self.ld_preload.contains(&b'$')
     }
@@ -212,25 +226,25 @@ impl Plan {
     }
 }
 
-/// What a processor makes the loader prefer (`sysdeps/x86/cpu-features.c`).
+/// The properties of a processor that affect the loader's search (`sysdeps/x86/cpu-features.c`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpu {
-    /// 1 to 4: x86-64-v1 (baseline) to x86-64-v4.
+    /// x86-64 level, 1 (baseline) to 4.
     pub x86_level: u8,
-    /// AT_PLATFORM as glibc changes it: `haswell` or `xeon_phi` on such Intel processors.
+    /// AT_PLATFORM after glibc's changes: `haswell` or `xeon_phi` on such Intel processors.
     pub platform: Option<&'static str>,
     /// HWCAP_X86_AVX512_1, set on Intel processors with AVX512 CD, BW, DQ and VL.
     pub avx512_1: bool,
-    /// The `glibc-hwcaps` directory of a machine that is not x86, such as `power10`.
+    /// The best `glibc-hwcaps` directory of a machine other than x86, such as `power10`.
     pub named: Option<&'static str>,
 }
 
 impl Cpu {
-    /// A processor without any extension.
+    /// A processor without extensions.
     pub const BASELINE: Self = Self { x86_level: 1, platform: None, avx512_1: false, named: None };
 
-    /// The processor that `--cpu` names: `baseline`, a `glibc-hwcaps` directory, or the Intel
-    /// processor of such a level by GCC's name for it.
+    /// The processor for a `--cpu` name: `baseline`, a `glibc-hwcaps` directory, or GCC's name of
+    /// an Intel processor with such a level.
     pub fn named(name: &str) -> Option<Self> {
         let x86 = |x86_level| Self { x86_level, ..Self::BASELINE };
         let intel = |x86_level| Self { platform: Some("haswell"), ..x86(x86_level) };
@@ -245,7 +259,7 @@ impl Cpu {
         })
     }
 
-    /// The names that [`Cpu::named`] knows, sorted.
+    /// The names that [`Cpu::named`] accepts, sorted.
     pub fn names() -> Vec<&'static str> {
         let mut names: Vec<&str> =
             hwcaps().chain(["baseline", "haswell", "skylake-avx512"]).collect();
@@ -287,7 +301,7 @@ impl Cpu {
         }
     }
 
-    /// The processor of this machine, of which the x86 rules want nothing.
+    /// The processor of this machine; the x86 rules do not apply to it.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn host(_intel: bool) -> Self {
         Self::BASELINE

@@ -1,10 +1,10 @@
-//! Classes of files, by their first bytes and, where those say nothing, by their names: all that the
-//! walk knows of formats. A class is handed to a reader only if it is enabled; the others are counted.
+//! Classes of files, by their first bytes or by their names. The walk knows no more about formats.
+//! Only files of an enabled class are passed to a reader; the others are counted.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// What a regular file is, as far as its first bytes and its name tell.
+/// The class of a regular file, by its first bytes and its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// `\x7fELF`
@@ -15,11 +15,11 @@ pub enum Class {
     Script,
     /// `*.cmake`
     CMake,
-    /// Anything else, and what is of a class that nothing enables.
+    /// Any other file, or a file of a class that is not enabled.
     Other,
 }
 
-/// How a class beyond ELF files and archives is recognised.
+/// The mark of a class other than ELF files and archives.
 enum Mark {
     /// By its first bytes.
     Head(&'static [u8]),
@@ -27,11 +27,11 @@ enum Mark {
     Suffix(&'static [u8]),
 }
 
-/// Classes that are looked for only where they are enabled, the first that applies.
+/// Classes that are recognised only if enabled; the first match counts.
 const MARKS: &[(Class, Mark)] =
     &[(Class::Script, Mark::Head(b"#!")), (Class::CMake, Mark::Suffix(b".cmake"))];
 
-/// How many bytes [`Classes::class_of`] wants to see.
+/// Number of bytes that [`Classes::class_of`] needs.
 pub const SNIFF_LEN: usize = 20;
 
 /// A set of classes.
@@ -39,10 +39,10 @@ pub const SNIFF_LEN: usize = 20;
 pub struct Classes(u8);
 
 impl Classes {
-    /// What linkage is made of: ELF files and archives.
+    /// The classes of linkage: ELF files and archives.
     pub const LINKAGE: Self = Self::bit(Class::Elf).with(Class::Archive);
 
-    /// The same with one class more.
+    /// The same set with one class more.
     #[must_use]
     pub const fn with(self, class: Class) -> Self {
         Self(self.0 | Self::bit(class).0)
@@ -63,8 +63,8 @@ impl Classes {
         })
     }
 
-    /// The class of the file at `path` that begins with `head`. ELF files and archives are always
-    /// told, since reports count them; of the others those that are enabled.
+    /// The class of the file at `path` that starts with `head`. ELF files and archives are always
+    /// recognised, because reports count them; other classes only if enabled.
     pub fn class_of(self, path: &Path, head: &[u8]) -> Class {
         let class = sniff(head);
         if class != Class::Other || self == Self::LINKAGE {

@@ -1,32 +1,33 @@
-//! The names under which files are started, in the order in which they were given: what becomes a
-//! root, and what `ldd` would be asked. `audit` makes them of the walk.
+//! The names under which files are started, in the given order. They decide the entry points, and
+//! the order in which `ldd` would list files. `audit` makes them from the walk.
 
 use crate::facts::Corpus;
 use crate::facts::read::Read;
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::candidate::Start;
+use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::Closures;
 use crate::tree::Kind;
-use crate::tree::walk::{Entry, Given};
+use crate::tree::walk::{Given, WalkedName};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// The names under which files are started, in the order in which they were given.
+/// The names under which files are started, in the given order.
 pub(crate) struct Names {
-    /// Every name, and whether it was found in a given directory.
+    /// Every name, and true if it was found in a given directory.
     names: Vec<(PathBuf, bool)>,
 }
 
 impl Names {
-    pub(crate) fn new(given: &[Given], entries: &[Entry<Read>]) -> Self {
+    pub(crate) fn new(given: &[Given], entries: &[WalkedName<Read>]) -> Self {
         let mut names = Vec::with_capacity(given.len());
         for Given { path, kind, .. } in given {
             if *kind == Ok(Kind::Directory) {
-                // Entries are sorted by bytes; those below a directory need not stand together.
-                let is_below = |entry: &Entry<Read>| entry.listed && entry.path.starts_with(path);
-                let below = |entry: &&Entry<Read>| !entry.is_link && is_below(entry);
+                // Entries are sorted by bytes, so those below a directory need not be adjacent.
+                let is_below =
+                    |entry: &WalkedName<Read>| entry.listed && entry.path.starts_with(path);
+                let below = |entry: &&WalkedName<Read>| !entry.is_link && is_below(entry);
                 let below = entries.iter().filter(below);
                 names.extend(below.map(|entry| (entry.path.clone(), true)));
             } else {
@@ -36,7 +37,8 @@ impl Names {
         Self { names }
     }
 
-    /// What is started by which name. One name a file is enough unless every name is asked for.
+    /// The given and the walked files with the names that start them. Each file is started under
+    /// one name, unless every file is an entry point.
     pub(crate) fn starts(&self, plan: &Plan, corpus: &Corpus) -> (Vec<Start>, Vec<Start>) {
         let (mut given, mut walked) = (Vec::new(), Vec::new());
         let mut seen = FastSet::default();
@@ -78,7 +80,7 @@ impl Names {
     }
 }
 
-/// A name as the loader gets it: one without a slash is started from the current directory.
+/// A name as the loader gets it; one without a slash is relative to the current directory.
 fn typed(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.contains(&b'/') { bytes.to_vec() } else { [b"./", bytes].concat() }

@@ -1,5 +1,5 @@
-//! Bytes from audited files as text that is safe to show: valid UTF-8, one line, no control and no
-//! bidirectional characters. Machine formats carry raw bytes instead ([`Text`]).
+//! Turns bytes from audited files into text that is safe to show: valid UTF-8, one line, without
+//! control or bidirectional characters. Machine formats have raw bytes instead ([`Text`]).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -19,16 +19,16 @@ pub fn last_part(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// Characters that change the order or visibility of what is shown (Unicode TR 9 and TR 36).
+/// Characters that change the order or visibility of displayed text (Unicode TR 9 and TR 36).
 pub(crate) fn is_deceptive(c: char) -> bool {
     matches!(c,
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
         | '\u{061c}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// `bytes` for a terminal or a log: whatever could act on either is escaped.
+/// `bytes` for a terminal or a log; all characters that could affect either are escaped.
 pub fn show(bytes: &[u8]) -> String {
-    // Nearly every name is plain.
+    // Nearly every name is plain ASCII.
     if let Ok(text) = std::str::from_utf8(bytes)
         && text.bytes().all(|b| matches!(b, b' '..=b'~'))
     {
@@ -71,7 +71,7 @@ impl Serialize for Text<'_> {
     }
 }
 
-/// What holds bytes of the audited system and is a [`Text`] in JSON.
+/// A type that holds bytes of the audited system and is a [`Text`] in JSON.
 pub(crate) trait Raw {
     /// The bytes.
     fn bytes(&self) -> &[u8];
@@ -150,7 +150,7 @@ pub(crate) mod raw_option {
     }
 }
 
-/// What a [`Text`] looks like where it is read.
+/// The forms of a [`Text`] in JSON, for reading.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum RawBytes {
@@ -174,13 +174,14 @@ impl<'a> Text<'a> {
     }
 }
 
-/// Writes `value` as JSON in which nothing acts on a terminal either: what [`show`] escapes is written
-/// as `\u…`, which changes no value. JSON itself asks that only of C0 (RFC 8259, section 7).
+/// Writes `value` as JSON that is safe on a terminal: characters that [`show`] escapes become
+/// `\u…`, which does not change any value. JSON itself requires that only for C0 (RFC 8259, section
+/// 7).
 pub(crate) fn json(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut serde_json::Serializer::with_formatter(out, Plain))
 }
 
-/// Compact JSON with escapes for all that is not plain to see.
+/// Compact JSON with escapes for all characters that are not plainly visible.
 struct Plain;
 
 impl Formatter for Plain {
@@ -189,7 +190,7 @@ impl Formatter for Plain {
         out: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Nearly every name is plain.
+        // Nearly every name is plain ASCII.
         if fragment.bytes().all(|b| b < 0x7f) {
             return out.write_all(fragment.as_bytes());
         }
@@ -207,7 +208,7 @@ impl Formatter for Plain {
     }
 }
 
-/// `text` for a POSIX shell, quoted where it must be.
+/// `text` for a POSIX shell, quoted if necessary.
 pub fn shell(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./+=:,@%".contains(&b);
     if !text.is_empty() && text.bytes().all(plain) && !text.starts_with('-') {
@@ -216,7 +217,7 @@ pub fn shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The nearest of `known` to what was typed, if it is near.
+/// The nearest of `known` to the typed text, if one is near.
 pub(crate) fn nearest<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -225,13 +226,12 @@ pub(crate) fn nearest<'a>(
         let score = strsim::damerau_levenshtein(&typed.to_lowercase().replace('_', "-"), name);
         (score <= 1 + name.len() / 4).then_some((score, name))
     };
-    // The time grows with the product of the lengths, and a long text is no mistyped name.
+    // The time grows with the product of the lengths, and a long text is not a mistyped name.
     let sane = typed.len() <= 64;
     known.into_iter().filter(|_| sane).filter_map(near).min().map(|(_, name)| name)
 }
 
-/// The second half of a message about a word that is none of `known`: the nearest if one is near, else
-/// `otherwise`.
+/// The second half of a message about an unknown word: the nearest of `known`, else `otherwise`.
 pub(crate) fn did_you_mean<'a>(
     typed: &str,
     known: impl IntoIterator<Item = &'a str>,

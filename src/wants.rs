@@ -1,5 +1,5 @@
 //! Facts and queries that only some rules and outputs need. A rule declares a set in its row, and
-//! the plan holds the union of the enabled ones. Facts that no rule or output wants cost nothing.
+//! the plan holds the union over the enabled rules. Unneeded facts cost nothing.
 //! [`crate::format::Reading`] says how much of a file is read for them.
 
 /// A set of optional facts and queries.
@@ -26,7 +26,7 @@ impl Wants {
         Self(self.0 | other.0)
     }
 
-    /// True if all of `other` is wanted.
+    /// True if all of `other` is in the set.
     pub const fn holds(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }

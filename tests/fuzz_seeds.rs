@@ -12,12 +12,10 @@
 
 mod support;
 
-#[path = "support/random.rs"]
-mod random;
+use crate::support::random;
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
-#[path = "support/tiny.rs"]
-mod tiny;
+use crate::support::tiny;
 
 use random::Random;
 use tiny::Tiny;
@@ -74,7 +72,7 @@ fn ld_so_cache() {
 #[test]
 fn policies() {
     let seeds: [&[u8]; 3] = [
-        include_bytes!("policy/valid/everything.toml"),
+        include_bytes!("policies/policy/valid/everything.toml"),
         b"schema = 1\nextends = [\"b.toml\"]\n\0schema = 1\nextends = [\"c.toml\"]\n\0schema = 1\n",
         br#"[{"name": "small_1", "aliases": [], "priority": 1, "lib_whitelist": ["a", "b"],
              "symbol_versions": {"x86_64": {"GLIBC": ["2.5"]}}, "blacklist": {"a": ["f"]}}]"#,

@@ -3,21 +3,21 @@
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the modules of the tests are shared")]
 
-#[path = "../../tests/hostile/build.rs"]
+#[path = "../../tests/inputs/hostile/build.rs"]
 mod build;
-#[path = "../../tests/hostile/case.rs"]
+#[path = "../../tests/inputs/hostile/case.rs"]
 mod case;
-#[path = "../../tests/hostile/elf.rs"]
+#[path = "../../tests/inputs/hostile/elf.rs"]
 mod elf;
 #[path = "../../tests/support/elf_file.rs"]
 mod elf_file;
-#[path = "../../tests/hostile/harm.rs"]
+#[path = "../../tests/inputs/hostile/harm.rs"]
 mod harm;
-#[path = "../../tests/hostile/odd.rs"]
+#[path = "../../tests/inputs/hostile/odd.rs"]
 mod odd;
 #[path = "../../tests/support/random.rs"]
 mod random;
-#[path = "../../tests/hostile/shape.rs"]
+#[path = "../../tests/inputs/hostile/shape.rs"]
 mod shape;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| linkaudit_fuzz::elf(bytes));

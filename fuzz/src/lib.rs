@@ -5,9 +5,9 @@ use linkaudit::audit::{self, audit, collect};
 use linkaudit::facts::read::read;
 use linkaudit::format::Reading;
 use linkaudit::format::archive::{self, External, Names, Options, Scratch};
+use linkaudit::format::cross_check::{compare_archive, compare_elf};
 use linkaudit::format::deps_list::{Change, DepsList};
 use linkaudit::format::elf::{self, hash};
-use linkaudit::format::second::{compare_archive, compare_elf};
 use linkaudit::merged::solve::Solved;
 use linkaudit::plan::Plan;
 use linkaudit::policy;
@@ -104,7 +104,7 @@ pub fn deps_list(bytes: &[u8]) {
     assert_eq!(list.regenerated(&[]), bytes);
     if list.sets().first().is_some_and(|set| set.trouble.is_none()) {
         let name = b"zz-added".to_vec();
-        let change = Change { add: [name.clone()].into(), drop: [].into() };
+        let change = Change { add: [name.clone()].into(), ..Change::default() };
         let again = DepsList::parse(list.regenerated(&[(0, change)])).expect("a list as before");
         assert!(again.names().any(|listed| listed == name));
     }

@@ -1,10 +1,11 @@
-//! Which archives are read to their members, and the library of them; objects are read with them. A
-//! plain audit of a large system reads none, because that costs more than all other reading.
+//! Selects the archives whose members are read, and builds the archive set; objects are read with
+//! them. A plain audit of a large system reads none, because that would cost more than all other
+//! reading.
 
 use super::binding::Bound;
 use crate::bind::Report;
-use crate::blame::Blame;
-use crate::cover::Library;
+use crate::cover::ArchiveSet;
+use crate::diagnosis::Diagnosis;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::{Content, Corpus, FileFacts, Need};
@@ -18,34 +19,35 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Audited archives of so many bytes in all, and as many of objects, are read without being asked for: that takes a few
-/// milliseconds.
+/// Audited archives up to this total size, and objects up to the same, are read without a request.
+/// That takes a few milliseconds.
 const MOST_UNASKED: u64 = 64 << 20;
 
-/// What is known of what is unbound.
+/// Facts about unbound names.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
-    pub(super) blame: &'a Blame,
+pub(super) struct Unbound<'a> {
+    pub(super) diagnosis: &'a Diagnosis,
     pub(super) providers: &'a Providers,
     pub(super) prefixes: &'a Prefixes,
 }
 
-/// A package has fewer objects, a system more.
+/// Up to this number of audited objects, the audit reads the archives beside defective objects. A
+/// package has fewer objects, a system more.
 const MOST_OBJECTS: usize = 1000;
 
-/// Reads the members of the archives that this run asks about.
+/// Reads the members of the archives that this run needs.
 pub(super) fn read(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
-    found: Found<'_>,
-) -> Library {
+    found: Unbound<'_>,
+) -> ArchiveSet {
     let mut wanted = wanted(plan, corpus, found);
     wanted.extend(objects(corpus));
     shelve(corpus, collector, wanted)
 }
 
-/// Relocatable objects, whose symbol tables are read to see whether they hold together.
+/// Relocatable objects, whose symbol tables are read to check that they are consistent.
 fn objects(corpus: &Corpus) -> Vec<FileId> {
     let is_object = |facts: &FileFacts| {
         let object = facts.object().filter(|_| facts.audited && facts.foreign().is_none());
@@ -56,15 +58,16 @@ fn objects(corpus: &Corpus) -> Vec<FileId> {
     objects().filter(|_| size <= MOST_UNASKED).map(|(file, _)| file).collect()
 }
 
-/// Reads the members of all archives at hand, and of objects that were named, if the run is about
-/// archives. They will be asked for what is `unbound`, and a proof for all that such objects refer to.
+/// Reads the members of all archives, and of objects given by name, if the run is about archives.
+/// Later steps ask them for `unbound` names; verifying a fix asks for all names that such objects
+/// refer to.
 pub(super) fn read_all(
     plan: &Plan,
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
     unbound: &Names,
     bound: Bound<'_>,
-) -> Option<Library> {
+) -> Option<ArchiveSet> {
     let is_wanted = |(file, facts): (FileId, &FileFacts)| {
         let wanted = match &facts.content {
             Content::Archive(_) => true,
@@ -86,7 +89,7 @@ pub(super) fn read_all(
     })
 }
 
-/// Objects that lack a definition under some root.
+/// Objects with an undefined reference under some entry point.
 fn lacking<'c>(corpus: &'c Corpus, bound: Bound<'_>) -> impl Iterator<Item = &'c Object> {
     let mut files: Vec<FileId> = Vec::new();
     for (closure, binding) in bound.closures.roots.iter().zip(bound.bindings) {
@@ -100,10 +103,10 @@ fn lacking<'c>(corpus: &'c Corpus, bound: Bound<'_>) -> impl Iterator<Item = &'c
     files.into_iter().filter_map(|file| corpus.files[file].object())
 }
 
-/// What members of archives define of `names`.
-pub(super) fn definitions(library: &Library, names: &Names) -> Vec<(FileId, Vec<Definition>)> {
+/// The definitions of `names` in members of archives.
+pub(super) fn definitions(library: &ArchiveSet, names: &Names) -> Vec<(FileId, Vec<Definition>)> {
     let mut out: Vec<(FileId, Vec<Definition>)> =
-        library.shelves().map(|(_, shelf)| (shelf.file, Vec::new())).collect();
+        library.entries().map(|(_, entry)| (entry.file, Vec::new())).collect();
     let mut texts: Vec<&[u8]> = names.texts().collect();
     texts.sort_unstable();
     for text in texts {
@@ -120,26 +123,29 @@ pub(super) fn definitions(library: &Library, names: &Names) -> Vec<(FileId, Vec<
     out
 }
 
-fn shelve(corpus: &mut Corpus, collector: &mut Collector<'_>, wanted: Vec<FileId>) -> Library {
+fn shelve(corpus: &mut Corpus, collector: &mut Collector<'_>, wanted: Vec<FileId>) -> ArchiveSet {
     collector.answer(corpus, wanted.iter().copied().map(Need::Members).collect());
-    let shelf = |file: FileId| {
+    let entry = |file: FileId| {
         let members = corpus.members(file).ok()?;
         let is_archive = matches!(corpus.files[file].content, Content::Archive(_));
         is_archive.then(|| (file, Arc::clone(&corpus.files[file].path), Arc::clone(members)))
     };
-    Library::new(Arc::clone(corpus.symbol_names()), wanted.into_iter().filter_map(shelf).collect())
+    ArchiveSet::new(
+        Arc::clone(corpus.symbol_names()),
+        wanted.into_iter().filter_map(entry).collect(),
+    )
 }
 
-fn wanted(plan: &Plan, corpus: &Corpus, found: Found<'_>) -> Vec<FileId> {
-    let Found { blame, providers, prefixes } = found;
+fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
+    let Unbound { diagnosis, providers, prefixes } = found;
     let archives = || {
         let all = corpus.files.entries();
         all.filter(|(_, facts)| matches!(facts.content, Content::Archive(_)))
     };
     let all = plan.facts;
     let size: u64 = archives().filter(|(_, f)| f.audited).map(|(_, f)| f.stat.len).sum();
-    // A symbol that an archive at hand defines: who refers to it there is part of the answer.
-    let traced = blame.undefined.iter().any(|undefined| {
+    // An archive defines the symbol: the members there that refer to it are part of the answer.
+    let traced = diagnosis.undefined.iter().any(|undefined| {
         let object = corpus.files[undefined.file].object();
         object.is_some_and(|object| {
             let target = object.header.target();
@@ -147,10 +153,10 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Found<'_>) -> Vec<FileId> {
             found.any(|provider| provider.member.is_some() && corpus.files[provider.file].provider)
         })
     });
-    // An archive beside such an object is likely to be what it was linked from; in a whole system
-    // it is not, and there are many.
+    // An object was probably linked from an archive beside it. In a whole system that does not
+    // hold, and there are many archives.
     let objects = corpus.files.iter().filter(|f| f.audited && f.object().is_some()).count();
-    let broken: FastSet<&Path> = blame
+    let broken: FastSet<&Path> = diagnosis
         .undefined
         .iter()
         .filter_map(|undefined| corpus.files[undefined.file].path.parent())
@@ -174,7 +180,7 @@ fn given(plan: &Plan, facts: &FileFacts) -> bool {
     plan.paths.iter().any(|path| **path == *facts.typed)
 }
 
-/// True if a policy's entry is about the file, by its path below its prefix or the whole.
+/// True if a policy's entry matches the file, by its path below its prefix or its full path.
 pub(crate) fn is_about(entry: &ArchivePolicy, path: &Path, prefixes: &Prefixes) -> bool {
     let below = || entry.matches.matches(prefixes.locate(path).path.as_os_str().as_bytes());
     entry.matches.matches(path.as_os_str().as_bytes()) || below()

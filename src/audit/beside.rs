@@ -1,16 +1,16 @@
-//! Files that are read and resolved beside what is audited, to answer questions about it. Nothing is
-//! reported about them.
+//! Files that are read and resolved in addition to the audited ones, to answer questions about
+//! those. Reports have no findings about them.
 
 use super::{EntryPoints, resolve};
 use crate::facts::collect::Collector;
-use crate::facts::{Corpus, Edits, Need, Place};
+use crate::facts::{Corpus, Edits, Need, PathState};
 use crate::plan::Plan;
 use crate::resolve::candidate::Start;
+use crate::resolve::entry_points::Closures;
 use crate::resolve::hosts::Hosts;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::Closures;
 
-/// Reads what lies at the paths, and returns those that are files.
+/// Reads the entries at the paths, and returns those that are files.
 pub(super) fn read(
     corpus: &mut Corpus,
     collector: &mut Collector<'_>,
@@ -20,8 +20,11 @@ pub(super) fn read(
     let needs: Vec<Need> = unknown.map(|path| Need::path(path, None)).collect();
     collector.answer(corpus, needs);
     let start = |path: Vec<u8>| match corpus.place(&path)? {
-        Place::File(file) => Some(Start { file, path }),
-        Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_) => None,
+        PathState::File(file) => Some(Start { file, path }),
+        PathState::Directory
+        | PathState::Special(_)
+        | PathState::OfProcess
+        | PathState::Failed(_) => None,
     };
     paths.into_iter().filter_map(start).collect()
 }

@@ -1,33 +1,33 @@
-//! The loops of binding: what an object leaves open in its own closure, all roots, and a few names
-//! that a view asks about. A stage that lacks a fact answers with needs; the collector reads them.
+//! The loops of binding: standalone bindings, all entry points, and a few names that a view asks
+//! about. A stage that lacks a fact returns needs; the collector reads them.
 
 use super::Audit;
 use super::rounds::Rounds;
-use crate::bind::own::{self, Own, Rules};
+use crate::bind::entry_point::{self, Shared, Worker};
 use crate::bind::query::Asked;
-use crate::bind::root::{self, Shared, Worker};
-use crate::bind::{Binding, OwnBindings, RootBinding, musl, named};
+use crate::bind::standalone::{self, Own, Rules};
+use crate::bind::{Binding, OwnBindings, RootBinding, musl, symbol_query};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, View};
 use crate::format::archive::{self, Definition};
 use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, RootId};
 use crate::plan::Plan;
 use crate::resolve::Closure;
+use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::Family;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::Closures;
 use crate::resolve::versions::NeededFiles;
 use crate::tree::Tree;
 use rayon::prelude::*;
 
-/// The closures of all entry points, and what resolving found on the way.
+/// The closures of all entry points, and their resolver.
 #[derive(Clone, Copy)]
 pub(super) struct Resolved<'a> {
     pub(super) resolver: &'a Resolver,
     pub(super) closures: &'a Closures,
 }
 
-/// What binding came to.
+/// The closures of all entry points, with their bindings.
 #[derive(Clone, Copy)]
 pub(super) struct Bound<'a> {
     pub(super) resolver: &'a Resolver,
@@ -38,7 +38,7 @@ pub(super) struct Bound<'a> {
 /// The results of [`bind`].
 pub(super) struct Bindings {
     pub(super) entry_points: Vec<RootBinding>,
-    /// Of each object in its own closure.
+    /// The standalone bindings of each object.
     pub(super) own: OwnBindings,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn bind(
             started: !plan.as_ldd,
             unique: None,
         };
-        // Bindings of a plugin depend on what its host has bound.
+        // Bindings of a plugin depend on the bindings of its host program.
         let waits = |host: &RootId| plan.facts && done[host.index()].is_none();
         let open =
             |root: &RootId| done[root.index()].is_none() && !hosts.get(root).is_some_and(waits);
@@ -81,7 +81,7 @@ pub(super) fn bind(
                 let host = hosts.get(root).and_then(|host| done[host.index()].as_ref());
                 let shared = Shared { unique: host.map(|host| &host.unique), ..shared };
                 match resolver.loaders.get(closure.root.loader).family {
-                    Family::Glibc => root::bind(closure, shared, release(closure), worker),
+                    Family::Glibc => entry_point::bind(closure, shared, release(closure), worker),
                     Family::Musl(release) => {
                         musl::bind(closure, shared.view, release, shared.bindings)
                     }
@@ -101,7 +101,7 @@ pub(super) fn bind(
         if needs.is_empty() && done.iter().all(Option::is_some) {
             return Bindings { entry_points: done.into_iter().flatten().collect(), own };
         }
-        // Plugins whose hosts are bound by now lack nothing that is read.
+        // Their host programs are bound now, so these plugins lack no file.
         if needs.is_empty() && bound > 0 {
             continue;
         }
@@ -109,12 +109,12 @@ pub(super) fn bind(
     }
 }
 
-/// How many roots a worker takes at least: what it has learnt of one serves the next.
+/// Fewest entry points that a worker takes: its results for one help with the next.
 fn share(roots: usize) -> usize {
     roots / (8 * rayon::current_num_threads()) + 1
 }
 
-/// Link maps of several roots in which only the root can have anything open.
+/// Link maps of several entry points in which only the entry point can have unresolved references.
 fn quiet_links(
     plan: &Plan,
     view: View<'_>,
@@ -140,7 +140,7 @@ fn quiet_links(
         *count += 1;
         *count == 2
     };
-    // Where all bindings are wanted every module is gone through anyway.
+    // If all bindings are requested, every module is visited anyway.
     let roots = closures.roots.iter().filter(|_| !plan.facts);
     let roots: Vec<&Closure> = roots
         .filter(|closure| loader(closure).family == Family::Glibc && closure.fatal().is_none())
@@ -148,7 +148,7 @@ fn quiet_links(
         .filter(&mut second)
         .collect();
     let is_quiet = |worker: &mut Worker, closure: &Closure| {
-        root::is_quiet(closure, shared, loader(closure).release, worker)
+        entry_point::is_quiet(closure, shared, loader(closure).release, worker)
     };
     let quiet: Vec<bool> = roots
         .par_iter()
@@ -159,7 +159,7 @@ fn quiet_links(
     quiet.map(|(closure, _)| closure.links_id()).collect()
 }
 
-/// The root that is the host of each plugin's.
+/// The entry point that is the host of each plugin's.
 fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
     let roots = || closures.roots.entries();
     if roots().all(|(_, closure)| closure.root.host.is_none()) {
@@ -173,17 +173,17 @@ fn hosts(closures: &Closures) -> FastMap<RootId, RootId> {
         .collect()
 }
 
-/// What binding came to for a few names, by root, and members of archives at hand that define them.
+/// The bindings of a few names, by entry point, and the archive members that define them.
 pub struct NamedBindings {
     /// Symbols with these names, by file.
-    pub symbols: named::Symbols,
-    /// Bindings, in the order of the roots.
+    pub symbols: symbol_query::Symbols,
+    /// Bindings, in the order of the entry points.
     pub bindings: Vec<Vec<Binding>>,
     /// Definitions in archives.
     pub archives: Vec<(FileId, Vec<Definition>)>,
 }
 
-/// Binds a few names under all roots of a finished audit.
+/// Binds a few names under all entry points of a finished audit.
 pub fn bind_names(
     plan: &Plan,
     tree: &dyn Tree,
@@ -193,7 +193,7 @@ pub fn bind_names(
     let mut collector = Collector::new(tree, plan.reading());
     let Audit { corpus, resolver, closures, .. } = audit;
     let files: Vec<FileId> = corpus.files.ids().collect();
-    let symbols = named::symbols(View::new(corpus), &files, names);
+    let symbols = symbol_query::symbols(View::new(corpus), &files, names);
     let bindings = loop {
         let view = View::new(corpus);
         let roots: Vec<&Closure> = closures.roots.iter().collect();
@@ -210,8 +210,8 @@ pub fn bind_names(
                     let all = musl::bind(closure, view, release, true)?.bindings;
                     return Ok(all.into_iter().filter(asked).collect());
                 }
-                let rules = named::Rules { release: loader.release, started: !plan.as_ldd };
-                named::bind(closure, view, &resolver.strings, &symbols, rules)
+                let rules = symbol_query::Rules { release: loader.release, started: !plan.as_ldd };
+                symbol_query::bind(closure, view, &resolver.strings, &symbols, rules)
             })
             .collect();
         let (done, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
@@ -225,7 +225,7 @@ pub fn bind_names(
     NamedBindings { symbols, bindings, archives }
 }
 
-/// The closure of each file as a root of its own.
+/// The closure of each file as an entry point of its own.
 fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     let mut lone: FastMap<FileId, &Closure> = FastMap::default();
     for closure in closures.roots.iter().filter(|closure| closure.root.host.is_none()) {
@@ -237,7 +237,7 @@ fn lone_closures(closures: &Closures) -> FastMap<FileId, &Closure> {
     lone
 }
 
-/// What each object leaves open in its own closure, for every object that some root loads.
+/// Computes the standalone bindings of every object that some entry point loads.
 fn bind_own(
     plan: &Plan,
     corpus: &mut Corpus,
@@ -264,7 +264,12 @@ fn bind_own(
             .par_iter()
             .map(|file| {
                 let closure = lone[file];
-                own::bind(closure, view, Rules { release: loader(closure).release }, providers)
+                standalone::bind(
+                    closure,
+                    view,
+                    Rules { release: loader(closure).release },
+                    providers,
+                )
             })
             .collect();
         let mut needs = Vec::new();

@@ -1,8 +1,8 @@
 //! Finds files in a prefix that have the name of a missing library, audited or not. It lists
-//! directories and opens no file. `missing-library` uses it to tell a library that the search
-//! misses from one that is gone; `blame` asks what such a file defines.
+//! directories and opens no file. With it `missing-library` distinguishes a library that the search
+//! misses from one that is absent; `diagnosis` asks for the symbols of such a file.
 
-use crate::blame::MissingNeed;
+use crate::diagnosis::MissingNeed;
 use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::package::{Prefixes, is_store};
@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Kernel file systems are skipped: they hold many names and no libraries.
 const KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
-/// Upper bound for the entries listed below one prefix: more than a whole `/usr` has. A larger prefix,
-/// such as the root of a disk, counts as one without candidates.
+/// Most entries listed below one prefix: more than a whole `/usr` has. A larger prefix, such as the
+/// root of a disk, counts as one without candidates.
 const MOST_ENTRIES: usize = 300_000;
 
 /// The listings of the run's walks.
@@ -37,7 +37,7 @@ impl Walked<'_> {
     }
 }
 
-/// Upper bound for the files of one name that are read.
+/// Most files of one name that are read.
 const MOST_OF_NAME: usize = 8;
 
 /// File names below one prefix, with the paths of the files, sorted.
@@ -133,7 +133,7 @@ impl Candidates {
     }
 }
 
-/// The shared objects below `prefix` by file name, and what else has one of `names`.
+/// The shared objects below `prefix` by file name, and other files with one of `names`.
 fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
     let is_object = |name: &OsStr| memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some();
     let mut out = Listing::default();

@@ -1,8 +1,8 @@
-//! One line of coverage for every audited archive, for reports: how many members it has, how many of
-//! them are opaque, and how many names they refer to that nothing audited defines.
+//! One line of coverage for every audited archive, for reports: the number of members, of opaque
+//! members, and of names that no audited file defines.
 
 use super::Audit;
-use crate::cover::is_made;
+use crate::cover::{LinkerDefined, Output};
 use crate::facts::Content;
 use crate::facts::providers::Providers;
 use crate::format::archive::{Names, SymbolKind};
@@ -10,12 +10,13 @@ use crate::format::elf::hash;
 use crate::id::{FastMap, FileId, NameId};
 use std::collections::BTreeSet;
 
-/// What is known of one archive.
+/// The coverage of one archive.
 #[derive(Debug)]
 pub struct Line {
     /// The archive.
     pub file: FileId,
-    /// Members, opaque members, and references defined nowhere; nothing if they were not read.
+    /// Members, opaque members, and references without a definition; `None` if the members were not
+    /// read.
     pub counts: Option<(usize, usize, usize)>,
 }
 
@@ -27,7 +28,7 @@ impl Audit {
             .map(|(file, _)| file)
     }
 
-    /// How many audited archives were not read to their members.
+    /// Number of audited archives whose members were not read.
     pub fn unread_archives(&self) -> usize {
         self.archives().filter(|file| self.library.archive(*file).is_none()).count()
     }
@@ -44,10 +45,13 @@ impl Audit {
                 let members = library.members_of(library.archive(*file)?);
                 let symbols = members.flat_map(|member| library.symbols(member));
                 let strong = symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined);
+                let members = &library.entry(library.archive(*file)?).members.list;
+                let target = members.iter().find_map(|member| member.target);
+                let output = Output::default();
                 let nowhere = |name: &NameId| {
-                    !is_made(library.text(*name))
+                    output.defines(target, library.text(*name)) == LinkerDefined::No
                         && !library.definitions(*name).any(|definition| {
-                            audited(library.shelf(library.archive_of(definition.member)).file)
+                            audited(library.entry(library.archive_of(definition.member)).file)
                         })
                 };
                 Some((*file, strong.map(|(name, _)| name).filter(nowhere).collect()))
@@ -61,7 +65,7 @@ impl Audit {
         let providers = Providers::find(&self.corpus, &names, Vec::new());
         let line = |file: FileId| {
             let archive = library.archive(file)?;
-            let members = &library.shelf(archive).members;
+            let members = &library.entry(archive).members;
             let open = open.get(&file)?;
             let target = members.list.iter().find_map(|member| member.target);
             let defined = |name: &&NameId| {

@@ -1,10 +1,10 @@
 //! Reads the candidates of missing libraries: files that could be the library, with all that they
-//! load. `blame` asks what they define.
+//! load. `diagnosis` asks what they define.
 
 use super::beside;
 use super::candidates::{Candidates, Walked};
 use super::rounds::Rounds;
-use crate::blame::{self, LibraryCandidates, MissingNeed};
+use crate::diagnosis::{self, LibraryCandidates, MissingNeed};
 use crate::facts::Corpus;
 use crate::facts::collect::Collector;
 use crate::id::{FastSet, FileId};
@@ -14,7 +14,7 @@ use crate::resolve::candidate::Start;
 use crate::tree::Tree;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// The search for candidates of missing libraries, and of what those lack in turn.
+/// The search for candidates of missing libraries, and for the libraries that those need in turn.
 pub(super) struct Search<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tree: &'a dyn Tree,
@@ -24,8 +24,8 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Finds and reads them. Each candidate is resolved as an entry point of its own: what it loads may
-    /// define what the missing library would have brought.
+    /// Finds and reads the candidates. Each is resolved as an entry point, because the libraries
+    /// that it loads may define symbols that the missing library would have brought.
     pub(super) fn libraries(
         &mut self,
         corpus: &mut Corpus,
@@ -56,7 +56,7 @@ impl Search<'_> {
         }
     }
 
-    /// Resolves files as entry points, and adds what they lack.
+    /// Resolves files as entry points, and adds the libraries that they lack.
     fn resolve(&mut self, corpus: &mut Corpus, collector: &mut Collector<'_>, files: &[FileId]) {
         let start = |file: &FileId| Start {
             file: *file,
@@ -64,6 +64,6 @@ impl Search<'_> {
         };
         let given = files.iter().map(start).collect();
         let (resolver, closures) = beside::resolved(self.plan, corpus, collector, given);
-        self.missing.extend(blame::missing(&closures, &resolver.strings));
+        self.missing.extend(diagnosis::missing(&closures, &resolver.strings));
     }
 }

@@ -1,5 +1,5 @@
 //! The stage between binding and the rules: which undefined symbols a missing library explains, which
-//! a host program is assumed to define, and which are findings. `blame` decides; this file reads the
+//! a host program is assumed to define, and which are findings. `diagnosis` decides; this file reads the
 //! facts that it lacks.
 
 use super::archives;
@@ -9,10 +9,10 @@ use super::definers::Search;
 use super::programs::Programs;
 use super::rounds::Rounds;
 use super::source;
-use crate::blame::{
-    self, Blame, Claims, Explanations, Inferred, Lent, LibraryCandidates, Undefined,
+use crate::cover::ArchiveSet;
+use crate::diagnosis::{
+    self, Claims, Diagnosis, Explanations, Inferred, Lent, LibraryCandidates, Undefined,
 };
-use crate::cover::Library;
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::{Corpus, View};
@@ -32,18 +32,18 @@ pub(super) struct Diagnosing<'a> {
 }
 
 /// The result of the stage.
-pub(super) struct Diagnosis {
-    pub(super) blame: Blame,
+pub(super) struct Diagnosed {
+    pub(super) diagnosis: Diagnosis,
     pub(super) providers: Providers,
     pub(super) candidates: Candidates,
     pub(super) libraries: LibraryCandidates,
     pub(super) inferred: Inferred,
     /// The members of all archives, if the run is about archives.
-    pub(super) library: Option<Library>,
+    pub(super) library: Option<ArchiveSet>,
 }
 
 impl Diagnosing<'_> {
-    pub(super) fn run(self, corpus: &mut Corpus, collector: &mut Collector<'_>) -> Diagnosis {
+    pub(super) fn run(self, corpus: &mut Corpus, collector: &mut Collector<'_>) -> Diagnosed {
         let Self { plan, bound, .. } = self;
         let seen = self.source(corpus);
         let open = Undefined::find(seen);
@@ -60,11 +60,11 @@ impl Diagnosing<'_> {
         let lent = Lent::find(self.source(corpus));
         let explanations =
             Explanations { claims, libraries: &libraries, inferred: &inferred, lent: &lent };
-        let blame = blame::blame(self.source(corpus), &open, explanations);
-        Diagnosis { blame, providers, candidates, libraries, inferred, library }
+        let diagnosis = diagnosis::diagnosis(self.source(corpus), &open, explanations);
+        Diagnosed { diagnosis, providers, candidates, libraries, inferred, library }
     }
 
-    fn source<'a>(&'a self, corpus: &'a Corpus) -> blame::Source<'a> {
+    fn source<'a>(&'a self, corpus: &'a Corpus) -> diagnosis::DiagnosisInput<'a> {
         source(self.plan, self.prefixes, View::new(corpus), self.bound)
     }
 
@@ -77,7 +77,7 @@ impl Diagnosing<'_> {
         may_explain: bool,
     ) -> (Candidates, LibraryCandidates) {
         let Self { plan, tree, prefixes, bound, walked } = *self;
-        let missing = blame::missing(bound.closures, &bound.resolver.strings);
+        let missing = diagnosis::missing(bound.closures, &bound.resolver.strings);
         let mut candidates = Candidates::default();
         if plan.rule_wants.holds(Wants::NAMES_IN_PREFIX) {
             candidates.search(tree, corpus, prefixes, &missing, walked);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Explanations of missing libraries and undefined symbols.
 pub struct Explained {
-    /// The paths tried for each missing library, in the order of `Blame::missing`.
+    /// The paths tried for each missing library, in the order of `Diagnosis::missing`.
     pub tried: Vec<Vec<Tried>>,
     /// Undefined symbols in the archives that their objects were linked from.
     pub traces: Traces,
@@ -25,17 +25,17 @@ impl Audit {
 
     /// The paths that the search tried for each missing library, under its first entry point.
     fn tried(&mut self, plan: &Plan) -> Vec<Vec<Tried>> {
-        let Self { corpus, resolver, closures, blame, .. } = self;
+        let Self { corpus, resolver, closures, diagnosis, .. } = self;
         let view = View::new(corpus);
-        let mut tried = vec![Vec::new(); blame.missing.len()];
+        let mut tried = vec![Vec::new(); diagnosis.missing.len()];
         let mut by_root: BTreeMap<RootId, Vec<usize>> = BTreeMap::new();
-        for (i, missing) in blame.missing.iter().enumerate() {
+        for (i, missing) in diagnosis.missing.iter().enumerate() {
             if let Some(root) = missing.roots.first() {
                 by_root.entry(*root).or_default().push(i);
             }
         }
         for (root, places) in by_root {
-            let edges: Vec<_> = places.iter().map(|place| blame.missing[*place].edge).collect();
+            let edges: Vec<_> = places.iter().map(|place| diagnosis.missing[*place].edge).collect();
             let found = resolver.tried(&view, plan, &closures.roots[root], &edges);
             for (place, trace) in places.into_iter().zip(found) {
                 tried[place] = trace;

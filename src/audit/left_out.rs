@@ -1,26 +1,26 @@
-//! Files with more needs or unbound symbols than are judged. The rule `undecided` reports them, and a
-//! baseline line about them is never stale.
+//! Files with more needs or unbound symbols than the audit judges. The rule `undecided` reports
+//! them, and a baseline line about them is never stale.
 
 use super::Audit;
 use crate::bind::MOST_REPORTS;
 use crate::id::FileId;
 use std::collections::BTreeMap;
 
-/// Facts about one file that are judged only in part.
+/// Facts about a file of which only a part is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// The file.
     pub file: FileId,
-    /// The facts, in words.
+    /// The kind of facts, in words.
     pub what: &'static str,
-    /// How many there are.
+    /// Number of facts.
     pub all: usize,
-    /// How many are judged.
+    /// Number of facts that are judged.
     pub judged: usize,
 }
 
 impl Audit {
-    /// The files of which not everything is judged, by kind of fact.
+    /// The files whose facts are judged only in part, by kind of fact.
     pub fn left_out(&self) -> Vec<LeftOut> {
         let needs = self.corpus.files.entries().filter_map(|(file, facts)| {
             let object = facts.object().filter(|object| object.needs_left_out > 0)?;
@@ -28,7 +28,7 @@ impl Audit {
             let all = judged + object.needs_left_out;
             Some(LeftOut { file, what: "needed libraries", all, judged })
         });
-        // Under each root the same are left out, or fewer.
+        // Under each entry point the same number is omitted, or a smaller one.
         let mut symbols: BTreeMap<FileId, usize> = BTreeMap::new();
         for (closure, bound) in self.closures.roots.iter().zip(&self.bindings) {
             for (module, left_out) in &bound.left_out {

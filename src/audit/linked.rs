@@ -1,37 +1,45 @@
-//! What the coverage of archives asks of an audit: what a linked object leaves undefined under every
-//! root that loads it, what its libraries define, and the symbols of an object that is not linked.
+//! The questions of archive coverage to an audit: which names a linked object leaves undefined
+//! under any entry point, which names its libraries define, and which symbols an unlinked object
+//! has.
 
 use super::Audit;
 use crate::bind::Report;
-use crate::blame::FirstLoader;
 use crate::cover::Root;
+use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
 use crate::format::archive::SymbolKind;
-use crate::format::elf::{Object, hash};
+use crate::format::elf::Object;
 use crate::id::{FileId, RootId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The libraries that are loaded with an object.
+/// Names of glibc's `libc_nonshared.a`, which every link with `libc.so` reads.
+pub const LIBC_NONSHARED: &[&[u8]] =
+    &[b"__stack_chk_fail_local", b"at_quick_exit", b"atexit", b"pthread_atfork"];
+
+/// The libraries loaded together with an object.
 pub struct Libraries<'a> {
-    objects: Vec<(&'a Object, u16)>,
+    objects: Vec<&'a Object>,
 }
 
 impl Libraries<'_> {
-    /// True if one of them defines `name`.
+    /// True if a linker takes a definition of `name` from one of them.
     pub fn define(&self, name: &[u8]) -> bool {
-        let hash = hash::gnu(name);
-        self.objects.iter().any(|(object, limit)| object.defines(name, hash, *limit))
+        let found = self.objects.iter().any(|object| object.satisfies_link(name));
+        // `libc.so` is a linker script that adds an archive to glibc's shared library.
+        let has_libc = || self.objects.iter().any(|object| object.soname() == Some(b"libc.so.6"));
+        found || LIBC_NONSHARED.contains(&name) && has_libc()
     }
 }
 
 impl Audit {
-    /// The file as something that asks archives for definitions; nothing if it is no object, or one
-    /// whose symbols were not read.
+    /// The file as a consumer of archives; `None` if it is not an object, or its symbols were not
+    /// read.
     pub fn cover_root(&self, file: FileId) -> Option<Root> {
         let facts = &self.corpus.files[file];
         let Content::Elf(object) = &facts.content else { return None };
         let linked = object.is_dynamic();
+        let mut hidden: Vec<Box<[u8]>> = Vec::new();
         let symbols = if linked {
             self.linked_symbols(file, object)
         } else {
@@ -39,13 +47,16 @@ impl Audit {
             let only = members.list.first().filter(|_| members.damage.is_empty())?;
             let symbols = members.symbols(only).iter();
             let names = self.corpus.symbol_names();
+            let restricted = symbols.clone().filter(|symbol| symbol.is_restricted());
+            hidden.extend(restricted.map(|symbol| names.text(symbol.name).into()));
+            hidden.sort_unstable();
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
         let target = Some(object.header.target());
-        Some(Root { path: Arc::clone(&facts.path), linked, target, symbols })
+        Some(Root { path: Arc::clone(&facts.path), linked, target, symbols, hidden })
     }
 
-    /// What stays undefined in an object, by name.
+    /// Undefined symbols of a linked object, sorted by name.
     fn linked_symbols(&self, file: FileId, object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
         let mut undefined: BTreeSet<&[u8]> = BTreeSet::new();
         for (closure, binding) in self.closures.roots.iter().zip(&self.bindings) {
@@ -62,7 +73,8 @@ impl Audit {
         undefined.into_iter().map(|name| (name.into(), SymbolKind::Undefined)).collect()
     }
 
-    /// The libraries that are loaded with `file` under the first root that loads it, itself left out.
+    /// The libraries loaded with each of `files` under the first entry point that loads it, without
+    /// the file itself.
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();
@@ -72,9 +84,7 @@ impl Audit {
         for root in roots {
             let closure = &self.closures.roots[root];
             let others = closure.found().filter(|(_, found)| !files.contains(found));
-            objects.extend(others.filter_map(|(module, found)| {
-                Some((self.corpus.files[found].object()?, closure.module(module).version_limit))
-            }));
+            objects.extend(others.filter_map(|(_, found)| self.corpus.files[found].object()));
         }
         Libraries { objects }
     }

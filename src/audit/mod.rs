@@ -1,7 +1,6 @@
-//! The pipeline: walk, read, resolve, bind, blame. The only loops over missing facts are here: a
-//! stage says what it lacks, the collector reads it, the stage runs again.
+//! The pipeline: walk, read, resolve, bind, diagnose. Only this module loops over missing facts: a
+//! stage returns the facts that it lacks, the collector reads them, and the stage runs again.
 
-mod again;
 pub(crate) mod archives;
 mod beside;
 mod binding;
@@ -10,27 +9,29 @@ mod coverage;
 mod definers;
 mod diagnosis;
 mod explained;
-mod fates;
+mod kept_names;
 mod left_out;
+mod link_facts;
 mod linked;
-mod named;
 mod programs;
 mod queries;
+mod reference_states;
 mod rounds;
 pub mod trace;
+mod what_if;
 
-pub use again::Fault;
 pub use binding::{NamedBindings, bind_names};
 pub use candidates::Candidates;
 pub use coverage::Line;
 pub use explained::Explained;
 pub use left_out::LeftOut;
-pub use linked::Libraries;
+pub use linked::{LIBC_NONSHARED, Libraries};
+pub use what_if::LoadError;
 
 use crate::bind::RootBinding;
 use crate::bind::query::Answers;
-use crate::blame::{Blame, Inferred, LibraryCandidates, Source};
-use crate::cover::Library;
+use crate::cover::ArchiveSet;
+use crate::diagnosis::{Diagnosis, DiagnosisInput, Inferred, LibraryCandidates};
 use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::read::{Read, read_candidate};
@@ -39,47 +40,47 @@ use crate::id::{FastSet, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::candidate::{Round, Start};
+use crate::resolve::entry_points::{Closures, Resolving};
 use crate::resolve::hosts::Hosts;
 use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::{Closures, Resolving};
 use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::Names;
-use crate::tree::walk::{self, Given, MetNames, Problem, Totals, Visit, Walked};
+use crate::tree::walk::{self, Given, MetNames, Totals, UnreadablePath, Visit, Walked};
 use crate::tree::{InsideTree, Kind, Opened, Tree};
 use crate::wants::Wants;
-use archives::Found;
+use archives::Unbound;
 use binding::{Bound, Resolved, bind};
-use diagnosis::{Diagnosing, Diagnosis};
-use named::Wanted;
+use diagnosis::{Diagnosed, Diagnosing};
+use kept_names::KeptNames;
 use rounds::Rounds;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
-/// So many given paths are looked at before they are read.
+/// Most given paths whose identity is checked before they are read.
 const MOST_GIVEN: usize = 64;
 
-/// Everything a run found out, before rules word it.
+/// All results of a run, before rules put them into words.
 pub struct Audit {
     /// Facts of files.
     pub corpus: Corpus,
     /// Names of closures, and loaders.
     pub resolver: Resolver,
-    /// Closures of roots.
+    /// Closures of entry points.
     pub closures: Closures,
-    /// Bindings, in the order of the roots.
+    /// Bindings, in the order of the entry points.
     pub bindings: Vec<RootBinding>,
     /// Answers of the binding queries that the plan asks for.
     queries: Answers,
-    /// Facts about objects.
-    pub blame: Blame,
-    /// Definitions of unbound names at hand.
+    /// Diagnosed facts about objects.
+    pub diagnosis: Diagnosis,
+    /// Definitions of unbound names in the files read.
     pub providers: Providers,
     /// Archives whose members were read.
-    pub library: Library,
-    /// Where files belong.
+    pub library: ArchiveSet,
+    /// The prefixes of the files.
     pub prefixes: Prefixes,
     /// Missing libraries whose file names exist in the prefix.
     pub candidates: Candidates,
@@ -87,25 +88,26 @@ pub struct Audit {
     libraries: LibraryCandidates,
     /// Plugins whose host program is inferred.
     inferred: Inferred,
-    /// What the walk could not look at.
-    pub problems: Vec<Problem>,
+    /// Paths that the walk could not read.
+    pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
     pub totals: Totals,
-    /// Files that a policy may mean whatever they hold, by the names of the walk.
+    /// Paths of files that a policy selects by name, whatever their content.
     pub named: Vec<PathBuf>,
-    /// Links to directories that the walk met, and where they lead, if a policy names files.
+    /// Links to directories that the walk met, with their targets, if a policy selects files by
+    /// path.
     pub linked: Vec<(PathBuf, PathBuf)>,
-    /// Every file in the order in which `ldd` would be asked, with its root if it has one; empty
-    /// unless every file is a root.
+    /// All files in the order in which `ldd` would list them, each with its entry point if it has
+    /// one. Empty unless every file is an entry point.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
-    /// What second readers found, if they were asked.
+    /// The results of the cross-check, if requested.
     pub cross_check: Option<CrossCheck>,
     /// The names under which files are started.
     names: Names,
     /// The given paths, in the order of the walks.
     given: Vec<Given>,
     met: MetNames,
-    /// How long each stage took.
+    /// Duration of each stage.
     pub timings: Vec<(&'static str, Duration)>,
 }
 
@@ -118,17 +120,17 @@ impl Audit {
         Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
     }
 
-    /// The facts as resolving and binding see them.
+    /// The facts as the resolve and bind stages see them.
     pub fn view(&self) -> View<'_> {
         View::new(&self.corpus)
     }
 
-    /// The path a root is known by in reports: its file's, links resolved.
+    /// The path of an entry point in reports: its file's path, with links resolved.
     pub fn root_path(&self, root: RootId) -> &Path {
         &self.corpus.files[self.closures.roots[root].root.file].path
     }
 
-    /// The loader a root runs under.
+    /// The loader of an entry point.
     pub fn loader(&self, root: RootId) -> &Loader {
         self.resolver.loaders.get(self.closures.roots[root].root.loader)
     }
@@ -139,20 +141,20 @@ impl Audit {
     }
 }
 
-/// What was walked: the files to audit, and those of `--lib-path`.
+/// The walked files: those to audit, and those of `--lib-path`.
 pub struct Input {
-    /// Below the paths to audit.
+    /// Files below the paths to audit.
     pub audited: Walked<Read>,
-    /// Below the places for providers.
+    /// Files below the `--lib-path` directories.
     pub providers: Walked<Read>,
 }
 
-/// Walks the paths of the plan in `tree` and reads their files. `seen` counts entries for a
+/// Walks the paths of the plan in `tree` and reads their files. `seen` counts entries, for a
 /// progress line.
 pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     let wants = plan.reading();
     let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
-    let wanted = Wanted::new(&plan.policy);
+    let wanted = KeptNames::new(&plan.policy);
     let keeps_met = plan.rule_wants.holds(Wants::NAMES_IN_PREFIX);
     let visit = Visit {
         classes: wants.classes,
@@ -180,7 +182,7 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     if plan.threads == 1 {
         return Input { audited: audited(), providers: providers() };
     }
-    // Often one side is one large library, which is read by one thread.
+    // One side is often a single large library, which one thread reads.
     std::thread::scope(|scope| {
         let Ok(beside) = std::thread::Builder::new().spawn_scoped(scope, providers) else {
             return Input { audited: audited(), providers: providers() };
@@ -191,8 +193,8 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     })
 }
 
-/// Given objects, which may lie in places for providers too: such a library can be larger than all else
-/// there, and is read once.
+/// Given objects that may also be below a `--lib-path`. Such a library can be larger than all
+/// others there, and is read once.
 fn given(plan: &Plan, tree: &dyn Tree) -> FastSet<(u64, u64)> {
     let named = plan.paths.iter().take(MOST_GIVEN).filter(|_| !plan.lib_paths.is_empty());
     let inode = |path: &PathBuf| {
@@ -223,7 +225,7 @@ impl Clock {
 pub struct Ground {
     corpus: Corpus,
     prefixes: Prefixes,
-    problems: Vec<Problem>,
+    problems: Vec<UnreadablePath>,
     totals: Totals,
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
@@ -250,8 +252,8 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
     let named_files = collector.placed(&given, &named);
-    // Every link costs a look at where it leads.
-    let linked = if named::names_files(&plan.policy) { linked } else { Vec::new() };
+    // Resolving a link costs system calls.
+    let linked = if kept_names::names_files(&plan.policy) { linked } else { Vec::new() };
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = found.filter_map(leads).collect();
@@ -310,11 +312,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
 
     let walked = candidates::Walked { given: &places, met: &met };
     let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };
-    let Diagnosis { blame, providers, candidates, libraries, inferred, library } =
+    let Diagnosed { diagnosis, providers, candidates, libraries, inferred, library } =
         stage.run(&mut corpus, &mut collector);
-    clock.lap("blame");
+    clock.lap("diagnosis");
 
-    let found = Found { blame: &blame, providers: &providers, prefixes: &prefixes };
+    let found = Unbound { diagnosis: &diagnosis, providers: &providers, prefixes: &prefixes };
     let library =
         library.unwrap_or_else(|| archives::read(plan, &mut corpus, &mut collector, found));
     clock.lap("archives");
@@ -338,7 +340,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         closures,
         bindings: bindings.entry_points,
         queries,
-        blame,
+        diagnosis,
         providers,
         library,
         prefixes,
@@ -363,11 +365,11 @@ fn source<'a>(
     prefixes: &'a Prefixes,
     view: View<'a>,
     bound: Bound<'a>,
-) -> Source<'a> {
+) -> DiagnosisInput<'a> {
     let Bound { resolver, closures, bindings } = bound;
     let (strings, loaders) = (&resolver.strings, &resolver.loaders);
     let hosts = &plan.policy.hosts;
-    Source { view, strings, loaders, closures, bindings, prefixes, hosts }
+    DiagnosisInput { view, strings, loaders, closures, bindings, prefixes, hosts }
 }
 
 fn prefixes(
@@ -375,7 +377,7 @@ fn prefixes(
     given: &[Given],
     tree: &dyn Tree,
     corpus: &Corpus,
-    problems: &[Problem],
+    problems: &[UnreadablePath],
 ) -> Prefixes {
     let mut prefixes = Prefixes::stated(plan.prefix.clone());
     for Given { path, kind, .. } in given {
@@ -392,7 +394,7 @@ fn prefixes(
     for package in packages.collect::<BTreeSet<_>>() {
         prefixes.add_dir(package.prefix.clone());
     }
-    // What was given and cannot be looked at lies in its directory like any given file.
+    // A given path that cannot be read belongs to its directory, like any given file.
     if given.iter().any(|given| given.kind.is_err()) {
         for problem in problems {
             prefixes.add_dir_of(&problem.path);
@@ -401,8 +403,8 @@ fn prefixes(
     prefixes
 }
 
-/// Files with defects are counted as read in part, and files that are not this system's by the kind
-/// of what they are, not among the ELF files.
+/// Counts files with defects as read in part. Files of another system are counted by kind, not as
+/// ELF files.
 fn count_kinds(corpus: &Corpus, totals: &mut Totals) {
     for facts in corpus.files.iter().filter(|facts| facts.audited) {
         if let Some(foreign) = facts.foreign() {
@@ -436,7 +438,7 @@ fn hosts(
     })
 }
 
-/// The files that are resolved: given by name, met by walks, and opened by programs.
+/// The files to resolve: given by name, found by walks, and opened by programs.
 struct EntryPoints {
     given: Vec<Start>,
     walked: Vec<Start>,

@@ -1,5 +1,5 @@
-//! The programs of the system below a stage, which may load plugins that the stage brings. They are
-//! read and resolved only if such plugins lack something; nothing is reported about them.
+//! The programs of the system below a stage, which may load plugins of the stage. They are read and
+//! resolved only if such plugins lack symbols or libraries. Reports have no findings about them.
 
 use super::beside;
 use super::binding::Bound;
@@ -8,16 +8,16 @@ use crate::facts::{Corpus, View};
 use crate::format::elf::Role;
 use crate::package::Prefixes;
 use crate::plan::Plan;
+use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
-use crate::resolve::roots::Closures;
 use crate::tree::{Kind, Node, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Where programs lie.
+/// Directories with programs.
 const DIRS: [&str; 5] = ["/usr/bin", "/usr/sbin", "/usr/libexec", "/bin", "/sbin"];
 
-/// Programs with what they load at their start.
+/// Programs with the libraries that they load at their start.
 pub(super) struct Programs {
     resolver: Resolver,
     closures: Closures,
@@ -33,7 +33,7 @@ impl Programs {
     ) -> Self {
         let mut paths: Vec<Vec<u8>> = Vec::new();
         for dir in DIRS {
-            // A system may lack some of them.
+            // A system may lack some of these directories.
             let _ = tree.list_all(Path::new(dir), &mut |name, node| {
                 if matches!(node, Node::Link | Node::Kind(Kind::File)) {
                     paths.push(Path::new(dir).join(name).into_os_string().as_bytes().to_vec());
@@ -52,13 +52,13 @@ impl Programs {
         Self { resolver, closures }
     }
 
-    /// The programs as `blame` asks for them.
+    /// The programs as input for `diagnosis`.
     pub(super) fn source<'a>(
         &'a self,
         plan: &'a Plan,
         prefixes: &'a Prefixes,
         view: View<'a>,
-    ) -> crate::blame::Source<'a> {
+    ) -> crate::diagnosis::DiagnosisInput<'a> {
         let bound = Bound { resolver: &self.resolver, closures: &self.closures, bindings: &[] };
         super::source(plan, prefixes, view, bound)
     }

@@ -1,11 +1,12 @@
-//! The loop of a stage over missing facts: the stage names them, the collector reads them, the
-//! stage runs again. A round that answers nothing would repeat forever. That is an internal error,
+//! The loop of a stage over missing facts: the stage returns them, the collector reads them, the
+//! stage runs again. A round that answers no need would repeat forever. That is an internal error,
 //! and ends the run.
 
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need};
 
-/// How many needs of a round are checked. The collector answers all or none, so a few suffice.
+/// Number of needs of a round that are checked. The collector answers all or none, so a few
+/// suffice.
 const WATCHED: usize = 16;
 
 /// The rounds of one stage.
@@ -19,7 +20,7 @@ impl Rounds {
         Self { stage }
     }
 
-    /// Repeats `ask` until it needs no more facts.
+    /// Repeats `ask` until it lacks no fact.
     pub(super) fn until<T>(
         &self,
         corpus: &mut Corpus,

@@ -1,5 +1,5 @@
-//! Undefined symbols traced to the archives at hand: the members that refer to them, and where those
-//! came from. It runs when members were read; the rule about undefined symbols words it.
+//! Traces undefined symbols to archives: the members that refer to them, and the origin of those
+//! members. It runs if members were read; the rule about undefined symbols puts it into words.
 
 use super::Audit;
 use super::archives::is_about;
@@ -9,7 +9,7 @@ use crate::plan::Plan;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Members that are named for one symbol; more would not help anybody.
+/// Most members that are named for one symbol; a longer list would not help the reader.
 const MOST: usize = 3;
 
 /// One symbol of one object, in the archive that the object was linked from.
@@ -24,28 +24,28 @@ pub struct Traced {
 /// Traced symbols by object and name.
 pub type Traces = FastMap<(FileId, Vec<u8>), Traced>;
 
-/// Traces everything that is undefined.
+/// Traces all undefined symbols.
 pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     let mut out = Traces::default();
     let library = &audit.library;
-    if library.members() == 0 || audit.blame.undefined.is_empty() {
+    if library.members() == 0 || audit.diagnosis.undefined.is_empty() {
         return out;
     }
     let mut files: BTreeMap<FileId, Vec<&[u8]>> = BTreeMap::new();
-    for undefined in &audit.blame.undefined {
+    for undefined in &audit.diagnosis.undefined {
         files.entry(undefined.file).or_default().push(&undefined.symbol);
     }
-    let archives = library.shelves().map(|(archive, _)| archive);
+    let archives = library.entries().map(|(archive, _)| archive);
     let referrers = Referrers::new(library, archives, files.values().flatten().copied());
     for (file, names) in files {
         let path = &audit.corpus.files[file].path;
         let archives = referrers.archives(names.iter().copied());
         let rank = |(archive, count): (&ArchiveId, &usize)| {
-            let shelf = library.shelf(*archive);
+            let entry = library.entry(*archive);
             let mut policy = plan.policy.archives.iter();
-            let named = policy.any(|entry| is_about(entry, &shelf.path, &audit.prefixes));
-            let beside = shelf.path.parent() == path.parent();
-            let audited = audit.corpus.files[shelf.file].audited;
+            let named = policy.any(|of| is_about(of, &entry.path, &audit.prefixes));
+            let beside = entry.path.parent() == path.parent();
+            let audited = audit.corpus.files[entry.file].audited;
             let merged = referrers.is_merged(*archive, names.iter().copied());
             (Reverse((named, beside, audited, merged, *count)), *archive)
         };

@@ -1,20 +1,21 @@
-//! An index of the definitions in a wide scope. Each lookup otherwise asks the filter of one object
-//! after the other, which grows with the square of the objects; with this it asks only the objects
-//! that hold the hash of the name. `lookup` builds it once its questions have cost more than that.
+//! An index of the definitions in a wide scope. Without it, each lookup asks the filters of all
+//! objects in turn, which takes quadratic time. With it, a lookup asks only the objects that
+//! contain the hash of the name. `lookup` builds it once its questions have cost more than the
+//! index.
 
 use crate::format::elf::tables::Tables;
 
-/// Definitions that one index lists at most, at 8 bytes each. Past that, filters are asked.
+/// Most definitions in one index, at 8 bytes each. A larger scope is searched filter by filter.
 const MOST: usize = 1 << 24;
 
-/// The objects of a scope by the hash words of what they define.
+/// The objects of a scope, by the hash words of their definitions.
 pub(super) struct Definers {
     /// Words, each with the position of its object in the scope.
     sorted: Vec<(u32, u32)>,
 }
 
 impl Definers {
-    /// The index of `tables`, in the order of the scope; nothing if it would be too large.
+    /// The index of `tables`, in scope order; `None` if it would be too large.
     pub(super) fn new<'t>(tables: impl Iterator<Item = Option<&'t Tables>>) -> Option<Self> {
         let mut sorted = Vec::new();
         for (position, tables) in (0..).zip(tables) {
@@ -35,7 +36,7 @@ impl Definers {
 
     /// The positions of the objects that may define a name with this GNU hash, in search order.
     pub(super) fn of(&self, hash: u32) -> impl Iterator<Item = usize> {
-        // The lowest bit of a word ends a chain.
+        // The lowest bit of a word marks the end of a chain.
         let word = hash & !1;
         let start = self.sorted.partition_point(|(other, _)| *other < word);
         let same = self.sorted[start..].iter().take_while(move |(other, _)| *other == word);

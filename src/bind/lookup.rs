@@ -1,5 +1,5 @@
-//! The scope of a root and the search through it (`elf/dl-lookup.c`, `_dl_lookup_symbol_x` and
-//! `do_lookup_x`).
+//! The scope of an entry point and the search through it (`elf/dl-lookup.c`, `_dl_lookup_symbol_x`
+//! and `do_lookup_x`).
 
 use super::definers::Definers;
 use crate::facts::{Need, View};
@@ -11,19 +11,19 @@ use crate::resolve::{Closure, ROOT};
 use object::elf;
 use std::cell::{Cell, OnceCell};
 
-/// A scope of fewer objects is never indexed: there, asking every filter is quicker.
+/// A scope of fewer objects has no index: asking every filter is faster there.
 const WIDE: usize = 1000;
 
-/// The objects of one root in search order.
+/// The objects of one entry point in search order.
 pub struct Scope<'v> {
-    /// Objects with the module each stands for.
+    /// The objects, each with its module.
     entries: Vec<Entry<'v>>,
-    /// Questions to filters so far.
+    /// Number of filter questions so far.
     questions: Cell<usize>,
-    /// Symbols of all objects: an index of them costs about as many questions.
+    /// Number of symbols in all objects. Building an index costs about as many questions.
     symbols: OnceCell<usize>,
     definers: OnceCell<Option<Definers>>,
-    /// By module: its place in `entries`.
+    /// Index into `entries`, by module.
     places: OnceCell<Vec<usize>>,
 }
 
@@ -34,7 +34,7 @@ struct Entry<'v> {
     limit: u16,
 }
 
-/// A definition and the module it is in.
+/// A definition and its module.
 #[derive(Clone, Copy, Debug)]
 pub struct Winner {
     /// The module.
@@ -44,7 +44,7 @@ pub struct Winner {
 }
 
 impl Winner {
-    /// STV_PROTECTED: copies and canonical addresses of it break its own object.
+    /// STV_PROTECTED: a copy relocation or a canonical address breaks the object that defines it.
     pub fn is_protected(&self) -> bool {
         elf::SymbolVisibility(self.candidate.visibility) == elf::STV_PROTECTED
     }
@@ -53,23 +53,23 @@ impl Winner {
 /// A reference that is looked up together with others of its object.
 #[derive(Clone, Copy, Debug)]
 pub struct Pending {
-    /// Its place in `Object::references`.
+    /// Index in `Object::references`.
     pub index: u32,
     /// GNU hash of its name.
     pub hash: u32,
 }
 
-/// How one lookup goes through a scope.
+/// The order in which one lookup searches a scope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Route {
-    /// This module is asked first: it has DT_SYMBOLIC and is not the root.
+    /// The module that is searched first: it has DT_SYMBOLIC and is not the entry point.
     pub first: Option<ModuleId>,
-    /// The root is passed over: a copy relocation.
+    /// True for a copy relocation, which skips the program.
     pub skip_root: bool,
 }
 
 impl Entry<'_> {
-    /// `first` may be the first symbol with the hash.
+    /// `first`, if given, is the first symbol with the hash.
     fn ask(&self, query: &Query<'_>, route: Route, first: Option<u32>) -> Option<Winner> {
         if route.skip_root && self.module == ROOT {
             return None;
@@ -79,12 +79,12 @@ impl Entry<'_> {
     }
 }
 
-/// A hidden definition hides nothing: the search goes on behind its object.
+/// A hidden definition does not count: the search continues after its object.
 fn can_win(candidate: &Candidate) -> bool {
     !binds_local(candidate.visibility) && is_global(candidate.bind)
 }
 
-/// The definition that a lookup finds in `object`, of which the loader knows versions up to `limit`.
+/// The definition that a lookup finds in `object`; the loader knows its versions up to `limit`.
 pub fn definition(object: &Object, query: &Query<'_>, limit: u16) -> Option<Candidate> {
     let bloom = object.tables.as_ref().map_or(Bloom::Never, Tables::bloom);
     let candidate = bloom.may_hold(query.hash).then(|| object.find(query, limit)).flatten()?;
@@ -92,8 +92,8 @@ pub fn definition(object: &Object, query: &Query<'_>, limit: u16) -> Option<Cand
 }
 
 impl<'v> Scope<'v> {
-    /// The scope of `closure`. Objects other than the root must have been read with their tables;
-    /// those that were not are needs.
+    /// The scope of `closure`. All objects except the entry point must have been read with their
+    /// tables; missing tables are returned as needs.
     pub fn new(closure: &Closure, view: View<'v>, with_root: bool) -> Result<Self, Vec<Need>> {
         let mut needs = Vec::new();
         let mut entries = Vec::with_capacity(closure.scope().len());
@@ -116,8 +116,8 @@ impl<'v> Scope<'v> {
         if needs.is_empty() { Ok(scope) } else { Err(needs) }
     }
 
-    /// The index of a wide scope, once as many questions were asked as it costs. `more` lookups
-    /// follow.
+    /// The index of a wide scope, once the questions so far and `more` lookups cost as much as the
+    /// index.
     fn definers(&self, more: usize) -> Option<&Definers> {
         let objects = self.entries.len();
         if objects < WIDE {
@@ -135,14 +135,14 @@ impl<'v> Scope<'v> {
         self.definers.get_or_init(|| Definers::new(tables())).as_ref()
     }
 
-    /// The answer of the first object that has one.
+    /// The answer of the first object that defines the name.
     fn first_of(&self, definers: &Definers, query: &Query<'_>, route: Route) -> Option<Winner> {
         let entries = definers.of(query.hash).map(|position| &self.entries[position]);
         let mut let_through = entries.filter(|entry| entry.bloom.may_hold(query.hash));
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
-    /// The definition that `query` gets.
+    /// The definition that `query` finds.
     pub fn lookup(&self, query: &Query<'_>, route: Route) -> Option<Winner> {
         let first = route.first.and_then(|module| self.entry(module));
         if let Some(winner) = first.and_then(|entry| entry.ask(query, route, None)) {
@@ -155,8 +155,7 @@ impl<'v> Scope<'v> {
         let_through.find_map(|entry| entry.ask(query, route, None))
     }
 
-    /// The modules that [`Self::lookup`] asks, in order. The last one has the definition, if there is
-    /// one.
+    /// The modules that [`Self::lookup`] asks, in order. The last one has the definition, if any.
     pub fn asked(&self, query: &Query<'_>, route: Route) -> Vec<ModuleId> {
         let first = route.first.and_then(|module| self.entry(module));
         let is_asked = |entry: &&Entry<'_>| !(route.skip_root && entry.module == ROOT);
@@ -170,9 +169,9 @@ impl<'v> Scope<'v> {
         out
     }
 
-    /// What [`Self::lookup`] finds for each of `left`, which keeps those that get nothing. One object
-    /// after the other is asked for all of them: its filter stays in the cache, and one question does
-    /// not wait for the memory of the one before.
+    /// Looks up all of `left`; references without a definition stay in it. Each object is asked for
+    /// all references before the next object, so that its filter stays in the cache and memory
+    /// accesses overlap.
     pub fn lookup_all<'q>(
         &self,
         left: &mut Vec<Pending>,
@@ -215,7 +214,7 @@ impl<'v> Scope<'v> {
         }
     }
 
-    /// The answer of each object to `query`, in search order: the first one wins.
+    /// The answer of each object to `query`, in search order. The loader takes the first.
     pub fn answers(&self, query: &Query<'_>) -> impl Iterator<Item = Winner> {
         let indexed = self.definers(1).map(|definers| definers.of(query.hash));
         let all = indexed.is_none().then_some(0..self.entries.len());
@@ -247,8 +246,8 @@ fn is_global(bind: u8) -> bool {
     matches!(elf::SymbolBind(bind), elf::STB_GLOBAL | elf::STB_WEAK | elf::STB_GNU_UNIQUE)
 }
 
-/// The version a reference of `object` with this version index asks for, as far as the loader
-/// knows it.
+/// The version that a reference of `object` with this version index requires, if the loader knows
+/// it.
 pub fn wanted(object: &Object, index: u16, limit: u16) -> Option<Wanted<'_>> {
     let entry = object.versions.entry(index).filter(|_| index <= limit)?;
     Some(Wanted { hash: entry.hash, name: object.str(entry.name), hidden: entry.hidden })

@@ -1,45 +1,48 @@
-//! Binding: which definition every reference of a root gets, and what stays without one.
+//! Binding: the definition that every reference of an entry point gets, and the references without
+//! one.
 //!
-//! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `own` answers quickly for each
-//! object in the scope of its own closure; `root` puts these answers together for every root and
-//! looks again only where they need not hold; `exact` goes through relocations where something is
-//! unbound or all bindings are wanted. Nothing here opens a file: missing facts are needs.
+//! The rules are those of `elf/dl-lookup.c` and `elf/do-rel.h`. `standalone` binds each object
+//! quickly in the scope of its own closure. `entry_point` combines these answers under every entry
+//! point, and repeats the lookup only where they may not hold. `relocation_pass` visits relocations
+//! where a reference is unbound or all bindings are requested. This module opens no file: missing
+//! facts are needs.
 
 mod definers;
-pub mod exact;
+pub mod entry_point;
 pub mod lookup;
 pub mod musl;
-pub mod named;
-pub mod own;
 pub mod query;
-pub mod root;
+pub mod relocation_pass;
+pub mod standalone;
+pub mod symbol_query;
 
 use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::versions::Checked;
 
-/// What binding one root came to.
+/// The bindings of one entry point.
 #[derive(Debug, Default)]
 pub struct RootBinding {
     /// The check of needed versions.
     pub checked: Checked,
-    /// What relocating each module reports, in the order of relocation; modules without any are
-    /// left out.
+    /// Messages from the relocation of each module, in relocation order. Modules without messages
+    /// are omitted.
     pub reports: Vec<(ModuleId, Vec<Report>)>,
     /// Modules with more messages than [`MOST_REPORTS`], and how many more.
     pub left_out: Vec<(ModuleId, usize)>,
-    /// Set if the loader itself ends here.
+    /// Set if the loader crashes or asserts here.
     pub abort: Option<(ModuleId, Abort)>,
-    /// All bindings, if they are wanted.
+    /// All bindings, if requested.
     pub bindings: Vec<Binding>,
-    /// Unique definitions that were reached, if bindings are wanted: plugins of this program get them.
+    /// Unique definitions that lookups reached, if bindings are requested. Plugins of this program
+    /// get them.
     pub unique: Unique,
-    /// Modules whose functions the loader of a running program allocates with, by name; if bindings
-    /// are wanted.
+    /// Names and modules of the functions with which the loader of a running program allocates, if
+    /// bindings are requested.
     pub allocator: Vec<(&'static str, ModuleId)>,
 }
 
-/// Messages about the symbols of one module that are kept under one root; the rest is counted. Each
-/// may become a finding of some kilobytes.
+/// Most messages about one module that are kept under one entry point; the rest is counted. Each
+/// may become a finding of several kilobytes.
 pub const MOST_REPORTS: usize = 100_000;
 
 /// One message of relocation.
@@ -51,9 +54,9 @@ pub enum Report {
         symbol: u32,
         /// Version index of the reference; 0 or 1 for none.
         version: u16,
-        /// The loader knows the name of that version.
+        /// True if the loader knows the name of that version.
         version_known: bool,
-        /// The program does not start; else it ends at the first call.
+        /// True if the program does not start, false if it fails at the first call.
         at_load: bool,
     },
     /// A copy relocation whose definition has another size.
@@ -67,25 +70,26 @@ pub enum Report {
         symbol: u32,
         /// The module that defines it.
         provider: ModuleId,
-        /// A copy; else an address.
+        /// True for a copy, false for an address.
         copy: bool,
     },
 }
 
-/// Ways in which the loader itself ends while it relocates.
+/// Ways in which the loader itself crashes or asserts while it relocates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abort {
-    /// It follows a null pointer: the object has version indices, and every file that versions are
-    /// needed of is missing (up to glibc 2.43).
+    /// It follows a null pointer: the object has version indices, and all files that it needs
+    /// versions of are missing (up to glibc 2.43).
     NoVersionTable,
-    /// It asserts: a versioned reference met its own provider without versions (up to 2.40).
+    /// An assertion fails: the provider of a versioned reference has lost its versions (up to
+    /// 2.40).
     ProviderLostVersions,
 }
 
 /// One binding as LD_DEBUG=bindings prints it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Binding {
-    /// The module that refers.
+    /// The module that has the reference.
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
     pub symbol: u32,
@@ -93,24 +97,24 @@ pub struct Binding {
     pub provider: ModuleId,
 }
 
-/// Unique definitions by name: the first that a lookup reaches serves the whole process.
+/// Unique definitions by name: the first that a lookup reaches applies to the whole process.
 pub type Unique = FastMap<Vec<u8>, lookup::Winner>;
 
-/// Answers of `own`, by file.
+/// Standalone bindings, by file.
 #[derive(Debug, Default)]
-pub struct OwnBindings(Vec<Option<own::Own>>);
+pub struct OwnBindings(Vec<Option<standalone::Own>>);
 
 impl OwnBindings {
-    /// Keeps the answer for `file`.
-    pub fn insert(&mut self, file: FileId, own: own::Own) {
+    /// Stores the bindings of `file`.
+    pub fn insert(&mut self, file: FileId, own: standalone::Own) {
         if file.index() >= self.0.len() {
             self.0.resize_with((file.index() + 1).next_power_of_two(), || None);
         }
         self.0[file.index()] = Some(own);
     }
 
-    /// The answer for `file`.
-    pub fn get(&self, file: FileId) -> Option<&own::Own> {
+    /// The bindings of `file`.
+    pub fn get(&self, file: FileId) -> Option<&standalone::Own> {
         self.0.get(file.index())?.as_ref()
     }
 }

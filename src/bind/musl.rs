@@ -1,8 +1,8 @@
-//! Binding by musl's rules (`ldso/dynlink.c`, `do_relocs`): every relocation at once, versions do not
-//! count, the first object of the list that has the name decides.
+//! Binding by musl's rules (`ldso/dynlink.c`, `do_relocs`): every relocation is bound at load,
+//! versions are ignored, and the first object in the list with the name wins.
 //!
-//! `audit` calls it for roots whose loader is musl's. What is bound is small there, so nothing is
-//! reused between roots.
+//! `audit` calls it for entry points whose loader is musl's. Such closures are small, so entry
+//! points share no results.
 
 use super::{Binding, MOST_REPORTS, Report, RootBinding};
 use crate::facts::{Need, View};
@@ -15,7 +15,7 @@ use object::elf;
 
 /// The release that resolves names such as `open64` in libc (246f1c811448).
 const LFS64: MuslVersion = MuslVersion::new(1, 2, 4);
-/// The names that get `64` there.
+/// Names that have a `64` variant there.
 const LFS64_NAMES: &[&str] = &[
     "__fxstat",
     "__fxstatat",
@@ -78,7 +78,7 @@ const LFS64_NAMES: &[&str] = &[
     "versionsort",
 ];
 
-/// Binds one root, or names what is missing to do so. `bindings` asks for all of them.
+/// Binds one entry point, or returns the missing facts. `bindings` requests all bindings.
 pub fn bind(
     closure: &Closure,
     view: View<'_>,
@@ -114,7 +114,7 @@ pub fn bind(
         };
         let slot = |class| class == LookupClass::Plt { slot: true };
         let (mut reports, mut left_out) = (Vec::new(), 0);
-        // The table of the PLT comes first.
+        // musl relocates the PLT's table first.
         let (first, rest): (Vec<Relocation>, Vec<Relocation>) =
             relocations.list.iter().partition(|relocation| slot(relocation.class()));
         for relocation in first.into_iter().chain(rest) {
@@ -148,7 +148,7 @@ struct Musl<'a, 'v> {
 }
 
 impl Musl<'_, '_> {
-    /// Looks up the symbol of one relocation; false if that is an error.
+    /// Looks up the symbol of one relocation; false for an error.
     fn lookup(
         &mut self,
         module: ModuleId,
@@ -175,7 +175,7 @@ impl Musl<'_, '_> {
         provider.is_some() || may_stay
     }
 
-    /// `get_lfs64`: libc by the plain name of a function with `64` at the end.
+    /// `get_lfs64`: looks up a function with the suffix `64` in libc, under its plain name.
     fn lfs64(&self, name: &[u8]) -> Option<ModuleId> {
         let plain = match name {
             b"readdir64_r" => b"readdir_r",

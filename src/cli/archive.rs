@@ -5,7 +5,8 @@ use super::exit::Exit;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{ArchiveOptions, FailOn, Shared, apart, baseline, out, scripts};
+use super::{ArchiveOptions, FailOn, Shared, baseline, out, output_conflicts, scripts};
+use crate::cover::{Output, OutputKind};
 use crate::plan::Plan;
 use crate::report::model::Parts;
 use crate::text::show_path;
@@ -22,13 +23,13 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     baseline::refuse(shared, "archive")?;
     if options.archives.is_empty() {
         bail!(
-            "name an archive, as in `linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so`"
+            "no archive given\nhelp: name one: linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so"
         );
     }
     if options.root_object.is_empty() && options.root_symbol.is_empty() && !options.all_members {
         bail!(
-            "say what is linked: --root-object FILE (a shared library, program or object), \
-             --root-symbol NAME, or --all-members to list what every member refers to"
+            "nothing that links the archive was given\nhelp: add --root-object FILE (a shared library, \
+             program or object) or --root-symbol NAME, or list every reference with --all-members"
         );
     }
     let order = options.order.as_deref().unwrap_or_default();
@@ -40,15 +41,15 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let prepared = prepare_with(shared, &typed, &places, &tables)?;
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
-    apart::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
+    output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
     let (asked, plan) = ask(options, &prepared)?;
     // What linker scripts name is read too.
-    apart::check(&plan, &*prepared.tree, shared, &tables)?;
+    output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
     let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
-    let view = Archive::new(&run.audit, &asked).map_err(anyhow::Error::msg)?;
+    let view = Archive::new(&run.audit, &*prepared.tree, &asked).map_err(anyhow::Error::msg)?;
     drop(progress);
     for (output, file) in &sinks.files {
         write(file, |w| (output.render)(&run.subject(), &view, prepared.style.plain(), w))?;
@@ -61,7 +62,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
         write(file, |w| lld::archive_stats(&view, library, w))?;
     }
     out::stdout(|w| (sinks.stdout.render)(&run.subject(), &view, prepared.style, w))
-        .context("the answer cannot be written")?;
+        .context("cannot write the answer to stdout")?;
     let fails = view.fails() && shared.fail_on != FailOn::Never;
     let status = match (fails, view.is_complete(run.report.complete)) {
         (true, _) => Exit::Findings,
@@ -91,16 +92,29 @@ fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
         symbols: symbols.clone(),
         ..prepared.plan.clone()
     };
+    let tables = options.why_extract.is_some() || options.archive_stats.is_some();
     let asked = Asked {
         archives,
-        order: options.order.is_some().then_some(order),
+        // lld's tables are about an order: that of the archives as typed.
+        order: (options.order.is_some() || tables).then_some(order),
         objects: objects.to_vec(),
         symbols,
         all_members: options.all_members,
+        output: output(options),
     };
     Ok((asked, plan))
 }
 
+/// What the link makes.
+fn output(options: &ArchiveOptions) -> Output {
+    let kind = match (options.shared, options.pie) {
+        (true, _) => OutputKind::Shared,
+        (false, true) => OutputKind::Pie,
+        (false, false) => OutputKind::Any,
+    };
+    Output { kind, linker: None }
+}
+
 fn write(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    out::file(file, render).with_context(|| format!("{} cannot be written", show_path(file)))
+    out::file(file, render).with_context(|| format!("cannot write {}", show_path(file)))
 }

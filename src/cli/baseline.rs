@@ -1,14 +1,13 @@
 //! The files that `--baseline` and `--write-baseline` name: read before anything runs, written anew at
-//! the end, with every line that comes or goes named on stderr. The format is `judge`'s.
+//! the end, with every line that comes or goes named on stderr. The format is that of `triage`.
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for what options name")]
 
-use super::{Shared, named, out};
-use crate::judge::{Baseline, Known, Rewrite, Verdict, rewrite};
-use crate::report::model::{Report, StaleLine};
+use super::{Shared, message, named, out};
+use crate::report::model::Report;
 use crate::text::show_path;
+use crate::triage::{Baseline, Known, Rewrite, Triage, rewrite};
 use anyhow::{Context as _, Result, bail};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Larger files are no baselines.
@@ -41,7 +40,7 @@ impl Baselines {
     }
 
     /// The new content of the requested baseline. With `--baseline`, no line is added.
-    pub(super) fn rewrite(&self, verdict: &Verdict) -> Option<Rewrite> {
+    pub(super) fn rewrite(&self, verdict: &Triage) -> Option<Rewrite> {
         let new = || rewrite(self.known.as_ref(), verdict, !self.waives);
         self.is_written.then(new)
     }
@@ -52,9 +51,8 @@ pub(super) fn write(shared: &Shared, written: Option<&Rewrite>) -> Result<()> {
     let (Some(file), Some(written)) = (&shared.write_baseline, written) else { return Ok(()) };
     let shown = show_path(file);
     out::file(file, |to| to.write_all(&written.text))
-        .with_context(|| format!("{shown} cannot be written"))?;
-    // A failed write to stderr is ignored: there is nowhere to report it.
-    let _ = std::io::stderr().write_all(said(&shown, written).as_bytes());
+        .with_context(|| format!("cannot write {shown}"))?;
+    message::note(&said(&shown, written));
     Ok(())
 }
 
@@ -72,17 +70,14 @@ fn read(file: &Path) -> Result<Baseline> {
 /// What became of a baseline, line by line.
 fn said(file: &str, written: &Rewrite) -> String {
     let Rewrite { added, removed, left_out, .. } = written;
-    let mut text = format!(
-        "linkaudit: {file}: {} added, {} removed\n",
-        lines(added.len()),
-        lines(removed.len())
-    );
-    text.extend(added.iter().map(|line| format!("  + {line}\n")));
-    text.extend(removed.iter().map(|line| format!("  - {line}\n")));
+    let mut text =
+        format!("{file}: {} added, {} removed", lines(added.len()), lines(removed.len()));
+    text.extend(added.iter().map(|line| format!("\n  + {line}")));
+    text.extend(removed.iter().map(|line| format!("\n  - {line}")));
     if *left_out > 0 {
-        let what = if *left_out == 1 { "finding is" } else { "findings are" };
-        let why = "with --baseline only stale lines go; --write-baseline alone adds";
-        let _ = writeln!(text, "  {left_out} new {what} not added: {why}");
+        let what = if *left_out == 1 { "finding" } else { "findings" };
+        let help = "to add new findings, use --write-baseline without --baseline";
+        let _ = write!(text, "\n  {left_out} new {what} not added\nhelp: {help}");
     }
     text
 }
@@ -94,24 +89,27 @@ fn lines(count: usize) -> String {
 /// Refuses options that only `check` has.
 pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     if shared.write_baseline.is_some() {
-        bail!("`{command}` writes no baseline; `linkaudit check --write-baseline FILE` does");
+        bail!(
+            "`{command}` does not write a baseline\nhelp: use linkaudit check --write-baseline FILE"
+        );
     }
     if shared.fail_on_stale {
-        bail!("`{command}` tells no stale lines; `linkaudit check --fail-on-stale` does");
+        bail!(
+            "`{command}` does not check for stale lines\nhelp: use linkaudit check --fail-on-stale"
+        );
     }
     if shared.fail_on_gone {
-        bail!("`{command}` tells no stale lines; `linkaudit check --fail-on-gone` does");
+        bail!(
+            "`{command}` does not check for stale lines\nhelp: use linkaudit check --fail-on-gone"
+        );
     }
     Ok(())
 }
 
 /// Stale lines on stderr, for outputs that do not show them.
 pub(super) fn say_stale(report: &Report, known: &Known<'_>) {
-    let line = |stale: &StaleLine| {
-        let (name, line) = (&known.baseline.name, stale.line);
-        format!("linkaudit: stale: {name}:{line} {}\n", stale.words())
-    };
-    let text: Vec<String> = report.stale.iter().map(line).collect();
-    // Without stderr nobody reads them.
-    let _ = std::io::stderr().write_all(text.concat().as_bytes());
+    let name = &known.baseline.name;
+    for stale in &report.stale {
+        message::warning(&format!("{name}:{}: stale line: {}", stale.line, stale.words()));
+    }
 }

@@ -4,10 +4,10 @@ use super::exit::{self, Exit};
 use super::plan::{Prepared, Sinks, prepare, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{Shared, apart, baseline, out};
+use super::{Shared, baseline, out, output_conflicts};
 use crate::plan::{FixRequest, Plan};
 use crate::report::model::Parts;
-use crate::report::{MadeOf, OUTPUTS, Output, Style};
+use crate::report::{MadeOf, OUTPUTS, Output, Paths, Rendering, Style};
 use anyhow::{Context as _, Result};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let sinks = sinks(shared, "check", OUTPUTS)?;
-    apart::check(&prepared.plan, &*prepared.tree, shared, &[])?;
+    output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, paths)?;
     prepared.say_what_is_assumed(shared);
     let Prepared { plan, baselines, .. } = &prepared;
@@ -38,7 +38,7 @@ pub(super) fn check(shared: &Shared, paths: &[PathBuf]) -> Result<Exit> {
         progress.end();
         run.require_elf(shared)?;
         let rendering = Instant::now();
-        share.write(&run, prepared.style)?;
+        share.write(&run, prepared.style, &prepared.paths)?;
         if share.stdout.is_some() {
             status = finish(shared, &prepared, &run)?;
         }
@@ -94,14 +94,15 @@ impl<'a> Share<'a> {
         parts.fold(Parts::default(), Parts::and)
     }
 
-    fn write(&self, run: &Run, style: Style) -> Result<()> {
+    fn write(&self, run: &Run, style: Style, paths: &Paths) -> Result<()> {
         for (output, file) in &self.files {
             let shown = crate::text::show_path(file);
-            out::file(file, |w| render(output, run, style.plain(), w))
-                .with_context(|| format!("{shown} cannot be written"))?;
+            out::file(file, |w| render(output, run, style.plain(), paths, w))
+                .with_context(|| format!("cannot write {shown}"))?;
         }
         let Some(output) = self.stdout else { return Ok(()) };
-        out::stdout(|w| render(output, run, style, w)).context("the report cannot be written")
+        out::stdout(|w| render(output, run, style, paths, w))
+            .context("cannot write the report to stdout")
     }
 }
 
@@ -110,11 +111,12 @@ pub(super) fn render(
     output: &Output,
     run: &Run,
     style: Style,
+    paths: &Paths,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match output.made_of {
         MadeOf::Report { render, .. } => {
-            run.with_facts(|facts| render(&run.report, facts, style, out))
+            run.with_facts(|facts| render(&run.report, &Rendering { style, paths, facts }, out))
         }
         MadeOf::LinkMaps(render) => render(&run.audit, out),
     }

@@ -19,13 +19,13 @@ pub(super) fn items(bytes: &[u8], file: &Path) -> Result<Vec<PathBuf>> {
     let text = bytes.trim_ascii_start();
     let found = if text.starts_with(b"[") || text.starts_with(b"{") {
         let value: Value = serde_json::from_slice(bytes)
-            .with_context(|| format!("--nix-closure {shown}: no valid JSON"))?;
+            .with_context(|| format!("--nix-closure {shown}: invalid JSON"))?;
         of_json(&value).map_err(|error| anyhow!("--nix-closure {shown}: {error}"))?
     } else {
         lines(bytes).map_err(|error| anyhow!("--nix-closure {shown}: {error}"))?
     };
     if found.is_empty() {
-        bail!("--nix-closure {shown}: it names no store items");
+        bail!("--nix-closure {shown}: no store items");
     }
     Ok(found.into_iter().collect())
 }
@@ -64,7 +64,7 @@ fn of_json(value: &Value) -> Result<BTreeSet<PathBuf>, String> {
             }
             _ => map.keys().map(|path| item(OsStr::new(path))).collect(),
         },
-        _ => Err("it is no list of store items".to_owned()),
+        _ => Err("not a list of store items".to_owned()),
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
             (String::new(), "no store items"),
             ("[{\"narHash\":1}]".to_owned(), "entry 1 has no path"),
             ("{\"a\":1}".to_owned(), "`a` is not"),
-            ("[\n[\n".to_owned(), "no valid JSON"),
+            ("[\n[\n".to_owned(), "invalid JSON"),
         ] {
             let error = items(bad.as_bytes(), Path::new("x")).expect_err("no closure");
             assert!(format!("{error:#}").contains(word), "{bad}: {error:#}");

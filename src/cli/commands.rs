@@ -2,7 +2,8 @@
 
 use super::exit::Exit;
 use super::{
-    Cli, Command, Shared, archive, check, demo, explain, fix, manual, plan, policy, views,
+    Cli, Command, PolicyCommand, Shared, archive, check, demo, diff, explain, first_policy, fix,
+    hook, manual, plan, policy, views,
 };
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
@@ -20,10 +21,18 @@ pub fn run(cli: Cli) -> Result<Exit> {
             demo::demo(&cli.shared, dir.as_deref())
         }
         Some(Command::Fix(options)) => fix::fix(&cli.shared, &options),
+        Some(Command::Diff(options)) => diff::diff(&cli.shared, &options),
         Some(Command::Policy { command }) => {
             only_human(&cli.shared, "policy")?;
+            if let PolicyCommand::Init { file, from: Some(from) } = &command {
+                return first_policy::write(&cli.shared, from, file);
+            }
             let color = plan::colored(&cli.shared, std::io::stderr().is_terminal());
             policy::run(&cli.shared, &command, color)
+        }
+        Some(Command::Hook(options)) => {
+            only_human(&cli.shared, "hook")?;
+            hook::hook(&options)
         }
         Some(Command::Man { install }) => manual::man(install.as_deref()),
         Some(Command::Completions { shell }) => manual::completions(shell),
@@ -41,7 +50,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
 fn only_human(shared: &Shared, command: &str) -> Result<()> {
     let outputs = shared.output.iter().filter_map(|pair| pair.split('=').next());
     if let Some(name) = outputs.chain([&*shared.format]).find(|name| *name != "human") {
-        bail!("`{command}` has no output `{name}`; there is human");
+        bail!("unknown output `{name}` of `{command}`\nhelp: the only output is human");
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ const NEW: &str = "new_deps.cmake";
 pub(super) fn demo(shared: &Shared, dir: Option<&Path>) -> Result<Exit> {
     let dir = dir.unwrap_or(Path::new(DIR));
     let shown = show_path(dir);
-    out::new_directory(dir).with_context(|| format!("{shown} cannot be made"))?;
+    out::new_directory(dir).with_context(|| format!("cannot create {shown}"))?;
     write(dir, sources())?;
     let old = lists::read(&dir.join(LIST)).map_err(anyhow::Error::msg)?;
     write(dir, build(&old, "build/lib"))?;
@@ -60,16 +60,16 @@ fn write(dir: &Path, files: Vec<File>) -> Result<()> {
         let path = dir.join(name);
         if let Some(parent) = path.parent() {
             out::directories(parent)
-                .with_context(|| format!("{} cannot be made", show_path(parent)))?;
+                .with_context(|| format!("cannot create {}", show_path(parent)))?;
         }
         out::file(&path, |w| w.write_all(&bytes))
-            .with_context(|| format!("{} cannot be written", show_path(&path)))?;
+            .with_context(|| format!("cannot write {}", show_path(&path)))?;
     }
     Ok(())
 }
 
 fn say(text: &str) -> Result<()> {
-    out::stdout(|w| writeln!(w, "{text}")).context("the story cannot be written")
+    out::stdout(|w| writeln!(w, "{text}")).context("cannot write to stdout")
 }
 
 /// Shows a command, and runs it.
@@ -82,7 +82,7 @@ fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
     say(&format!("$ linkaudit {}", shown.join(" ")))?;
     let mut all: Vec<OsString> = vec!["linkaudit".into(), "--isolated".into()];
     all.extend(words.iter().map(|word| word.as_os_str().to_owned()));
-    let Ok(mut cli) = Cli::try_parse_from(all) else { bail!("{shown:?} is no command") };
+    let Ok(mut cli) = Cli::try_parse_from(all) else { bail!("{shown:?} is not a command") };
     // Rights do not come back, and the story goes on to write.
     cli.shared.sandbox = Sandbox::Off;
     cli.shared.color = shared.color;
@@ -91,7 +91,7 @@ fn typed(shared: &Shared, words: &[&Path]) -> Result<Exit> {
     let exit = match &cli.command {
         Some(Command::Check { paths }) => check::check(&cli.shared, paths)?,
         Some(Command::Fix(options)) => fix::fix(&cli.shared, options)?,
-        _ => bail!("{shown:?} is no command of the story"),
+        _ => bail!("{shown:?} is not a command of the demo"),
     };
     say("")?;
     Ok(exit)

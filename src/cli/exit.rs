@@ -5,14 +5,14 @@ use crate::cli::FailOn;
 use crate::report::model::{Finding, Report};
 use std::process::ExitCode;
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// Nothing at or above `--fail-on`.
+    /// No finding at or above `--fail-on`.
     Clean,
     /// Findings.
     Findings,
-    /// The command line or a named file is wrong.
+    /// An error in the command line or in a named file.
     Usage,
     /// Something could not be read or decided.
     Incomplete,
@@ -29,7 +29,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// `EX_SOFTWARE` of sysexits.h: a fault of linkaudit itself.
+/// `EX_SOFTWARE` of sysexits.h: an internal error.
 pub const INTERNAL: u8 = 70;
 
 /// The exit status for a report.
@@ -45,8 +45,8 @@ pub fn of_tree(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| MISSING.contains(&&*finding.rule))
 }
 
-/// The status of `fix`: whether every finding that counts has a proven fix, and every file that was
-/// written is whole.
+/// The status of `fix`: 1 unless every finding that counts has a verified fix and every output is
+/// complete.
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {
     let is_open = |finding: &Finding| !finding.has_proven_fix();
     if whole { status(report, fail_on, is_open) } else { Exit::Findings }

@@ -12,10 +12,13 @@ pub(super) fn one(id: &str) -> Result<Exit> {
     let Some(rule) = rules::find(id) else {
         if let Some(known) = rules::catalogue().known(id) {
             let id = known.id;
-            bail!("the rule `{id}` is not built yet; `linkaudit explain` lists those that are");
+            bail!("rule `{id}`: not implemented yet\nhelp: list the rules: linkaudit explain");
         }
         let ids = RULES.iter().map(|rule| rule.id.as_str());
-        bail!("`{id}` is no rule; {}", did_you_mean(id, ids, "`linkaudit explain` lists them"));
+        bail!(
+            "unknown rule `{id}`\nhelp: {}",
+            did_you_mean(id, ids, "list the rules: linkaudit explain")
+        );
     };
     out::stdout(|w| {
         writeln!(

@@ -6,15 +6,14 @@ use super::exit::{self, Exit};
 use super::plan::{prepare_with, sinks_of};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{FixOptions, Shared, apart, baseline, lists, out};
+use super::{FixOptions, Shared, baseline, lists, message, out, output_conflicts};
 use crate::emit::{EMITTERS, Emission, Emitter};
 use crate::fix::propose::Proposal;
 use crate::plan::{FixRequest, MergedFrom, Plan, Which};
 use crate::report::model::Parts;
-use crate::report::{OUTPUTS, Output, Style, remedy};
+use crate::report::{OUTPUTS, Output, Paths, Style, fix_plan};
 use crate::text::{did_you_mean, show, show_path};
 use anyhow::{Context as _, Result, bail};
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,10 +63,15 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         }
     };
     if let Some(emitter) = all().find(|emitter| emitter.needs_list && lists.is_empty()) {
-        bail!("{} regenerates a list: name it with --deps-list FILE", emitter.name);
+        bail!("{}: no list of archives to change\nhelp: add --deps-list FILE", emitter.name);
     }
-    let must_find = options.deps_list.is_some() || all().any(|emitter| emitter.needs_archive);
-    let request = FixRequest { archive, must_find, minimal: options.minimal, merged_only: false };
+    let request = FixRequest {
+        archive,
+        must_find: options.minimal || all().any(|emitter| emitter.needs_archive),
+        minimal: options.minimal,
+        merged_only: false,
+        is_list_named: options.deps_list.is_some() || all().any(|emitter| emitter.needs_list),
+    };
     let plan = Plan {
         facts: false,
         members: true,
@@ -75,7 +79,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
         fix: Some(Arc::new(request)),
         ..prepared.plan.clone()
     };
-    apart::check(&plan, &*prepared.tree, shared, &[])?;
+    output_conflicts::check(&plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, &options.paths)?;
     let progress = Progress::new(prepared.progress);
     let walked = walk(&plan, &*prepared.tree, &progress);
@@ -86,7 +90,7 @@ pub(super) fn fix(shared: &Shared, options: &FixOptions) -> Result<Exit> {
     let rendering = Instant::now();
     let proposal = run.proposal.take().unwrap_or_else(|| Ok(Proposal::default()));
     let proposal = proposal.map_err(anyhow::Error::msg)?;
-    let whole = write(shared, &sinks, &run, &proposal, prepared.style)?;
+    let whole = write(shared, &sinks, &run, &proposal, (prepared.style, &prepared.paths))?;
     let status = exit::of_fix(&run.report, shared.fail_on, whole);
     run.finish(shared, rendering, start);
     Ok(status)
@@ -108,22 +112,22 @@ fn sinks(shared: &Shared, options: &FixOptions) -> Result<Sinks> {
     for name in &options.emit {
         let found = emitter(name).with_context(|| {
             let names: Vec<&str> = EMITTERS.iter().map(|emitter| emitter.name).collect();
-            let all = format!("there are {}", names.join(", "));
+            let all = format!("the emitters are {}", names.join(", "));
             let right = did_you_mean(name, names.iter().copied(), &all);
-            format!("there is no emitter `{name}`; {right}")
+            format!("unknown emitter `{name}`\nhelp: {right}")
         })?;
         if emitters.iter().any(|(emitter, _)| emitter.name == found.name) {
             continue;
         }
         if emitted.replace(found).is_some_and(|other| other.name != found.name) {
             bail!(
-                "only one emitter can write to stdout; name a file for the others with -o NAME=FILE"
+                "only one emitter can write to stdout\nhelp: give each other emitter a file: -o NAME=FILE"
             );
         }
     }
     if let Some(emitter) = emitted.filter(|_| shared.format != "human") {
         let (format, name) = (&shared.format, emitter.name);
-        bail!("--format {format} and --emit {name} both write to stdout; use -o {name}=FILE");
+        bail!("--format {format} and --emit {name} both write to stdout\nhelp: use -o {name}=FILE");
     }
     Ok(Sinks { emitted, report: reports.stdout, emitters, reports: reports.files })
 }
@@ -134,7 +138,7 @@ fn write(
     sinks: &Sinks,
     run: &Run,
     proposal: &Proposal,
-    style: Style,
+    (style, paths): (Style, &Paths),
 ) -> Result<bool> {
     let emission = Emission { remedy: &proposal.remedy, report: &run.report };
     let mut whole = true;
@@ -143,36 +147,35 @@ fn write(
         for refused in &emitted.refused {
             whole = false;
             let (name, reason) = (show(&refused.name), refused.reason);
-            // Without stderr the exit status must do.
-            let _ = writeln!(std::io::stderr(), "linkaudit: {}: {name} {reason}", emitter.name);
+            message::warning(&format!("{}: {name} {reason}", emitter.name));
         }
         emitted.bytes
     };
     for (emitter, file) in &sinks.emitters {
         let bytes = emit(emitter);
         out::file(file, |w| w.write_all(&bytes))
-            .with_context(|| format!("{} cannot be written", show_path(file)))?;
+            .with_context(|| format!("cannot write {}", show_path(file)))?;
     }
     for (output, file) in &sinks.reports {
-        out::file(file, |w| render(output, run, style.plain(), w))
-            .with_context(|| format!("{} cannot be written", show_path(file)))?;
+        out::file(file, |w| render(output, run, style.plain(), paths, w))
+            .with_context(|| format!("cannot write {}", show_path(file)))?;
     }
     match sinks.emitted {
         Some(emitter) => {
             let bytes = emit(emitter);
             let bytes = if out::is_terminal() { shown(&bytes) } else { bytes };
-            out::stdout(|w| w.write_all(&bytes)).context("the fix cannot be written")?;
+            out::stdout(|w| w.write_all(&bytes)).context("cannot write the fix to stdout")?;
             if !shared.quiet {
-                let _ = remedy::write(proposal, &run.report, style, &mut std::io::stderr());
+                let _ = fix_plan::write(proposal, &run.report, style, &mut std::io::stderr());
             }
         }
         None => out::stdout(|w| {
             if sinks.report.name == "human" {
-                return remedy::write(proposal, &run.report, style, w);
+                return fix_plan::write(proposal, &run.report, style, w);
             }
-            render(sinks.report, run, style, w)
+            render(sinks.report, run, style, paths, w)
         })
-        .context("the report cannot be written")?,
+        .context("cannot write the report to stdout")?,
     }
     Ok(whole)
 }

@@ -1,7 +1,7 @@
 //! `--host FILE[=GLOB]`: a program, and what it loads. A file that no loader starts cannot be a host,
 //! and is a mistake in what was typed. `cli::plan` is the only caller.
 
-use super::place::Place;
+use super::place::AuditedSystem;
 use crate::facts;
 use crate::format::Reading;
 use crate::format::elf::{Object, Role};
@@ -17,13 +17,13 @@ use std::path::Path;
 /// All hosts that were typed.
 pub(super) fn read(
     typed: &[OsString],
-    place: &Place<'_>,
+    place: &AuditedSystem<'_>,
     tree: &dyn Tree,
 ) -> Result<Vec<HostFile>> {
     typed.iter().map(|typed| host(typed, place, tree)).collect()
 }
 
-fn host(typed: &OsStr, place: &Place<'_>, tree: &dyn Tree) -> Result<HostFile> {
+fn host(typed: &OsStr, place: &AuditedSystem<'_>, tree: &dyn Tree) -> Result<HostFile> {
     let bytes = typed.as_bytes();
     let named = |end: usize| place.named(Path::new(OsStr::from_bytes(&bytes[..end])));
     // A file may have `=` in its name.
@@ -54,21 +54,21 @@ fn host(typed: &OsStr, place: &Place<'_>, tree: &dyn Tree) -> Result<HostFile> {
 fn fault(path: &Path, tree: &dyn Tree) -> Option<String> {
     match tree.kind(path) {
         Err(errno) => return Some(walk::describe(errno)),
-        Ok(Kind::Directory) => return Some("it is a directory; a host is a program".to_owned()),
+        Ok(Kind::Directory) => return Some("a directory, not a program".to_owned()),
         Ok(_) => {}
     }
     let handle = match tree.open(path) {
         Ok(Opened::File(handle)) => handle,
-        Ok(_) => return Some("it is no file; a host is a program".to_owned()),
+        Ok(_) => return Some("not a regular file".to_owned()),
         Err(errno) => return Some(walk::describe(errno)),
     };
     let read = facts::read::read(&handle, Reading::default());
     let what = match read.object().map(|object: &Object| object.role) {
         // A library stands for a program that loads it first.
         Some(Role::Program | Role::Shared) => return None,
-        Some(Role::Static) => "it is linked statically, and no loader starts it",
-        Some(_) => "it is no program that a loader starts",
-        None => "it is no ELF file; a host is a program, not a script that starts one",
+        Some(Role::Static) => "a static program: it cannot load plugins",
+        Some(_) => "not a dynamically linked program",
+        None => "not an ELF file\nhelp: name the program itself, not a script that starts it",
     };
     Some(what.to_owned())
 }

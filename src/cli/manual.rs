@@ -14,11 +14,11 @@ pub(super) fn man(install: Option<&Path>) -> Result<Exit> {
     let program = super::shown();
     let Some(dir) = install else {
         let page = page(&program, None)?;
-        out::stdout(|w| w.write_all(&page)).context("the page cannot be written")?;
+        out::stdout(|w| w.write_all(&page)).context("cannot write the page to stdout")?;
         return Ok(Exit::Clean);
     };
     let section = dir.join("man1");
-    let failed = |path: &Path| format!("{} cannot be written", show_path(path));
+    let failed = |path: &Path| format!("cannot write {}", show_path(path));
     out::directories(&section).with_context(|| failed(&section))?;
     let commands = program.get_subcommands().filter(|command| command.get_name() != "help");
     let pages = std::iter::once((&program, None))
@@ -42,7 +42,7 @@ fn page(command: &clap::Command, name: Option<&str>) -> Result<Vec<u8>> {
         command = command.name(whole).bin_name(format!("linkaudit {name}"));
     }
     let mut page = Vec::new();
-    Man::new(command).render(&mut page).context("the page cannot be made")?;
+    Man::new(command).render(&mut page).context("cannot make the page")?;
     Ok(page)
 }
 
@@ -50,6 +50,6 @@ fn page(command: &clap::Command, name: Option<&str>) -> Result<Vec<u8>> {
 pub(super) fn completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut super::shown(), "linkaudit", &mut script);
-    out::stdout(|w| w.write_all(&script)).context("the script cannot be written")?;
+    out::stdout(|w| w.write_all(&script)).context("cannot write the script to stdout")?;
     Ok(Exit::Clean)
 }

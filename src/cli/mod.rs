@@ -1,21 +1,25 @@
 //! The command line: what may be typed. Nothing is opened or decided here; `plan` turns it into a
 //! [`crate::plan::Plan`], `commands` carries a command out, `out` is the one place that writes.
 
-mod apart;
 mod archive;
 mod baseline;
 mod check;
 mod closure;
 pub mod commands;
 mod demo;
+mod diff;
 pub mod exit;
 mod explain;
+mod first_policy;
 mod fix;
+mod hook;
 mod hosts;
 mod lists;
 mod manual;
+pub mod message;
 mod named;
 mod out;
+mod output_conflicts;
 mod place;
 mod plan;
 mod policy;
@@ -35,15 +39,15 @@ use clap::{
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Audits the linkage of an install prefix the way the dynamic loader will see it.
+/// Checks whether programs and libraries will load: resolves needs, versions and symbols as the loader does.
 #[derive(Parser, Debug)]
 #[command(
     name = "linkaudit",
     version,
     about,
-    after_help = "`check` is the default command. A path named like a command is written ./check.\n\
-                  Exit status: 0 nothing at or above --fail-on, 1 findings, 2 usage, \
-                  3 the audit is incomplete, 70 a fault of linkaudit."
+    after_help = "`check` is the default command. Write a path with the name of a command as ./check.\n\
+                  Exit status: 0 no finding at or above --fail-on, 1 findings, 2 usage error, \
+                  3 incomplete audit, 70 internal error."
 )]
 pub struct Cli {
     /// What to do.
@@ -97,42 +101,46 @@ pub enum Command {
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
-    /// Show what every root loads, as a graph printed once
+    /// Show which files each entry point loads, and how the loader finds them
     Tree {
-        /// Directories and files whose roots are shown
+        /// Directories and files with the entry points
         #[arg(value_name = "PATH")]
         paths: Vec<PathBuf>,
     },
-    /// Show who needs or refers to a library or symbol, who provides it, and what was tried
+    /// Show which files need a library or symbol, which provide it, and where the loader searched
     Why(WhyOptions),
-    /// Show which members of static archives are needed, for which symbol, and what stays undefined
+    /// Show which members of static archives a link needs, for which symbols, and what stays undefined
     Archive(ArchiveOptions),
-    /// Write what would make findings go away: lists of archives, scripts, flags, waivers
+    /// Write fixes of findings: lists of archives, scripts for ar, linker flags, waivers
     Fix(FixOptions),
-    /// Check, show and begin policies
+    /// Compare two versions of a prefix: what became worse, and what was fixed
+    Diff(DiffOptions),
+    /// Check, show and create policies
     Policy {
-        /// What to do with them
+        /// The action
         #[command(subcommand)]
         command: PolicyCommand,
     },
-    /// Write the case this tool was made for, in miniature, and audit it
+    /// Build a small broken library from merged archives, audit it and fix it
     Demo {
-        /// A directory that is not there yet
+        /// The directory to create
         #[arg(value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// Show the page of a rule, or the table of all rules
+    /// Show the page of a rule, or a table of all rules
     Explain {
         /// The rule's id
         rule: Option<String>,
     },
+    /// Print or install the integration with a package manager, build system or CI
+    Hook(HookOptions),
     /// Print the manual page
     Man {
         /// Write the pages of all commands to DIR/man1 instead
         #[arg(long, value_name = "DIR")]
         install: Option<PathBuf>,
     },
-    /// Print a script that completes options in a shell
+    /// Print a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -142,94 +150,135 @@ pub enum Command {
 /// The question of `why`, and the files it is about.
 #[derive(Args, Debug)]
 pub struct WhyOptions {
-    /// A library's soname or file, or a symbol: its raw name, with a version or without (foo@V_1), or
-    /// its name in C++ or Rust, which may lack namespaces and parameters (Shape::id)
+    /// A soname, a file name, a raw symbol name with or without version (foo@V_1), or a C++ or Rust
+    /// name, also without namespaces and parameters (Shape::id)
     #[arg(value_name = "NAME")]
     pub name: OsString,
-    /// Directories and files to look through
+    /// Directories and files to search
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// Answer for this entry point alone, a path or file name: how it loads the library, or which
-    /// files are searched for the symbol
+    /// Answer only for this entry point (a path or file name): how it loads the library, or in which
+    /// files the loader searches for the symbol
     #[arg(long, value_name = "ENTRY")]
     pub under: Option<PathBuf>,
 }
 
-/// What `archive` is asked.
+/// Options of `archive`.
 #[derive(Args, Debug)]
 pub struct ArchiveOptions {
-    /// Static archives that are linked
+    /// Static archives to link
     #[arg(value_name = "ARCHIVE")]
     pub archives: Vec<PathBuf>,
-    /// Look here for archives that may be added
+    /// Search DIR for archives that the link may add
     #[arg(long, value_name = "DIR")]
     pub from: Vec<PathBuf>,
-    /// These archives follow, and the order counts as it does for lld
+    /// Further archives, all in link order: select members by lld's rule
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub order: Option<Vec<PathBuf>>,
-    /// What is linked: a shared library, a program or a relocatable object
+    /// An object to link: a shared library, a program or a relocatable object
     #[arg(long, value_name = "FILE")]
     pub root_object: Vec<PathBuf>,
-    /// A symbol that must be defined
+    /// A symbol that the archives must define
     #[arg(long, value_name = "NAME")]
     pub root_symbol: Vec<OsString>,
-    /// List what every member refers to; nothing of that is an error
+    /// Link a shared object, in which linkers define fewer names
+    #[arg(long, conflicts_with = "pie")]
+    pub shared: bool,
+    /// Link a position-independent program
+    #[arg(long)]
+    pub pie: bool,
+    /// List the references of every member; undefined ones are not errors
     #[arg(long)]
     pub all_members: bool,
-    /// Write what was taken for which symbol, as lld does
-    #[arg(long, value_name = "FILE", requires = "order")]
+    /// Write which member was extracted for which symbol, in lld's format
+    #[arg(long, value_name = "FILE")]
     pub why_extract: Option<PathBuf>,
-    /// Write how many members of each archive were taken, as lld does
-    #[arg(long, value_name = "FILE", requires = "order")]
+    /// Write how many members of each archive were extracted, in lld's format
+    #[arg(long, value_name = "FILE")]
     pub archive_stats: Option<PathBuf>,
 }
 
-/// What `fix` is asked.
+/// Options of `fix`.
 #[derive(Args, Debug)]
 pub struct FixOptions {
     /// Directories and files to audit
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// What to write: cmake-deps, mri, ldflags, policy-waivers; to stdout unless -o NAME=FILE says where
+    /// The output: cmake-deps, mri, ldflags, link-line, pkg-config or policy-waivers; to stdout, or with
+    /// -o NAME=FILE to a file
     #[arg(long, value_name = "NAME")]
     pub emit: Vec<String>,
-    /// The archive that is merged from others, if it cannot be told from what --lib-path holds
+    /// The merged archive, if --lib-path does not identify it
     #[arg(long, value_name = "FILE")]
     pub archive: Option<PathBuf>,
-    /// The list of the archives it is merged from
+    /// The list of archives from which it is merged, or that PATH is linked with
     #[arg(long, value_name = "FILE")]
     pub deps_list: Option<PathBuf>,
-    /// Names that nothing needs leave the list
+    /// Remove names from the list that nothing needs
     #[arg(long, requires = "deps_list")]
     pub minimal: bool,
+}
+
+/// The sides of `diff`.
+#[derive(Args, Debug)]
+pub struct DiffOptions {
+    /// The old version: a directory, or a JSON report of it (with --facts, to compare symbols)
+    #[arg(value_name = "OLD")]
+    pub old: PathBuf,
+    /// The new version: a directory or a JSON report
+    #[arg(value_name = "NEW")]
+    pub new: PathBuf,
+    /// A prefix or JSON report whose files count as users of the old version
+    #[arg(long, value_name = "PREFIX")]
+    pub against: Vec<PathBuf>,
+    /// OLD and NEW are staging directories (DESTDIR)
+    #[arg(long)]
+    pub stages: bool,
+}
+
+/// The system of `hook`, and the directory it is installed in.
+#[derive(Args, Debug)]
+pub struct HookOptions {
+    /// The system; without it, all systems are listed
+    #[arg(value_name = "SYSTEM")]
+    pub system: Option<String>,
+    /// Write the files below DIR. A file that is there and differs is shown and left as it is
+    #[arg(long, value_name = "DIR", requires = "system")]
+    pub install: Option<PathBuf>,
+    /// Remove the files that --install wrote below DIR. A file that differs is left as it is
+    #[arg(long, requires = "install")]
+    pub uninstall: bool,
 }
 
 /// Commands of `policy`.
 #[derive(Subcommand, Debug)]
 pub enum PolicyCommand {
-    /// Say what is wrong with policies, and which rules they name that are not built yet
+    /// Report errors in policies, and rules in them that are not implemented yet
     Check {
-        /// Policy files and built-in policies; without one, those that an audit would read
+        /// Policy files and built-in policies [default: those that an audit would read]
         #[arg(value_name = "FILE|NAME")]
         policies: Vec<OsString>,
     },
-    /// Show what policies come to when they are merged, and where each entry came from
+    /// Show the merged policy, with the origin of each entry
     Show {
-        /// Policy files and built-in policies; without one, those that an audit would read
+        /// Policy files and built-in policies [default: those that an audit would read]
         #[arg(value_name = "FILE|NAME")]
         policies: Vec<OsString>,
     },
-    /// Write a policy to begin with, in which everything is a comment
+    /// Write a first policy, in which everything is a comment, or which accepts what is found today
     Init {
-        /// The file, which must not be there yet
+        /// Audit PATH, or read a JSON report of it, and accept its findings in few entries
+        #[arg(long, value_name = "PATH")]
+        from: Option<PathBuf>,
+        /// The file to create
         #[arg(value_name = "FILE", default_value = policy::FOUND)]
         file: PathBuf,
     },
-    /// Print the JSON Schema of policy files, from which editors complete
+    /// Print the JSON Schema of policy files, for completion in editors
     Schema,
 }
 
-/// When something is on.
+/// When a feature is on.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Switch {
     /// On a terminal
@@ -243,16 +292,16 @@ pub enum Switch {
 /// Whether the sandbox is used.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sandbox {
-    /// As far as the kernel has it
+    /// As far as the kernel supports it
     Auto,
     /// Never
     Off,
 }
 
-/// Whose loader rules hold.
+/// The loader whose rules apply.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loader {
-    /// Those of PT_INTERP, or of the libc beside a library
+    /// The loader in PT_INTERP, or of the libc beside a library
     Auto,
     /// The GNU C library's
     Glibc,
@@ -274,54 +323,54 @@ pub enum FailOn {
 }
 
 /// Options of all commands.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Shared {
-    /// DIR is the root of another system: paths, links and caches are taken inside it
+    /// DIR is the sysroot: all paths, links and caches are looked up inside it
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub root: Option<PathBuf>,
-    /// DIR is a staging directory (DESTDIR): its files are audited at the paths they will have, and
-    /// every lookup sees DIR first, then the system or --root. No PATH is needed
+    /// DIR is a staging directory (DESTDIR): audit its files as installed. Every lookup tries DIR
+    /// first, then the system or --root. PATH may be omitted
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub staged: Vec<PathBuf>,
-    /// FILE (- is stdin) lists installed paths, one a line, that the installation of the stage removes
+    /// FILE (- is stdin) lists installed paths, one per line, that the installation of the stage removes
     #[arg(long, global = true, value_name = "FILE", requires = "staged", help_heading = sections::INPUT)]
     pub replaces: Option<PathBuf>,
-    /// Make paths and fingerprints relative to DIR, for any PATHs below it
+    /// Make paths and fingerprints relative to DIR; every PATH must be below it
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub prefix: Option<PathBuf>,
-    /// Resolve as `ldd` run by the system's loader would, not as each program's own PT_INTERP
+    /// Resolve with the system's loader, as `ldd` does, instead of each program's PT_INTERP
     #[arg(long, global = true, help_heading = sections::LOADER)]
     pub as_ldd: bool,
-    /// Whose loader rules hold; auto reads them from PT_INTERP and the libc beside it
+    /// The loader whose rules apply; auto: the one in PT_INTERP, or of the libc beside a library
     #[arg(long, global = true, value_name = "NAME", default_value = "auto", help_heading = sections::LOADER)]
     pub loader: Loader,
-    /// The processor that will run the files: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (the
-    /// same levels by Intel, with its $PLATFORM), power10, z15, ..., or baseline
+    /// The processor of the target: x86-64-v3, x86-64-v4, haswell or skylake-avx512 (the same levels
+    /// on Intel, with its $PLATFORM), power10, z15, ..., or baseline
     #[arg(long, global = true, value_name = "LEVEL", help_heading = sections::LOADER)]
     pub cpu: Option<String>,
-    /// The directory in which programs will be started
+    /// The directory in which the programs will start
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::LOADER)]
     pub cwd: Option<PathBuf>,
-    /// What LD_LIBRARY_PATH will be at run time; the environment is never read
+    /// LD_LIBRARY_PATH at run time; the environment is never read
     #[arg(long, global = true, value_name = "DIRS", help_heading = sections::LOADER)]
     pub ld_library_path: Option<OsString>,
-    /// What LD_PRELOAD will be at run time; the environment is never read
+    /// LD_PRELOAD at run time; the environment is never read
     #[arg(long, global = true, value_name = "FILES", help_heading = sections::LOADER)]
     pub ld_preload: Option<OsString>,
-    /// Look for providers here too when a fix is proposed; never changes resolution
+    /// Search DIR for candidates that would fix findings; does not change resolution
     #[arg(long, global = true, value_name = "DIR", help_heading = sections::INPUT)]
     pub lib_path: Vec<PathBuf>,
-    /// Shared objects that match GLOB (else: that nothing else needs) are loaded by this program
+    /// FILE is a host program: it loads the shared objects that match GLOB (without GLOB: all that
+    /// no other file needs)
     #[arg(long, global = true, value_name = "FILE[=GLOB]", conflicts_with = "as_ldd", help_heading = sections::LOADER)]
     pub host: Vec<OsString>,
-    /// Report what a plugin takes from a program that --host does not name; without this option,
-    /// such a program is inferred from the audited files
+    /// Do not infer host programs of plugins from the audited files: report their undefined symbols
     #[arg(long, global = true, help_heading = sections::LOADER)]
     pub no_inferred_hosts: bool,
-    /// A policy file or built-in policy; without one, linkaudit.toml of the current directory
+    /// A policy file or built-in policy [default: linkaudit.toml in the current directory]
     #[arg(long, global = true, value_name = "FILE|NAME", help_heading = sections::FINDINGS)]
     pub policy: Vec<OsString>,
-    /// Do not look for linkaudit.toml in the current directory
+    /// Ignore linkaudit.toml in the current directory
     #[arg(long, global = true, help_heading = sections::FINDINGS)]
     pub isolated: bool,
     /// Do not report findings of this rule or group
@@ -336,32 +385,36 @@ pub struct Shared {
     /// The three lists in the order in which they were typed.
     #[arg(skip)]
     pub levels: Vec<(String, Level)>,
-    /// Lowest level that makes the exit status 1
+    /// The lowest level of findings for which the exit status is 1
     #[arg(long, global = true, value_name = "LEVEL", default_value = "error", help_heading = sections::FINDINGS)]
     pub fail_on: FailOn,
     /// Waive the findings that FILE lists
     #[arg(long, global = true, value_name = "FILE", help_heading = sections::BASELINE)]
     pub baseline: Option<PathBuf>,
-    /// Write all findings to FILE; with --baseline only take out what is not found any more. The
-    /// exit status stays that of the findings
+    /// Write all findings to FILE; with --baseline, only remove stale lines. The exit status does
+    /// not change
     #[arg(long, global = true, value_name = "FILE", help_heading = sections::BASELINE)]
     pub write_baseline: Option<PathBuf>,
-    /// Exit with 1 if the baseline lists what is not found any more
+    /// Exit with 1 if the baseline has stale lines: findings that no longer occur
     #[arg(long, global = true, requires = "baseline", help_heading = sections::BASELINE)]
     pub fail_on_stale: bool,
-    /// Exit with 1 if the baseline lists findings in a file that is not there any more
+    /// Exit with 1 if the baseline has lines about files that no longer exist
     #[arg(long, global = true, requires = "baseline", help_heading = sections::BASELINE)]
     pub fail_on_gone: bool,
-    /// Output on stdout: human, table, json, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
+    /// Output on stdout: human, table, json, sarif, junit, github, gitlab, gcc, markdown, dot, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human", help_heading = sections::OUTPUT)]
     pub format: String,
-    /// A further output of the same run, written to FILE
+    /// Make the paths of sarif, junit, github, gitlab, gcc and markdown relative to DIR; without it, to the
+    /// current directory
+    #[arg(long, global = true, value_name = "DIR", help_heading = sections::OUTPUT)]
+    pub relative_to: Option<PathBuf>,
+    /// Write a further output of the same run to FILE
     #[arg(short, long, global = true, value_name = "NAME=FILE", help_heading = sections::OUTPUT)]
     pub output: Vec<String>,
-    /// Audit the paths that FILE (- is stdin) lists, one a line
+    /// Audit the paths that FILE (- is stdin) lists, one per line
     #[arg(long, global = true, value_name = "FILE", help_heading = sections::INPUT)]
     pub files_from: Option<PathBuf>,
-    /// Paths of --files-from end with NUL, not with a newline
+    /// Paths in --files-from end with NUL instead of a newline
     #[arg(short = '0', long = "null", global = true, requires = "files_from", help_heading = sections::INPUT)]
     pub null: bool,
     /// Audit the store items that FILE (- is stdin) lists: output of `nix path-info --json` or
@@ -371,32 +424,32 @@ pub struct Shared {
     /// Exit with 2 if there is nothing to audit
     #[arg(long, global = true, help_heading = sections::INPUT)]
     pub require_elf: bool,
-    /// Read again with second, independent parsers; a difference is a finding
+    /// Read every file again with independent parsers, and report differences
     #[arg(long, global = true, help_heading = sections::FINDINGS)]
     pub cross_check: bool,
-    /// JSON also holds exports with versions and all bindings
+    /// Add exports with versions and all bindings to JSON
     #[arg(long, global = true, help_heading = sections::OUTPUT)]
     pub facts: bool,
-    /// Threads that work
+    /// The number of threads
     #[arg(short = 'j', long = "jobs", global = true, value_name = "N", help_heading = sections::RUN)]
     pub jobs: Option<std::num::NonZeroUsize>,
-    /// Show errors and the summary only
+    /// Show only the list of causes with errors and the totals
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = sections::OUTPUT)]
     pub quiet: bool,
     /// Show everything
     #[arg(short, long, global = true, help_heading = sections::OUTPUT)]
     pub verbose: bool,
-    /// Colours
+    /// Use colours
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::OUTPUT)]
     pub color: Switch,
-    /// A progress line on stderr when a run takes longer than a second
+    /// Show a progress line on stderr if a run takes longer than a second
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::OUTPUT)]
     pub progress: Switch,
-    /// Before files are read, give up the rights to start programs, to open connections and to write
-    /// outside of the directories of the outputs, with Landlock and seccomp
+    /// Drop the rights to start programs, to open connections and to write outside the output
+    /// directories before files are read (Landlock, seccomp)
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", help_heading = sections::RUN)]
     pub sandbox: Sandbox,
-    /// Print how long each stage took on stderr
+    /// Print the time of each stage on stderr
     #[arg(long, global = true, help_heading = sections::RUN)]
     pub timings: bool,
     /// Bind every module anew under every root; for tests of the reuse of answers

@@ -8,17 +8,17 @@ use crate::tree::{DiskTree, Opened, Tree as _};
 use std::io::{self, Read as _};
 use std::path::Path;
 
-/// Reads the file at `path`, which may hold `most` bytes. The error is the end of a sentence.
+/// Reads the file at `path`, which may hold `most` bytes. The error is the reason alone.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     let handle = match DiskTree::new().open(path) {
         Ok(Opened::File(handle)) => handle,
-        Ok(Opened::Directory) => return Err("it is a directory".to_owned()),
+        Ok(Opened::Directory) => return Err("is a directory".to_owned()),
         Ok(Opened::Special(special)) => {
-            return Err(format!("it is {}, and a file is needed", special.describe()));
+            return Err(format!("is {}, not a regular file", special.describe()));
         }
         Err(errno) => return Err(describe(errno)),
     };
-    let too_large = || format!("it is larger than {} MiB", most >> 20);
+    let too_large = || format!("larger than {} MiB", most >> 20);
     let len = handle.stat().len;
     if len > most {
         return Err(too_large());
@@ -28,20 +28,32 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
     handle.read_new(room, 0).map_err(|error| plain(&error))
 }
 
+/// Reads the first bytes of the file at `path`; nothing for a directory. The error is the reason alone.
+pub(super) fn read_head(path: &Path, most: usize) -> Result<Option<Vec<u8>>, String> {
+    match DiskTree::new().open(path) {
+        Ok(Opened::File(handle)) => handle.read_new(most, 0).map(Some).map_err(|e| plain(&e)),
+        Ok(Opened::Directory) => Ok(None),
+        Ok(Opened::Special(special)) => {
+            Err(format!("is {}, not a regular file", special.describe()))
+        }
+        Err(errno) => Err(describe(errno)),
+    }
+}
+
 /// Reads stdin to its end, up to `most` bytes.
 pub(super) fn stdin(most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(most + 1).read_to_end(&mut bytes);
     read.map_err(|error| plain(&error))?;
     if bytes.len() as u64 > most {
-        return Err(format!("it is larger than {} MiB", most >> 20));
+        return Err(format!("larger than {} MiB", most >> 20));
     }
     Ok(bytes)
 }
 
-/// A sentence about a file that cannot be read.
+/// The error for a file that cannot be read.
 pub(super) fn refused(path: &Path, why: &str) -> anyhow::Error {
-    anyhow::anyhow!("{} cannot be read: {why}", show_path(path))
+    anyhow::anyhow!("cannot read {}: {why}", show_path(path))
 }
 
 fn plain(error: &io::Error) -> String {

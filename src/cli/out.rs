@@ -5,7 +5,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Seek as _, SeekFrom, Write};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Lets `render` write to standard output. A closed pipe ends the writing and is no error.
@@ -32,7 +32,7 @@ pub(super) fn stdout_file() -> Option<(u64, u64)> {
     FileType::from_raw_mode(stat.st_mode).is_file().then_some((stat.st_dev, stat.st_ino))
 }
 
-/// The place that [`file`] opens for writing, with links resolved.
+/// The place that [`file()`] opens for writing, with links resolved.
 pub(super) enum Target {
     /// The directory of the file.
     In(PathBuf),
@@ -48,7 +48,7 @@ impl Target {
     }
 }
 
-/// The place that [`file`] opens for writing `path`.
+/// The place that [`file()`] opens for writing `path`.
 pub(super) fn target(path: &Path) -> Target {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&real).is_ok_and(|there| !there.is_file()) {
@@ -78,7 +78,7 @@ pub(super) fn file(
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
         Err(_) if path.is_symlink() => {
-            return Err(io::Error::other("it is a link to a file that is not there"));
+            return Err(io::Error::other("dangling symbolic link"));
         }
         Err(_) => path.to_path_buf(),
     };
@@ -89,7 +89,8 @@ pub(super) fn file(
         }
         let mut out = BufWriter::with_capacity(1 << 16, file);
         render(&mut out)?;
-        out.flush()
+        out.flush()?;
+        stored(file)
     };
     let written = match nameless(&target) {
         Some(file) => fill(&file).and_then(|()| name(&file, &beside)),
@@ -101,6 +102,19 @@ pub(super) fn file(
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+/// Waits until the content is on disk: the new name must not come to stand for an empty file if the machine
+/// stops. Some file systems have no such call.
+fn stored(file: &File) -> io::Result<()> {
+    match file.sync_all() {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
 }
 
 /// A file without a name in the directory of `target`: it is gone if a signal ends the run. Some file
@@ -140,6 +154,20 @@ pub(super) fn new_file(
     let mut out = BufWriter::new(File::create_new(path)?);
     render(&mut out)?;
     out.flush()
+}
+
+/// The same for a program, which all may run as far as the umask lets them.
+pub(super) fn new_program(
+    path: &Path,
+    render: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut out = File::options().write(true).create_new(true).mode(0o777).open(path)?;
+    render(&mut out)
+}
+
+/// Removes a file.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path)
 }
 
 /// Makes a directory that must not be there yet.

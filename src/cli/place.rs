@@ -4,6 +4,7 @@
 
 use super::Shared;
 use crate::plan::Cpu;
+use crate::report::Paths;
 use crate::stage::{self, Stage, StagedTree};
 use crate::text::show_path;
 use crate::tree::{DiskTree, Errno, Kind, Tree as _, without_dots};
@@ -11,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 
 /// The system that is audited.
-pub(super) struct Place<'a> {
+pub(super) struct AuditedSystem<'a> {
     /// This process's directory.
     here: &'a Path,
     /// `--root`, as it was typed made absolute, and with links resolved.
@@ -24,7 +25,7 @@ pub(super) struct Place<'a> {
     elsewhere: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> AuditedSystem<'a> {
     pub(super) fn new(shared: &Shared, here: &'a Path) -> Result<Self> {
         let root = match &shared.root {
             Some(dir) => {
@@ -37,7 +38,10 @@ impl<'a> Place<'a> {
         let cwd = match (&shared.cwd, &root) {
             (Some(dir), _) if dir.is_absolute() => dir.clone(),
             (Some(dir), _) => {
-                bail!("--cwd {}: write an absolute path, as in --cwd /srv", show_path(dir))
+                bail!(
+                    "--cwd {}: not an absolute path\nhelp: write an absolute path: --cwd /srv",
+                    show_path(dir)
+                )
             }
             (None, Some(_)) => "/".into(),
             (None, None) => here.to_path_buf(),
@@ -47,6 +51,19 @@ impl<'a> Place<'a> {
         let stages =
             shared.staged.iter().map(|dir| stage(here, dir, real)).collect::<Result<_>>()?;
         Ok(Self { here, root, stages, cwd, elsewhere })
+    }
+
+    /// The places of audited files on this machine, for outputs that other programs read.
+    pub(super) fn outputs(&self, shared: &Shared) -> Result<Paths> {
+        let base = match &shared.relative_to {
+            Some(dir) => {
+                let real = dir.canonicalize();
+                real.with_context(|| format!("--relative-to {}", show_path(dir)))?
+            }
+            None => self.here.to_path_buf(),
+        };
+        let sysroot = self.root.as_ref().map(|(_, real)| real.clone());
+        Ok(Paths { base: Some(base), sysroot })
     }
 
     /// The file system that is audited, without stages.
@@ -96,7 +113,7 @@ impl<'a> Place<'a> {
             (None, None) => Ok(path.to_path_buf()),
             (None, Some(_)) if path.is_absolute() => Ok(path.to_path_buf()),
             (None, Some((root, _))) => bail!(
-                "{} is not below --root {}; an absolute path is taken inside it",
+                "{}: not below --root {}\nhelp: write the path as it is inside the sysroot: /usr/lib",
                 show_path(path),
                 show_path(root)
             ),
@@ -149,7 +166,7 @@ fn stage(here: &Path, typed: &Path, root: Option<&Path>) -> Result<Stage> {
     }
     let dir = tree.real_path(typed).with_context(|| format!("--staged {shown}"))?;
     if root.unwrap_or(Path::new("/")).starts_with(&dir) {
-        bail!("--staged {shown}: it contains the system that it would be laid over");
+        bail!("--staged {shown}: contains the system that it is laid over");
     }
     let in_sysroot = match root {
         None => Some(dir.clone()),

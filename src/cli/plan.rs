@@ -3,13 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for the environment")]
 
 use super::baseline::Baselines;
-use super::place::Place;
+use super::place::AuditedSystem;
 use super::{
-    Cli, Loader, Shared, Switch, closure, hosts, lists, named, policy, refused, sandbox, threads,
+    Cli, Loader, Shared, Switch, closure, hosts, lists, message, named, policy, refused, sandbox,
+    threads,
 };
 use crate::plan::{Cpu, LoaderRules, Plan};
 use crate::policy::Day;
-use crate::report::{Named, Style};
+use crate::report::{Named, Paths, Style};
 use crate::rules;
 use crate::text::{did_you_mean, nearest};
 use crate::tree::{Kind, Tree, without_dots};
@@ -17,7 +18,7 @@ use crate::wants::Wants;
 use anyhow::{Context as _, Result, bail};
 use clap::CommandFactory as _;
 use std::ffi::OsStr;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(super) struct Prepared {
     merged: bool,
     pub(super) baselines: Baselines,
     pub(super) style: Style,
+    /// Paths as outputs for other programs write them.
+    pub(super) paths: Paths,
     pub(super) progress: bool,
 }
 
@@ -41,8 +44,7 @@ impl Prepared {
     /// One line on stderr where the root is not read as it is.
     pub(super) fn say_what_is_assumed(&self, shared: &Shared) {
         if self.merged && !shared.quiet {
-            let note = "linkaudit: the root has usr/lib and no lib: it is read as merged-usr";
-            let _ = writeln!(std::io::stderr(), "{note}");
+            message::note("the sysroot has usr/lib and no lib: it is read as merged-usr");
         }
     }
 }
@@ -70,7 +72,7 @@ pub(super) struct Sinks<O: 'static> {
 /// The path that `path` names in the audited tree, with links resolved, if there is something.
 pub(super) fn real_path(shared: &Shared, path: &Path, tree: &dyn Tree) -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
-    let named = Place::new(shared, &here).ok()?.named(path).ok()?;
+    let named = AuditedSystem::new(shared, &here).ok()?.named(path).ok()?;
     tree.real_path(&named).ok()
 }
 
@@ -88,13 +90,8 @@ pub(super) fn prepare_with(
     places: &[PathBuf],
     written: &[&Path],
 ) -> Result<Prepared> {
-    let here = match std::env::current_dir() {
-        Ok(here) => here,
-        // It was removed, and nothing that was typed lies in it.
-        Err(_) if paths.iter().chain(places).all(|path| path.is_absolute()) => "/".into(),
-        Err(error) => return Err(error).context("the current directory cannot be read"),
-    };
-    let place = Place::new(shared, &here)?;
+    let here = current_directory(paths.iter().chain(places))?;
+    let place = AuditedSystem::new(shared, &here)?;
     let listed = match &shared.files_from {
         Some(file) => read_list(file, shared.null)?,
         None => Vec::new(),
@@ -105,7 +102,7 @@ pub(super) fn prepare_with(
     };
     let is_listed = shared.files_from.is_some() || shared.nix_closure.is_some();
     if paths.is_empty() && !is_listed && shared.staged.is_empty() {
-        bail!("nothing to audit: name a directory or a file, as in `linkaudit /usr/lib`");
+        bail!("nothing to audit\nhelp: name a directory or a file: linkaudit /usr/lib");
     }
     let policy = policy::of_run(shared, colored(shared, std::io::stderr().is_terminal()))?;
     let lists = lists::of_policy(&policy);
@@ -181,16 +178,35 @@ pub(super) fn prepare_with(
         threads,
     };
     let plan = Plan { rule_wants: rules::wants(&plan), ..plan };
-    let progress = match shared.progress {
+    Ok(Prepared {
+        plan,
+        tree,
+        merged,
+        baselines,
+        style: style(shared),
+        paths: place.outputs(shared)?,
+        progress: shows_progress(shared),
+    })
+}
+
+fn shows_progress(shared: &Shared) -> bool {
+    match shared.progress {
         Switch::Always => true,
         Switch::Never => false,
         Switch::Auto => !shared.quiet && std::io::stderr().is_terminal(),
-    };
-    Ok(Prepared { plan, tree, merged, baselines, style: style(shared), progress })
+    }
+}
+
+/// The current directory; `/` if it was removed and no typed path needs it.
+fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result<PathBuf> {
+    match std::env::current_dir() {
+        Err(_) if typed.all(|path| path.is_absolute()) => Ok("/".into()),
+        here => here.context("cannot read the current directory"),
+    }
 }
 
 /// How reports on stdout look.
-fn style(shared: &Shared) -> Style {
+pub(super) fn style(shared: &Shared) -> Style {
     let on_terminal = std::io::stdout().is_terminal();
     Style {
         color: colored(shared, on_terminal),
@@ -213,7 +229,7 @@ impl System {
     /// the installed paths that the installation removes.
     fn new(
         shared: &Shared,
-        place: &Place<'_>,
+        place: &AuditedSystem<'_>,
         paths: &[PathBuf],
         places: &[PathBuf],
         replaced: &[PathBuf],
@@ -263,20 +279,19 @@ fn all_below<'a>(
     let outside = paths.find(|path| tree.kind(path).is_ok() && !is_below(path));
     match outside.map(|path| crate::text::show_path(path)) {
         Some(path) => bail!(
-            "{path}: not below --prefix {}; name a directory that contains all paths, or omit \
-             the option",
+            "{path}: not below --prefix {}\nhelp: name a directory that contains all paths, or omit --prefix",
             crate::text::show_path(prefix)
         ),
         None => Ok(()),
     }
 }
 
-/// The end of a message about a path that is not there: the command that may be meant.
+/// The help of a message about a missing path: the command that the user may mean.
 fn command_meant(path: &Path) -> String {
     let word = path.to_str().filter(|word| !word.contains('/')).unwrap_or_default();
     let program = Cli::command();
     let names = program.get_subcommands().map(clap::Command::get_name);
-    nearest(word, names).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
+    nearest(word, names).map(|name| format!("\nhelp: did you mean `{name}`?")).unwrap_or_default()
 }
 
 /// True if what goes to a terminal, or elsewhere, is coloured. Of the environment the common words
@@ -304,7 +319,8 @@ fn bytes(text: Option<&OsStr>) -> Vec<u8> {
 
 /// The processor that `--cpu` names.
 fn cpu(name: &str) -> Result<Cpu> {
-    let unknown = || format!("--cpu {name} is not known; there are {}", Cpu::names().join(", "));
+    let unknown =
+        || format!("unknown processor `{name}`\nhelp: --cpu takes {}", Cpu::names().join(", "));
     Cpu::named(name).with_context(unknown)
 }
 
@@ -327,16 +343,18 @@ pub(super) fn sinks_of<O: Named>(
     let find = |name: &str| {
         outputs.iter().find(|output| output.name() == name).with_context(|| {
             let names: Vec<&str> = outputs.iter().map(Named::name).collect();
-            let all = format!("there are {}", names.join(", "));
+            let all = format!("the outputs are {}", names.join(", "));
             let right = did_you_mean(name, names.iter().copied(), &all);
-            format!("`{command}` has no output `{name}`; {right}")
+            format!("unknown output `{name}` of `{command}`\nhelp: {right}")
         })
     };
     let stdout = find(format)?;
     let mut files = Vec::new();
     for pair in pairs {
         let Some((name, file)) = pair.split_once('=') else {
-            bail!("--output {pair}: write NAME=FILE, as in --output json=report.json");
+            bail!(
+                "--output {pair}: not of the form NAME=FILE\nhelp: write --output json=report.json"
+            );
         };
         files.push((find(name)?, PathBuf::from(file)));
     }
@@ -344,7 +362,7 @@ pub(super) fn sinks_of<O: Named>(
 }
 
 /// Today in UTC, by the rule of the Gregorian calendar for days since 1970.
-fn today() -> Day {
+pub(super) fn today() -> Day {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let mut left = since.map_or(0, |since| since.as_secs() / 86_400);
     let is_leap = |y: u16| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
@@ -365,7 +383,7 @@ fn today() -> Day {
     Day { year, month, day: u8::try_from(left + 1).unwrap_or(31) }
 }
 
-fn wanted_threads(shared: &Shared) -> usize {
+pub(super) fn wanted_threads(shared: &Shared) -> usize {
     let present = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     shared.jobs.map_or_else(present, std::num::NonZero::get).min(threads::MOST)
 }
@@ -382,7 +400,7 @@ fn read_list(file: &Path, null: bool) -> Result<Vec<PathBuf>> {
     for (number, path) in (1..).zip(bytes.split(|b| *b == end)) {
         if path.len() > LONGEST {
             let shown = crate::text::show_path(shown(file));
-            bail!("{shown}: entry {number} is longer than {} KiB, and no path", LONGEST >> 10);
+            bail!("{shown}: entry {number}: longer than {} KiB", LONGEST >> 10);
         }
         if !path.is_empty() {
             paths.push(PathBuf::from(OsStr::from_bytes(path)));

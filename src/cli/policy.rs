@@ -3,9 +3,9 @@
 #![expect(clippy::disallowed_methods, reason = "clippy.toml points here for files of options")]
 
 use super::exit::Exit;
-use super::{PolicyCommand, Shared, named, out};
+use super::{PolicyCommand, Shared, message, named, out};
 use crate::catalogue::{GROUPS, renamed};
-use crate::policy::{self, Files, LevelSetting, Mistakes, Origin, Policy, Renamed, Unchecked};
+use crate::policy::{self, Files, LevelSetting, Origin, Policy, PolicyErrors, Renamed, Unchecked};
 use crate::rules;
 use crate::text::did_you_mean;
 use crate::text::show_path;
@@ -43,20 +43,24 @@ pub(super) fn run(shared: &Shared, command: &PolicyCommand, color: bool) -> Resu
             let policy = merged(shared, policies, color)?;
             out::stdout(|w| w.write_all(policy.show().as_bytes()))?;
         }
-        PolicyCommand::Init { file } => {
-            let shown = show_path(file);
-            let written = out::new_file(file, |w| w.write_all(policy::TEMPLATE.as_bytes()));
-            if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
-                bail!("{shown} is there already and is left as it is");
-            }
-            written.with_context(|| format!("{shown} cannot be written"))?;
-            out::stdout(|w| writeln!(w, "wrote {shown}; next: linkaudit policy check {shown}"))?;
-        }
+        PolicyCommand::Init { file, .. } => write_new(file, policy::TEMPLATE.as_bytes())?,
         PolicyCommand::Schema => {
             out::stdout(|w| w.write_all(policy::schema(rules::catalogue()).as_bytes()))?;
         }
     }
     Ok(Exit::Clean)
+}
+
+/// Writes a policy to a file that is not there yet.
+pub(super) fn write_new(file: &Path, text: &[u8]) -> Result<()> {
+    let shown = show_path(file);
+    let written = out::new_file(file, |w| w.write_all(text));
+    if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+        bail!("{shown}: already exists\nhelp: name another file: linkaudit policy init FILE");
+    }
+    written.with_context(|| format!("cannot write {shown}"))?;
+    out::stdout(|w| writeln!(w, "wrote {shown}; next: linkaudit policy check {shown}"))?;
+    Ok(())
 }
 
 /// Says what the policies are and which of their rules nothing checks.
@@ -69,7 +73,7 @@ fn check(policy: &Policy, shared: &Shared) -> Result<()> {
         if shared.quiet {
             return Ok(());
         }
-        writeln!(w, "{}: no mistakes", policy.sources.join(", "))
+        writeln!(w, "{}: no errors", policy.sources.join(", "))
     })?;
     Ok(())
 }
@@ -91,14 +95,12 @@ fn merged(shared: &Shared, more: &[OsString], color: bool) -> Result<Policy> {
     policy.set(levels(shared)?);
     policy.renamed.extend(renamed_levels(shared));
     for Renamed { old, new, origin } in &policy.renamed {
-        let text = format!("linkaudit: warning: {origin}: `{old}` was renamed to `{new}`\n");
-        // A failed write to stderr is ignored: the new id applies either way.
-        let _ = io::stderr().write_all(text.as_bytes());
+        message::warning(&format!("{origin}: rule `{old}` was renamed to `{new}`"));
     }
     Ok(policy)
 }
 
-/// True if there is a policy to be found. What is there and is no file is not passed over.
+/// True if the current directory has a policy. Anything but a regular file there is an error.
 fn found(shared: &Shared) -> Result<bool> {
     if shared.isolated {
         return Ok(false);
@@ -107,17 +109,17 @@ fn found(shared: &Shared) -> Result<bool> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         _ if path.is_file() => Ok(true),
-        _ => bail!("{} is no file that can be read; --isolated leaves it out", show_path(path)),
+        _ => bail!("{}: not a regular file\nhelp: to ignore it, use --isolated", show_path(path)),
     }
 }
 
 /// Shows mistakes on stderr; the error is the sentence that ends the run.
-fn refuse(mistakes: &Mistakes, color: bool) -> anyhow::Error {
+fn refuse(mistakes: &PolicyErrors, color: bool) -> anyhow::Error {
     // Without stderr the status alone must do.
     let _ = writeln!(io::stderr(), "{}", mistakes.render(color));
     match mistakes.count() {
-        1 => anyhow::anyhow!("the policy has a mistake: nothing was audited"),
-        many => anyhow::anyhow!("the policy has {many} mistakes: nothing was audited"),
+        1 => anyhow::anyhow!("1 error in the policy: nothing was audited"),
+        many => anyhow::anyhow!("{many} errors in the policy: nothing was audited"),
     }
 }
 
@@ -136,8 +138,8 @@ fn levels(shared: &Shared) -> Result<Vec<LevelSetting>> {
         if !rules::catalogue().names(name) {
             let ids = rules::catalogue().rules().iter().map(|known| known.id);
             let names = ids.chain(GROUPS.iter().map(|group| group.name));
-            let right = did_you_mean(name, names, "`linkaudit explain` lists them");
-            bail!("`{name}` is no rule and no group; {right}");
+            let right = did_you_mean(name, names, "list the rules and groups: linkaudit explain");
+            bail!("unknown rule or group `{name}`\nhelp: {right}");
         }
         let name = renamed(name).map_or_else(|| name.clone(), str::to_owned);
         Ok(LevelSetting { name, level: *level, origin: origin.clone() })

@@ -40,8 +40,16 @@ const MARKS: &[(&[u8], &str, Help)] = &[
     (b"\0asm", "a WebAssembly module", Help::Nothing),
     (b"BC\xc0\xde", "LLVM bitcode", Help::Do("audit the file that is linked from it")),
     (b"__CLANG_OFFLOAD_BUNDLE__", "a bundle of GPU code", Help::Nothing),
-    (b"glibc-ld.so.cache", "an ld.so.cache", Help::Do("--root DIR reads that of a sysroot")),
-    (b"ld.so-1.7.0", "an ld.so.cache", Help::Do("--root DIR reads that of a sysroot")),
+    (
+        b"glibc-ld.so.cache",
+        "an ld.so.cache",
+        Help::Do("to audit a sysroot with its cache, use --root DIR"),
+    ),
+    (
+        b"ld.so-1.7.0",
+        "an ld.so.cache",
+        Help::Do("to audit a sysroot with its cache, use --root DIR"),
+    ),
 ];
 
 /// Compressed files, with the command that gives the plain one.
@@ -73,14 +81,14 @@ pub(super) fn reason(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<Strin
     let (kind, help) = kind(&head, typed.as_os_str().as_bytes())?;
     let (shown, word) = (show_path(typed), shell(&show_path(typed)));
     Some(match help {
-        Help::Unpack(command) => format!("{shown}: {kind}; unpack it: {command} {word}"),
+        Help::Unpack(command) => format!("{shown}: {kind}\nhelp: unpack it: {command} {word}"),
         Help::Before(command, word_behind) => {
-            format!("{shown}: {kind}; unpack it: {command} {word} {word_behind}")
+            format!("{shown}: {kind}\nhelp: unpack it: {command} {word} {word_behind}")
         }
         Help::Pipe(command, then) => {
-            format!("{shown}: {kind}; unpack it: {command} {word} | {then}")
+            format!("{shown}: {kind}\nhelp: unpack it: {command} {word} | {then}")
         }
-        Help::Do(what) => format!("{shown}: {kind}; {what}"),
+        Help::Do(what) => format!("{shown}: {kind}\nhelp: {what}"),
         Help::Nothing => format!("{shown}: {kind}, neither an ELF file nor a static archive"),
     })
 }

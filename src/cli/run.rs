@@ -7,12 +7,12 @@ use super::progress::Progress;
 use crate::audit::{self, Audit, Ground};
 use crate::facts::FileFacts;
 use crate::fix::propose::{Proposal, propose};
-use crate::judge::{Judging, Rewrite, Scope, Sonames, judge};
 use crate::merged::solve::Solved;
 use crate::plan::Plan;
 use crate::report::model::{AuditFacts, Facts, Parts, Report};
 use crate::rules::{self, Given};
 use crate::tree::Tree;
+use crate::triage::{Judging, Rewrite, Scope, Sonames, judge};
 use crate::views::Subject;
 use anyhow::{Result, bail};
 use std::io::Write as _;
@@ -104,10 +104,7 @@ impl Run {
     pub(super) fn require_elf(&self, shared: &Shared) -> Result<()> {
         let totals = &self.report.totals;
         if shared.require_elf && totals.elf + totals.archives + totals.partial == 0 {
-            bail!(
-                "there is nothing to audit: 0 ELF files and archives in {} entries",
-                totals.entries
-            );
+            bail!("nothing to audit: 0 ELF files and archives in {} entries", totals.entries);
         }
         Ok(())
     }
@@ -131,6 +128,6 @@ fn timings(audit: &Audit, start: Instant) {
         .chain(&last)
         .map(|(name, time)| format!("{:>9.1} ms  {name}\n", time.as_secs_f64() * 1e3))
         .collect();
-    // Without stderr nobody waits for the figures.
+    // A failed write to stderr is ignored: the figures are not part of the result.
     let _ = std::io::stderr().write_all(lines.concat().as_bytes());
 }

@@ -32,15 +32,17 @@ fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
     let handle = match tree.open(path) {
         Ok(Opened::File(handle)) => handle,
         Ok(Opened::Directory) => {
-            bail!("{shown} is no static archive but a directory; --from looks for archives in one")
+            bail!(
+                "{shown}: a directory, not a static archive\nhelp: to search a directory for archives, use --from {shown}"
+            )
         }
         Ok(Opened::Special(special)) => {
-            bail!("{shown} is {}, which is not read", special.describe())
+            bail!("{shown}: {}, not a static archive", special.describe())
         }
         Err(errno) => bail!("{shown}: {}", describe(errno)),
     };
     let len = usize::try_from(handle.stat().len.min(MOST)).unwrap_or(0);
-    let text = handle.read_new(len, 0).with_context(|| format!("{shown} cannot be read"))?;
+    let text = handle.read_new(len, 0).with_context(|| format!("cannot read {shown}"))?;
     Ok((handle, text))
 }
 
@@ -48,8 +50,8 @@ fn open(tree: &dyn Tree, path: &Path) -> Result<(Handle, Vec<u8>)> {
 fn refuse(path: &Path, text: &[u8]) -> Result<()> {
     let (shown, begin) = (show_path(path), show(&text[..text.len().min(SHOWN)]));
     match text {
-        [] => bail!("{shown} is no static archive: it is empty"),
-        _ => bail!("{shown} is no static archive: it begins with `{begin}`"),
+        [] => bail!("{shown}: empty file, not a static archive"),
+        _ => bail!("{shown}: not a static archive: it begins with `{begin}`"),
     }
 }
 
@@ -68,14 +70,13 @@ fn one(
     let script = if handle.stat().len <= MOST { inputs(&text) } else { None };
     let Some(script) = script else { return refuse(path, &text) };
     if depth == DEEPEST {
-        bail!("{}: linker scripts name each other in a circle", show_path(path));
+        bail!("{}: linker scripts include each other in a cycle", show_path(path));
     }
     for input in script {
         let (name, found) = find(tree, path, dirs, &input);
         let Some(found) = found else {
             bail!(
-                "{} is a linker script and names {}, which is not there; \
-                 name its directory with --from",
+                "{}: linker script names {}: not found\nhelp: add its directory: --from DIR",
                 show_path(path),
                 show(&name)
             );

@@ -22,9 +22,11 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("why", &[BASELINE]),
     ("archive", &[BASELINE]),
     ("fix", &[BASELINE]),
+    ("diff", &[BASELINE]),
     ("policy", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("demo", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("explain", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
+    ("hook", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("man", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
     ("completions", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),
 ];

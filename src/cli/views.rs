@@ -5,7 +5,7 @@ use super::exit::{self, Exit};
 use super::plan::{Sinks, prepare, real_path, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{FailOn, Shared, WhyOptions, apart, baseline, out};
+use super::{FailOn, Shared, WhyOptions, baseline, out, output_conflicts};
 use crate::plan::Plan;
 use crate::report::Style;
 use crate::report::model::Parts;
@@ -35,8 +35,7 @@ pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
     if options.paths.is_empty() && !is_listed && shared.staged.is_empty() {
         let word = typeable(name).unwrap_or_else(|| "NAME".to_owned());
         bail!(
-            "nothing to audit: add a PATH in which {} is looked for, as in \
-             `linkaudit why {word} /usr/lib`",
+            "no PATH given to search for {}\nhelp: add a PATH: linkaudit why {word} /usr/lib",
             crate::text::show(name)
         );
     }
@@ -67,7 +66,7 @@ fn show<T: 'static>(
     let start = Instant::now();
     let prepared = prepare(shared, paths)?;
     let sinks = sinks()?;
-    apart::check(&prepared.plan, &*prepared.tree, shared, &[])?;
+    output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &[])?;
     prepared.refuse_other_files(shared, paths)?;
     prepared.say_what_is_assumed(shared);
     let plan = plan(Plan { facts: false, ..prepared.plan.clone() });
@@ -89,8 +88,8 @@ fn write<T: 'static>(sinks: &Sinks<Output<T>>, run: &Run, view: &T, style: Style
     for (output, file) in &sinks.files {
         let shown = crate::text::show_path(file);
         out::file(file, |w| (output.render)(&run.subject(), view, style.plain(), w))
-            .with_context(|| format!("{shown} cannot be written"))?;
+            .with_context(|| format!("cannot write {shown}"))?;
     }
     out::stdout(|w| (sinks.stdout.render)(&run.subject(), view, style, w))
-        .context("the report cannot be written")
+        .context("cannot write the report to stdout")
 }

@@ -3,21 +3,25 @@
 //! members come from the corpus ([`crate::facts::Need::Members`]).
 //!
 //! [`cover`] answers without regard to the order of archives, [`in_order`] by lld's rule. A
-//! [`Question`] names archives of a [`Library`]; it may be asked of any set of them, so that a fix is
+//! [`Question`] names archives of a [`ArchiveSet`]; it may be asked of any set of them, so that a fix is
 //! proven by asking again. `audit`, the view `archive` and fixes are the callers.
 
-mod free;
-mod library;
-mod made;
-mod order;
+mod archive_set;
+mod link_order;
+mod linker_defined;
+mod order_independent;
 mod origin;
+mod position;
+mod refine;
 mod trace;
 
-pub use free::cover;
-pub use library::{Definition, Library, Shelf};
-pub use made::is_made;
-pub use order::in_order;
+pub use archive_set::{ArchiveEntry, ArchiveSet, Definition};
+pub use link_order::in_order;
+pub use linker_defined::{Linker, LinkerDefined, Output, OutputKind};
+pub use order_independent::cover;
 pub use origin::Origins;
+pub use position::{Demand, demand};
+pub use refine::{Facts, referring, refine, rivals};
 pub use trace::Referrers;
 
 use crate::format::archive::SymbolKind;
@@ -26,6 +30,9 @@ use crate::format::elf::{Object, Tables, Target};
 use crate::id::{ArchiveId, MemberId};
 use std::path::Path;
 use std::sync::Arc;
+
+/// The bit of a version index that says that it is not the default (`VERSYM_HIDDEN`).
+const HIDDEN: u16 = 0x8000;
 
 /// Something that was linked, or will be, and asks for definitions.
 #[derive(Clone, Debug)]
@@ -39,12 +46,15 @@ pub struct Root {
     pub target: Option<Target>,
     /// Its global symbols; what it exports left out if it is linked.
     pub symbols: Vec<(Box<[u8]>, SymbolKind)>,
+    /// Names to which it refers with hidden, internal or protected visibility, sorted: no shared
+    /// object satisfies them.
+    pub hidden: Vec<Box<[u8]>>,
 }
 
 /// What is asked.
 pub struct Question<'a> {
     /// The archives that are known.
-    pub library: &'a Library,
+    pub library: &'a ArchiveSet,
     /// Who asks.
     pub roots: &'a [Root],
     /// Names that are asked for by themselves.
@@ -60,6 +70,8 @@ pub struct Question<'a> {
     pub objects: &'a [Option<&'a Object>],
     /// True for what the roots' own libraries define.
     pub provided: &'a dyn Fn(&[u8]) -> bool,
+    /// What the linker makes, which decides the names that it defines itself.
+    pub output: Output,
 }
 
 impl<'a> Question<'a> {
@@ -67,8 +79,19 @@ impl<'a> Question<'a> {
     fn exports(&self, root: usize) -> impl Iterator<Item = &'a [u8]> {
         let object = self.objects.get(root).copied().flatten();
         let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
-        let exports = symbols.into_iter().flatten().filter(Symbol::is_export);
+        let is_default = |symbol: &Symbol<'_>| symbol.is_export() && symbol.versym & HIDDEN == 0;
+        let exports = symbols.into_iter().flatten().filter(is_default);
         exports.map(|symbol| symbol.name).filter(|name| !name.is_empty())
+    }
+
+    /// True if a linked root defines `name` for a linker.
+    fn is_exported(&self, name: &[u8]) -> bool {
+        self.objects.iter().flatten().any(|object| object.satisfies_link(name))
+    }
+
+    /// True if the linker defines `name` when no file does.
+    fn is_linker_defined(&self, name: &[u8]) -> bool {
+        self.output.defines(self.target(), name) == LinkerDefined::Always
     }
 
     /// What members must be built for: what the first root that says so is, else what the first
@@ -77,7 +100,7 @@ impl<'a> Question<'a> {
         let archives = || self.archives.iter().chain(self.candidates);
         self.roots.iter().find_map(|root| root.target).or_else(|| {
             archives().find_map(|archive| {
-                self.library.shelf(*archive).members.list.iter().find_map(|member| member.target)
+                self.library.entry(*archive).members.list.iter().find_map(|member| member.target)
             })
         })
     }
@@ -134,6 +157,8 @@ pub struct Coverage {
     /// Members that are needed: in the order of archives and offsets, or where the order of
     /// archives counts in the order in which they are taken.
     pub needed: Vec<Needed>,
+    /// The members that are needed, in the order in which a linker reads them.
+    pub order: Vec<MemberId>,
     /// What stays undefined, by name.
     pub undefined: Vec<Undefined>,
     /// Choices that only the order of names made, by symbol.
@@ -145,7 +170,7 @@ pub struct Coverage {
 impl Coverage {
     /// The archives of needed members, each with how many of its members are needed, in the order
     /// of the library.
-    pub fn archives(&self, library: &Library) -> Vec<(ArchiveId, usize)> {
+    pub fn archives(&self, library: &ArchiveSet) -> Vec<(ArchiveId, usize)> {
         let mut out: std::collections::BTreeMap<ArchiveId, usize> =
             std::collections::BTreeMap::new();
         for needed in &self.needed {

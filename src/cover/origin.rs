@@ -1,7 +1,7 @@
 //! Where a member of a merged archive came from: the member of another archive that defines the same
 //! symbols. Names of members repeat and say little.
 
-use super::Library;
+use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId};
 
 /// Answers for many members. Members that define the same are compared once, not for each of them.
@@ -49,7 +49,7 @@ impl Origins {
     /// Nothing for a member that defines nothing.
     pub fn of(
         &mut self,
-        library: &Library,
+        library: &ArchiveSet,
         member: MemberId,
         among: impl Fn(ArchiveId) -> bool,
     ) -> Option<MemberId> {
@@ -64,7 +64,12 @@ impl Origins {
     }
 
     /// Groups all members that may define the same as `member`.
-    fn compare(&mut self, library: &Library, member: MemberId, among: impl Fn(ArchiveId) -> bool) {
+    fn compare(
+        &mut self,
+        library: &ArchiveSet,
+        member: MemberId,
+        among: impl Fn(ArchiveId) -> bool,
+    ) {
         let mut alike: Vec<MemberId> = library.alike(member).collect();
         alike.sort_unstable();
         for member in alike {
@@ -80,7 +85,7 @@ impl Origins {
 }
 
 /// What a member defines, as hashes of names.
-fn definitions(library: &Library, member: MemberId) -> Box<[u64]> {
+fn definitions(library: &ArchiveSet, member: MemberId) -> Box<[u64]> {
     let mut hashes = library.hashes(member).to_vec();
     hashes.sort_unstable();
     hashes.dedup();

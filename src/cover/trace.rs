@@ -2,7 +2,7 @@
 //! that a policy names, that lies beside the object or among what is audited, or that is merged from
 //! others and refers to most. `audit::trace` asks, the rule about lists, and fixes.
 
-use super::{Library, Origins};
+use super::{ArchiveSet, Origins};
 use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
 use rayon::prelude::*;
@@ -13,14 +13,14 @@ const SHARE: usize = 64;
 
 /// Members that refer to names, in the order of the library.
 pub struct Referrers<'l> {
-    library: &'l Library,
+    library: &'l ArchiveSet,
     members: FastMap<NameId, Vec<MemberId>>,
 }
 
 impl<'l> Referrers<'l> {
     /// Looks through all members of `archives` for strong references to `names`.
     pub fn new<'n>(
-        library: &'l Library,
+        library: &'l ArchiveSet,
         archives: impl Iterator<Item = ArchiveId>,
         names: impl Iterator<Item = &'n [u8]>,
     ) -> Self {
@@ -72,7 +72,7 @@ impl<'l> Referrers<'l> {
 
     /// Where a member came from, if its archive is merged: a member of a smaller archive.
     pub fn origin(&self, member: MemberId) -> Option<ArchiveId> {
-        let size = |archive: ArchiveId| self.library.shelf(archive).members.list.len();
+        let size = |archive: ArchiveId| self.library.entry(archive).members.list.len();
         let own = size(self.library.archive_of(member));
         let found = Origins::default().of(self.library, member, |other| size(other) < own);
         found.map(|found| self.library.archive_of(found))

@@ -1,6 +1,6 @@
 //! The birth case in miniature: a merged archive whose list leaves four archives out, and the library
 //! that was linked from it. Everything is made here, byte by byte, out of the table in `parts`; no
-//! compiler and no linker is needed. `tests/demo.rs` holds it against the real ones.
+//! compiler and no linker is needed. `tests/archives/demo.rs` holds it against the real ones.
 //!
 //! It makes files as bytes; `cli::demo` writes them and runs the commands on them.
 

@@ -1,4 +1,4 @@
-//! `cmake-deps`: the list of archives in CMake that is to take the place of the one that was read.
+//! `cmake-deps`: the list of archives in CMake with the missing names inserted.
 
 use super::{Emission, Emitted};
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,8 +7,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
     let Some(change) = &emission.remedy.list else { return out };
     out.bytes = change.list.regenerated(&change.changes);
-    for archive in &change.unlisted {
-        out.refuse(archive.as_os_str().as_bytes(), "cannot be written as a bare name in CMake");
+    for (archive, reason) in &change.unlisted {
+        out.refuse(archive.as_os_str().as_bytes(), reason);
     }
     out
 }

@@ -21,7 +21,8 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     out
 }
 
-fn quote(word: &[u8], out: &mut Vec<u8>) {
+/// Writes a word as shells and response files read it.
+pub(super) fn quote(word: &[u8], out: &mut Vec<u8>) {
     for b in word {
         match b {
             b'\n' => out.extend(b"'\n'"),

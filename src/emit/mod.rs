@@ -3,18 +3,23 @@
 //! left out and answered, so that the run says so.
 
 mod cmake_deps;
+mod first_policy;
 mod ldflags;
+mod link_line;
 mod mri;
+mod pkg_config;
 mod policy_waivers;
 
-use crate::fix::remedy::Remedy;
+pub use first_policy::first_policy;
+
+use crate::fix::fix_plan::FixPlan;
 use crate::report::Named;
 use crate::report::model::Report;
 
 /// What an emitter writes down.
 pub struct Emission<'a> {
     /// What is to be done.
-    pub remedy: &'a Remedy,
+    pub remedy: &'a FixPlan,
     /// The findings that it is done about, and those without a remedy.
     pub report: &'a Report,
 }
@@ -66,11 +71,23 @@ pub const EMITTERS: &[Emitter] = &[
     Emitter {
         name: "cmake-deps",
         needs_list: true,
-        needs_archive: true,
+        needs_archive: false,
         render: cmake_deps::render,
     },
     Emitter { name: "mri", needs_list: false, needs_archive: true, render: mri::render },
     Emitter { name: "ldflags", needs_list: false, needs_archive: false, render: ldflags::render },
+    Emitter {
+        name: "link-line",
+        needs_list: false,
+        needs_archive: false,
+        render: link_line::render,
+    },
+    Emitter {
+        name: "pkg-config",
+        needs_list: false,
+        needs_archive: false,
+        render: pkg_config::render,
+    },
     Emitter {
         name: "policy-waivers",
         needs_list: false,

@@ -52,7 +52,7 @@ fn waiver(finding: &Finding) -> Result<String, Vec<u8>> {
 
 /// A pattern that matches `text` alone. Patterns over names hold no white space, which stands for a
 /// mistake there; any one character has to do for it.
-fn pattern(text: &str, is_name: bool) -> String {
+pub(super) fn pattern(text: &str, is_name: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if is_name && c.is_whitespace() {
@@ -68,7 +68,7 @@ fn pattern(text: &str, is_name: bool) -> String {
 }
 
 /// The inside of a basic string of TOML. Whatever could act on a terminal is escaped too.
-fn string(text: &str) -> String {
+pub(super) fn string(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,36 +1,36 @@
-//! One need answered: what lies at a path, whether a directory exists, what a loader binary says of
-//! itself, the tables or relocations of a file. It runs on any thread and changes nothing; `collect`
-//! puts the answers into the corpus.
+//! Answers one need: the entry at a path, whether a directory exists, the strings of a loader
+//! binary, the tables or relocations of a file. It runs on any thread and changes nothing;
+//! `collect` puts the answers into the corpus.
 
 use super::read::{Read, read};
-use super::{Content, Corpus, FileFacts, Need, Place, Portion};
+use super::{Content, Corpus, FileFacts, Need, PathState, Portion};
 use crate::format::Reading;
 use crate::format::archive::{self, Definition, Names};
+use crate::format::cross_check::{Second, compare_archive, compare_elf};
 use crate::format::elf::{self, Target, Verdict};
-use crate::format::second::{Second, compare_archive, compare_elf};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
 use crate::tree::{Errno, Handle, Kind, Node, Opened, Stat, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Configuration files of a loader larger than this are not read (ld.so.cache of a very
-/// large system has a few hundred kilobytes).
+/// Largest configuration file of a loader that is read, in bytes. The ld.so.cache of a very large
+/// system has a few hundred kilobytes.
 const MOST_BYTES: u64 = 64 << 20;
-/// Longest path that one system call takes, with its NUL (`linux/limits.h`).
+/// Longest path that one system call accepts, with its NUL (`linux/limits.h`).
 const PATH_MAX: usize = 4096;
 
-/// One need with its answer, made on a worker.
-pub(super) enum Answer {
+/// The answer to one need, computed by a worker.
+pub(super) enum FactAnswer {
     Places(Places),
     Directory(Vec<u8>, Directory),
     Bytes(Vec<u8>, Result<Box<[u8]>, Errno>),
-    /// Nothing if the file could not be read again.
+    /// `None` if the file could not be read again.
     Interpreter(FileId, Option<elf::interpreter::Interpreter>),
-    /// Nothing if the file could not be read again.
+    /// `None` if the file could not be read again.
     Tables(FileId, Option<(Stat, Box<Read>)>),
     Relocations(FileId, elf::relocs::Relocations),
-    /// `members` has answered.
+    /// `members` has answered it.
     Members,
 }
 
@@ -39,23 +39,23 @@ pub(super) enum Answer {
 pub(super) enum Directory {
     /// A directory.
     Here,
-    /// Each process finds something else.
+    /// The directory differs in each process.
     OfProcess,
-    /// Anything else, or nothing.
+    /// Another kind of entry, or none.
     Absent,
 }
 
-/// Paths with what lies there.
+/// Paths with the entries found there.
 pub(super) struct Places {
     pub(super) paths: Vec<Vec<u8>>,
     pub(super) portion: Option<Portion>,
-    /// Of as many paths as were looked at.
+    /// The entries, for as many paths as were probed.
     pub(super) found: Vec<Found>,
 }
 
-/// What lies at one path.
+/// The entry at one path.
 pub(super) enum Found {
-    Place(Place),
+    PathState(PathState),
     File(Stat, Box<Read>),
 }
 
@@ -63,7 +63,7 @@ pub(super) fn as_path(bytes: &[u8]) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// Looks at paths until a loader for `target` would not go on.
+/// Probes paths up to the first at which a loader for `target` would stop.
 fn first(
     tree: &dyn Tree,
     reading: Reading,
@@ -73,14 +73,14 @@ fn first(
 ) -> Vec<Found> {
     let mut out = Vec::new();
     for path in paths {
-        // musl's loader looks at no directory before it opens what is below.
+        // musl's loader opens a path without probing its directory first.
         let is_alone = paths.len() == 1 || target.is_none();
         let found = look(tree, reading, corpus, (path, is_alone));
         let passed = match &found {
-            Found::Place(Place::Failed(_) | Place::OfProcess) => true,
-            Found::Place(Place::File(file)) => passed(&corpus.files[*file].content, target),
+            Found::PathState(PathState::Failed(_) | PathState::OfProcess) => true,
+            Found::PathState(PathState::File(file)) => passed(&corpus.files[*file].content, target),
             Found::File(_, read) => passed(&read.content, target),
-            Found::Place(Place::Directory | Place::Special(_)) => false,
+            Found::PathState(PathState::Directory | PathState::Special(_)) => false,
         };
         out.push(found);
         if !passed {
@@ -90,7 +90,7 @@ fn first(
     out
 }
 
-/// Looks at one path. A file that is known under another name is not opened again.
+/// Probes one path. A file that is already known under another name is not opened again.
 fn look(
     tree: &dyn Tree,
     reading: Reading,
@@ -98,81 +98,81 @@ fn look(
     (text, is_alone): (&[u8], bool),
 ) -> Found {
     if let Some(place) = corpus.place(text) {
-        return Found::Place(place);
+        return Found::PathState(place);
     }
-    // The loader opens with one system call, which takes no longer paths.
+    // The loader opens a path with one system call, which rejects longer paths.
     if text.len() >= PATH_MAX {
-        return Found::Place(Place::Failed(Errno::NAMETOOLONG));
+        return Found::PathState(PathState::Failed(Errno::NAMETOOLONG));
     }
     let dir = text.iter().rposition(|b| *b == b'/').map_or(&b""[..], |at| &text[..=at]);
     let in_process = !corpus.of_process.is_empty() && corpus.of_process.contains(dir);
     let path = as_path(text);
-    // Directories of lists were looked at before; what they hold may be links.
+    // Directories of lists were probed before; the entries in them may be links.
     let is_asked = is_alone
         || [&b"/proc/"[..], b"/dev/"].iter().any(|top| text.starts_with(top))
         || tree.node(&path) == Ok(Node::Link);
     if in_process || is_asked && tree.is_of_process(&path) {
-        return Found::Place(Place::OfProcess);
+        return Found::PathState(PathState::OfProcess);
     }
     if let Ok((Kind::File, stat)) = tree.look(&path)
         && let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino))
     {
-        return Found::Place(Place::File(*file));
+        return Found::PathState(PathState::File(*file));
     }
     match tree.open(&path) {
         Ok(Opened::File(handle)) => {
             let stat = handle.stat();
             match corpus.by_inode.get(&(stat.dev, stat.ino)) {
-                Some(file) => Found::Place(Place::File(*file)),
+                Some(file) => Found::PathState(PathState::File(*file)),
                 None => Found::File(stat, Box::new(read(&handle, reading))),
             }
         }
-        Ok(Opened::Directory) => Found::Place(Place::Directory),
-        Ok(Opened::Special(special)) => Found::Place(Place::Special(special)),
-        Err(errno) => Found::Place(Place::Failed(errno)),
+        Ok(Opened::Directory) => Found::PathState(PathState::Directory),
+        Ok(Opened::Special(special)) => Found::PathState(PathState::Special(special)),
+        Err(errno) => Found::PathState(PathState::Failed(errno)),
     }
 }
 
-/// True for a file of another class or machine, which a search passes over.
+/// True for a file of another class or machine, which a search skips.
 fn passed(content: &Content, target: Option<Target>) -> bool {
     target.is_some_and(|target| {
         matches!(content.verdict(target), Verdict::WrongClass | Verdict::WrongMachine)
     })
 }
 
-/// Answers a need; those for members are answered by [`super::members`].
-pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: Need) -> Answer {
+/// Answers a need, except needs for members, which [`super::members`] answers.
+pub(super) fn answer(tree: &dyn Tree, reading: Reading, corpus: &Corpus, need: Need) -> FactAnswer {
     match need {
         Need::First { paths, target, portion } => {
             let found = first(tree, reading, corpus, &paths, target);
-            Answer::Places(Places { paths, portion, found })
+            FactAnswer::Places(Places { paths, portion, found })
         }
         Need::Directory(path) => {
             let found = directory(tree, &path);
-            Answer::Directory(path, found)
+            FactAnswer::Directory(path, found)
         }
         Need::Bytes(path) => {
             let bytes = read_bytes(tree, &as_path(&path));
-            Answer::Bytes(path, bytes)
+            FactAnswer::Bytes(path, bytes)
         }
         Need::Interpreter(file) => {
             let handle = open(tree, &corpus.files[file]);
             let found = handle.and_then(|handle| elf::interpreter::read(&handle).ok());
-            Answer::Interpreter(file, found)
+            FactAnswer::Interpreter(file, found)
         }
         Need::Tables(file) => {
             let reading = Reading { tables: true, ..Reading::default() };
             let again = |handle: Handle| (handle.stat(), Box::new(read(&handle, reading)));
-            Answer::Tables(file, open(tree, &corpus.files[file]).map(again))
+            FactAnswer::Tables(file, open(tree, &corpus.files[file]).map(again))
         }
         Need::Relocations(file) => {
-            Answer::Relocations(file, read_relocations(tree, &corpus.files[file]))
+            FactAnswer::Relocations(file, read_relocations(tree, &corpus.files[file]))
         }
-        Need::Members(_) => Answer::Members,
+        Need::Members(_) => FactAnswer::Members,
     }
 }
 
-/// Looks at a search directory, whose path ends with a slash.
+/// Probes a search directory, whose path ends with a slash.
 fn directory(tree: &dyn Tree, path: &[u8]) -> Directory {
     if path.len() >= PATH_MAX {
         return Directory::Absent;
@@ -195,7 +195,7 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
 
 fn read_bytes(tree: &dyn Tree, path: &Path) -> Result<Box<[u8]>, Errno> {
     let opened = tree.open(path).map_err(|errno| match errno {
-        // A link is there, and what it leads to is not: in a sysroot, it may lead out of it.
+        // The link exists and its target does not: in a sysroot, it may lead outside.
         Errno::NOENT if tree.is_link(path) => Errno::XDEV,
         errno => errno,
     });
@@ -226,7 +226,7 @@ pub(super) fn read_definitions(
     (found.unwrap_or_default(), defects)
 }
 
-/// What a second reader makes of a file; nothing if it holds nothing to compare.
+/// The cross-check of a file by a second reader; `None` if the file has nothing to compare.
 pub(super) fn second(tree: &dyn Tree, facts: &FileFacts) -> Option<Second> {
     let object = match &facts.content {
         Content::Elf(object) if object.is_dynamic() => Some(object),

@@ -1,17 +1,19 @@
-//! Puts facts together: of what a walk met, and of what a stage needs later. The only place where the
-//! corpus grows; `audit` runs it. Files are read by `read`, needs answered by `answer`.
+//! Collects facts: from a walk, and for the needs of a stage. Only this module adds to the corpus;
+//! `audit` runs it. `read` reads files, `answer` answers needs.
 
-use super::answer::{Answer, Directory, Found, Places, answer, as_path, read_definitions, second};
+use super::answer::{
+    Directory, FactAnswer, Found, Places, answer, as_path, read_definitions, second,
+};
 use super::members::{self, Source};
 use super::read::Read;
-use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, Place};
+use super::{Content, Corpus, CrossCheck, FileFacts, Name, Need, PathState};
 use crate::format::Reading;
 use crate::format::archive::{Definition, Names};
+use crate::format::cross_check::Second;
 use crate::format::elf::relocs::Relocations;
-use crate::format::second::Second;
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
-use crate::tree::walk::{Entry, Given, Problem, describe};
+use crate::tree::walk::{Given, UnreadablePath, WalkedName, describe};
 use crate::tree::{Errno, Kind, Stat, Tree};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
@@ -22,17 +24,18 @@ use std::sync::Arc;
 pub struct Collector<'t> {
     tree: &'t dyn Tree,
     reading: Reading,
-    /// What was given, until somebody asks below which directories members of thin archives are opened.
+    /// The given paths, until the first request for the directories below which members of thin
+    /// archives are opened.
     given: Vec<&'t [Given]>,
     /// Those directories.
     allowed: Vec<PathBuf>,
-    /// Names that members of archives are asked for.
+    /// Names that members of archives will be asked for.
     asked: Vec<Box<[u8]>>,
     real_dirs: FastMap<PathBuf, Option<PathBuf>>,
-    /// The directory that was asked for last, with what it really is: names come in their order.
+    /// The last directory and its real path: names come sorted by directory.
     last_dir: Option<(PathBuf, Option<PathBuf>)>,
     /// Configuration files that a loader would read and that could not be read here.
-    problems: Vec<Problem>,
+    problems: Vec<UnreadablePath>,
 }
 
 impl<'t> Collector<'t> {
@@ -50,17 +53,17 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Takes the names a walk found, in order of their paths. `audited` says whether they were
-    /// given to audit or only as providers.
+    /// Adds the names that a walk found, in path order. `audited` is true for files to audit and
+    /// false for files that serve only as providers.
     pub fn add_entries(
         &mut self,
         corpus: &mut Corpus,
         given: &[Given],
-        entries: Vec<Entry<Read>>,
+        entries: Vec<WalkedName<Read>>,
         audited: bool,
     ) {
-        let key = |entry: &Entry<Read>| (entry.stat.dev, entry.stat.ino);
-        // A file of several names was read under one of them, which need not come first.
+        let key = |entry: &WalkedName<Read>| (entry.stat.dev, entry.stat.ino);
+        // A file with several names was read under one of them, not necessarily the first.
         let bare: FastSet<(u64, u64)> =
             entries.iter().filter(|entry| entry.item.is_none()).map(key).collect();
         let mut reads: FastMap<(u64, u64), Read> = FastMap::default();
@@ -70,14 +73,14 @@ impl<'t> Collector<'t> {
                 reads.insert(key(entry), item);
             }
         }
-        // A file's own name comes before the links to it; byte order within each.
+        // A file's own names precede the links to it; both are in byte order.
         names.sort_by(|a, b| {
             a.is_link.cmp(&b.is_link).then_with(|| a.path.as_os_str().cmp(b.path.as_os_str()))
         });
         let mut links = self.link_targets(&names);
         corpus.expect(names.len());
         let roots = self.roots(given);
-        for Entry { is_link, given_link, path, stat, item, .. } in names {
+        for WalkedName { is_link, given_link, path, stat, item, .. } in names {
             let key = (stat.dev, stat.ino);
             let place = match below(&roots, &path) {
                 Some(place) => Ok(place),
@@ -90,8 +93,8 @@ impl<'t> Collector<'t> {
                 }
                 *file
             } else {
-                // Facts are read under one name of an inode. A name without any is of a file that
-                // was replaced while it was walked.
+                // Facts are read under one name of an inode. If a name has none, its file was
+                // replaced during the walk.
                 let mut read = item.or_else(|| reads.remove(&key)).unwrap_or_else(Read::elsewhere);
                 let relocations = read.relocations.take();
                 let mut facts = self.facts(&path, place.ok().as_deref(), stat, read);
@@ -109,38 +112,42 @@ impl<'t> Collector<'t> {
             corpus.files[file].provider |= !audited;
             let bytes = path.as_os_str().as_bytes();
             match corpus.places.get_mut(bytes) {
-                Some(place) => *place = Place::File(file),
-                None => drop(corpus.places.insert(bytes.into(), Place::File(file))),
+                Some(place) => *place = PathState::File(file),
+                None => drop(corpus.places.insert(bytes.into(), PathState::File(file))),
             }
         }
     }
 
-    /// What files really are that are met under links only.
-    fn link_targets(&self, names: &[Entry<Read>]) -> FastMap<(u64, u64), Result<PathBuf, Errno>> {
+    /// The real paths of files that the walk met only through links.
+    fn link_targets(
+        &self,
+        names: &[WalkedName<Read>],
+    ) -> FastMap<(u64, u64), Result<PathBuf, Errno>> {
         if !names.iter().any(|entry| entry.is_link) {
             return FastMap::default();
         }
-        let key = |entry: &Entry<Read>| (entry.stat.dev, entry.stat.ino);
+        let key = |entry: &WalkedName<Read>| (entry.stat.dev, entry.stat.ino);
         let mut known: FastSet<(u64, u64)> =
             names.iter().filter(|entry| !entry.is_link).map(key).collect();
         let links = names.iter().filter(|entry| entry.is_link && known.insert(key(entry)));
-        let links: Vec<&Entry<Read>> = links.collect();
-        let real = |entry: &&Entry<Read>| (key(entry), self.tree.real_path(&entry.path));
+        let links: Vec<&WalkedName<Read>> = links.collect();
+        let real = |entry: &&WalkedName<Read>| (key(entry), self.tree.real_path(&entry.path));
         let found: Vec<_> = links.par_iter().map(real).collect();
         found.into_iter().collect()
     }
 
-    /// Says what was given: members of thin archives are opened below it only.
+    /// Records the given paths: members of thin archives are opened only below them.
     pub fn let_open_below(&mut self, given: &'t [Given]) {
         self.given.push(given);
     }
 
-    /// Says which names members of archives will be asked for.
+    /// Records the names that members of archives will be asked for.
     pub fn expect<'n>(&mut self, names: impl Iterator<Item = &'n [u8]>) {
         self.asked.extend(names.map(Box::from));
     }
 
-    /// Lets members of thin archives be opened below what was given, and beside given files.
+    /// Allows members of thin archives to be opened below given directories, and beside given
+    /// files.
     fn allow(&mut self) {
         for given in std::mem::take(&mut self.given).into_iter().flatten() {
             let dir = match given.kind {
@@ -157,15 +164,15 @@ impl<'t> Collector<'t> {
         self.allowed.dedup();
     }
 
-    /// Given directories with what they really are.
+    /// Given directories with their real paths.
     fn roots(&self, given: &[Given]) -> Vec<(PathBuf, PathBuf)> {
         let dirs = given.iter().filter(|given| given.kind == Ok(Kind::Directory));
         dirs.filter_map(|dir| Some((dir.path.clone(), self.tree.real_path(&dir.path).ok()?)))
             .collect()
     }
 
-    /// Reads what `needs` names. Parallel site 2: the reads; the corpus grows in the order of the
-    /// needs.
+    /// Reads the facts in `needs`. Parallel site 2: the reads run in parallel; the corpus grows in
+    /// the order of the needs.
     pub fn answer(&mut self, corpus: &mut Corpus, mut needs: Vec<Need>) {
         needs.sort_unstable();
         needs.dedup();
@@ -177,15 +184,16 @@ impl<'t> Collector<'t> {
         }
         let (tree, reading) = (self.tree, self.reading);
         let known = &*corpus;
-        // Needs differ in cost by thousands.
+        // The costs of needs differ by factors of thousands.
         let needed = needs.into_par_iter().with_max_len(1);
-        let answers: Vec<Answer> = needed.map(|need| answer(tree, reading, known, need)).collect();
+        let answers: Vec<FactAnswer> =
+            needed.map(|need| answer(tree, reading, known, need)).collect();
         for answer in answers {
             self.put(corpus, answer);
         }
     }
 
-    /// Asks every archive at hand for members that define `names`.
+    /// Searches every archive for members that define `names`.
     pub fn archive_definitions(
         &self,
         corpus: &mut Corpus,
@@ -234,72 +242,78 @@ impl<'t> Collector<'t> {
         out
     }
 
-    /// What could not be read since the walk.
-    pub fn into_problems(self) -> Vec<Problem> {
+    /// Paths that could not be read since the walk.
+    pub fn into_problems(self) -> Vec<UnreadablePath> {
         self.problems
     }
 
-    fn put(&mut self, corpus: &mut Corpus, answer: Answer) {
+    fn put(&mut self, corpus: &mut Corpus, answer: FactAnswer) {
         match answer {
-            Answer::Places(places) => self.put_places(corpus, places),
-            Answer::Directory(path, found) => {
+            FactAnswer::Places(places) => self.put_places(corpus, places),
+            FactAnswer::Directory(path, found) => {
                 if found == Directory::OfProcess {
                     corpus.of_process.insert(path.clone().into());
                 }
                 corpus.directories.insert(path.into(), found != Directory::Absent);
             }
-            Answer::Bytes(path, bytes) => {
-                // A loader does without what is not there or not readable; it would read these.
+            FactAnswer::Bytes(path, bytes) => {
+                // A loader continues without an absent or unreadable file, but it could read these.
                 if let Err(errno @ (Errno::IO | Errno::FBIG)) = bytes {
                     let (path, reason) = (as_path(&path), describe(errno));
-                    self.problems.push(Problem { path, reason });
+                    self.problems.push(UnreadablePath { path, reason });
                 }
                 corpus.bytes.insert(path.into(), bytes);
             }
-            Answer::Interpreter(file, interpreter) => {
+            FactAnswer::Interpreter(file, interpreter) => {
                 if interpreter.is_none() {
                     corpus.files[file].defects.push(moved());
                 }
                 corpus.interpreters.insert(file, interpreter.unwrap_or_default());
             }
-            Answer::Tables(file, Some((stat, read))) => replace(corpus, file, stat, *read),
-            Answer::Tables(file, None) => gone(corpus, file),
-            Answer::Relocations(file, relocations) => {
+            FactAnswer::Tables(file, Some((stat, read))) => replace(corpus, file, stat, *read),
+            FactAnswer::Tables(file, None) => gone(corpus, file),
+            FactAnswer::Relocations(file, relocations) => {
                 corpus.files[file].defects.extend(relocations.defects.iter().cloned());
                 corpus.relocations.insert(file, relocations);
             }
-            Answer::Members => {}
+            FactAnswer::Members => {}
         }
     }
 
     fn put_places(&mut self, corpus: &mut Corpus, Places { paths, portion, found }: Places) {
-        // What ends a search early leaves paths behind it at which nothing was looked up.
+        // After a search that ended early, the remaining paths have no entry.
         let portion = portion.filter(|_| found.len() == paths.len());
         corpus.portions.extend(portion);
         for (path, found) in paths.into_iter().zip(found) {
             let place = match found {
-                Found::Place(place) => place,
+                Found::PathState(place) => place,
                 Found::File(stat, read) => self.insert(corpus, &path, stat, *read),
             };
-            if portion.is_none() || place != Place::Failed(Errno::NOENT) {
+            if portion.is_none() || place != PathState::Failed(Errno::NOENT) {
                 corpus.places.insert(path.into(), place);
             }
         }
     }
 
-    fn insert(&mut self, corpus: &mut Corpus, path: &[u8], stat: Stat, mut read: Read) -> Place {
-        // Two needs of one round may have led to the same inode.
+    fn insert(
+        &mut self,
+        corpus: &mut Corpus,
+        path: &[u8],
+        stat: Stat,
+        mut read: Read,
+    ) -> PathState {
+        // Two needs of one round may have found the same inode.
         if let Some(file) = corpus.by_inode.get(&(stat.dev, stat.ino)) {
-            return Place::File(*file);
+            return PathState::File(*file);
         }
         let path = as_path(path);
         let real = self.real_path(&path, self.may_be_link(&path));
         let relocations = read.relocations.take();
         let facts = self.facts(&path, real.ok().as_deref(), stat, read);
-        Place::File(insert(corpus, facts, relocations))
+        PathState::File(insert(corpus, facts, relocations))
     }
 
-    /// The facts of a file that was opened as `path` and lies at `place`, if that can be told.
+    /// The facts of a file that was opened as `path`; its real path is `place`, if known.
     fn facts(&self, path: &Path, place: Option<&Path>, stat: Stat, read: Read) -> FileFacts {
         let Read { content, mut defects, unreadable, .. } = read;
         let origin = place.map(|place| self.tree.origin(place));
@@ -323,7 +337,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// A path that could not be looked at, made absolute with what is there of it resolved.
+    /// The absolute form of a path that could not be opened; existing directories are resolved.
     pub fn absolute(&mut self, path: &Path, cwd: &Path) -> PathBuf {
         match (path.parent(), path.file_name()) {
             (Some(dir), Some(name)) => match self.real_dir(dir) {
@@ -334,7 +348,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// Names of a walk as files below `given` have them: links below a given directory are kept.
+    /// Names from a walk as paths of files below `given`; links below a given directory are kept.
     pub fn placed(&mut self, given: &[Given], names: &[PathBuf]) -> Vec<PathBuf> {
         let roots = self.roots(given);
         let place = |name: &PathBuf| {
@@ -344,7 +358,7 @@ impl<'t> Collector<'t> {
         names.iter().map(place).collect()
     }
 
-    /// `path` with links resolved, asking for each directory once.
+    /// `path` with links resolved. Each directory is resolved once.
     fn real_path(&mut self, path: &Path, is_link: bool) -> Result<PathBuf, Errno> {
         if let (Some(dir), Some(name), false) = (path.parent(), path.file_name(), is_link) {
             let known = self.last_dir.as_ref();
@@ -359,7 +373,7 @@ impl<'t> Collector<'t> {
         self.tree.real_path(path)
     }
 
-    /// True if `path` is a link, or if that cannot be read and the kernel resolves the path.
+    /// True if `path` is a link, or if that is unknown and the kernel resolves the path.
     fn may_be_link(&self, path: &Path) -> bool {
         match self.tree.read_link(path) {
             Ok(_) => true,
@@ -368,8 +382,9 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// `dir` with links resolved. Each directory is asked for once: one that is no link lies in
-    /// what its parent really is. The way up and down again is no recursion: trees may be deep.
+    /// `dir` with links resolved. Each directory is resolved once: one that is not a link is inside
+    /// its parent's real path. The function iterates instead of recursing, because trees may be
+    /// deep.
     fn real_dir(&mut self, dir: &Path) -> Option<PathBuf> {
         let mut todo: Vec<&Path> = Vec::new();
         let mut here = dir;
@@ -399,13 +414,13 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The place of what was met below a given directory: a walk follows no links inside it.
+/// The real path of a name below a given directory: a walk follows no links inside it.
 fn below(roots: &[(PathBuf, PathBuf)], path: &Path) -> Option<PathBuf> {
     let (dir, real) = roots.iter().find(|(dir, _)| path.starts_with(dir))?;
     Some(real.join(path.strip_prefix(dir).ok()?))
 }
 
-/// A file that was opened is not at its path any more.
+/// The defect of an opened file that is no longer at its path.
 fn moved() -> Defect {
     Defect::new(Table::File, 0, "changed while it was audited")
 }
@@ -418,11 +433,11 @@ fn insert(corpus: &mut Corpus, facts: FileFacts, relocations: Option<Relocations
     if let Some(relocations) = relocations {
         corpus.relocations.insert(file, relocations);
     }
-    corpus.places.insert(path, Place::File(file));
+    corpus.places.insert(path, PathState::File(file));
     file
 }
 
-/// A file was read again for its tables: everything else must still be the same version.
+/// Replaces the content of a file that was read again for its tables. The file must be unchanged.
 fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     if stat != corpus.files[file].stat {
         return gone(corpus, file);
@@ -434,7 +449,7 @@ fn replace(corpus: &mut Corpus, file: FileId, stat: Stat, read: Read) {
     }
 }
 
-/// The tables of a file cannot be had any more; it stays in the corpus with empty ones.
+/// Marks a file whose tables can no longer be read; it stays in the corpus with empty ones.
 fn gone(corpus: &mut Corpus, file: FileId) {
     let facts = &mut corpus.files[file];
     facts.defects.push(moved());

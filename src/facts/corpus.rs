@@ -1,5 +1,5 @@
-//! The facts of a run: files by id and by inode, what lies at each path that was asked for, and
-//! what was read of files on demand.
+//! The facts of a run: files by id and by inode, the entry at each probed path, and parts of files
+//! that were read on demand.
 
 use super::{FileFacts, Need, Portion};
 use crate::format::archive::Members;
@@ -12,18 +12,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What lies at a path once links are followed.
+/// The entry at a path, with links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PathState {
     /// A file.
     File(FileId),
     /// A directory.
     Directory,
-    /// Something the loader would open and we do not.
+    /// An entry that the loader would open and the audit does not.
     Special(Special),
-    /// Each process finds something else there.
+    /// The path leads to a different file in each process.
     OfProcess,
-    /// `open` fails so.
+    /// `open` fails with this error.
     Failed(Errno),
 }
 
@@ -36,24 +36,24 @@ pub struct Corpus {
     /// Files, one for each inode.
     pub files: IdVec<FileId, FileFacts>,
     pub(super) by_inode: FastMap<(u64, u64), FileId>,
-    pub(super) places: FastMap<Box<[u8]>, Place>,
-    /// Portions of long lists all of whose paths were looked at.
+    pub(super) places: FastMap<Box<[u8]>, PathState>,
+    /// Batches of long lists whose paths were all probed.
     pub(super) portions: FastSet<Portion>,
     pub(super) directories: FastMap<Box<[u8]>, bool>,
-    /// Directories in which each process finds something else.
+    /// Directories that differ in each process.
     pub(super) of_process: FastSet<Box<[u8]>>,
     pub(super) bytes: FastMap<Box<[u8]>, FileBytes>,
     pub(super) interpreters: FastMap<FileId, Interpreter>,
     pub(super) relocations: FastMap<FileId, Relocations>,
     pub(super) members: FastMap<FileId, Arc<Members>>,
     pub(super) symbol_names: Arc<SymbolNames>,
-    /// How many long lists of directories have a number.
+    /// Number of long lists that have an id.
     lists: AtomicU64,
 }
 
 impl Corpus {
-    /// Makes room for `more` files at once, and for some that they will lead to: what grows step by
-    /// step is moved to fresh memory at every step.
+    /// Reserves room for `more` files, and for some that they will lead to. Without it, growing
+    /// tables would be copied again and again.
     pub(super) fn expect(&mut self, more: usize) {
         let more = more + more / 8;
         self.files.reserve(more);
@@ -61,17 +61,17 @@ impl Corpus {
         self.places.reserve(more);
     }
 
-    /// What lies at `path`, if it was looked at.
-    pub fn place(&self, path: &[u8]) -> Option<Place> {
+    /// The entry at `path`, if it was probed.
+    pub fn place(&self, path: &[u8]) -> Option<PathState> {
         self.places.get(path).copied()
     }
 
-    /// True if what lies at the paths of a portion is known: there is nothing at those that are not.
+    /// True if all paths of a batch were probed: those without an entry do not exist.
     pub fn is_looked_through(&self, portion: &Portion) -> bool {
         self.portions.contains(portion)
     }
 
-    /// A number for a long list that no other list has in the portions of this corpus.
+    /// An id for a long list, unique among the batches of this corpus.
     pub fn new_list(&self) -> u64 {
         self.lists.fetch_add(1, Ordering::Relaxed)
     }
@@ -90,7 +90,7 @@ impl Corpus {
         }
     }
 
-    /// What the loader binary `file` says of itself.
+    /// The strings of the loader binary `file`.
     pub fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need> {
         self.interpreters.get(&file).ok_or(Need::Interpreter(file))
     }
@@ -105,7 +105,7 @@ impl Corpus {
         self.members.get(&file).ok_or(Need::Members(file))
     }
 
-    /// True if a need has its answer.
+    /// True if the corpus has the answer to a need.
     pub fn answers(&self, need: &Need) -> bool {
         match need {
             // A search may end before the last path.
@@ -129,11 +129,11 @@ impl Corpus {
         &self.symbol_names
     }
 
-    /// The file whose path, links resolved, is `path`, if it was read under any name.
+    /// The file whose real path is `path`, if it was read under any name.
     pub fn file_at(&self, path: &Path) -> Option<FileId> {
         use std::os::unix::ffi::OsStrExt as _;
         match self.places.get(path.as_os_str().as_bytes()) {
-            Some(Place::File(file)) => Some(*file),
+            Some(PathState::File(file)) => Some(*file),
             _ => None,
         }
     }

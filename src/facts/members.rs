@@ -1,8 +1,10 @@
-//! Members of archives, read on demand, and which files of thin archives may be opened for them.
+//! Members of archives, read on demand, and the files of thin archives that may be opened for them.
 //! `collect` is the caller.
 
 use super::{Content, Corpus, FileFacts, Need};
-use crate::format::archive::{self, External, Member, Members, Options, Scratch};
+use crate::format::archive::{
+    self, External, LinkFacts, Member, MemberKind, Members, Options, Scratch,
+};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
 use crate::symbol_names::{Growing, SymbolNames};
@@ -14,31 +16,32 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes of archives for which room is made for one name, as in LLVM's; and for how many at most: a
-/// table that grows is there twice for a while.
+/// Room to reserve for names. The first is archive bytes per name, as in LLVM's archives. The second
+/// is names per name that members refer to; only those are stored in most runs. The last bounds the
+/// room, although a growing table exists twice for a while.
 const BYTES_A_NAME: u64 = 2048;
 const NAMES_FOR_ONE_REFERRED_TO: usize = 8;
 const MOST_EXPECTED: usize = 1 << 19;
 
 thread_local! {
-    /// Memory that a worker uses again from archive to archive.
+    /// Buffers that a worker reuses across archives.
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// Where members are read from, and what of them.
+/// The source of members, and the parts to read.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub(super) tree: &'a dyn Tree,
     /// Directories below which files of thin archives are opened.
     pub(super) allowed: &'a [PathBuf],
     pub(super) index: bool,
-    /// All names are kept.
+    /// True if all names are kept.
     pub(super) names: bool,
-    /// Names that somebody will ask for, besides those that members refer to.
+    /// Names that later stages will ask for, besides those that members refer to.
     pub(super) asked: &'a [Box<[u8]>],
 }
 
-/// Answers all needs for members. The largest archive is begun first: nothing else is as long.
+/// Answers all needs for members. It starts with the largest archive, which takes longest.
 pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     let wanted = needs.iter().filter_map(|need| match need {
         Need::Members(file) if !corpus.members.contains_key(file) => Some(*file),
@@ -72,7 +75,8 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
             let what = "changed while it was audited";
             corpus.files[file].defects.push(Defect::new(Table::File, 0, what));
         }
-        // Defects of a member are reported with its archive; those of an object are reported here.
+        // Defects of an archive member are reported with its archive; those of an object are
+        // reported here.
         if let (Some(members), Content::Elf(_)) = (&members, &corpus.files[file].content) {
             let damage = members.damage.iter().map(|damage| damage.defect.clone());
             corpus.files[file].defects.extend(damage);
@@ -81,8 +85,7 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     }
 }
 
-/// Names what is defined in members and was nobody's while they were read: false if that cannot be
-/// done.
+/// Names the definitions that no reference had named while members were read; false if that fails.
 fn name_all(
     tree: &dyn Tree,
     facts: &FileFacts,
@@ -94,17 +97,25 @@ fn name_all(
         || open(tree, facts).is_some_and(|file| members.name_all(&file, &nameless, names).is_ok())
 }
 
-/// The names of the strong definitions of a member of `facts`; nothing if it cannot be read again.
-pub fn strong_names(
+/// The facts of a member for a link, or of the relocatable object that `facts` is; nothing if they
+/// cannot be read. The file of a thin archive's member is opened again only if it was read before.
+pub fn link_facts(
     tree: &dyn Tree,
     facts: &FileFacts,
-    (members, member): (&Members, &Member),
-    names: &SymbolNames,
-) -> Option<Vec<Vec<u8>>> {
-    members.strong_names(&open(tree, facts)?, member, names).ok()
+    member: Option<(&Members, &Member)>,
+) -> Option<LinkFacts> {
+    let handle = open(tree, facts)?;
+    let anywhere = [PathBuf::from("/")];
+    let open = |name: &[u8]| external(tree, &anywhere, &facts.path, name);
+    let found = match member {
+        None => archive::link_facts_of_object(&handle),
+        Some((_, member)) if !matches!(member.kind, MemberKind::Object) => return None,
+        Some((members, member)) => archive::link_facts(&handle, member.offset, members.thin, &open),
+    };
+    found.ok().flatten()
 }
 
-/// Opens a file that was read before; nothing if it is not the same.
+/// Opens a file that was read before; `None` if it has changed.
 fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     match tree.open(&facts.path) {
         Ok(Opened::File(handle)) if handle.stat() == facts.stat => Some(handle),
@@ -112,13 +123,13 @@ fn open(tree: &dyn Tree, facts: &FileFacts) -> Option<Handle> {
     }
 }
 
-/// Reads the members of `facts`; nothing if it cannot be read again or is neither an archive nor a
+/// Reads the members of `facts`; `None` if it cannot be read again, or is neither an archive nor a
 /// relocatable object.
 fn read(source: Source<'_>, names: &Growing, facts: &FileFacts) -> Option<Members> {
     let Source { tree, allowed, index, .. } = source;
     let handle = open(tree, facts)?;
     let open = |name: &[u8]| external(tree, allowed, &facts.path, name);
-    // Only what was given to audit is judged by its index.
+    // Only audited archives have their index checked.
     let options = Options { index: index && facts.audited, open: &open, names };
     SCRATCH.with_borrow_mut(|scratch| match &facts.content {
         Content::Archive(_) => archive::members(&handle, &options, scratch).ok(),

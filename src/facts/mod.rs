@@ -1,7 +1,7 @@
-//! Facts: what is known of files, owned and small, and the collection of all of them.
+//! Facts about files, owned and small, and the collection of all of them.
 //!
-//! The [`Corpus`] grows only in `audit`'s loop, through `collect`; every later stage reads it
-//! through a `&`. A stage that misses a fact answers with a [`Need`].
+//! The [`Corpus`] grows only in `audit`'s loop, through `collect`; every later stage borrows it
+//! immutably. A stage that lacks a fact returns a [`Need`].
 
 mod answer;
 pub mod collect;
@@ -13,14 +13,14 @@ pub mod read;
 mod store;
 mod view;
 
-pub use corpus::{Corpus, Place};
+pub use corpus::{Corpus, PathState};
 pub use store::FactStore;
 pub use view::{Edits, View};
 
 use crate::format::Defect;
 use crate::format::archive::Archive;
+use crate::format::cross_check::Difference;
 use crate::format::elf::{Foreign, Ident, Object, Tables, Target, Verdict};
-use crate::format::second::Difference;
 use crate::id::{FileId, StrId};
 use crate::package::PackageId;
 use crate::tree::{Origin, Stat};
@@ -28,42 +28,43 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// All that is known of one file.
+/// All facts of one file.
 #[derive(Debug)]
 pub struct FileFacts {
-    /// The file's name with links resolved, of hard links the first in byte order; what a link in an
-    /// audited directory leads to outside of it has the link's name.
+    /// The file's name with links resolved; of several hard links, the first in byte order. If a
+    /// link in an audited directory leads outside of it, the link's name.
     pub path: Arc<Path>,
-    /// `path`, or where the link at `path` leads: the directory of a started program.
+    /// `path`, or the target of the link at `path`. Its directory is the directory of a started
+    /// program.
     pub real: Arc<Path>,
-    /// The name by which it is started: as the walk met it first, or the path of a dependency.
+    /// The name it is started by: the first one that the walk met, or the path of a dependency.
     pub typed: Arc<Path>,
-    /// Other names under which the walk met it.
+    /// Other names that the walk met.
     pub names: Vec<Name>,
     /// Identity, size and times.
     pub stat: Stat,
-    /// It lies in what was given to audit.
+    /// True if it is below a path to audit.
     pub audited: bool,
-    /// It lies in a `--lib-path`.
+    /// True if it is below a `--lib-path`.
     pub provider: bool,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
-    /// What is wrong with it beyond the format's own defects.
+    /// Its defects besides those of the format.
     pub defects: Vec<Defect>,
-    /// The kernel refused to read it: the words for the error.
+    /// Set if the kernel refused to read it: the text of the error.
     pub unreadable: Option<String>,
     /// The package of the mount that holds the file. Store items are recognised by their path instead.
     pub package: Option<Arc<PackageId>>,
-    /// The layer that it lies in, if the system has stages.
+    /// The layer that the file is in, if the system has stages.
     pub origin: Option<Origin>,
 }
 
 /// A further name of a file.
 #[derive(Debug)]
 pub struct Name {
-    /// The name, as `FileFacts::path` is one.
+    /// The name, in the form of `FileFacts::path`.
     pub path: PathBuf,
-    /// It is a symbolic link to the file, not a hard link.
+    /// True for a symbolic link to the file, false for a hard link.
     pub is_link: bool,
 }
 
@@ -74,7 +75,7 @@ pub enum Content {
     Elf(Box<Object>),
     /// A static archive.
     Archive(Archive),
-    /// Anything else, with what a loader would see of it.
+    /// Any other content: the part of it that a loader would look at.
     Other(Ident),
 }
 
@@ -87,12 +88,12 @@ impl FileFacts {
         }
     }
 
-    /// Why the file is not this system's, if it is an ELF file that is not.
+    /// The reason why an ELF file belongs to another system; `None` for all other files.
     pub fn foreign(&self) -> Option<Foreign> {
         Foreign::at(&self.path, self.object()?)
     }
 
-    /// All defects with the file's own first.
+    /// All defects; those of the format come first.
     pub fn all_defects(&self) -> impl Iterator<Item = &Defect> {
         let format: &[Defect] = match &self.content {
             Content::Elf(object) => &object.defects,
@@ -110,36 +111,35 @@ impl FileFacts {
     }
 }
 
-/// What second readers found.
+/// The results of the cross-check.
 #[derive(Debug, Default)]
 pub struct CrossCheck {
-    /// How many files they read.
+    /// Number of files that second readers read.
     pub read: usize,
-    /// What they read differently, in the order of files.
+    /// Their differences, in the order of files.
     pub differences: Vec<(FileId, Difference)>,
-    /// How many files they did not read, by reason.
+    /// Number of files that they rejected, by reason.
     pub gave_up: BTreeMap<&'static str, usize>,
 }
 
-/// A fact that a stage misses.
+/// A fact that a stage lacks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Need {
-    /// What lies at these paths, up to the first at which a loader for `target` stops to look
-    /// further, and the facts of the files met.
+    /// The entries at these paths, up to the first at which a loader for `target` stops, and the
+    /// facts of the files found.
     First {
-        /// Paths in the order in which they are tried.
+        /// Paths in search order.
         paths: Vec<Vec<u8>>,
-        /// Whose files are not passed over; nothing to take any file.
+        /// The target of the loader, which skips files for others; `None` to accept any file.
         target: Option<Target>,
-        /// The portion that ends with these paths: of those that are not there none is remembered by
-        /// itself.
+        /// The batch that ends with these paths. Its missing paths are not remembered one by one.
         portion: Option<Portion>,
     },
     /// Whether a path is a directory.
     Directory(Vec<u8>),
     /// The content of a configuration file of the loader (cache, preload list).
     Bytes(Vec<u8>),
-    /// What a loader binary says of itself.
+    /// The strings of a loader binary.
     Interpreter(FileId),
     /// The dynamic tables of a file that was read without them.
     Tables(FileId),
@@ -149,30 +149,30 @@ pub enum Need {
     Members(FileId),
 }
 
-/// A part of the search for one name in one long list of directories, by numbers of the resolver's.
+/// A batch of the search for one name in one long list of directories, with the resolver's ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Portion {
     /// The list.
     pub list: u64,
     /// The name.
     pub name: StrId,
-    /// Where in the list it ends.
+    /// End of the batch, as an index in the list.
     pub end: usize,
 }
 
 impl Need {
-    /// What lies at one path.
+    /// The entry at one path.
     pub fn path(path: Vec<u8>, target: Option<Target>) -> Self {
         Self::First { paths: vec![path], target, portion: None }
     }
 }
 
 impl Content {
-    /// What a loader for `target` says when its search leads to this file.
+    /// The reaction of a loader for `target` to this file.
     pub fn verdict(&self, target: Target) -> Verdict {
         match self {
             Self::Elf(object) => object.header.verdict(target),
-            // An archive begins with text and is longer than an ELF header.
+            // An archive starts with text and is longer than an ELF header.
             Self::Archive(_) => Verdict::Fatal("invalid ELF header"),
             Self::Other(ident) => ident.verdict(target),
         }

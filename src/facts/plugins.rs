@@ -1,6 +1,6 @@
-//! Which shared objects are plugins of a `[[host]]` entry: by their path below the prefix, or by a
-//! name that they define. `resolve::hosts` asks it for programs that are at hand, and what counts as
-//! assumed is asked of it where the program is not. It opens nothing and decides no loader question.
+//! Decides which shared objects are plugins of a `[[host]]` entry: by their path below the prefix,
+//! or by a name that they define. `resolve::hosts` asks it about programs in the audit, and the
+//! diagnosis about programs outside it. It opens no file and follows no loader rule.
 
 use super::{FileFacts, Need};
 use crate::format::elf::tables::Symbol;
@@ -9,8 +9,8 @@ use crate::id::FileId;
 use crate::policy::Host;
 use std::path::Path;
 
-/// True if the file is a plugin of `host`; `below` is its path below the prefix. Names are asked for
-/// only if the path does not decide, and of an object that was read without its tables they are a
+/// True if the file is a plugin of `host`; `below` is its path below the prefix. Its names are
+/// checked only if the path does not decide. If the object was read without tables, they are a
 /// need.
 pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> Result<bool, Need> {
     let Some(object) = facts.object().filter(|object| can_be_plugin(object)) else {
@@ -24,7 +24,7 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
         return Ok(false);
     }
     let tables = object.tables.as_ref().ok_or(Need::Tables(file))?;
-    // A whole name is looked up as dlsym does it; the table may hold half a million.
+    // A whole name is looked up as dlsym does; the table may have half a million entries.
     let (whole, patterns): (Vec<_>, Vec<_>) =
         host.exports.iter().partition(|pattern| pattern.whole().is_some());
     let mut names = whole.iter().filter_map(|pattern| pattern.whole());
@@ -35,8 +35,8 @@ pub fn is_plugin(host: &Host, file: FileId, facts: &FileFacts, below: &Path) -> 
     Ok(!patterns.is_empty() && tables.exports().any(is_named))
 }
 
-/// True if a program could load the object with dlopen: it has a dynamic section, it is no program
-/// itself, and it is this system's.
+/// True if a program could load the object with dlopen: a shared object of this system with a
+/// dynamic section.
 pub fn can_be_plugin(object: &Object) -> bool {
     object.role == Role::Shared && object.foreign.is_none()
 }

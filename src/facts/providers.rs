@@ -1,5 +1,5 @@
-//! Definitions of unbound names in files at hand: what is audited and what `--lib-path` names. One
-//! pass over the hash words of each file's table finds them all; archives are read on demand.
+//! Definitions of unbound names in the audited files and in those of `--lib-path`. One pass over
+//! the hash words of each file's table finds them all; archives are read on demand.
 
 use super::{Content, Corpus};
 use crate::format::archive::{Definition, Names};
@@ -7,16 +7,17 @@ use crate::format::elf::{Tables, Target};
 use crate::id::{FastMap, FileId};
 use rayon::prelude::*;
 
-/// A place that defines a name.
+/// A file that defines a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
     /// The library or archive.
     pub file: FileId,
-    /// The member of an archive.
+    /// The member, if the file is an archive.
     pub member: Option<Box<[u8]>>,
-    /// The objects that can be linked with it; nothing if that is not known.
+    /// The objects that can be linked with it; `None` if unknown.
     pub target: Option<Target>,
-    /// The definition has a version, which a reference that was linked against it would have too.
+    /// True if the definition has a version. A reference linked against it would have the same
+    /// version.
     pub versioned: bool,
 }
 
@@ -40,8 +41,7 @@ impl Providers {
         self.by_name.get(name).into_iter().flatten().filter(fits)
     }
 
-    /// Looks for `names` in the tables of all files at hand, and adds what archives were found to
-    /// define.
+    /// Searches the tables of all files for `names`, and adds the definitions in `archives`.
     pub fn find(corpus: &Corpus, names: &Names, archives: Vec<(FileId, Vec<Definition>)>) -> Self {
         let mut out = Self::default();
         if names.is_empty() {
@@ -83,7 +83,7 @@ impl Providers {
     }
 }
 
-/// Names that a library defines, each with whether all its definitions have versions.
+/// Names that a library defines, each with true if all its definitions have versions.
 pub fn defined<'t>(tables: &'t Tables, names: &Names) -> Vec<(&'t [u8], bool)> {
     let mut out: Vec<(&[u8], bool)> = Vec::new();
     let mut visit = |symbol: u32| {

@@ -1,5 +1,5 @@
-//! Makes facts of one open file, on the thread that opened it: what the walk meets, and what a need
-//! leads to. It knows nothing of other files; `collect` puts what it made into the corpus.
+//! Reads the facts of one open file, on the thread that opened it, for the walk and for needs. It
+//! does not depend on other files; `collect` puts the results into the corpus.
 
 use super::Content;
 use crate::format::Reading;
@@ -9,17 +9,17 @@ use crate::sniff::{Class, sniff};
 use crate::tree::Handle;
 use crate::tree::walk::{Candidate, HEAD};
 
-/// What reading one file gave, not yet in the corpus.
+/// The result of reading one file, before it is in the corpus.
 pub struct Read {
     pub(super) content: Content,
-    /// Relocations, if they are wanted and could be read.
+    /// Relocations, if they are requested and could be read.
     pub(super) relocations: Option<Relocations>,
     pub(super) defects: Vec<Defect>,
     pub(super) unreadable: Option<String>,
 }
 
 impl Read {
-    /// What stands for a file that is read under another name.
+    /// The placeholder for a file that is read under another name.
     pub fn elsewhere() -> Self {
         let unreadable = Some("changed while it was read".to_owned());
         let content = Content::Other(elf::Ident::new(&[]));
@@ -35,7 +35,7 @@ impl Read {
     }
 }
 
-/// Reads one open file. This never fails: what went wrong is part of the answer.
+/// Reads one open file. It never fails: defects and errors are part of the result.
 pub fn read(handle: &Handle, reading: Reading) -> Read {
     let mut head = [0; HEAD];
     guarded(handle, || {
@@ -44,7 +44,7 @@ pub fn read(handle: &Handle, reading: Reading) -> Read {
     })
 }
 
-/// Reads what the walk met, on the worker that met it.
+/// Reads a file that the walk met, on the worker that met it.
 pub fn read_candidate(candidate: &Candidate<'_>, reading: Reading) -> Read {
     let Candidate { handle, head, .. } = *candidate;
     match head {
@@ -53,14 +53,14 @@ pub fn read_candidate(candidate: &Candidate<'_>, reading: Reading) -> Read {
     }
 }
 
-/// What a file holds, with its relocations if they are wanted.
+/// The content of a file, with its relocations if requested.
 type Held = (Content, Option<Relocations>);
 
 fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadError> {
     Ok(match sniff(head) {
         Class::Elf => {
             let object = elf::read(handle, head, reading)?;
-            // What cannot be read now is asked for again, and told then.
+            // If this read fails, a later request repeats it and reports the error.
             let read = || elf::relocs::read(handle, &object).ok();
             let relocations = (reading.relocations && object.is_dynamic()).then(read).flatten();
             (Content::Elf(Box::new(object)), relocations)
@@ -72,7 +72,7 @@ fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadE
     })
 }
 
-/// What reading came to, with a change of the file or a panic told as what is wrong with it.
+/// The result of reading. A change of the file, or a panic, becomes a defect.
 fn guarded(handle: &Handle, read: impl FnOnce() -> Result<Held, ReadError>) -> Read {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
         Ok(Ok((content, relocations))) => {
@@ -90,7 +90,7 @@ fn guarded(handle: &Handle, read: impl FnOnce() -> Result<Held, ReadError>) -> R
             defects: Vec::new(),
             unreadable: Some(error.to_string()),
         },
-        // The second net: tests count a caught panic as a failure.
+        // A second safeguard: tests count a caught panic as a failure.
         Err(_) => Read {
             content: Content::Other(elf::Ident::new(&[])),
             relocations: None,

@@ -1,30 +1,30 @@
-//! The questions that resolving asks of a store of facts. Each answer has three states: the fact was read, it
-//! is not known yet, or the system refuses it. [`View`](super::View) is the store of a run; a test
-//! brings its own.
+//! The questions that the resolver asks a store of facts. Each answer has three states: the fact
+//! was read, it is not known yet, or the system refuses it. [`View`](super::View) is the store of a
+//! run; a test provides its own.
 
-use super::{FileFacts, Need, Place, Portion};
+use super::{FileFacts, Need, PathState, Portion};
 use crate::format::elf::Object;
 use crate::format::elf::interpreter::Interpreter;
 use crate::id::FileId;
 use crate::tree::Errno;
 
-/// Facts by file and by path. What is not known yet is `None` or a [`Need`]; what the system refuses
-/// is a [`Place::Failed`] or an error number.
+/// Facts by file and by path. An unknown fact is `None` or a [`Need`]; a refusal by the system is a
+/// [`PathState::Failed`] or an error number.
 pub trait FactStore {
     /// The facts of a file that was read.
     fn file(&self, file: FileId) -> &FileFacts;
     /// The ELF object in a file, if it holds one.
     fn object(&self, file: FileId) -> Option<&Object>;
     /// The entry at `path`; `None` until the collector has looked there.
-    fn place(&self, path: &[u8]) -> Option<Place>;
-    /// True if all paths of a portion were looked at: there is nothing at those that are not known.
+    fn place(&self, path: &[u8]) -> Option<PathState>;
+    /// True if all paths of a batch were probed: those without an entry do not exist.
     fn is_looked_through(&self, portion: &Portion) -> bool;
     /// True if `path` is a directory.
     fn is_directory(&self, path: &[u8]) -> Result<bool, Need>;
     /// A configuration file of the loader, or the error number with which it cannot be read.
     fn bytes(&self, path: &[u8]) -> Result<Result<&[u8], Errno>, Need>;
-    /// What a loader binary says of itself.
+    /// The strings of a loader binary.
     fn interpreter(&self, file: FileId) -> Result<&Interpreter, Need>;
-    /// A number for a long list of directories that no other list has in a [`Portion`].
+    /// An id for a long list of directories, unique among all [`Portion`]s.
     fn new_list(&self) -> u64;
 }

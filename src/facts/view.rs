@@ -1,7 +1,8 @@
-//! The model that resolving and binding run on: the corpus seen through one value, so that a
-//! proof of a fix can run the same code on a changed model. It answers, or names the fact it misses.
+//! The model that resolving and binding run on: the corpus behind one value, so that a fix can be
+//! verified by the same code on a changed model. It answers, or returns the need for a missing
+//! fact.
 
-use super::{Corpus, FactStore, FileFacts, Need, Place, Portion};
+use super::{Corpus, FactStore, FileFacts, Need, PathState, Portion};
 use crate::format::archive::Members;
 use crate::format::elf::Object;
 use crate::format::elf::edit::Edited;
@@ -11,7 +12,7 @@ use crate::id::{FastMap, FileId};
 use crate::tree::Errno;
 use std::sync::Arc;
 
-/// What lies in the audited system, as far as it is known.
+/// The known facts of the audited system.
 #[derive(Clone, Copy)]
 pub struct View<'c> {
     corpus: &'c Corpus,
@@ -36,7 +37,7 @@ impl<'c> View<'c> {
         self.edits?.get(&file)
     }
 
-    /// The facts of a file, without what an edit changes: name, kind and header.
+    /// The facts of a file that no edit changes, such as its name, kind and header.
     pub fn file(&self, file: FileId) -> &'c FileFacts {
         &self.corpus.files[file]
     }
@@ -72,7 +73,7 @@ impl FactStore for View<'_> {
         View::object(self, file)
     }
 
-    fn place(&self, path: &[u8]) -> Option<Place> {
+    fn place(&self, path: &[u8]) -> Option<PathState> {
         self.corpus.place(path)
     }
 

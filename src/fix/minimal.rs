@@ -3,7 +3,7 @@
 //! A name whose archive is not at hand stays listed.
 
 use crate::audit::Audit;
-use crate::cover::{Question, cover};
+use crate::cover::{Output, Question, cover};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::symtab::each_defined;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
@@ -35,6 +35,7 @@ pub(super) fn needless(
         candidates: &[],
         objects: &[],
         provided: &|name| libraries.define(name),
+        output: Output::default(),
     });
     let later = solutions.iter().flat_map(|solution| &solution.coverage.needed);
     let needed: FastSet<MemberId> =
@@ -43,7 +44,7 @@ pub(super) fn needless(
         *archive != fat && listed_name(library, *archive).is_some_and(|n| names.contains(n))
     };
     let listed: Vec<ArchiveId> =
-        library.shelves().map(|(archive, _)| archive).filter(is_listed).collect();
+        library.entries().map(|(archive, _)| archive).filter(is_listed).collect();
     let mut kept: BTreeSet<ArchiveId> = BTreeSet::new();
     let members = library.members_of(fat).filter(|member| needed.contains(member));
     let mut sources = Sources::new(library, listed.iter().copied());

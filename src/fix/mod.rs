@@ -1,16 +1,18 @@
 //! Fixes: what would make a finding go away, as data.
 //!
 //! `merge` finds the archive that is merged from a list, `solve` finds out what it lacks, `place`
-//! which set of the list takes what, `prove` runs resolving and binding again with the fix applied;
+//! which set of the list takes what, `link_order` in which order a linker needs it, `prove` runs resolving and binding again with the fix applied;
 //! `propose` strings them together. Nothing here changes a file that is audited, and nothing here
 //! opens or writes one: that is `emit`'s.
 
-mod clash;
 pub mod known;
+mod libraries;
+mod linkable;
 
+pub mod fix_plan;
+mod link_order;
 mod minimal;
 mod place;
 pub mod propose;
 pub mod prove;
 mod referrers;
-pub mod remedy;

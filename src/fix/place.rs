@@ -1,25 +1,28 @@
 //! Which merged archive a run repairs, and where on its list an archive would go. `propose` asks.
 
 use crate::audit::Audit;
-use crate::format::deps_list::{DepsList, can_list};
+use crate::format::deps_list::{DepsList, ListedArchive, Origin, Set, can_list};
 use crate::id::ArchiveId;
-use crate::merged::list::{listed_name, merged};
+use crate::merged::list::{Sources, listed_name, merged};
 use crate::merged::solve::Solved;
 use crate::plan::FixRequest;
 use crate::plan::MergedFrom;
 use crate::plan::Plan;
-use crate::text::show_path;
-use std::collections::BTreeSet;
+use crate::text::{show, show_path};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Where a fix would go on a list.
-pub(super) struct Place {
+pub(super) struct ListPosition {
     /// The set, by its index.
     pub(super) set: Option<usize>,
     /// The bare name, if a list can carry it.
     pub(super) name: Option<Vec<u8>>,
     /// Why that is not certain.
     pub(super) doubt: Option<String>,
+    /// Why no set takes it.
+    pub(super) refusal: &'static str,
 }
 
 /// A list in use: the entry that names it, and what it lists.
@@ -40,7 +43,7 @@ pub(super) fn find_merged<'a>(
         None => None,
         Some(path) => {
             let found = audit.corpus.file_at(path).and_then(|file| library.archive(file));
-            Some(found.ok_or_else(|| format!("{} is no static archive", show_path(path)))?)
+            Some(found.ok_or_else(|| format!("{}: not a static archive", show_path(path)))?)
         }
     };
     let mut found: Vec<(ArchiveId, Option<&MergedFrom>)> = Vec::new();
@@ -64,17 +67,26 @@ pub(super) fn find_merged<'a>(
                 |entry: &'a MergedFrom| entry.listed(library).map(|list| Listed { entry, list });
             Ok((Some(*archive), entry.map(listed).transpose()?))
         }
-        _ if !request.must_find => Ok((None, None)),
+        _ if !request.must_find && !request.is_list_named => Ok((None, None)),
+        [] if !request.must_find => Ok((None, Some(linked_list(audit, plan)?))),
         [] => Err(none_at_hand(plan)),
         several => {
-            let paths = several.iter().map(|(archive, _)| show_path(&library.shelf(*archive).path));
+            let paths = several.iter().map(|(archive, _)| show_path(&library.entry(*archive).path));
             let paths: Vec<String> = paths.collect();
             Err(format!(
-                "several archives may be the merged one; name one with --archive: {}",
+                "several archives may be the merged one: {}\nhelp: name one with --archive FILE",
                 paths.join(", ")
             ))
         }
     }
+}
+
+/// The list of a link: without a merged archive the names are those that the library is linked with.
+fn linked_list<'a>(audit: &Audit, plan: &'a Plan) -> Result<Listed<'a>, String> {
+    let entry = plan.lists.first().ok_or_else(|| none_at_hand(plan))?;
+    let list = entry.listed(&audit.library)?;
+    let is_known = list.sets().iter().any(|set| set.known() > 0);
+    if is_known { Ok(Listed { entry, list }) } else { Err(none_at_hand(plan)) }
 }
 
 pub(super) fn none_at_hand(plan: &Plan) -> String {
@@ -82,58 +94,127 @@ pub(super) fn none_at_hand(plan: &Plan) -> String {
         Some(entry) => format!("holds members of archives that {} lists", show_path(&entry.path)),
         None => "is merged from others".to_owned(),
     };
-    format!("no archive at hand {what}; name it with --archive FILE")
+    format!("no candidate archive {what}\nhelp: name it with --archive FILE")
 }
 
+/// No list can carry the name.
+const UNNAMED: &str = "cannot be written as a name in CMake";
+/// Refusals of sets.
+const NO_SET: &str = "fits no set: none names an archive that is a candidate";
+const UNSPELLED: &str = "cannot be written as the names of its set are";
+
 /// Which set an archive joins, and under which name.
-pub(super) fn place(audit: &Audit, listed: Option<&Listed<'_>>, archive: ArchiveId) -> Place {
+pub(super) fn place(
+    audit: &Audit,
+    (listed, fat): (Option<&Listed<'_>>, Option<ArchiveId>),
+    archive: ArchiveId,
+) -> ListPosition {
     let name = listed_name(&audit.library, archive).filter(|name| can_list(name));
-    let mut out = Place { set: None, name: name.map(<[u8]>::to_vec), doubt: None };
+    let name = name.map(<[u8]>::to_vec);
+    let mut out = ListPosition { set: None, name, doubt: None, refusal: UNNAMED };
     let Some(Listed { entry, list }) = listed else { return out };
-    if out.name.is_none() {
+    let Some(name) = &out.name else {
         out.doubt = Some("the archive's name cannot be written in a list".to_owned());
         return out;
+    };
+    let dir = audit.library.entry(archive).path.parent().unwrap_or(Path::new("/"));
+    let said = entry.from.iter().find(|(_, from)| dir == from).map(|(set, _)| set.as_bytes());
+    let group = said.or_else(|| fullest(audit, list, dir));
+    let known: BTreeSet<&[u8]> =
+        list.sets().iter().filter(|set| set.known() > 0).map(|set| &*set.name).collect();
+    if group.is_none() && known.len() > 1 {
+        out.doubt = Some(format!(
+            "no set of the list holds names of {}; the largest is taken",
+            show_path(dir)
+        ));
     }
-    let dir = audit.library.shelf(archive).path.parent().unwrap_or(Path::new("/"));
-    let said = entry.from.iter().find(|(_, from)| dir == from);
-    let sets = list.sets();
-    out.set = match said {
-        Some((set, _)) => sets.iter().position(|found| found.name == set.as_bytes()),
-        None => fullest(audit, list, dir),
+    let group = group.or_else(|| largest(list));
+    out.set = group.and_then(|group| part_of(audit, list, group, fat));
+    let is_link = |set: usize| {
+        fat.is_none() || list.sets().get(set).is_some_and(|s| s.origin == Origin::Link)
     };
     if out.set.is_none() {
-        let largest = (0..sets.len()).max_by_key(|at| (sets[*at].entries.len(), usize::MAX - at));
-        out.set = largest;
-        if sets.len() > 1 {
-            out.doubt = Some(format!(
-                "no set of the list holds names of {}; the largest is taken",
-                show_path(dir)
-            ));
-        }
+        out.refusal = NO_SET;
+    } else if name.starts_with(b"-") && out.set.is_some_and(is_link) {
+        // A link takes it for an option.
+        out.set = None;
+    } else if out.set.is_some_and(|set| list.spelled(set, name).is_none()) {
+        (out.set, out.refusal) = (None, UNSPELLED);
+    }
+    if out.set.is_none() {
+        out.doubt = Some(format!("{} {}", show(name), out.refusal));
     }
     out
 }
 
-/// The set most of whose names lie in `dir`: the largest share of what is at hand, then the most.
-fn fullest(audit: &Audit, list: &DepsList, dir: &Path) -> Option<usize> {
-    let library = &audit.library;
-    let mut here: BTreeSet<&[u8]> = BTreeSet::new();
-    let mut anywhere: BTreeSet<&[u8]> = BTreeSet::new();
-    for (archive, shelf) in library.shelves() {
-        let Some(name) = listed_name(library, archive) else { continue };
-        anywhere.insert(name);
-        if shelf.path.parent() == Some(dir) {
-            here.insert(name);
-        }
+/// True if the list has the name where the set's names are in effect.
+pub(super) fn is_listed(list: &DepsList, set: usize, name: &[u8]) -> bool {
+    let Some(chosen) = list.sets().get(set) else { return false };
+    list.sets().iter().any(|set| set.holds(name) && set.covers(chosen))
+}
+
+/// The variable or target with the most known names; of equals, the first.
+fn largest(list: &DepsList) -> Option<&[u8]> {
+    let mut counts: BTreeMap<&[u8], (usize, Reverse<usize>)> = BTreeMap::new();
+    for (at, set) in list.sets().iter().enumerate().filter(|(_, set)| set.known() > 0) {
+        counts.entry(&set.name).or_insert((0, Reverse(at))).0 += set.known();
     }
-    let count = |at: usize, among: &BTreeSet<&[u8]>| {
-        list.sets()[at].entries.iter().filter(|entry| among.contains(&*entry.name)).count()
+    counts.into_iter().max_by_key(|(_, rank)| *rank).map(|(name, _)| name)
+}
+
+/// The variable or target most of whose names lie in `dir`: the most, then the largest share.
+fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]> {
+    let library = &audit.library;
+    let in_dir = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));
+    let here: BTreeSet<&[u8]> =
+        in_dir.filter_map(|(archive, _)| listed_name(library, archive)).collect();
+    let mut counts: BTreeMap<&[u8], (usize, usize, usize)> = BTreeMap::new();
+    for (at, set) in list.sets().iter().enumerate() {
+        let count = counts.entry(&set.name).or_insert((0, 0, at));
+        count.0 += set.entries.iter().filter(|entry| here.contains(&*entry.name)).count();
+        count.1 += set.known();
+    }
+    let fitting = counts.into_iter().filter(|(_, (here, all, _))| 2 * here > *all);
+    let best = fitting.max_by(|(_, (here_a, all_a, a)), (_, (here_b, all_b, b))| {
+        here_a.cmp(here_b).then((here_a * all_b).cmp(&(here_b * all_a))).then(b.cmp(a))
+    });
+    best.map(|(name, _)| name)
+}
+
+/// The set of a variable or target that a name joins. One that no condition decides about comes first;
+/// else the branch whose names are most of all candidates, and parts of the merged archive.
+fn part_of(audit: &Audit, list: &DepsList, name: &[u8], fat: Option<ArchiveId>) -> Option<usize> {
+    let all = || list.sets().iter().enumerate().filter(|(_, set)| set.name == name);
+    let of_names = |only: &dyn Fn(&Set) -> bool| {
+        let sets = all().filter(|(_, set)| set.known() > 0 && only(set));
+        sets.max_by_key(|(at, set)| (set.known(), Reverse(*at))).map(|(at, _)| at)
     };
-    let counts = (0..list.sets().len()).map(|at| (at, count(at, &here), count(at, &anywhere)));
-    counts
-        .filter(|(_, here, all)| 2 * here > *all)
-        .max_by(|(a, here_a, all_a), (b, here_b, all_b)| {
-            (here_a * all_b).cmp(&(here_b * all_a)).then(here_a.cmp(here_b)).then(b.cmp(a))
-        })
-        .map(|(at, ..)| at)
+    if let Some(set) = of_names(&|set| !set.is_conditional()) {
+        return Some(set);
+    }
+    let branches: Vec<(usize, &Set)> = all().filter(|(_, set)| set.known() > 0).collect();
+    let inside = if branches.len() > 1 { fat.map(|fat| inside(audit, fat)) } else { None };
+    let share = |set: &Set| {
+        let parts = |entry: &&ListedArchive| {
+            inside.as_ref().map_or(entry.is_known, |inside| inside.contains(&entry.name))
+        };
+        (set.entries.iter().filter(parts).count(), set.entries.len())
+    };
+    let best = branches.into_iter().max_by(|(at_a, a), (at_b, b)| {
+        let ((parts_a, all_a), (parts_b, all_b)) = (share(a), share(b));
+        let by_share = (parts_a * all_b).cmp(&(parts_b * all_a));
+        by_share.then(parts_a.cmp(&parts_b)).then(at_b.cmp(at_a))
+    });
+    // A policy may name a set that is empty.
+    best.map(|(at, _)| at).or_else(|| all().map(|(at, _)| at).next())
+}
+
+/// The names of the archives that the merged one has members of.
+fn inside(audit: &Audit, fat: ArchiveId) -> BTreeSet<Vec<u8>> {
+    let library = &audit.library;
+    let others = library.entries().map(|(archive, _)| archive).filter(|other| *other != fat);
+    let mut sources = Sources::new(library, others);
+    let origins = library.members_of(fat).filter_map(|member| sources.of(member));
+    let origins: BTreeSet<ArchiveId> = origins.collect();
+    origins.into_iter().filter_map(|o| listed_name(library, o)).map(<[u8]>::to_vec).collect()
 }

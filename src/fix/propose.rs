@@ -1,18 +1,20 @@
 //! Fixes for the findings of a run: what is undefined in libraries is looked for in the archives at
 //! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
 
+use super::fix_plan::{FixPlan, ListChange};
 use super::known;
+use super::libraries;
+use super::link_order;
 use super::minimal::needless;
-use super::place::{Listed, Place, find_merged, none_at_hand, place};
+use super::place::{ListPosition, Listed, find_merged, is_listed, none_at_hand, place};
 use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
-use super::remedy::{ListChange, Remedy};
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, Intent, Proof};
-use crate::format::deps_list::Change;
-use crate::id::{ArchiveId, FileId};
-use crate::merged::solve::{Part, Solution, Solved};
+use crate::format::deps_list::{Change, Origin};
+use crate::id::{ArchiveId, FileId, MemberId};
+use crate::merged::solve::{Solution, Solved, SymbolClosure};
 use crate::plan::Plan;
 use crate::plan::{FixRequest, MergedFrom};
 use crate::text::{show, show_path};
@@ -26,7 +28,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Proposal {
     /// For emitters.
-    pub remedy: Remedy,
+    pub remedy: FixPlan,
     /// Needed members of the archives that are added.
     pub members: usize,
     /// What was looked for, by library and symbol.
@@ -54,17 +56,29 @@ pub fn propose(
     request: &FixRequest,
     (findings, solved): (&mut Findings, &Solved),
 ) -> Result<Proposal, String> {
-    if audit.library.shelves().next().is_none() {
+    if audit.library.entries().next().is_none() {
+        if !request.merged_only && !request.must_find && !request.is_list_named {
+            let add = libraries::attach(audit, plan, tree, findings);
+            known::attach(plan, findings);
+            let order = add.iter().map(|path| vec![path.clone()]).collect();
+            let remedy = FixPlan { add, order, ..FixPlan::default() };
+            return Ok(Proposal { remedy, ..Proposal::default() });
+        }
         known::attach(plan, findings);
-        return if request.must_find { Err(none_at_hand(plan)) } else { Ok(Proposal::default()) };
+        let must = request.must_find || request.is_list_named;
+        return if must { Err(none_at_hand(plan)) } else { Ok(Proposal::default()) };
     }
     let (fat, listed) = find_merged(audit, plan, request, solved)?;
     if fat.is_none() && request.merged_only {
         known::attach(plan, findings);
         return Ok(Proposal::default());
     }
+    let shared = match fat {
+        None => libraries::attach(audit, plan, tree, findings),
+        Some(_) => Vec::new(),
+    };
     let linked: Vec<ArchiveId> = fat.into_iter().collect();
-    let files: BTreeSet<FileId> = audit.blame.undefined.iter().map(|u| u.file).collect();
+    let files: BTreeSet<FileId> = audit.diagnosis.undefined.iter().map(|u| u.file).collect();
     let mut solutions: Vec<Arc<Solution>> =
         files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
     let wanted = wanted(audit, fat, &solutions);
@@ -72,8 +86,10 @@ pub fn propose(
     let proofs = prove(audit, plan, tree, (&solutions, fat));
     let add: BTreeSet<ArchiveId> =
         solutions.iter().flat_map(|solution| solution.archives()).collect();
-    let places: BTreeMap<ArchiveId, Place> =
-        add.iter().map(|archive| (*archive, place(audit, listed.as_ref(), *archive))).collect();
+    let places: BTreeMap<ArchiveId, ListPosition> = add
+        .iter()
+        .map(|archive| (*archive, place(audit, (listed.as_ref(), fat), *archive)))
+        .collect();
     let context = Context { audit, fat, listed: listed.as_ref(), places: &places, proofs: &proofs };
     for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {
         let file = audit.corpus.file_at(&finding.full_path());
@@ -96,6 +112,11 @@ pub fn propose(
         drop = needless(audit, tree, fat, &names, &solutions)?;
     }
     let mut remedy = remedy(audit, listed, fat, &places);
+    remedy.order = in_link_order(audit, fat, &add, &solutions);
+    // A library follows the archives that refer to it.
+    remedy.order.extend(shared.iter().map(|path| vec![path.clone()]));
+    remedy.add.extend(shared);
+    remedy.add.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     if let Some(change) = &mut remedy.list {
         change.drop(&drop);
     }
@@ -129,13 +150,18 @@ struct Context<'a> {
     audit: &'a Audit,
     fat: Option<ArchiveId>,
     listed: Option<&'a Listed<'a>>,
-    places: &'a BTreeMap<ArchiveId, Place>,
+    places: &'a BTreeMap<ArchiveId, ListPosition>,
     proofs: &'a Proofs,
 }
 
 impl Context<'_> {
     /// The fixes for one undefined symbol: the archive that defines it first.
-    fn fixes(&self, file: FileId, symbol: &[u8], part: &Part) -> (Vec<Fix>, Option<Evidence>) {
+    fn fixes(
+        &self,
+        file: FileId,
+        symbol: &[u8],
+        part: &SymbolClosure,
+    ) -> (Vec<Fix>, Option<Evidence>) {
         let proof = self.proof(file, symbol, part);
         let rest = part.archives.iter().copied().filter(|archive| Some(*archive) != part.provider);
         // What the merged archive has by now takes a link that is done again.
@@ -143,11 +169,11 @@ impl Context<'_> {
         let add = part.provider.into_iter().chain(rest).map(|archive| self.fix(archive, &proof));
         let fixes = again.into_iter().chain(add).collect();
         let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
-        let shelf = part.provider.or(self.fat).map(|archive| self.audit.library.shelf(archive));
-        let evidence = shelf.map(|shelf| Evidence {
+        let entry = part.provider.or(self.fat).map(|archive| self.audit.library.entry(archive));
+        let evidence = entry.map(|entry| Evidence {
             symbol: Some(symbol.to_vec()),
             reason: Some(said.to_string()),
-            ..Evidence::at(EvidenceKind::Provider, Arc::clone(&shelf.path))
+            ..Evidence::at(EvidenceKind::Provider, Arc::clone(&entry.path))
         });
         (fixes, evidence)
     }
@@ -158,7 +184,7 @@ impl Context<'_> {
             Some(doubt) => Proof::Unknown(doubt.as_str().into()),
             None => proof.clone(),
         };
-        let path = || self.audit.library.shelf(archive).path.as_os_str().as_bytes().to_vec();
+        let path = || self.audit.library.entry(archive).path.as_os_str().as_bytes().to_vec();
         match self.listed {
             Some(Listed { entry: MergedFrom { path: list_path, .. }, list }) => Fix {
                 intent: Intent::AddToList,
@@ -172,17 +198,17 @@ impl Context<'_> {
     }
 
     fn link(&self, archive: ArchiveId, proof: &Proof) -> Fix {
-        let path = self.audit.library.shelf(archive).path.as_os_str().as_bytes().to_vec();
+        let path = self.audit.library.entry(archive).path.as_os_str().as_bytes().to_vec();
         let (intent, entry, proof) = (Intent::LinkArchive, Some(path), proof.clone());
         Fix { intent, list: None, set: None, entry, proof }
     }
 
-    fn proof(&self, file: FileId, symbol: &[u8], part: &Part) -> Proof {
+    fn proof(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Proof {
         let library = &self.audit.library;
         if let Some(opaque) = part.opaque {
             let name = show(library.member_name(opaque));
-            let archive = show_path(&library.shelf(library.archive_of(opaque)).path);
-            let why = format!("what {archive}({name}) refers to cannot be read");
+            let archive = show_path(&library.entry(library.archive_of(opaque)).path);
+            let why = format!("cannot read the references of {archive}({name})");
             return Proof::Unknown(why.into());
         }
         if let Some(name) = part.undefined.first() {
@@ -191,7 +217,7 @@ impl Context<'_> {
                 n => format!(" and {} more", n - 1),
             };
             let name = show(name);
-            let why = format!("{name}{more}, referenced by what it adds, would be undefined");
+            let why = format!("{name}{more}, referenced by the added members, would be undefined");
             return Proof::Unknown(why.into());
         }
         if let Some(doubt) = self.proofs.doubt(file, symbol, part) {
@@ -200,9 +226,7 @@ impl Context<'_> {
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         let (archives, members) =
             (plural(part.archives.len(), "archive"), plural(part.members, "member"));
-        let said = format!(
-            "resolved and bound again with {archives} ({members}): it is defined, and nothing new is undefined"
-        );
+        let said = format!("audited again with {archives} ({members}): no new undefined symbols");
         Proof::Proven(said.into())
     }
 }
@@ -211,31 +235,64 @@ fn remedy(
     audit: &Audit,
     listed: Option<Listed<'_>>,
     fat: Option<ArchiveId>,
-    places: &BTreeMap<ArchiveId, Place>,
-) -> Remedy {
+    places: &BTreeMap<ArchiveId, ListPosition>,
+) -> FixPlan {
     let library = &audit.library;
-    let path = |archive: ArchiveId| library.shelf(archive).path.to_path_buf();
+    let path = |archive: ArchiveId| library.entry(archive).path.to_path_buf();
     let mut add: Vec<PathBuf> = places.keys().map(|archive| path(*archive)).collect();
     add.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     let list = listed.map(|Listed { entry, list }| {
         let mut changes: BTreeMap<usize, Change> = BTreeMap::new();
         let mut unlisted = Vec::new();
-        let names: BTreeSet<&[u8]> = list.names().collect();
         for (archive, place) in places {
             match (&place.name, place.set) {
                 // It may be listed already, and the archive not made again since.
-                (Some(name), _) if names.contains(name.as_slice()) => {}
+                (Some(name), Some(set)) if is_listed(&list, set, name) => {}
                 (Some(name), Some(set)) => {
                     changes.entry(set).or_default().add.insert(name.clone());
                 }
-                _ => unlisted.push(path(*archive)),
+                _ => unlisted.push((path(*archive), place.refusal)),
             }
+        }
+        for (set, change) in &mut changes {
+            let here = places.iter().filter(|(_, place)| place.set == Some(*set));
+            let new = here.filter_map(|(archive, place)| Some((place.name.as_deref()?, *archive)));
+            let new = new.filter(|(name, _)| change.add.contains(*name)).collect();
+            let is_link = fat.is_none() || list.sets()[*set].origin == Origin::Link;
+            change.order = link_order::of_set(library, (&list, *set), &new, is_link);
         }
         unlisted.sort_unstable();
         let changes = changes.into_iter().collect();
         ListChange { path: entry.path.clone(), list, changes, unlisted }
     });
-    Remedy { merged: fat.map(path), list, add }
+    FixPlan { merged: fat.map(path), list, add, order: Vec::new() }
+}
+
+/// The merged archive and those that are added, in link order.
+fn in_link_order(
+    audit: &Audit,
+    fat: Option<ArchiveId>,
+    add: &BTreeSet<ArchiveId>,
+    solutions: &[Arc<Solution>],
+) -> Vec<Vec<PathBuf>> {
+    let library = &audit.library;
+    let needed = solutions.iter().flat_map(|solution| &solution.coverage.needed);
+    let members: BTreeSet<MemberId> = needed.map(|needed| needed.member).collect();
+    let members: Vec<MemberId> = members.into_iter().collect();
+    let mut references = link_order::references(library, &members);
+    // The members that are in the library already refer to all that is added.
+    if let Some(fat) = fat {
+        references.entry(fat).or_default().extend(add);
+    }
+    let path = |archive: &ArchiveId| library.entry(*archive).path.to_path_buf();
+    let mut archives: Vec<ArchiveId> = if add.is_empty() {
+        Vec::new()
+    } else {
+        fat.into_iter().chain(add.iter().copied()).collect()
+    };
+    archives.sort_by_key(path);
+    let sorted = link_order::sorted(&archives, &references);
+    sorted.iter().map(|circle| circle.iter().map(path).collect()).collect()
 }
 
 /// Every symbol that was asked for, with its provider and who refers to it.
@@ -248,7 +305,7 @@ fn wanted(audit: &Audit, fat: Option<ArchiveId>, solutions: &[Arc<Solution>]) ->
         let found =
             solution.by_symbol.iter().map(|(symbol, part)| (symbol.as_slice(), Some(&**part)));
         let none = solution.without_candidate().map(|symbol| (symbol, None));
-        let mut all: Vec<(&[u8], Option<&Part>)> = found.chain(none).collect();
+        let mut all: Vec<(&[u8], Option<&SymbolClosure>)> = found.chain(none).collect();
         all.sort_unstable_by_key(|(symbol, _)| *symbol);
         out.extend(all.into_iter().map(|(symbol, part)| {
             Wanted {
@@ -256,7 +313,7 @@ fn wanted(audit: &Audit, fat: Option<ArchiveId>, solutions: &[Arc<Solution>]) ->
                 symbol: symbol.to_vec(),
                 provider: part
                     .and_then(|part| part.provider.or(fat))
-                    .map(|archive| Arc::clone(&library.shelf(archive).path)),
+                    .map(|archive| Arc::clone(&library.entry(archive).path)),
                 by: referrers.of(symbol),
             }
         }));

@@ -5,12 +5,12 @@
 //! Fixes are shown together as long as nothing new goes wrong; otherwise by halves, so that a fix
 //! that opens something is doubtful alone. `propose` is the caller.
 
-use super::clash::{Clashes, clashes};
-use crate::audit::{Audit, Fault};
+use super::linkable::{Refusals, refusals};
+use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
 use crate::format::elf::edit::Relink;
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
-use crate::merged::solve::{Part, Solution};
+use crate::merged::solve::{Solution, SymbolClosure};
 use crate::plan::Plan;
 use crate::text::show;
 use crate::tree::Tree;
@@ -25,7 +25,7 @@ const MOST_LOOKS: usize = 100;
 #[derive(Default)]
 pub struct Proofs {
     shown: FastMap<(FileId, MemberId), Arc<Shown>>,
-    clashes: Clashes,
+    refusals: Refusals,
 }
 
 /// What resolving and binding showed.
@@ -34,25 +34,25 @@ struct Shown {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
     /// What goes wrong then.
-    after: BTreeSet<Fault>,
+    after: BTreeSet<LoadError>,
     /// What goes wrong only then.
-    new: BTreeSet<Fault>,
+    new: BTreeSet<LoadError>,
 }
 
 impl Proofs {
     /// Why it is not known that `symbol` of `file` is defined with `part` and nothing else goes wrong.
-    pub fn doubt(&self, file: FileId, symbol: &[u8], part: &Part) -> Option<String> {
-        if let Some(clash) = self.clashes.get(&(file, part.first)) {
-            return Some(clash.clone());
+    pub fn doubt(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Option<String> {
+        if let Some(refusal) = self.refusals.get(&(file, part.first)) {
+            return Some(refusal.clone());
         }
         let shown = self.shown.get(&(file, part.first));
         let Some(shown) = shown.filter(|shown| shown.edited.contains(&file)) else {
             return Some("the library could not be read again".to_owned());
         };
-        if shown.after.contains(&Fault::new(file, "undefined", symbol, None)) {
-            return Some("it stays undefined with the fix".to_owned());
+        if shown.after.contains(&LoadError::new(file, "undefined", symbol, None)) {
+            return Some("still undefined with the fix".to_owned());
         }
-        let Fault { name, .. } = shown.new.first()?;
+        let LoadError { name, .. } = shown.new.first()?;
         let more = match shown.new.len() {
             1 => String::new(),
             n => format!(" and {} more", n - 1),
@@ -62,7 +62,7 @@ impl Proofs {
 }
 
 /// One fix: a part of what a library lacks.
-type Step<'s> = (&'s Solution, &'s Part);
+type Step<'s> = (&'s Solution, &'s SymbolClosure);
 
 /// Applies the solutions to the model and looks again.
 pub fn prove(
@@ -71,18 +71,18 @@ pub fn prove(
     tree: &dyn Tree,
     (solutions, fat): (&[Arc<Solution>], Option<ArchiveId>),
 ) -> Proofs {
-    let clashes = clashes(audit, tree, solutions, fat);
+    let refusals = refusals(audit, tree, solutions, fat);
     let steps = |solution| Solution::parts(solution).into_iter().map(move |part| (solution, part));
     let all = solutions.iter().map(|solution| &**solution).flat_map(steps);
     let fits = |(solution, part): &Step<'_>| {
-        part.is_closed() && !clashes.contains_key(&(solution.file, part.first))
+        part.is_closed() && !refusals.contains_key(&(solution.file, part.first))
     };
     let steps: Vec<Step<'_>> = all.filter(fits).collect();
     let mut files: Vec<FileId> = steps.iter().map(|(solution, _)| solution.file).collect();
     files.dedup();
     audit.read_for_edits(plan, tree, &files);
-    let before = Audit::faults(&audit.blame);
-    let proofs = Proofs { clashes, ..Proofs::default() };
+    let before = Audit::faults(&audit.diagnosis);
+    let proofs = Proofs { refusals, ..Proofs::default() };
     let mut prover = Prover { audit, plan, tree, before, looks: 0, proofs };
     prover.settle(&steps);
     prover.proofs
@@ -92,7 +92,7 @@ struct Prover<'a> {
     audit: &'a mut Audit,
     plan: &'a Plan,
     tree: &'a dyn Tree,
-    before: BTreeSet<Fault>,
+    before: BTreeSet<LoadError>,
     looks: usize,
     proofs: Proofs,
 }
@@ -116,11 +116,11 @@ impl Prover<'_> {
         let mut edits = Edits::default();
         for steps in steps.chunk_by(|(a, _), (b, _)| a.file == b.file) {
             let Some((solution, _)) = steps.first() else { continue };
-            let parts: Vec<&Part> = steps.iter().map(|(_, part)| *part).collect();
+            let parts: Vec<&SymbolClosure> = steps.iter().map(|(_, part)| *part).collect();
             let gain = solution.gain(self.audit, &parts);
             let outside: Vec<&[u8]> = gain.outside.iter().map(Vec::as_slice).collect();
             let inside = |name: &[u8]| gain.defines(&self.audit.library, name);
-            let relink = Relink { inside: &inside, outside: &outside };
+            let relink = Relink { inside: &inside, outside: &outside, needs: &[] };
             let object = self.audit.corpus.files[solution.file].object();
             let relocations = self.audit.corpus.relocations(solution.file).ok();
             let edited = object.zip(relocations).and_then(|(o, r)| o.linked_again(r, &relink));

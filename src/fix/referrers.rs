@@ -2,7 +2,7 @@
 //! from. `propose` asks for each symbol that is undefined.
 
 use crate::audit::Audit;
-use crate::cover::{self, Library, Origins};
+use crate::cover::{self, ArchiveSet, Origins};
 use crate::id::{ArchiveId, FastMap, MemberId};
 use crate::text::{show, show_path};
 use std::path::Path;
@@ -12,7 +12,7 @@ const MOST: usize = 3;
 
 /// Members of the merged archive by what they refer to.
 pub(super) struct Referrers<'a> {
-    library: &'a Library,
+    library: &'a ArchiveSet,
     known: cover::Referrers<'a>,
     words: FastMap<MemberId, String>,
     origins: Origins,
@@ -21,7 +21,7 @@ pub(super) struct Referrers<'a> {
 impl<'a> Referrers<'a> {
     pub(super) fn new(audit: &'a Audit, fat: Option<ArchiveId>) -> Self {
         let library = &audit.library;
-        let undefined = audit.blame.undefined.iter().map(|undefined| &*undefined.symbol);
+        let undefined = audit.diagnosis.undefined.iter().map(|undefined| &*undefined.symbol);
         let known = cover::Referrers::new(library, fat.into_iter(), undefined);
         Self { library, known, words: FastMap::default(), origins: Origins::default() }
     }
@@ -39,7 +39,7 @@ impl<'a> Referrers<'a> {
     fn word(&mut self, member: MemberId) -> String {
         let library = self.library;
         let file_name = |archive: ArchiveId| {
-            let path = &library.shelf(archive).path;
+            let path = &library.entry(archive).path;
             show_path(path.file_name().map_or(path, Path::new))
         };
         let origins = &mut self.origins;

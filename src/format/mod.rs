@@ -5,10 +5,11 @@
 //! the run. `facts::collect` is the caller.
 
 pub mod archive;
+pub mod cmake;
+pub mod cross_check;
 pub mod deps_list;
 pub mod elf;
 pub mod script;
-pub mod second;
 
 use crate::sniff::Classes;
 use crate::tree::Handle;

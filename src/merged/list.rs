@@ -3,7 +3,7 @@
 //! elsewhere.
 
 use crate::audit::Audit;
-use crate::cover::Library;
+use crate::cover::ArchiveSet;
 use crate::format::deps_list::{DepsList, Set, bare_name};
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
 use crate::plan::{MergedFrom, Which};
@@ -26,26 +26,23 @@ impl MergedFrom {
                     let below = audit.prefixes.locate(path).path;
                     [path, &below].iter().any(|path| pattern.matches(path.as_os_str().as_bytes()))
                 };
-                library.shelves().filter(|(_, s)| is(&s.path)).map(|(archive, _)| archive).collect()
+                library.entries().filter(|(_, s)| is(&s.path)).map(|(archive, _)| archive).collect()
             }
             Which::Found => {
+                let list = self.list.as_ref().ok().map(|list| identified(list, library));
                 let names: Option<BTreeSet<&[u8]>> =
-                    self.list.as_ref().ok().map(|list| list.names().collect());
+                    list.as_ref().map(|list| list.names().collect());
                 names.map_or_else(Vec::new, |names| merged(library, Some(&names)))
             }
         }
     }
 
-    /// The list without sets that name no archives. An error gives the line of a set that cannot be
-    /// read.
-    pub fn listed(&self, library: &Library) -> Result<DepsList, String> {
-        let mut list = self.list.clone()?;
-        let at_hand: BTreeSet<&[u8]> =
-            library.shelves().filter_map(|(archive, _)| listed_name(library, archive)).collect();
-        let matters = |set: &Set| {
-            self.from.iter().any(|(name, _)| name.as_bytes() == set.name)
-                || set.entries.iter().any(|entry| at_hand.contains(&*entry.name))
-        };
+    /// The list without sets that name no candidate, unless no set does. An error gives the line of a
+    /// set that cannot be used.
+    pub fn listed(&self, library: &ArchiveSet) -> Result<DepsList, String> {
+        let mut list = identified(self.list.as_ref().map_err(Clone::clone)?, library);
+        let is_named = |set: &Set| self.from.iter().any(|(name, _)| name.as_bytes() == set.name);
+        let matters = |set: &Set| is_named(set) || set.known() > 0;
         let any = list.sets().iter().any(matters);
         for set in list.sets() {
             if let Some(trouble) = set.trouble.as_ref().filter(|_| matters(set)) {
@@ -57,25 +54,34 @@ impl MergedFrom {
             set.trouble.is_none() && (matters(set) || !any || set.entries.is_empty())
         });
         if list.sets().is_empty() {
-            return Err(format!("{}: no list of archive names", show_path(&self.path)));
+            return Err(format!("{}: not a list of archive names", show_path(&self.path)));
         }
         Ok(list)
     }
 }
 
+/// The list with entries matched to the archives of `library`.
+fn identified(list: &DepsList, library: &ArchiveSet) -> DepsList {
+    let archives: BTreeSet<&[u8]> =
+        library.entries().filter_map(|(archive, _)| listed_name(library, archive)).collect();
+    let mut list = list.clone();
+    list.identify(&archives);
+    list
+}
+
 /// The name of an archive as a list would spell it.
-pub fn listed_name(library: &Library, archive: ArchiveId) -> Option<&[u8]> {
-    bare_name(library.shelf(archive).path.file_name()?.as_bytes())
+pub fn listed_name(library: &ArchiveSet, archive: ArchiveId) -> Option<&[u8]> {
+    bare_name(library.entry(archive).path.file_name()?.as_bytes())
 }
 
 /// Archives that hold members of others. With a list: archives outside it that hold members of
 /// listed ones. Without a list: archives that hold members of several others.
-pub fn merged(library: &Library, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveId> {
+pub fn merged(library: &ArchiveSet, list: Option<&BTreeSet<&[u8]>>) -> Vec<ArchiveId> {
     let on_list = |archive: ArchiveId| {
         let name = listed_name(library, archive);
         list.is_some_and(|list| name.is_some_and(|name| list.contains(name)))
     };
-    let archives = || library.shelves().map(|(archive, _)| archive);
+    let archives = || library.entries().map(|(archive, _)| archive);
     let mut sources =
         Sources::new(library, archives().filter(|archive| list.is_none() || on_list(*archive)));
     let enough = if list.is_some() { 1 } else { 2 };
@@ -107,7 +113,7 @@ const MOST_DEFINITIONS: usize = 16;
 /// [`crate::cover::Origins`], and for whole archives. Members that define the same are compared once,
 /// not for each of them.
 pub struct Sources<'l> {
-    library: &'l Library,
+    library: &'l ArchiveSet,
     /// By archive: it is eligible.
     eligible: Vec<bool>,
     /// The least hashes of members that are in `owners`.
@@ -118,8 +124,8 @@ pub struct Sources<'l> {
 
 impl<'l> Sources<'l> {
     /// Sources among these archives.
-    pub fn new(library: &'l Library, among: impl Iterator<Item = ArchiveId>) -> Self {
-        let mut eligible = vec![false; library.shelves().count()];
+    pub fn new(library: &'l ArchiveSet, among: impl Iterator<Item = ArchiveId>) -> Self {
+        let mut eligible = vec![false; library.entries().count()];
         among.for_each(|archive| eligible[archive.index()] = true);
         Self { library, eligible, known: FastSet::default(), owners: FastMap::default() }
     }

@@ -2,10 +2,12 @@
 //! answer; this module splits it by symbol. The rule about lists and `propose` share the result,
 //! once per library ([`Solved`]).
 
-use crate::audit::Audit;
-use crate::cover::{By, Coverage, Library, Question, Root, cover, is_made};
+use crate::audit::{Audit, LIBC_NONSHARED};
+use crate::cover::{
+    ArchiveSet, By, Coverage, LinkerDefined, Output, OutputKind, Question, Root, cover,
+};
 use crate::format::archive::SymbolKind;
-use crate::format::elf::{EVERY_VERSION, hash};
+use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use crate::plan::{MergedFrom, Plan};
 use std::borrow::Cow;
@@ -16,10 +18,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Solution {
     /// The library.
     pub file: FileId,
+    /// The output of its link.
+    output: (Output, Target),
     /// The answer of `cover`.
     pub coverage: Coverage,
     /// Archives to add for each symbol of the library that is undefined and has a candidate.
-    pub by_symbol: BTreeMap<Vec<u8>, Arc<Part>>,
+    pub by_symbol: BTreeMap<Vec<u8>, Arc<SymbolClosure>>,
     /// The additions to the library by all of these archives.
     gain: Gain,
 }
@@ -35,7 +39,7 @@ pub struct Gain {
 
 /// The members and archives that one symbol takes.
 #[derive(Debug)]
-pub struct Part {
+pub struct SymbolClosure {
     /// The member that defines it.
     pub first: MemberId,
     /// The archive that defines it.
@@ -85,34 +89,99 @@ impl Solved {
 fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution> {
     let library = &audit.library;
     let linked = fat.as_slice();
-    let mut candidates: Vec<ArchiveId> =
-        library.shelves().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
-    candidates.sort_unstable_by_key(|archive| library.shelf(*archive).path.as_os_str());
     let object = audit.corpus.files[file].object()?;
-    let of_file = audit.blame.undefined.iter().filter(|undefined| undefined.file == file);
-    let symbols: BTreeSet<&[u8]> =
+    let mut candidates: Vec<ArchiveId> =
+        library.entries().map(|(archive, _)| archive).filter(|a| Some(*a) != fat).collect();
+    if output_kind(object) != OutputKind::Any && object.is_dynamic() {
+        candidates.retain(|archive| !is_runtime(&library.entry(*archive).path));
+    }
+    candidates.sort_unstable_by_key(|archive| library.entry(*archive).path.as_os_str());
+    let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
+    let mut symbols: BTreeSet<&[u8]> =
         of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol).collect();
+    // A shared library comes before archives, but not before the parts of a merged one.
+    symbols.retain(|name| fat.is_some() || shared_definers(audit, file, name).next().is_none());
     let root = Root {
         path: Arc::clone(&audit.corpus.files[file].path),
         linked: true,
         target: Some(object.header.target()),
         symbols: symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined)).collect(),
+        hidden: Vec::new(),
     };
     let libraries = audit.libraries_of(&[file]);
-    let mut coverage = cover(&Question {
+    let output = Output { kind: output_kind(object), linker: None };
+    let coverage = cover(&Question {
         library,
         roots: &[root],
         symbols: &[],
         all_members: false,
         archives: linked,
         candidates: &candidates,
-        objects: &[],
+        objects: &[Some(object)],
         provided: &|name| libraries.define(name),
+        output,
     });
-    // The library's own definitions come last.
-    let exports = |name: &[u8]| object.defines(name, hash::gnu(name), EVERY_VERSION);
-    coverage.undefined.retain(|undefined| !exports(&undefined.symbol));
-    Some(Graph::new(audit, &coverage).solution(file, &symbols, linked, coverage))
+    let output = (output, object.header.target());
+    Some(Graph::new(audit, &coverage, output).solution(file, &symbols, linked, coverage))
+}
+
+/// Shared libraries that were given or lie in a place for candidates, and that define `symbol` for a
+/// linker.
+pub fn shared_definers<'a>(
+    audit: &'a Audit,
+    file: FileId,
+    symbol: &'a [u8],
+) -> impl Iterator<Item = FileId> + 'a {
+    let target = audit.corpus.files[file].object().map(|object| object.header.target());
+    let found = target.into_iter().flat_map(move |t| audit.providers.of(symbol, file, t));
+    found.filter(|provider| provider.member.is_none()).map(|provider| provider.file).filter(
+        move |library| {
+            let object = audit.corpus.files[*library].object();
+            object
+                .is_some_and(|object| object.role == Role::Shared && object.satisfies_link(symbol))
+        },
+    )
+}
+
+/// Directories of archives that only their own compiler or tool links.
+const RUNTIMES: &[&str] = &["gcc", "gcc-cross", "clang", "valgrind"];
+/// Archives of glibc, whose shared libraries every shared object uses instead.
+const LIBC: &[&str] = &[
+    "libc.a",
+    "libm.a",
+    "libmvec.a",
+    "libpthread.a",
+    "libdl.a",
+    "librt.a",
+    "libutil.a",
+    "libanl.a",
+    "libresolv.a",
+    "libBrokenLocale.a",
+];
+
+/// True for an archive that no fix of a shared object links: the C library's, and those of a compiler
+/// or tool for itself.
+pub fn is_runtime(path: &std::path::Path) -> bool {
+    let parts: Vec<&str> = path.iter().map(|part| part.to_str().unwrap_or_default()).collect();
+    // A project may be called like a compiler; a library directory of one lies in another.
+    let is_library_dir = |part: &str| part.starts_with("lib") || part.contains("-linux-");
+    let is_of_tool = |pair: &[&str]| matches!(pair, [dir, name] if is_library_dir(dir) && RUNTIMES.contains(name));
+    let name = parts.last().copied().unwrap_or_default();
+    let is_libm = name.starts_with("libm-");
+    LIBC.contains(&name) || is_libm || parts.windows(2).any(is_of_tool)
+}
+
+/// `e_type` of shared objects and position-independent programs.
+const ET_DYN: u16 = 3;
+
+/// The kind of file that was linked.
+pub fn output_kind(object: &Object) -> OutputKind {
+    match object.role {
+        Role::Program if object.header.kind == ET_DYN => OutputKind::Pie,
+        Role::Program | Role::Static => OutputKind::Executable,
+        Role::Shared => OutputKind::Shared,
+        _ => OutputKind::Any,
+    }
 }
 
 /// The graph of needed members.
@@ -122,10 +191,11 @@ struct Graph<'a> {
     /// By name: the defining member, as an index into `members`.
     definers: FastMap<NameId, usize>,
     undefined: FastSet<&'a [u8]>,
+    output: (Output, Target),
 }
 
 impl<'a> Graph<'a> {
-    fn new(audit: &'a Audit, coverage: &Coverage) -> Self {
+    fn new(audit: &'a Audit, coverage: &Coverage, output: (Output, Target)) -> Self {
         let library = &audit.library;
         let members: Vec<MemberId> = coverage.needed.iter().map(|needed| needed.member).collect();
         let mut definers: FastMap<NameId, usize> = FastMap::default();
@@ -143,7 +213,13 @@ impl<'a> Graph<'a> {
         }
         let names = coverage.undefined.iter().filter_map(|u| library.find(&u.symbol));
         let undefined = names.map(|name| library.text(name)).collect();
-        Self { audit, members, definers, undefined }
+        Self { audit, members, definers, undefined, output }
+    }
+
+    /// True if neither the linker nor the static part of the C library defines the name.
+    fn is_open(&self, name: &[u8]) -> bool {
+        let (output, target) = self.output;
+        output.defines(Some(target), name) == LinkerDefined::No && !LIBC_NONSHARED.contains(&name)
     }
 
     fn solution(
@@ -165,7 +241,7 @@ impl<'a> Graph<'a> {
             }
         }
         let gain = self.gain(parts.into_keys().collect());
-        Solution { file, coverage, by_symbol, gain }
+        Solution { file, output: self.output, coverage, by_symbol, gain }
     }
 
     /// The additions by the members at `firsts`, transitively.
@@ -182,7 +258,7 @@ impl<'a> Graph<'a> {
         );
         let outside = outside.into_iter().map(|name| library.text(name));
         let mut outside: Vec<Vec<u8>> =
-            outside.filter(|text| !is_made(text)).map(<[u8]>::to_vec).collect();
+            outside.filter(|text| self.is_open(text)).map(<[u8]>::to_vec).collect();
         outside.sort_unstable();
         let mut inside: FastSet<NameId> = FastSet::default();
         inside.reserve(self.definers.len());
@@ -220,10 +296,10 @@ impl<'a> Graph<'a> {
     }
 
     /// The member at `first` and all that it needs, transitively.
-    fn part(&self, first: usize, linked: &[ArchiveId]) -> Part {
+    fn part(&self, first: usize, linked: &[ArchiveId]) -> SymbolClosure {
         let library = &self.audit.library;
         let archive = |at: usize| library.archive_of(self.members[at]);
-        let mut out = Part {
+        let mut out = SymbolClosure {
             first: self.members[first],
             provider: Some(archive(first)).filter(|found| !linked.contains(found)),
             archives: BTreeSet::new(),
@@ -234,7 +310,7 @@ impl<'a> Graph<'a> {
         let mut undefined: BTreeSet<&[u8]> = BTreeSet::new();
         let taken = |at: usize| {
             out.members += 1;
-            if library.member(self.members[at]).is_opaque() {
+            if library.member(self.members[at]).is_unknown() {
                 out.opaque = Some(self.members[at]);
             }
             if !linked.contains(&archive(at)) {
@@ -253,7 +329,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-impl Part {
+impl SymbolClosure {
     /// True if all its references are known and defined.
     pub fn is_closed(&self) -> bool {
         self.opaque.is_none() && self.undefined.is_empty()
@@ -262,28 +338,84 @@ impl Part {
 
 impl Gain {
     /// True for names that the members define.
-    pub fn defines(&self, library: &Library, name: &[u8]) -> bool {
+    pub fn defines(&self, library: &ArchiveSet, name: &[u8]) -> bool {
         library.find(name).is_some_and(|name| self.inside.contains(&name))
     }
 }
 
 impl Solution {
     /// Its parts, each once.
-    pub fn parts(&self) -> Vec<&Part> {
-        let mut parts: Vec<&Part> = self.by_symbol.values().map(|part| &**part).collect();
+    pub fn parts(&self) -> Vec<&SymbolClosure> {
+        let mut parts: Vec<&SymbolClosure> = self.by_symbol.values().map(|part| &**part).collect();
         parts.sort_unstable_by_key(|part| part.first);
         parts.dedup_by_key(|part| part.first);
         parts
     }
 
     /// The additions by some of its parts alone.
-    pub fn gain(&self, audit: &Audit, parts: &[&Part]) -> Cow<'_, Gain> {
+    pub fn gain(&self, audit: &Audit, parts: &[&SymbolClosure]) -> Cow<'_, Gain> {
         if parts.len() == self.parts().len() {
             return Cow::Borrowed(&self.gain);
         }
-        let graph = Graph::new(audit, &self.coverage);
-        let at = |part: &&Part| graph.members.iter().position(|member| *member == part.first);
+        let graph = Graph::new(audit, &self.coverage, self.output);
+        let at =
+            |part: &&SymbolClosure| graph.members.iter().position(|member| *member == part.first);
         Cow::Owned(graph.gain(parts.iter().filter_map(at).collect()))
+    }
+
+    /// All members that its parts take.
+    pub fn members(&self, audit: &Audit) -> Vec<MemberId> {
+        let graph = Graph::new(audit, &self.coverage, self.output);
+        let mut taken = Vec::new();
+        graph.follow(self.firsts(&graph), |at| taken.push(graph.members[at]), |_| {});
+        taken.sort_unstable();
+        taken
+    }
+
+    fn firsts(&self, graph: &Graph<'_>) -> Vec<usize> {
+        let wanted: FastSet<MemberId> = self.parts().iter().map(|part| part.first).collect();
+        let members = graph.members.iter().enumerate();
+        members.filter(|(_, member)| wanted.contains(*member)).map(|(at, _)| at).collect()
+    }
+
+    /// The parts that take one of `refused`, by their first members, each with the first such.
+    pub fn reaching<T>(
+        &self,
+        audit: &Audit,
+        refused: &FastMap<MemberId, T>,
+    ) -> FastMap<MemberId, MemberId> {
+        let mut out = FastMap::default();
+        if refused.is_empty() {
+            return out;
+        }
+        let graph = Graph::new(audit, &self.coverage, self.output);
+        let mut referrers: Vec<Vec<usize>> = vec![Vec::new(); graph.members.len()];
+        for (at, member) in graph.members.iter().enumerate() {
+            for name in graph.references(*member) {
+                if let Some(definer) = graph.definers.get(&name) {
+                    referrers[*definer].push(at);
+                }
+            }
+        }
+        let mut reason: Vec<Option<MemberId>> = vec![None; graph.members.len()];
+        for (at, member) in graph.members.iter().enumerate() {
+            if !refused.contains_key(member) || reason[at].is_some() {
+                continue;
+            }
+            let mut todo = vec![at];
+            while let Some(at) = todo.pop() {
+                if reason[at].is_none() {
+                    reason[at] = Some(*member);
+                    todo.extend(&referrers[at]);
+                }
+            }
+        }
+        for first in self.firsts(&graph) {
+            if let Some(member) = reason[first] {
+                out.insert(graph.members[first], member);
+            }
+        }
+        out
     }
 
     /// Symbols of the library itself that no candidate defines.

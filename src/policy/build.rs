@@ -1,14 +1,14 @@
-//! From the text of one policy to its model, and all that is wrong with it: what several values mean
-//! together, once [`super::tree`] has seen that each fits. Other policies are `load`'s.
+//! Builds the model of one policy from its text, and collects its errors. It checks the meaning of
+//! values together, after [`super::tree`] has checked each value. `load` handles other policies.
 
-use super::problem::{Problem, Source};
+use super::errors::{PolicyError, Source};
 use super::shape::{self, SELECTORS};
 use super::syntax::{self, Torn};
 use super::tree::{Check, Node, Table};
 use super::{
     ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
-    Provider, Renamed, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, faults,
-    show,
+    Provider, Renamed, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, show,
+    value_errors,
 };
 use crate::catalogue::{Catalogue, Level, renamed};
 use crate::text::show;
@@ -19,17 +19,17 @@ use std::path::Path;
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// What one policy says.
+/// The result of building one policy.
 pub(super) struct Built {
     /// Its own entries.
     pub(super) policy: Policy,
-    /// Names of policies that are merged before it, with their places.
+    /// Names of policies that are merged before it, with their positions in the text.
     pub(super) extends: Vec<(String, Range<usize>)>,
-    /// All that is wrong with it.
-    pub(super) problems: Vec<Problem>,
+    /// Its errors.
+    pub(super) problems: Vec<PolicyError>,
 }
 
-/// Reads one policy. `origin` is how its entries name it, `dir` what its paths are relative to.
+/// Reads one policy. Entries have `origin` as source; paths are relative to `dir`.
 pub(super) fn build(
     source: &Arc<Source>,
     origin: &Arc<str>,
@@ -98,19 +98,19 @@ impl Builder<'_> {
         out
     }
 
-    /// Says so if an entry that says the same was met before.
+    /// Reports an entry that repeats an earlier one.
     fn once(&mut self, seen: &mut Seen, what: &str, says: &str, span: &Range<usize>) {
         match seen.entry(says.to_owned()) {
             Entry::Vacant(place) => drop(place.insert(span.start)),
             Entry::Occupied(place) => {
                 let line = self.source.line(*place.get());
-                let right = format!("line {line} says it already");
-                self.check.wrong(span, format!("{what} stands here again"), right);
+                let right = format!("line {line} has the first one");
+                self.check.wrong(span, format!("{what} is a duplicate"), right);
             }
         }
     }
 
-    /// An entry needs one of several keys.
+    /// Reports an entry without any of several alternative keys.
     fn needs_one(&mut self, table: &Table, name: &str, without: &str) {
         let keys = shape::one_of(name).unwrap_or_default();
         if !table.partial && keys.iter().all(|key| table.get(key).is_none()) {
@@ -119,7 +119,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The id that counts for a rule or group that is named; an old one is noted.
+    /// The current id of a rule or group; an old id is recorded.
     fn current(&mut self, name: &str, span: &Range<usize>) -> String {
         let Some(new) = renamed(name) else { return name.to_owned() };
         self.renamed.push(Renamed { old: name.to_owned(), new, origin: self.origin(span) });
@@ -133,7 +133,7 @@ impl Builder<'_> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
         for (name, span, node) in entries {
-            // An old id and its new id name one rule.
+            // An old id and its new id name the same rule.
             let current = renamed(name).unwrap_or(name);
             self.once(&mut seen, &format!("the level of `{current}`"), current, span);
             let level = match node.text() {
@@ -154,7 +154,7 @@ impl Builder<'_> {
         for table in root.tables("waive") {
             let selectors: Vec<(&str, &Node)> =
                 SELECTORS.iter().filter_map(|key| Some((*key, table.get(key)?))).collect();
-            self.needs_one(table, "waive", "selects nothing");
+            self.needs_one(table, "waive", "has no selector");
             let Some(rule) = table.text("rule") else { continue };
             let rule = &*self.current(rule, &table.span);
             self.unset(rule, &selectors);
@@ -182,16 +182,16 @@ impl Builder<'_> {
         out
     }
 
-    /// A waiver selects by what findings of its rule never have.
+    /// Reports selectors that findings of the waiver's rule never have.
     fn unset(&mut self, rule: &str, selectors: &[(&str, &Node)]) {
         let Some(keys) = self.check.catalogue.known(rule).and_then(|known| known.keys) else {
             return;
         };
         for (key, node) in selectors {
             if *key != "path" && !keys.contains(key) {
-                let wrong = format!("`{key}` can never match: findings of `{rule}` have none");
+                let wrong = format!("`{key}` cannot match: findings of `{rule}` have none");
                 let all = ["path"].iter().chain(keys).copied().collect::<Vec<_>>();
-                self.check.wrong(&node.span, wrong, format!("they have {}", all.join(", ")));
+                self.check.wrong(&node.span, wrong, format!("use one of {}", all.join(", ")));
             }
         }
     }
@@ -259,7 +259,7 @@ impl Builder<'_> {
         let limit = |(family, span, node): &(String, Range<usize>, Node)| {
             Some(VersionLimit {
                 family: family.clone(),
-                newest: faults::parts(node.text()?)?,
+                newest: value_errors::parts(node.text()?)?,
                 listed: None,
                 origin: self.origin(span),
             })
@@ -285,7 +285,7 @@ impl Builder<'_> {
         Gpu { targets: self.list(table, "targets", "this target"), loader }
     }
 
-    /// A list of texts that stands for itself as a whole.
+    /// A list of texts that later policies replace as a whole.
     fn list(&mut self, table: &Table, key: &str, what: &str) -> Option<(Vec<String>, Origin)> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
@@ -296,7 +296,7 @@ impl Builder<'_> {
         Some((out, self.origin(&table.get(key)?.span)))
     }
 
-    /// Patterns of a key; all have been seen to be patterns.
+    /// The patterns of a key. `tree` has already rejected invalid ones.
     fn patterns(&mut self, table: &Table, key: &str, new: NewPattern) -> Vec<Pattern> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
@@ -336,10 +336,10 @@ impl Builder<'_> {
             let Some(matches) = path(table, "match") else { continue };
             let covers = self.patterns(table, "covers", Pattern::name);
             let deps_list = table.text("deps-list").map(|list| self.dir.join(list));
-            self.needs_one(table, "archive", "demands nothing");
+            self.needs_one(table, "archive", "has no requirement");
             let from = table.table("from");
             if let Some(from) = from.filter(|_| deps_list.is_none() && !table.partial) {
-                let wrong = "`from` says nothing without a list".to_owned();
+                let wrong = "`from` needs a list".to_owned();
                 self.check.lacks(&from.span, wrong, "add `deps-list`");
             }
             let entries = from.into_iter().flat_map(|from| &from.entries);
@@ -384,7 +384,7 @@ impl Builder<'_> {
     }
 }
 
-/// What was met, with its place.
+/// Texts seen so far, with their offsets.
 type Seen = BTreeMap<String, usize>;
 /// [`Pattern::path`] or [`Pattern::name`].
 type NewPattern = fn(&str) -> Result<Pattern, String>;

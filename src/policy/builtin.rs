@@ -1,12 +1,12 @@
-//! Policies that are part of the program: a file under `policies/` and a row here each. Each line of
-//! them has its reason beside it. They are read like any other policy.
+//! Policies that are part of the program: a file under `policies/` and a row here for each. In
+//! these files each line has its reason beside it. They are read like any other policy.
 
-/// A policy that is named, not opened.
+/// A policy that is named instead of opened.
 #[derive(Debug)]
 pub struct BuiltIn {
     /// Its name for `--policy` and `extends`.
     pub name: &'static str,
-    /// What stands in it.
+    /// Its TOML text.
     pub text: &'static str,
 }
 
@@ -14,7 +14,7 @@ pub struct BuiltIn {
 pub const DEFAULT: &BuiltIn =
     &BuiltIn { name: "default", text: include_str!("../../policies/default.toml") };
 
-/// All of them.
+/// All built-in policies.
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: DEFAULT.name, text: DEFAULT.text },
     BuiltIn { name: "nix", text: include_str!("../../policies/nix.toml") },

@@ -1,22 +1,21 @@
-//! Which level a rule has: what policies and the command line set for it and for its group. Levels act
-//! where rules are chosen to run and in [`crate::judge`].
+//! The level of each rule, as policies and the command line set it for the rule or its group.
+//! Levels select the rules that run, and act in [`crate::triage`].
 
 use super::{LevelSetting, Policy};
 use crate::catalogue::{Known, Level};
 
 impl Policy {
-    /// The level of a rule, built or not. A setting for a rule wins over one for its group wherever
-    /// the two stand, so that the order of policies decides only between settings of one name: there
-    /// the last wins.
+    /// The level of a rule, built or planned. A setting for the rule wins over one for its group,
+    /// in any order of policies. Of several settings with one name, the last wins.
     pub fn level_of(&self, rule: &Known) -> Level {
         let set = self.setting(rule.id).or_else(|| self.setting(rule.group.name));
-        // Under a whitelist, a library outside of it is what the policy is about.
+        // A whitelist makes libraries outside of it errors.
         let is_whitelist = rule.id == "outside-closure" && self.is_closed();
         let default = if is_whitelist { Level::Error } else { rule.level };
         set.map_or(default, |set| set.level)
     }
 
-    /// What was set last for this rule or group itself.
+    /// The last setting for exactly this rule or group.
     pub(super) fn setting(&self, name: &str) -> Option<&LevelSetting> {
         self.levels.iter().rev().find(|set| set.name == name)
     }

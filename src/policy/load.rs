@@ -1,10 +1,10 @@
-//! From names to one policy: built-ins and files, what they extend, and merging in order. All that is
-//! wrong with any of them comes back at once. It opens files through [`Files`] only; the command line
-//! calls it.
+//! Loads one merged policy from names: built-ins and files, the policies that they extend, in merge
+//! order. It returns the errors of all of them at once. It opens files only through [`Files`]; the
+//! command line calls it.
 
 use super::build::{Built, build};
 use super::builtin::{self, BUILT_IN};
-use super::problem::{Mistakes, Problem, Source};
+use super::errors::{PolicyError, PolicyErrors, Source};
 use super::{BUILT_IN_ORIGIN, Policy, wheel};
 use crate::catalogue::Catalogue;
 use crate::text::{show, show_path};
@@ -16,27 +16,27 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use toml::de::DeTable;
 
-/// A longer chain of `extends` is nobody's intention.
+/// Longest chain of `extends`; a longer one is surely a mistake.
 const MOST_DEEP: usize = 32;
 
-/// Where policy files are read.
+/// The source of policy files.
 pub trait Files {
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// The name that a file has whatever way it was named.
+    /// The identity of a file, equal for all of its names.
     fn real(&self, path: &Path) -> PathBuf;
 }
 
-/// Where a policy was named in another one; nothing on the command line.
-type Place = Option<(Arc<Source>, Range<usize>)>;
+/// The text that names a policy; `None` on the command line.
+type TextRange = Option<(Arc<Source>, Range<usize>)>;
 
-/// Merges the built-in default and then `named`, each a built-in's name or a file, in their order.
-/// A policy that is named twice, or extended by several, is merged where it comes first.
+/// Merges the built-in default and then `named` in order; each is a built-in's name or a file. A
+/// policy that is named or extended several times is merged at its first occurrence.
 pub fn load<'a>(
     named: impl IntoIterator<Item = &'a OsStr>,
     files: &dyn Files,
     catalogue: &Catalogue,
-) -> Result<Policy, Mistakes> {
+) -> Result<Policy, PolicyErrors> {
     let mut loader = Loader {
         files,
         catalogue,
@@ -48,7 +48,7 @@ pub fn load<'a>(
     for name in [OsStr::new(builtin::DEFAULT.name)].into_iter().chain(named) {
         loader.named(name, Path::new(""), &None);
     }
-    Mistakes::of(loader.problems)?;
+    PolicyErrors::of(loader.problems)?;
     Ok(loader.merged)
 }
 
@@ -57,24 +57,24 @@ struct Loader<'a> {
     /// The rules that policies may name.
     catalogue: &'a Catalogue,
     merged: Policy,
-    problems: Vec<Problem>,
-    /// What is merged, or is known not to be readable, by identity.
+    problems: Vec<PolicyError>,
+    /// Identities of policies that are merged or known to be unreadable.
     done: BTreeSet<PathBuf>,
-    /// The policies that extend each other down to the one at hand: identity and name.
+    /// The chain of policies that extend each other down to the current one: identity and name.
     open: Vec<(PathBuf, String)>,
 }
 
 impl Loader<'_> {
-    fn wrong(&mut self, place: &Place, wrong: String, right: impl Into<String>) {
+    fn wrong(&mut self, place: &TextRange, wrong: String, right: impl Into<String>) {
         let place = place.clone();
-        self.problems.push(Problem { place, wrong, right: right.into(), lacking: false });
+        self.problems.push(PolicyError { place, wrong, right: right.into(), lacking: false });
     }
 
-    /// Merges what a name stands for, in a policy of `dir`.
-    fn named(&mut self, name: &OsStr, dir: &Path, place: &Place) {
+    /// Merges the policy with a name; `dir` is the base of relative names.
+    fn named(&mut self, name: &OsStr, dir: &Path, place: &TextRange) {
         let text = name.to_str().unwrap_or_default();
         if let Some(policy) = builtin::find(text) {
-            // No file's identity is relative, so none is that of a built-in.
+            // A file's identity is absolute, so it never equals a built-in's name.
             let source = Source::new(policy.name.into(), policy.text.to_owned());
             let origin = format!("{BUILT_IN_ORIGIN}{}", policy.name).into();
             return self.policy(policy.name.into(), source, &origin, Path::new(""), place);
@@ -86,7 +86,7 @@ impl Loader<'_> {
             }
             return;
         }
-        // One platform of a file is chosen behind `#`.
+        // `#` selects one platform of a file.
         let (file, tag) = match wheel::split(text) {
             Some((file, tag)) => (OsStr::new(file), Some(tag)),
             None => (name, None),
@@ -135,14 +135,14 @@ impl Loader<'_> {
         self.policy(identity, source, &name, &dir, place);
     }
 
-    /// Bytes as text without byte order mark.
-    fn text(&mut self, bytes: Vec<u8>, shown: &str, place: &Place) -> Option<String> {
+    /// Bytes as text, without byte order mark.
+    fn text(&mut self, bytes: Vec<u8>, shown: &str, place: &TextRange) -> Option<String> {
         match String::from_utf8(bytes) {
             Ok(text) => Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 let line = error.as_bytes()[..at].split(|b| *b == b'\n').count();
-                let wrong = format!("{shown} is no text: line {line} is not UTF-8");
+                let wrong = format!("{shown} is not UTF-8: line {line}");
                 self.wrong(place, wrong, "write the policy in UTF-8");
                 None
             }
@@ -160,12 +160,12 @@ impl Loader<'_> {
         }
     }
 
-    fn unreadable(&mut self, name: &str, shown: &str, error: &io::Error, place: &Place) {
+    fn unreadable(&mut self, name: &str, shown: &str, error: &io::Error, place: &TextRange) {
         let mut names: Vec<&str> = BUILT_IN.iter().map(|policy| policy.name).collect();
         let platforms = wheel::built_in_names();
         names.extend(platforms.iter().map(String::as_str));
         if error.kind() == io::ErrorKind::NotFound && !name.contains(['/', '.']) {
-            let wrong = format!("`{shown}` is no built-in policy and no file");
+            let wrong = format!("`{shown}` is neither a built-in policy nor a file");
             let right = if let Some(near) = crate::text::nearest(name, names.iter().copied()) {
                 format!("did you mean `{near}`?")
             } else {
@@ -178,20 +178,20 @@ impl Loader<'_> {
         self.wrong(place, wrong, "name a file that can be read, or a built-in policy");
     }
 
-    /// Merges a policy, those that it extends first.
+    /// Merges a policy after those that it extends.
     fn policy(
         &mut self,
         identity: PathBuf,
         source: Source,
         origin: &Arc<str>,
         dir: &Path,
-        place: &Place,
+        place: &TextRange,
     ) {
         if let Some(from) = self.open.iter().position(|(open, _)| *open == identity) {
             let circle = self.open[from..].iter().map(|(_, name)| name.as_str());
             let circle: Vec<&str> = circle.chain([&*source.name]).collect();
             let wrong = format!("policies extend each other in a circle: {}", circle.join(" > "));
-            return self.wrong(place, wrong, "leave this one out");
+            return self.wrong(place, wrong, "remove this one");
         }
         if self.done.contains(&identity) {
             return;
@@ -215,8 +215,8 @@ impl Loader<'_> {
     }
 }
 
-/// True if a file that another policy extends is of the right kind. Mistakes are shown with their lines,
-/// and a policy must not print the lines of any file that it names.
+/// True if a file that another policy extends has the right format. Errors are shown with their
+/// lines, and a policy must not be able to print the lines of arbitrary files.
 fn is_policy(text: &str, is_json: bool) -> bool {
     if is_json {
         return serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -224,7 +224,7 @@ fn is_policy(text: &str, is_json: bool) -> bool {
     DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key("schema"))
 }
 
-/// The error without the number that Rust adds.
+/// The error text without the number that Rust adds.
 fn plain(error: &io::Error) -> String {
     let text = show(error.to_string().as_bytes());
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

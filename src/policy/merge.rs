@@ -1,5 +1,5 @@
-//! Merging: what a later policy does to what earlier ones say. Tables are merged by key, lists
-//! append, and what stands for itself as a whole (`targets`, `allow`) is replaced.
+//! Merging: the effect of a later policy on earlier ones. Tables are merged by key, lists are
+//! appended, and values that count as a whole (`targets`, `allow`) are replaced.
 
 use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
@@ -10,7 +10,7 @@ use hashbrown::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, btree_map};
 
 impl Policy {
-    /// Merges a policy that comes after this one.
+    /// Merges a later policy into this one.
     pub(super) fn append(&mut self, later: Self) {
         self.sources.extend(later.sources);
         self.renamed.extend(later.renamed);
@@ -42,13 +42,13 @@ impl Policy {
         replace(&mut self.gpu.loader, later.gpu.loader);
     }
 
-    /// Sets levels over those that are set.
+    /// Adds levels; they override earlier ones.
     pub fn set(&mut self, levels: Vec<LevelSetting>) {
         put_last(&mut self.levels, levels, |setting| setting.name.clone());
     }
 
-    /// Two policies that say the same say it once; of two that select by the same, the later one
-    /// says why and until when.
+    /// Equal waivers of two policies count once. Of two with the same selectors, the later one
+    /// gives reason and expiry.
     fn append_waivers(&mut self, later: Vec<Waiver>) {
         if later.is_empty() {
             return;
@@ -85,13 +85,13 @@ impl Waiver {
         (self.rule.clone(), selectors.collect())
     }
 
-    /// True if it says the same of why and until when.
+    /// True if reason and expiry are the same.
     fn says_as(&self, other: &Self) -> bool {
         (&self.reason, self.expires) == (&other.reason, other.expires)
     }
 }
 
-/// Appends `more`; of several entries with one key the last stays, where it is.
+/// Appends `more`. Of several entries with one key the last stays, at its position.
 fn put_last<T>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> String) {
     all.extend(more);
     let mut seen = FastSet::default();
@@ -100,7 +100,7 @@ fn put_last<T>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> String) {
     *all = kept;
 }
 
-/// What tells one demand from another.
+/// The key of a demand.
 fn demand(symbol: &SymbolAt) -> [String; 3] {
     let text =
         |pattern: &Option<Pattern>| pattern.as_ref().map(|pattern| pattern.text().to_owned());
@@ -108,8 +108,8 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
     [path, library, symbol.symbol.text().to_owned()]
 }
 
-/// Adds what is not there yet. Of two that are alike the one stays whose place is named first, so that
-/// the order of policies does not show.
+/// Adds entries with new keys. Of two equal entries the one whose origin sorts first stays, so
+/// that the order of policies does not matter.
 fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
     let mut seen: BTreeMap<K, usize> =
         all.iter().enumerate().map(|(at, item)| (key(item), at)).collect();
@@ -129,9 +129,9 @@ fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K
     }
 }
 
-/// What policies list.
+/// An entry of a list in policies.
 trait Entry {
-    /// Where it stands.
+    /// Its location.
     fn origin(&self) -> &Origin;
 }
 

@@ -1,22 +1,23 @@
-//! Policies: what a run is told about the audited files beyond what they say themselves. This file
-//! is the model, valid and merged; [`crate::plan::Plan`] holds it and every stage may read it. It
-//! opens no file and knows no TOML.
+//! Policies: requirements and knowledge about the audited files that the files do not contain. This
+//! file is the model, valid and merged. [`crate::plan::Plan`] holds it and every stage may read it.
+//! It opens no file and does not parse TOML.
 //!
-//! Files become the model in `load` (names, `extends`, order), `tree` (what may stand where, by the
-//! table in `shape`, and the kinds of text in `words` and `faults`), `build` (what values mean together) and
-//! `merge`; `problem` shows what is wrong with them. `wheel` reads those of auditwheel, `platform` says what they
-//! mean for one architecture; `schema` and
-//! `show` write what files may hold and what all of them come to.
+//! Files become the model in these modules:
+//! - `load` finds the policies by name, with those that they extend, and decides their order.
+//! - `tree` checks keys and values by the table in `shape`; `words` and `value_errors` have the
+//!   kinds of text.
+//! - `build` checks values together, and `merge` merges policies; `errors` shows their errors.
+//! - `wheel` reads policies of auditwheel, and `platform` applies them to one architecture.
+//! - `schema` writes the JSON Schema of policy files, and `show` the merged policy.
 
 mod build;
 pub mod builtin;
-mod faults;
+mod errors;
 mod levels;
 mod load;
 mod merge;
 mod pattern;
 mod platform;
-mod problem;
 mod provider;
 mod schema;
 mod shape;
@@ -25,13 +26,14 @@ mod simple;
 mod syntax;
 mod tree;
 mod unchecked;
+mod value_errors;
 mod wheel;
 mod words;
 
+pub use errors::PolicyErrors;
 pub use load::{Files, load};
 pub use pattern::Pattern;
 pub use platform::{Arch, Libc, Platform, Rules};
-pub use problem::Mistakes;
 pub use schema::schema;
 pub use unchecked::Unchecked;
 pub use wheel::built_in_platforms;
@@ -41,18 +43,18 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A policy to begin with, in which everything is a comment.
+/// A policy template, in which every line is a comment.
 pub const TEMPLATE: &str = include_str!("template.toml");
 
-/// The begin of the sources of built-in policies.
+/// The start of the source names of built-in policies.
 const BUILT_IN_ORIGIN: &str = "built-in ";
 
-/// Where an entry stands.
+/// The location of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    /// The policy's name: a file as it was named, `built-in NAME`, or `command line`.
+    /// The policy's name: a file as given, `built-in NAME`, or `command line`.
     pub source: Arc<str>,
-    /// The line, from 1; 0 where there are no lines.
+    /// The line, from 1; 0 if the source has no lines.
     pub line: u32,
 }
 
@@ -65,7 +67,7 @@ impl std::fmt::Display for Origin {
     }
 }
 
-/// A day of the calendar, which compares as days do.
+/// A calendar day; days compare chronologically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day {
     /// The year.
@@ -85,22 +87,22 @@ impl std::fmt::Display for Day {
 /// An entry that names a rule by an old id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// The id as it is written.
+    /// The id in the policy.
     pub old: String,
-    /// The id that counts.
+    /// The current id.
     pub new: &'static str,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// All policies of a run in one.
+/// All policies of a run, merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// The names of what was merged, in order, the default first.
+    /// The names of the merged policies in order, the default first.
     pub sources: Vec<Arc<str>>,
-    /// Entries that name a rule by an id that it had before.
+    /// Entries that use an old id of a rule.
     pub renamed: Vec<Renamed>,
-    /// Levels of rules and groups, each set once; [`Policy::level_of`] says which applies.
+    /// Levels of rules and groups, each name once; [`Policy::level_of`] decides which applies.
     pub levels: Vec<LevelSetting>,
     /// `[[waive]]`
     pub waivers: Vec<Waiver>,
@@ -124,12 +126,12 @@ pub struct Policy {
     pub archives: Vec<ArchivePolicy>,
     /// `[[provider]]`
     pub providers: Vec<Provider>,
-    /// `[provided] libraries`: sonames that the target system provides, neither opened nor missing.
-    /// Policies of auditwheel name them.
+    /// `[provided] libraries`: sonames that the target system provides; they are neither opened nor
+    /// missing. Policies of auditwheel list them.
     pub provided: Vec<Provided>,
-    /// `[provided] only`: no other library outside of the prefix may be needed.
+    /// `[provided] only`: true if no other library outside of the prefix may be needed.
     pub provided_only: Option<(bool, Origin)>,
-    /// Platforms that are demanded by name.
+    /// Platforms that the policy demands by name.
     pub platforms: Vec<Platform>,
 }
 
@@ -140,35 +142,34 @@ pub struct LevelSetting {
     pub name: String,
     /// Its level.
     pub level: Level,
-    /// Where it was set.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// A `[[waive]]` entry: findings of one rule that are known and accepted. All selectors that are set
-/// must match.
+/// A `[[waive]]` entry: accepted findings of one rule. All selectors that are set must match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiver {
-    /// The rule's id; it may be one that no built rule has yet.
+    /// The rule's id; the rule may be planned.
     pub rule: String,
-    /// Over the path below the prefix.
+    /// Matches the path below the prefix.
     pub path: Option<Pattern>,
-    /// Over the raw symbol.
+    /// Matches the raw symbol.
     pub symbol: Option<Pattern>,
-    /// Over the version.
+    /// Matches the version.
     pub version: Option<Pattern>,
-    /// Over the library's name as it was asked for.
+    /// Matches the needed name of the library.
     pub library: Option<Pattern>,
-    /// Over the GPU target.
+    /// Matches the GPU target.
     pub target: Option<Pattern>,
-    /// Over the archive member.
+    /// Matches the archive member.
     pub member: Option<Pattern>,
-    /// Over the detail.
+    /// Matches the detail.
     pub detail: Option<Pattern>,
-    /// Why it is accepted.
+    /// The reason why it is accepted.
     pub reason: String,
-    /// The last day on which it waives.
+    /// The last day on which it applies.
     pub expires: Option<Day>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
@@ -191,63 +192,63 @@ impl Waiver {
 /// A file that a prefix must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredFile {
-    /// Over paths below the prefix; one match is enough.
+    /// Matches paths below the prefix; one match is enough.
     pub path: Pattern,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// A symbol that the files at a path must define, or must neither define nor refer to.
+/// A symbol that certain files must define, or must neither define nor refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolAt {
-    /// Over paths below the prefix; every file without it.
+    /// Matches paths below the prefix; `None` for every file.
     pub path: Option<Pattern>,
-    /// Over needed names, where the symbol is forbidden: only references by objects that need such a
-    /// library count, and definitions do not.
+    /// Matches needed names, for a forbidden symbol: then only references count, and only those of
+    /// objects that need such a library.
     pub library: Option<Pattern>,
-    /// A raw name where it is required, a pattern where it is forbidden.
+    /// A raw name if the symbol is required, a pattern if it is forbidden.
     pub symbol: Pattern,
-    /// Why, if the policy says so.
+    /// The reason, if the policy has one.
     pub reason: Option<String>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// A library that nothing may need.
+/// A library that no object may need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForbiddenLibrary {
-    /// Over the needed name.
+    /// Matches the needed name.
     pub name: Pattern,
-    /// Why, if the policy says so.
+    /// The reason, if the policy has one.
     pub reason: Option<String>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// The newest version of a family that may be needed: `GLIBC` up to `2.17`.
+/// The newest version of a family that objects may need: `GLIBC` up to `2.17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionLimit {
-    /// What stands before the underscore and the number.
+    /// The text before the underscore and the number.
     pub family: String,
     /// The newest number, part by part.
     pub newest: Vec<u32>,
-    /// All versions that may be needed, without the family, where a platform lists them.
+    /// All versions that objects may need, without the family, if a platform lists them.
     pub listed: Option<BTreeSet<String>>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// What search paths of objects may be.
+/// Requirements for the search paths of objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPath {
     /// The tag that objects must use, if they have a search path.
     pub require: Option<(SearchTag, Origin)>,
-    /// How entries may begin, part by part; nothing to allow everything.
+    /// Allowed starts of entries, compared component by component; `None` allows everything.
     pub allow: Option<(Vec<String>, Origin)>,
 }
 
 impl SearchPath {
-    /// True if it asks for anything.
+    /// True if it requires anything.
     pub fn is_set(&self) -> bool {
         self.require.is_some() || self.allow.is_some()
     }
@@ -267,60 +268,63 @@ pub enum SearchTag {
 /// `[gpu]`; no rule reads it yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpu {
-    /// Processors that must be served.
+    /// Processors that the device code must support.
     pub targets: Option<(Vec<String>, Origin)>,
-    /// `stock`, `debian` or `nix`: which code objects the HIP runtime accepts.
+    /// `stock`, `debian` or `nix`: selects the code objects that the HIP runtime accepts.
     pub loader: Option<(String, Origin)>,
 }
 
-/// A `[[host]]` entry: shared objects that one kind of program loads, and that take symbols from it.
+/// A `[[host]]` entry: shared objects that one kind of program loads as plugins, and that take
+/// symbols from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// The name, such as `python`.
     pub name: String,
-    /// Over paths below the prefix: files that are its plugins.
+    /// Match paths below the prefix: such files are its plugins.
     pub plugins: Vec<Pattern>,
-    /// Over defined names: a shared object that defines a matching one is a plugin.
+    /// Match defined names: a shared object that defines a matching one is a plugin.
     pub exports: Vec<Pattern>,
-    /// Over names that the host provides to its plugins.
+    /// Match names that the host program provides to its plugins.
     pub symbols: Vec<Pattern>,
-    /// The program, as a path below the prefix; with it the scope is real.
+    /// The program, as a path below the prefix. If it exists, plugins are resolved in its real
+    /// scope.
     pub executable: Option<String>,
     /// Libraries that the program loads before its plugins, as paths below a plugin's directory or
     /// one above it.
     pub loads: Vec<String>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// An `[[archive]]` entry: what is demanded of a static archive.
+/// An `[[archive]]` entry: requirements for a static archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchivePolicy {
-    /// Over the path below the prefix, or the whole path.
+    /// Matches the path below the prefix, or the full path.
     pub matches: Pattern,
-    /// References with such names must be defined inside.
+    /// References with matching names must be defined inside the archive.
     pub covers: Vec<Pattern>,
-    /// The list of archives it is merged from.
+    /// The list of archives that it is merged from.
     pub deps_list: Option<PathBuf>,
-    /// Set of the list to the directory of its archives.
+    /// Pairs of a set of the list and the directory of its archives.
     pub from: Vec<(String, PathBuf)>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
-/// A `[[provider]]` entry: where a symbol is known to be defined without the archive at hand.
-/// `{T}` stands for the same text wherever it is written.
+/// A `[[provider]]` entry: names the archive that defines a symbol, although the archive was not
+/// read. `{T}` stands for the same text at each occurrence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provider {
-    /// The symbol, with `{T}` in it or not.
+    /// The symbol, with or without `{T}`.
     pub symbol: String,
     /// The archive's bare name, without `lib` and `.a`.
     pub archive: String,
-    /// The list it belongs on, by file name.
+    /// The file name of the list that the archive belongs on.
     pub list: Option<String>,
-    /// Over the path, below the prefix, of files that refer to it; every file without it.
+    /// Matches the path, below the prefix, of files that refer to the symbol; `None` for every
+    /// file.
     pub path: Option<Pattern>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
@@ -329,6 +333,6 @@ pub struct Provider {
 pub struct Provided {
     /// The soname.
     pub soname: String,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }

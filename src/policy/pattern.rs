@@ -1,5 +1,5 @@
-//! Patterns of policies: globs over paths and over names. A policy file's text becomes one of these
-//! when the file is read; a pattern that is not one is a mistake in the file.
+//! Patterns of policies: globs over paths and over names, made when a policy file is read. An
+//! invalid pattern is an error in the file.
 
 use super::simple::Simple;
 use globset::{Glob, GlobBuilder, GlobMatcher};
@@ -7,8 +7,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::OnceLock;
 
-/// Longer patterns, and ones with more alternatives, are nobody's: an automaton that is too large to
-/// be built ends globset with a panic.
+/// Longest pattern in bytes, and most alternatives in one. globset panics if an automaton becomes
+/// too large.
 const MOST_BYTES: usize = 1000;
 const MOST_ALTERNATIVES: usize = 32;
 
@@ -16,19 +16,19 @@ const MOST_ALTERNATIVES: usize = 32;
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: Box<str>,
-    /// `*` does not cross `/`.
+    /// True if `*` does not match `/`.
     separated: bool,
-    /// Made when it is first asked: most patterns of a policy are not, and all of them together take
-    /// longer than a small audit.
+    /// Built on first use. A run uses few patterns of a policy, and building all takes longer than
+    /// a small audit.
     matcher: OnceLock<Matcher>,
 }
 
-/// How a pattern is held against bytes.
+/// The implementation of a pattern.
 #[derive(Clone, Debug)]
 enum Matcher {
     Simple(Simple),
     Glob(GlobMatcher),
-    /// The text is no glob, which is known before anybody asks.
+    /// The text is not a glob. [`Pattern`] rejects such text earlier.
     Never,
 }
 
@@ -58,12 +58,12 @@ fn glob(text: &str, separated: bool) -> Result<Glob, String> {
 }
 
 impl Pattern {
-    /// A pattern over paths below a prefix: `*` does not cross `/`. The error is globset's sentence.
+    /// A pattern over paths below a prefix: `*` does not match `/`. The error is globset's message.
     pub fn path(text: &str) -> Result<Self, String> {
         Self::new(text, true)
     }
 
-    /// A pattern over names (symbols, sonames): `*` crosses everything.
+    /// A pattern over names (symbols, sonames): `*` matches any byte.
     pub fn name(text: &str) -> Result<Self, String> {
         Self::new(text, false)
     }
@@ -72,42 +72,42 @@ impl Pattern {
         if text.len() > MOST_BYTES || text.matches('{').count() > MOST_ALTERNATIVES {
             return Err("it is too long".to_owned());
         }
-        // Text and stars are always a glob.
+        // Text with stars is always a valid glob.
         if text.contains(['?', '[', ']', '{', '}', '\\']) {
             glob(text, separated)?;
         }
         Ok(Self { text: text.into(), separated, matcher: OnceLock::new() })
     }
 
-    /// As it was written.
+    /// The pattern as written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The only name that matches, if the pattern is over names and one.
+    /// The only name that matches, if the pattern is over names and has no wildcard.
     pub fn whole(&self) -> Option<&[u8]> {
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
         let name = self.text.as_bytes();
         (!self.separated && !name.iter().any(special)).then_some(name)
     }
 
-    /// The text that everything that matches begins with, and the text that it ends in.
+    /// The literal start and the literal end of everything that matches.
     pub fn ends(&self) -> (&[u8], &[u8]) {
         let text = self.text.as_bytes();
         let special = |byte: &u8| b"*?[]{}\\".contains(byte);
         let Some(first) = text.iter().position(special) else { return (text, text) };
         let last = text.iter().rposition(special).unwrap_or(first);
         let suffix = &text[last + 1..];
-        // `**/` may stand for nothing at all.
+        // `**/` may match the empty text.
         (&text[..first], suffix.strip_prefix(b"/").unwrap_or(suffix))
     }
 
-    /// True if the whole of `bytes` matches.
+    /// True if the pattern matches all of `bytes`.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         self.matcher().matches(bytes)
     }
 
-    /// False if nothing that begins with `byte` matches.
+    /// False if no match starts with `byte`.
     pub fn may_begin_with(&self, byte: u8) -> bool {
         match self.matcher() {
             Matcher::Simple(simple) => simple.may_begin_with(byte),
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Short patterns of all that a glob may hold, against short names.
+    /// Checks all short patterns over a small alphabet against short names.
     #[test]
     fn made_up_patterns_answer_as_their_globs() {
         let parts = [

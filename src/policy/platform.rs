@@ -1,11 +1,11 @@
-//! Platforms that a policy demands by name, such as `manylinux_2_28`: what each provides to files of
-//! one architecture, and what it forbids them. `wheel` reads them; rules and the resolver ask the
-//! policy for what holds for one architecture.
+//! Platforms that a policy demands by name, such as `manylinux_2_28`: the libraries that each
+//! provides to files of one architecture, and the symbols that it forbids. `wheel` reads them;
+//! rules and the resolver ask the policy about one architecture.
 
 use super::{Origin, Policy, SymbolAt, VersionLimit};
 use std::collections::BTreeMap;
 
-/// An architecture by the name that platform tags have.
+/// An architecture, by its name in platform tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arch(&'static str);
 
@@ -19,7 +19,7 @@ impl Arch {
         ARCHES.into_iter().find(|arch| *arch == name).map(Self)
     }
 
-    /// The architecture of objects for the machine with this name in reports.
+    /// The architecture of objects whose machine has this name in reports.
     pub fn of_machine(machine: &str) -> Option<Self> {
         Self::named(match machine {
             "i386" => "i686",
@@ -48,8 +48,8 @@ pub enum Libc {
     Musl,
 }
 
-/// A platform: a list of the only libraries that are allowed outside of the prefix, the versions that
-/// they have, and symbols that they do not export.
+/// A platform: the only libraries that may be needed from outside of the prefix, their versions,
+/// and symbols that they do not export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
     /// Its name, without architecture.
@@ -58,31 +58,32 @@ pub struct Platform {
     pub libc: Libc,
     /// Higher for older systems: files built for them run on more systems.
     pub priority: i64,
-    /// By architecture. If the policy names one, it is the only one here.
+    /// Rules by architecture. If the policy names one architecture, only that one is here.
     pub rules: BTreeMap<Arch, Rules>,
-    /// How policies and findings name it.
+    /// Its name in policies and findings.
     pub origin: Origin,
 }
 
-/// What a platform says about the files of one architecture.
+/// The rules of a platform for the files of one architecture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Sonames that it provides.
     pub libraries: Vec<String>,
     /// The versions that those libraries have.
     pub limits: Vec<VersionLimit>,
-    /// Symbols that they do not export.
+    /// Symbols that those libraries do not export.
     pub forbidden: Vec<SymbolAt>,
 }
 
 impl Platform {
-    /// The name by which a policy asks for it.
+    /// The name that the policy used for it.
     pub fn asked_name(&self) -> &str {
         let source = &*self.origin.source;
         source.strip_prefix(super::BUILT_IN_ORIGIN).unwrap_or(source)
     }
 
-    /// True if files of `arch` find a library of this name on it. The loader is always there.
+    /// True if files of `arch` find a library of this name on the platform. The loader always
+    /// exists.
     pub fn provides(&self, name: &[u8], arch: Arch) -> bool {
         let listed = |rules: &Rules| rules.libraries.iter().any(|one| one.as_bytes() == name);
         self.rules.get(&arch).is_some_and(listed) || self.libc.has_loader(name)
@@ -90,8 +91,8 @@ impl Platform {
 }
 
 impl Rules {
-    /// True if the platform's libraries do not have a version that is needed of `library`. It says
-    /// nothing about versions of other families.
+    /// True if the platform's libraries lack a version that an object needs of `library`. Versions
+    /// of families without a limit never count as lacking.
     pub fn lacks_version(&self, library: &[u8], version: &[u8]) -> bool {
         !Libc::Glibc.has_loader(library)
             && self.limits.iter().any(|limit| limit.lists(version) == Some(false))
@@ -99,7 +100,7 @@ impl Rules {
 }
 
 impl VersionLimit {
-    /// True if the limit lists a version of its family; nothing if it has no list or the version is
+    /// True if the limit lists a version of its family. `None` if it has no list or the version is
     /// of another family.
     pub fn lists(&self, version: &[u8]) -> Option<bool> {
         let number = version.strip_prefix(self.family.as_bytes())?.strip_prefix(b"_")?;
@@ -109,7 +110,7 @@ impl VersionLimit {
 }
 
 impl Libc {
-    /// True for the names of its loaders (auditwheel, `lddtree_external_references`).
+    /// True for the names of this C library's loaders (auditwheel, `lddtree_external_references`).
     pub fn has_loader(self, name: &[u8]) -> bool {
         match self {
             Self::Glibc => {
@@ -123,13 +124,14 @@ impl Libc {
 }
 
 impl Policy {
-    /// True if the libraries that policies list are the only ones outside of the prefix.
+    /// True if the listed libraries are the only ones that files may need from outside of the
+    /// prefix.
     pub fn is_closed(&self) -> bool {
         self.provided_only.as_ref().is_some_and(|(only, _)| *only) || !self.platforms.is_empty()
     }
 
     /// True if the target system provides a library of this name to files of `arch`: a policy lists
-    /// it, or every platform has it. A platform without that architecture does not count:
+    /// it, or every platform has it. A platform without that architecture does not count;
     /// `undecided` reports it.
     pub fn provides(&self, name: &[u8], arch: Option<Arch>) -> bool {
         if self.provided.iter().any(|provided| provided.soname.as_bytes() == name) {
@@ -140,13 +142,13 @@ impl Policy {
             arch.is_none_or(|arch| platform.provides(name, arch))
         };
         match &*self.platforms {
-            // Whoever lists a libc means its loader too.
+            // A policy that lists a libc also means its loader.
             [] => self.is_closed() && [Libc::Glibc, Libc::Musl].iter().any(|l| l.has_loader(name)),
             platforms => platforms.iter().all(says),
         }
     }
 
-    /// What the platforms say about files of `arch`.
+    /// The platforms' rules for files of `arch`.
     fn rules_for(&self, arch: Option<Arch>) -> impl Iterator<Item = &Rules> {
         self.platforms.iter().filter_map(move |platform| platform.rules.get(&arch?))
     }
@@ -161,7 +163,7 @@ impl Policy {
         self.rules_for(arch).flat_map(|rules| &rules.forbidden)
     }
 
-    /// The platforms that say nothing about files of `arch`.
+    /// The platforms without rules for files of `arch`.
     pub fn silent_platforms(&self, arch: Option<Arch>) -> impl Iterator<Item = &Platform> {
         let knows =
             move |platform: &&Platform| arch.is_some_and(|arch| platform.rules.contains_key(&arch));

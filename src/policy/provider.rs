@@ -1,5 +1,5 @@
 //! Matching of `[[provider]]` entries: the symbol pattern, in which `{T}` stands for the same text as in
-//! the archive's name. `fix` suggests the archive; `blame` only asks whether an entry claims a symbol.
+//! the archive's name. `fix` suggests the archive; `diagnosis` only asks whether an entry claims a symbol.
 
 use super::Provider;
 use std::path::Path;

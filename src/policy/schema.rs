@@ -1,12 +1,12 @@
-//! The JSON Schema (draft 2020-12) of policy files, made from the table that the parser checks them
-//! against, so that editors and the parser cannot differ. `linkaudit policy schema` prints it.
+//! The JSON Schema (draft 2020-12) of policy files. It is made from the table that the parser uses,
+//! so that editors and the parser agree. `linkaudit policy schema` prints it.
 
 use super::shape::{self, Key, Kind};
 use super::words::Word;
 use crate::catalogue::Catalogue;
 use serde_json::{Map, Value, json};
 
-/// The schema, for people and editors to read.
+/// The schema as formatted JSON.
 pub fn schema(catalogue: &Catalogue) -> String {
     let maker = Maker(catalogue);
     let mut root = maker.table(shape::FILE, None);
@@ -20,11 +20,11 @@ pub fn schema(catalogue: &Catalogue) -> String {
     format!("{:#}\n", Value::Object(root))
 }
 
-/// Makes the parts, with the rules that a policy may name.
+/// Builds the parts; holds the rules that a policy may name.
 struct Maker<'c>(&'c Catalogue);
 
 impl Maker<'_> {
-    /// A table with known keys; `name` is its key, where it is an entry of a list.
+    /// A table with known keys; `name` is its key if it is an entry of a list.
     fn table(&self, keys: &[Key], name: Option<&str>) -> Map<String, Value> {
         let properties = keys.iter().map(|key| {
             let mut schema = self.value(&key.kind, key.name);
@@ -52,7 +52,7 @@ impl Maker<'_> {
         match kind {
             Kind::Schema => object([("const", json!(1))]),
             Kind::Text(word) => self.text(word),
-            // A local date of TOML is text where editors see it as JSON.
+            // Editors treat a local date of TOML as JSON text.
             Kind::Date => object([("type", json!("string")), ("format", json!("date"))]),
             Kind::Truth => object([("type", json!("boolean"))]),
             Kind::List(word) => self.list(word),

@@ -1,22 +1,22 @@
-//! What a policy file may hold, as one table: the parser checks files against it, and the JSON
-//! Schema for editors is made from it. It holds what one value can be; what several values mean
-//! together is `build`'s.
+//! The table of keys that a policy file may contain. The parser checks files against it, and the
+//! JSON Schema for editors is made from it. It describes single values; `build` checks values
+//! together.
 
 use super::words::{self, Word};
 
 /// A key of a table.
 pub(super) struct Key {
-    /// As it is written.
+    /// The key as written.
     pub(super) name: &'static str,
     /// One sentence for editors and for the schema.
     pub(super) doc: &'static str,
-    /// What it may be set to.
+    /// The kind of its value.
     pub(super) kind: Kind,
-    /// The table is worth nothing without it.
+    /// True if the table is useless without it.
     pub(super) required: bool,
 }
 
-/// What a value may be.
+/// Kinds of values.
 pub(super) enum Kind {
     /// The version of this format.
     Schema,
@@ -138,11 +138,11 @@ const REQUIRED_SYMBOL: &[Key] = &[
 ];
 
 const FORBID: &[Key] = &[
-    optional("libraries", Kind::Tables(FORBIDDEN_LIBRARY), "Libraries that nothing may need."),
+    optional("libraries", Kind::Tables(FORBIDDEN_LIBRARY), "Libraries that no file may need."),
     optional(
         "symbols",
         Kind::Tables(FORBIDDEN_SYMBOL),
-        "Symbols that nothing may define or refer to.",
+        "Symbols that no file may define or refer to.",
     ),
 ];
 
@@ -175,7 +175,7 @@ const PROVIDED: &[Key] = &[
     optional(
         "only",
         Kind::Truth,
-        "Nothing else outside of the prefix may be needed, and nothing there is opened.",
+        "Every other library outside the prefix is a finding, and none is opened.",
     ),
 ];
 

@@ -1,5 +1,5 @@
-//! A merged policy as TOML again, each entry with a comment that says where it came from. What it
-//! writes reads back as the same policy, and two entries that it writes the same way are the same.
+//! Writes a merged policy as TOML; each entry has a comment with its origin. The output reads back
+//! as the same policy, and two entries with the same output are equal.
 
 use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provider,
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 impl Policy {
-    /// The policy as TOML. Paths in it are relative to the current directory.
+    /// The policy as TOML. Its paths are relative to the current directory.
     pub fn show(&self) -> String {
         let mut out = format!("# merged from {}\nschema = 1\n", self.sources.join(", "));
         let platforms = self.platforms.iter();
@@ -75,7 +75,7 @@ impl Policy {
     }
 }
 
-/// A table with one line a value; nothing if there are none.
+/// A table with one line for each value; no table without values.
 fn section<'a>(out: &mut String, name: &str, lines: impl Iterator<Item = (String, &'a Origin)>) {
     let mut lines = lines.peekable();
     if lines.peek().is_some() {
@@ -86,7 +86,7 @@ fn section<'a>(out: &mut String, name: &str, lines: impl Iterator<Item = (String
     }
 }
 
-/// A list with one line an item; nothing if there are none.
+/// A list with one line for each item; empty without items.
 fn list<'a>(name: &str, items: impl Iterator<Item = (String, &'a Origin)>) -> String {
     let mut out = String::new();
     for (item, origin) in items {
@@ -106,7 +106,7 @@ fn entry(out: &mut String, name: &str, lines: &str, origin: &Origin) {
     let _ = write!(out, "\n[[{name}]] # {origin}\n{lines}");
 }
 
-/// A basic string of TOML, in which whatever could act on a terminal is escaped.
+/// A basic string of TOML; characters that could affect a terminal are escaped.
 fn text(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
@@ -160,7 +160,7 @@ fn waiver_text(waiver: &Waiver) -> String {
     out
 }
 
-/// A symbol that is required or forbidden, as an inline table.
+/// A required or forbidden symbol, as an inline table.
 fn symbol_text(symbol: &SymbolAt) -> String {
     let patterns = [("path", &symbol.path), ("library", &symbol.library)].into_iter();
     let patterns =

@@ -1,20 +1,21 @@
-//! Globs that need no automaton: text, `*`, alternatives that hold no others and, over names, classes
-//! of letters and digits. They are held against every open symbol of every object, and looking at the
-//! first bytes takes a tenth of the time of an automaton. [`super::Pattern`] takes the rest to globset,
-//! whose rules these are.
+//! Globs without a regex engine: text, `*`, alternatives without nesting and, over names, classes
+//! of letters and digits. Every undefined symbol of every object is matched against them, and
+//! checking the first bytes takes a tenth of an automaton's time. [`super::Pattern`] uses globset
+//! for all other globs; the rules here are globset's.
 
-/// Sequences that one pattern stands for at most.
+/// Most sequences that one pattern expands to.
 const MOST: usize = 256;
 
-/// What a pattern stands for: any of these sequences.
+/// A pattern, expanded to alternative sequences.
 #[derive(Clone, Debug)]
 pub(super) struct Simple {
-    /// The bytes that a match may begin with; nothing if it may be empty or begin with any.
+    /// The possible first bytes of a match; `None` if any byte may be first or a match may be
+    /// empty.
     first: Option<Box<Class>>,
-    /// The bytes that it may end in.
+    /// The possible last bytes.
     last: Option<Box<Class>>,
     sequences: Vec<Vec<Part>>,
-    /// `*` does not cross `/`.
+    /// True if `*` does not match `/`.
     separated: bool,
 }
 
@@ -40,7 +41,7 @@ impl Part {
 }
 
 impl Simple {
-    /// What `text` means; nothing if that takes an automaton, or if it is no glob.
+    /// Parses `text`; `None` if it needs an automaton or is not a glob.
     pub(super) fn new(text: &str, separated: bool) -> Option<Self> {
         if separated && text.contains('[') {
             return None;
@@ -76,7 +77,7 @@ impl Simple {
         Some(Self { first, last, sequences, separated })
     }
 
-    /// True if the whole of `bytes` is one of the sequences.
+    /// True if one of the sequences matches all of `bytes`.
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
         let ends = match bytes {
             [first, .., last] => self.may_begin_with(*first) && holds(self.last.as_deref(), *last),
@@ -86,18 +87,18 @@ impl Simple {
         ends && self.sequences.iter().any(|sequence| is(sequence, bytes, self.separated))
     }
 
-    /// False if nothing that begins with `byte` matches.
+    /// False if no match starts with `byte`.
     pub(super) fn may_begin_with(&self, byte: u8) -> bool {
         holds(self.first.as_deref(), byte)
     }
 }
 
-/// True for every byte where there is no class.
+/// True if the class has the byte, or if there is no class.
 fn holds(class: Option<&Class>, byte: u8) -> bool {
     class.is_none_or(|class| class[usize::from(byte)])
 }
 
-/// Text without alternatives.
+/// Parses text without alternatives.
 fn sequence(text: &[u8]) -> Option<Vec<Part>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -115,11 +116,11 @@ fn sequence(text: &[u8]) -> Option<Vec<Part>> {
         });
         rest = behind;
     }
-    // An empty alternative means nothing at all to globset.
+    // globset ignores an empty alternative, so it must handle the pattern.
     (!out.is_empty()).then_some(out)
 }
 
-/// What stands in brackets.
+/// The set of bytes in brackets.
 fn class(text: &[u8]) -> Option<Class> {
     let (not, mut rest) = match text {
         [b'!' | b'^', rest @ ..] => (true, rest),
@@ -141,7 +142,7 @@ fn class(text: &[u8]) -> Option<Class> {
     (!text.is_empty() && text != b"!" && text != b"^").then_some(out)
 }
 
-/// The bytes that some of `parts` take; nothing if one of them takes any number of any, or is none.
+/// The union of the bytes that `parts` match. `None` if one of them is a star, or is missing.
 fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Class>> {
     let mut out = Box::new([false; 256]);
     for part in parts {
@@ -154,8 +155,8 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Cla
     Some(out)
 }
 
-/// Goes back to the last star only: one further to the left could take no less. Where stars do not
-/// cross `/`, each part between two of those matches by itself.
+/// Backtracks only to the last star: an earlier one cannot make a difference. If stars do not match
+/// `/`, each part between slashes matches by itself.
 fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
     let crosses = |skipped: &[u8]| separated && skipped.contains(&b'/');
     let (mut part, mut at) = (0, 0);
@@ -180,7 +181,7 @@ fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
         }
         match star {
             Some((behind, from)) if from < bytes.len() => {
-                // Nothing can begin before the next byte that goes on behind the star.
+                // The next attempt starts at the next byte that can follow the star.
                 let rest = &bytes[from + 1..];
                 let skip = match sequence.get(behind) {
                     Some(own) => rest.iter().position(|byte| own.is(*byte)),

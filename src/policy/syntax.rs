@@ -1,11 +1,11 @@
-//! What is no TOML at all: the parser's messages as problems, and which other problems only follow
+//! Syntax errors: turns the parser's messages into errors, and finds other errors that only follow
 //! from them. `build` calls it.
 
-use super::problem::{Problem, Source};
+use super::errors::{PolicyError, Source};
 use std::sync::Arc;
 
-/// A mistake in the TOML itself, in the parser's words: `what is wrong, expected what is right`.
-pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> Problem {
+/// A syntax error in the parser's words: `the error, expected the correction`.
+pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> PolicyError {
     let span = error.span().unwrap_or(0..0);
     let message = error.message();
     let (wrong, right) = message.split_once(", expected ").unwrap_or((message, ""));
@@ -14,17 +14,17 @@ pub(super) fn problem(source: &Arc<Source>, error: &toml::de::Error) -> Problem 
         (_, "") => "this is not expected here".to_owned(),
         _ => format!("expected {right}"),
     };
-    Problem {
+    PolicyError {
         place: Some((Arc::clone(source), span)),
-        wrong: format!("this is no TOML: {wrong}"),
+        wrong: format!("invalid TOML: {wrong}"),
         right,
         lacking: false,
     }
 }
 
-/// The lines of a policy that are no TOML, and the headings around them.
+/// The lines of a policy that are not TOML, and the headings around them.
 pub(super) struct Torn {
-    /// Both in order.
+    /// Both are in ascending order.
     lines: Vec<u32>,
     headings: Vec<u32>,
 }
@@ -39,21 +39,21 @@ impl Torn {
         Self { headings: headings.collect(), lines }
     }
 
-    /// True if this line is no TOML.
+    /// True if this line is not TOML.
     pub(super) fn holds(&self, line: u32) -> bool {
         self.lines.binary_search(&line).is_ok()
     }
 
-    /// True if a problem only follows from one of these lines: it is on such a line or below such a
-    /// heading, or it misses something in a table of which such a line is part.
-    pub(super) fn explains(&self, source: &Source, problem: &Problem) -> bool {
+    /// True if an error only follows from one of these lines. It is on such a line or below such a
+    /// heading, or it reports a missing key in a table with such a line.
+    pub(super) fn explains(&self, source: &Source, problem: &PolicyError) -> bool {
         let Some((_, span)) = &problem.place else { return false };
         let line = source.line(span.start);
         let above = self.headings.partition_point(|at| *at < line);
         if self.holds(line) || (above > 0 && self.holds(self.headings[above - 1])) {
             return true;
         }
-        // The table of the whole file has no heading, and begins before the first line.
+        // The top-level table has no heading, and starts before the first line.
         let first = if span.is_empty() { 0 } else { line };
         let next = self.headings.get(self.headings.partition_point(|at| *at <= first));
         let torn = self.lines.get(self.lines.partition_point(|at| *at < first));

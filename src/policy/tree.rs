@@ -1,8 +1,8 @@
-//! A TOML document held against [`super::shape`]: what fits comes back as a tree with places, and all
-//! that does not fit is a problem. It knows no key by name.
+//! Checks a TOML document against [`super::shape`]. It returns valid values as a tree with
+//! positions, and reports all others as errors. It does not know any key by name.
 
 use super::Day;
-use super::problem::{Problem, Source};
+use super::errors::{PolicyError, Source};
 use super::shape::{Key, Kind};
 use super::words::Word;
 use crate::catalogue::Catalogue;
@@ -13,16 +13,16 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value that fits.
+/// A valid value.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// Where it stands.
+    /// Its position.
     pub(super) span: Range<usize>,
-    /// What it is.
+    /// The value itself.
     pub(super) value: Value,
 }
 
-/// What fits.
+/// Valid values, by kind.
 #[derive(Debug)]
 pub(super) enum Value {
     /// The version of the format.
@@ -39,14 +39,14 @@ pub(super) enum Value {
     Table(Table),
 }
 
-/// A table: what fits of it, in the order of the file.
+/// A table with its valid entries, in file order.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Where its heading or braces stand.
+    /// The position of its heading or braces.
     pub(super) span: Range<usize>,
-    /// Keys with their places and values.
+    /// Keys with their positions and values.
     pub(super) entries: Vec<(String, Range<usize>, Node)>,
-    /// A value did not fit, so that what is not there says nothing.
+    /// True if a value was invalid, so that a missing key is no evidence.
     pub(super) partial: bool,
 }
 
@@ -71,7 +71,7 @@ impl Table {
         self.get(name).and_then(Node::table)
     }
 
-    /// The texts of a key with their places, be it one text or a list.
+    /// The texts of a key with their positions; the value may be one text or a list.
     pub(super) fn texts(&self, name: &str) -> impl Iterator<Item = (&str, &Node)> {
         let items = self.get(name).into_iter().flat_map(|node| match &node.value {
             Value::List(items) => items.as_slice(),
@@ -82,7 +82,7 @@ impl Table {
 }
 
 impl Node {
-    /// The text of a text.
+    /// The text, if it is one.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(text),
@@ -104,7 +104,7 @@ impl Node {
         }
     }
 
-    /// A truth value.
+    /// The truth value, if it is one.
     pub(super) fn truth(&self) -> Option<bool> {
         match self.value {
             Value::Truth(is) => Some(is),
@@ -112,7 +112,7 @@ impl Node {
         }
     }
 
-    /// The day of a date.
+    /// The day, if it is one.
     pub(super) fn day(&self) -> Option<Day> {
         match self.value {
             Value::Date(day) => Some(day),
@@ -121,13 +121,13 @@ impl Node {
     }
 }
 
-/// Holds one document against the table of keys.
+/// Checks one document against the table of keys.
 pub(super) struct Check<'a> {
     source: &'a Arc<Source>,
-    /// The rules that may be named.
+    /// The rules that a policy may name.
     pub(super) catalogue: &'a Catalogue,
-    /// What did not fit.
-    pub(super) problems: Vec<Problem>,
+    /// The errors so far.
+    pub(super) problems: Vec<PolicyError>,
 }
 
 impl<'a> Check<'a> {
@@ -135,19 +135,19 @@ impl<'a> Check<'a> {
         Self { source, catalogue, problems: Vec::new() }
     }
 
-    /// Notes what is wrong at a place, and what would be right.
+    /// Reports an error at a position, with its correction.
     pub(super) fn wrong(&mut self, span: &Range<usize>, wrong: String, right: impl Into<String>) {
         let place = Some((Arc::clone(self.source), span.clone()));
-        self.problems.push(Problem { place, wrong, right: right.into(), lacking: false });
+        self.problems.push(PolicyError { place, wrong, right: right.into(), lacking: false });
     }
 
-    /// Notes that something is not there.
+    /// Reports a missing key.
     pub(super) fn lacks(&mut self, span: &Range<usize>, wrong: String, right: impl Into<String>) {
         self.wrong(span, wrong, right);
         self.problems.last_mut().into_iter().for_each(|problem| problem.lacking = true);
     }
 
-    /// A table whose keys are known. `name` is what it is called.
+    /// Checks a table with known keys; `name` is its name in messages.
     pub(super) fn table(
         &mut self,
         name: &str,
@@ -178,7 +178,7 @@ impl<'a> Check<'a> {
         out
     }
 
-    /// Says that a key is not known, and answers the one that is meant.
+    /// Reports an unknown key, and returns the key that was probably meant.
     fn unknown(
         &mut self,
         name: &str,
@@ -209,7 +209,7 @@ impl<'a> Check<'a> {
                 if number.as_str() == "1" && number.radix() == 10 {
                     return node(Value::Schema);
                 }
-                let wrong = format!("`{key}` is {number}, which this version does not know");
+                let wrong = format!("`{key}` is {number}: unknown version of the format");
                 self.wrong(&span, wrong, "write 1");
                 None
             }
@@ -217,7 +217,7 @@ impl<'a> Check<'a> {
             (Kind::Date, DeValue::Datetime(date)) => {
                 let (Some(date), None, None) = (date.date, date.time, date.offset) else {
                     let wrong = format!("`{key}` is not a day");
-                    self.wrong(&span, wrong, "leave out the time: 2027-06-01");
+                    self.wrong(&span, wrong, "remove the time: 2027-06-01");
                     return None;
                 };
                 node(Value::Date(Day { year: date.year, month: date.month, day: date.day }))
@@ -227,7 +227,7 @@ impl<'a> Check<'a> {
             (Kind::List(word) | Kind::OneOrMore(word), DeValue::Array(items)) => {
                 if items.is_empty() && matches!(kind, Kind::OneOrMore(_)) {
                     let wrong = format!("`{key}` is empty");
-                    self.wrong(&span, wrong, "write something, or leave the key out");
+                    self.wrong(&span, wrong, "write something, or remove the key");
                     return None;
                 }
                 let items = items.iter().filter_map(|item| match item.get_ref() {
@@ -288,7 +288,7 @@ impl<'a> Check<'a> {
         Some(Node { span: value.span(), value: Value::Text(text.to_owned()) })
     }
 
-    /// A table whose keys are texts of one kind, and its values of another.
+    /// Checks a table whose keys are texts of one kind and whose values are of another.
     fn map(
         &mut self,
         key: &str,
@@ -337,7 +337,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// Keys and values in the order in which they stand in the file.
+/// Keys and values in file order.
 fn in_order<'t, 'i>(
     table: &'t DeTable<'i>,
 ) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
@@ -346,7 +346,7 @@ fn in_order<'t, 'i>(
     entries
 }
 
-/// What a value is, in words.
+/// The kind of a value, in words.
 fn found(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "text",
@@ -359,7 +359,7 @@ fn found(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-/// What a value should be, in words.
+/// The expected kind of a value, in words.
 fn wanted(kind: &Kind) -> String {
     match kind {
         Kind::Schema => "a whole number".to_owned(),
@@ -373,7 +373,7 @@ fn wanted(kind: &Kind) -> String {
     }
 }
 
-/// A value that is right.
+/// A valid example value.
 fn example(kind: &Kind) -> String {
     match kind {
         Kind::Schema => "1".to_owned(),

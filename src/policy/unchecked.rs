@@ -1,29 +1,29 @@
-//! What a policy demands and no built rule checks. It must never count as passed: the rule
-//! `undecided` reports each. A demand whose rule is allowed is none.
+//! Demands of a policy that no built rule checks. They must never count as satisfied: the rule
+//! `undecided` reports each. A demand whose rule is set to `allow` does not count.
 
 use super::{Origin, Policy, SymbolAt};
 use crate::catalogue::{Catalogue, GROUPS, Level};
 use std::collections::BTreeMap;
 
-/// A demand that nothing checks.
+/// A demand without a built rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unchecked {
-    /// The demand as a policy writes it.
+    /// The demand as written in a policy.
     pub what: String,
     /// The rules that would check it.
     pub rules: Vec<&'static str>,
-    /// Where it stands.
+    /// Its location.
     pub origin: Origin,
 }
 
 impl Policy {
-    /// Demands that no built rule checks, each once, in the order of rules.
+    /// Demands that no implemented rule checks, each once, in the order of rules.
     pub fn unchecked(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let built = |id: &str| catalogue.known(id).is_some_and(|known| known.is_built);
         self.unchecked_by(catalogue, built)
     }
 
-    /// Everything that names a rule that is not built, demand or not.
+    /// All entries about planned rules, including those that are not demands.
     pub fn inactive(&self, catalogue: &Catalogue) -> Vec<Unchecked> {
         let demands = self.demands().into_iter();
         let levels = self.levels.iter().filter_map(|set| {
@@ -45,7 +45,7 @@ impl Policy {
             .collect()
     }
 
-    /// Demands that nothing checks where the rules that `built` names are built.
+    /// Demands without a built rule, where `built` tells which rules are built.
     fn unchecked_by(&self, catalogue: &Catalogue, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
         let asked = |id: &str| {
             catalogue.known(id).is_some_and(|known| self.level_of(known) != Level::Allow)
@@ -65,7 +65,7 @@ impl Policy {
         out
     }
 
-    /// What the tables of a policy demand, each table once, with the rule that checks it.
+    /// The demands of a policy's tables, each table once, with the rule that checks it.
     fn demands(&self) -> Vec<(String, &'static str, &Origin)> {
         let archives = || self.archives.iter();
         let covers = archives().find(|archive| !archive.covers.is_empty());
@@ -105,7 +105,7 @@ impl Policy {
         there.filter_map(|(what, rule, origin)| Some((what.to_owned(), rule, origin?))).collect()
     }
 
-    /// Settings that ask for findings of a rule, or of a group, of which nothing is built.
+    /// Settings that enable a planned rule, or a group with only planned rules.
     fn levels_of_nothing(
         &self,
         catalogue: &Catalogue,

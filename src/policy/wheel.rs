@@ -1,13 +1,13 @@
-//! auditwheel's policies, as they are: a JSON list of platforms, each with the libraries it provides,
-//! the newest versions of their symbols by architecture, and symbols that they do not export. One
-//! platform and architecture of such a file is a policy. The files of auditwheel 6.8.2 are built in:
-//! there a platform holds for files of all its architectures, or for one if the name says so. `load`
+//! auditwheel's policies in their own format: a JSON list of platforms. Each has the libraries it
+//! provides, the newest versions of their symbols by architecture, and symbols that they do not
+//! export. One platform and architecture of such a file is a policy. The files of auditwheel 6.8.2
+//! are built in: there a platform covers all its architectures, or one if the name has it. `load`
 //! calls it, and reports ask it for all platforms of a family.
 
-use super::problem::{Problem, Source};
+use super::errors::{PolicyError, Source};
 use super::{
     Arch, BUILT_IN_ORIGIN, Libc, Origin, Pattern, Policy, Provided, Rules, SymbolAt, VersionLimit,
-    faults, platform,
+    platform, value_errors,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,22 +20,22 @@ struct Platform {
     name: String,
     aliases: Vec<String>,
     priority: i64,
-    /// Family to versions, by architecture.
+    /// Versions by family, by architecture.
     symbol_versions: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Sonames that it provides.
     lib_whitelist: Vec<String>,
-    /// Library to symbols that it does not export there.
+    /// By library: symbols that it does not export there.
     blacklist: BTreeMap<String, Vec<String>>,
 }
 
-/// The parts of `manylinux.json#manylinux_2_17_x86_64`; nothing if this is no file of auditwheel.
+/// The parts of `manylinux.json#manylinux_2_17_x86_64`; `None` if this is not a file of auditwheel.
 pub(super) fn split(name: &str) -> Option<(&str, Option<&str>)> {
     let (file, tag) = name.rsplit_once('#').map_or((name, None), |(file, tag)| (file, Some(tag)));
     let json = file.rsplit_once('.').is_some_and(|(_, end)| end.eq_ignore_ascii_case("json"));
     json.then_some((file, tag))
 }
 
-/// What musl's libc is called where a policy says `libc.so` (auditwheel,
+/// The soname of musl's libc, which a policy calls `libc.so` (auditwheel,
 /// `_fixup_musl_libc_soname`).
 fn musl_soname(arch: &str) -> String {
     let arch = match arch {
@@ -46,13 +46,13 @@ fn musl_soname(arch: &str) -> String {
     format!("libc.musl-{arch}.so.1")
 }
 
-/// The policy of one platform, or what is wrong.
+/// The policy of one platform, or an error.
 pub(super) fn build(
     source: &Arc<Source>,
     origin: &Arc<str>,
     tag: Option<&str>,
-) -> Result<Policy, Problem> {
-    let problem = |at: usize, wrong: String, right: String| Problem {
+) -> Result<Policy, PolicyError> {
+    let problem = |at: usize, wrong: String, right: String| PolicyError {
         place: Some((Arc::clone(source), at..at + 1)),
         wrong,
         right,
@@ -62,7 +62,7 @@ pub(super) fn build(
         let text = error.to_string();
         let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
         let at = source.offset(error.line(), error.column());
-        let wrong = format!("this is no policy of auditwheel: {text}");
+        let wrong = format!("invalid auditwheel policy: {text}");
         problem(at, wrong, "its policies are lists of name, aliases, priority, …".to_owned())
     })?;
     let archs = |p: &Platform| p.symbol_versions.keys().cloned().collect::<Vec<_>>();
@@ -95,7 +95,7 @@ pub(super) fn build(
     Ok(platform.policy(arch, &origin))
 }
 
-/// What may stand behind `#`.
+/// The valid tags after `#`.
 fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
     let tags: Vec<String> = all.iter().map(|(_, name, arch)| format!("{name}_{arch}")).collect();
     let near = tag.and_then(|tag| crate::text::nearest(tag, tags.iter().map(String::as_str)));
@@ -117,15 +117,15 @@ fn choices(all: &[(&Platform, String, String)], tag: Option<&str>) -> String {
 }
 
 impl Platform {
-    /// A name in it that can be none of what it is to name.
-    fn fault(&self, arch: &str) -> Option<(&str, faults::Fault)> {
+    /// A name in it that is invalid for its kind, with the error.
+    fn fault(&self, arch: &str) -> Option<(&str, value_errors::ValueError)> {
         let families = self.symbol_versions.get(arch).into_iter().flat_map(BTreeMap::keys);
         let sonames = self.lib_whitelist.iter().chain(self.blacklist.keys());
         let symbols = self.blacklist.values().flatten();
         families
-            .map(|text| (text, faults::family(text)))
-            .chain(sonames.map(|text| (text, faults::soname(text))))
-            .chain(symbols.map(|text| (text, faults::name(text))))
+            .map(|text| (text, value_errors::family(text)))
+            .chain(sonames.map(|text| (text, value_errors::soname(text))))
+            .chain(symbols.map(|text| (text, value_errors::name(text))))
             .find_map(|(text, checked)| Some((text.as_str(), checked.err()?)))
     }
 
@@ -137,10 +137,10 @@ impl Platform {
         let families = self.symbol_versions.get(arch).into_iter().flatten();
         let limits = families.map(|(family, versions)| VersionLimit {
             family: family.clone(),
-            // Names such as TM_1 are no numbers; a family without versions allows none.
+            // Names such as TM_1 are not numbers; a family without versions allows none.
             newest: versions
                 .iter()
-                .filter_map(|v| faults::parts(v))
+                .filter_map(|v| value_errors::parts(v))
                 .max()
                 .unwrap_or_else(|| vec![0]),
             listed: Some(versions.iter().cloned().collect::<BTreeSet<_>>()),
@@ -151,7 +151,7 @@ impl Platform {
             .blacklist
             .iter()
             .flat_map(|(library, symbols)| symbols.iter().map(move |symbol| (library, symbol)));
-        // `fault` has seen that all of them are patterns.
+        // `fault` has checked that all of them are patterns.
         let forbidden = symbols.filter_map(|(library, symbol)| {
             Some(SymbolAt {
                 path: None,
@@ -168,7 +168,7 @@ impl Platform {
         }
     }
 
-    /// A platform of an architecture as a policy for every file.
+    /// A platform of one architecture, as a policy for every file.
     fn policy(&self, arch: &str, origin: &Origin) -> Policy {
         let Rules { libraries, limits, forbidden } = self.rules(arch, origin);
         let provided = |soname| Provided { soname, origin: origin.clone() };
@@ -208,15 +208,16 @@ const BUILT_IN: [(Libc, &str); 2] = [
     (Libc::Musl, include_str!("../../policies/musllinux-policy.json")),
 ];
 
-/// The platforms of a built-in file but `linux`, which demands nothing. A test reads both files.
+/// The platforms of a built-in file except `linux`, which demands nothing. A test parses both
+/// files.
 fn platforms(text: &str) -> Vec<Platform> {
     let mut all: Vec<Platform> = serde_json::from_str(text).unwrap_or_default();
     all.retain(|platform| platform.name != "linux");
     all
 }
 
-/// The built-in platform with this name or alias, for all of its architectures or the one at the
-/// end of the name.
+/// The built-in platform with this name or alias: for all of its architectures, or for the one at
+/// the end of the name.
 pub(super) fn built_in(name: &str) -> Option<platform::Platform> {
     if !name.starts_with("manylinux") && !name.starts_with("musllinux") {
         return None;
@@ -241,7 +242,8 @@ pub(super) fn built_in_names() -> Vec<String> {
     all.flat_map(|platform| platform.names().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// The built-in platforms of a family, the oldest first: who satisfies one satisfies all later ones.
+/// The built-in platforms of a family, the oldest first. A file that satisfies one satisfies all
+/// later ones.
 pub fn built_in_platforms(libc: Libc) -> Vec<platform::Platform> {
     let texts = BUILT_IN.into_iter().filter(|(own, _)| *own == libc);
     let all = texts.flat_map(|(_, text)| platforms(text));

@@ -1,32 +1,32 @@
-//! Kinds of text in policies: what each is called, and what is right, for the parser, for messages and
-//! for the JSON Schema. Nothing here knows in which key a text stands.
+//! Kinds of text in policies: name, example and valid values of each, for the parser, for messages
+//! and for the JSON Schema. The kinds do not depend on the key that uses them.
 
-use super::faults::{self, Fault};
+use super::value_errors::{self, ValueError};
 use crate::catalogue::{Catalogue, GROUPS, group, renamed};
 
 /// One kind of text.
 pub(super) struct Word {
-    /// What it is, with an article.
+    /// The kind in words, with an article.
     pub(super) what: &'static str,
-    /// One that is right, for messages.
+    /// A valid example, for messages.
     pub(super) example: &'static str,
-    /// The texts that are right.
+    /// The valid texts.
     values: Values,
-    /// A regular expression that every right text matches; it may match more.
+    /// A regular expression that every valid text matches; it may match invalid ones.
     pub(super) regex: Option<&'static str>,
 }
 
-/// The texts that are right.
+/// The valid texts.
 enum Values {
-    /// Those in which this finds nothing wrong.
-    Checked(fn(&str) -> Result<(), Fault>),
+    /// Texts that this function accepts.
+    Checked(fn(&str) -> Result<(), ValueError>),
     OneOf(&'static [&'static str]),
     Rule,
     RuleOrGroup,
 }
 
 impl Word {
-    /// All texts that are right, where they can be listed.
+    /// All valid texts, if they can be listed.
     pub(super) fn all(&self, catalogue: &Catalogue) -> Vec<&'static str> {
         let rules = || catalogue.rules().iter().map(|known| known.id);
         match self.values {
@@ -37,13 +37,13 @@ impl Word {
         }
     }
 
-    /// What is wrong with a text.
-    pub(super) fn check(&self, text: &str, catalogue: &Catalogue) -> Result<(), Fault> {
+    /// Checks a text.
+    pub(super) fn check(&self, text: &str, catalogue: &Catalogue) -> Result<(), ValueError> {
         match self.values {
             Values::Checked(check) => check(text),
             Values::Rule | Values::RuleOrGroup if renamed(text).is_some() => Ok(()),
-            Values::Rule if is_group(text, catalogue) => faults::group_for_rule(text),
-            _ => faults::one_of(text, self.what, &self.all(catalogue)),
+            Values::Rule if is_group(text, catalogue) => value_errors::group_for_rule(text),
+            _ => value_errors::one_of(text, self.what, &self.all(catalogue)),
         }
     }
 }
@@ -52,7 +52,7 @@ fn is_group(text: &str, catalogue: &Catalogue) -> bool {
     group(text).is_some() && catalogue.known(text).is_none()
 }
 
-/// Text with something to read in it.
+/// Text with at least one visible character.
 const VISIBLE: Option<&str> = Some(r"\S");
 /// Text without white space.
 const SOLID: Option<&str> = Some(r"^\S+$");
@@ -86,120 +86,120 @@ pub(super) const GPU_LOADER: Word = Word {
 pub(super) const EXTENDS: Word = Word {
     what: "a policy",
     example: "rocm",
-    values: Values::Checked(faults::solid_line),
+    values: Values::Checked(value_errors::solid_line),
     regex: VISIBLE,
 };
 pub(super) const REASON: Word = Word {
     what: "a reason",
     example: "taken from the interpreter",
-    values: Values::Checked(faults::reason),
+    values: Values::Checked(value_errors::reason),
     regex: VISIBLE,
 };
 pub(super) const PATH: Word = Word {
     what: "a pattern over paths",
     example: "lib/*.so",
-    values: Values::Checked(faults::path),
+    values: Values::Checked(value_errors::path),
     regex: Some(r"^[^/]"),
 };
 pub(super) const ANY_PATH: Word = Word {
     what: "a pattern over paths",
     example: "**/libfat.a",
-    values: Values::Checked(faults::any_path),
+    values: Values::Checked(value_errors::any_path),
     regex: VISIBLE,
 };
 pub(super) const FILE_BELOW: Word = Word {
     what: "a path below the prefix",
     example: "bin/python3",
-    values: Values::Checked(faults::file_below),
+    values: Values::Checked(value_errors::file_below),
     regex: Some(r"^[^/]"),
 };
 pub(super) const LIBRARY_BELOW: Word = Word {
     what: "a path",
     example: "lib/server/libjvm.so",
-    values: Values::Checked(faults::file_below),
+    values: Values::Checked(value_errors::file_below),
     regex: Some(r"^[^/]"),
 };
 pub(super) const FILE: Word = Word {
     what: "a path",
     example: "cmake/deps.cmake",
-    values: Values::Checked(faults::solid_line),
+    values: Values::Checked(value_errors::solid_line),
     regex: VISIBLE,
 };
 pub(super) const FILE_NAME: Word = Word {
     what: "a file name",
     example: "deps.cmake",
-    values: Values::Checked(faults::file_name),
+    values: Values::Checked(value_errors::file_name),
     regex: Some(r"^[^/]+$"),
 };
 pub(super) const NAME: Word = Word {
     what: "a pattern over names",
     example: "Py*",
-    values: Values::Checked(faults::name),
+    values: Values::Checked(value_errors::name),
     regex: SOLID,
 };
 pub(super) const LINE: Word = Word {
     what: "a pattern",
     example: "PT_INTERP",
-    values: Values::Checked(faults::line),
+    values: Values::Checked(value_errors::line),
     regex: VISIBLE,
 };
 pub(super) const SONAME: Word = Word {
     what: "a soname",
     example: "libc.so.6",
-    values: Values::Checked(faults::soname),
+    values: Values::Checked(value_errors::soname),
     regex: Some(r"^[^\s*?\[\]{}\\]+$"),
 };
 pub(super) const SYMBOL: Word = Word {
     what: "a symbol",
     example: "miopenCreate",
-    values: Values::Checked(faults::symbol),
+    values: Values::Checked(value_errors::symbol),
     regex: Some(r"^[^\s*?\[\]{}\\]+$"),
 };
 pub(super) const TEMPLATE: Word = Word {
     what: "a symbol",
     example: "LLVMInitialize{T}TargetInfo",
-    values: Values::Checked(faults::template),
+    values: Values::Checked(value_errors::template),
     regex: SOLID,
 };
 pub(super) const ARCHIVE_NAME: Word = Word {
     what: "an archive's bare name",
     example: "LLVM{T}Info",
-    values: Values::Checked(faults::archive_name),
+    values: Values::Checked(value_errors::archive_name),
     regex: Some(r"^[^\s/]+$"),
 };
 pub(super) const FAMILY: Word = Word {
     what: "a family of versions",
     example: "GLIBC",
-    values: Values::Checked(faults::family),
+    values: Values::Checked(value_errors::family),
     regex: SOLID,
 };
 pub(super) const NUMBER: Word = Word {
     what: "a version number",
     example: "2.17",
-    values: Values::Checked(faults::number),
+    values: Values::Checked(value_errors::number),
     regex: Some(r"^[0-9]+(\.[0-9]+)*$"),
 };
 pub(super) const SEARCH_ENTRY: Word = Word {
     what: "the beginning of a search path entry",
     example: "$ORIGIN",
-    values: Values::Checked(faults::search_entry),
+    values: Values::Checked(value_errors::search_entry),
     regex: Some(r"^[/$]"),
 };
 pub(super) const GPU_TARGET: Word = Word {
     what: "a GPU target",
     example: "gfx90a",
-    values: Values::Checked(faults::gpu_target),
+    values: Values::Checked(value_errors::gpu_target),
     regex: Some(r"^gfx[0-9]"),
 };
 pub(super) const HOST_NAME: Word = Word {
     what: "a name",
     example: "python",
-    values: Values::Checked(faults::solid_line),
+    values: Values::Checked(value_errors::solid_line),
     regex: VISIBLE,
 };
 pub(super) const SET: Word = Word {
     what: "a set of the list",
     example: "__mlir_libs",
-    values: Values::Checked(|text| faults::no_space(text, "a name of a set")),
+    values: Values::Checked(|text| value_errors::no_space(text, "a name of a set")),
     regex: SOLID,
 };

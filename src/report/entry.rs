@@ -1,5 +1,5 @@
-//! Entries of a report for people: a cause each, or a group of causes. `human` shows an entry in
-//! full, `table` as a row, the summary as an item of a list.
+//! Entries of a report for people: one cause each, or a group of causes. `human` shows an entry in
+//! full, `table` as a row, the summary as a list item.
 
 use super::Style;
 use super::layout::count;
@@ -11,33 +11,33 @@ use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Characters of a symbol that a heading names.
+/// Most characters of a symbol in a heading.
 const MOST_SUBJECT: usize = 60;
 
 /// A cause or a group of causes, with the findings.
-pub(super) struct Entry<'r> {
+pub(super) struct ReportEntry<'r> {
     /// The first cause.
     pub(super) cause: &'r Cause,
     /// The group, if it stands for several causes.
     pub(super) group: Option<&'r Group>,
     /// The findings in the order of the report.
     pub(super) findings: Vec<&'r Finding>,
-    /// Its findings make the run incomplete.
+    /// True if its findings make the run incomplete.
     pub(super) input: bool,
 }
 
-/// The entries of a report, with what they share.
+/// The entries of a report, and data that they share.
 pub(super) struct Entries<'r> {
     /// Causes by id.
     pub(super) causes: Causes<'r>,
-    /// The prefix of all findings, if they have the same.
+    /// The prefix of all findings, if they share one.
     pub(super) prefix: Option<&'r Path>,
     /// Findings that fail the run come first, then the highest level and the most findings.
-    pub(super) all: Vec<Entry<'r>>,
+    pub(super) all: Vec<ReportEntry<'r>>,
 }
 
 impl<'r> Entries<'r> {
-    /// The entries that `style` asks for: errors alone, or without groups.
+    /// The entries that `style` selects: only errors, or no groups.
     pub(super) fn of(report: &'r Report, style: Style) -> Self {
         let wanted = |finding: &&Finding| !style.quiet || finding.level == Level::Error;
         let mut of_cause: BTreeMap<&str, Vec<&'r Finding>> = BTreeMap::new();
@@ -47,7 +47,7 @@ impl<'r> Entries<'r> {
         let groups: BTreeMap<&str, &Group> =
             report.groups.iter().map(|group| (&*group.id, group)).collect();
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut all: Vec<Entry<'r>> = Vec::new();
+        let mut all: Vec<ReportEntry<'r>> = Vec::new();
         for cause in &report.causes {
             let Some(findings) = of_cause.remove(&*cause.id) else { continue };
             let group = cause.group.as_deref().filter(|_| !style.verbose);
@@ -61,21 +61,21 @@ impl<'r> Entries<'r> {
                 places.insert(&group.id, all.len());
             }
             let input = findings.first().is_some_and(|finding| report.is_input(finding));
-            all.push(Entry { cause, group, findings, input });
+            all.push(ReportEntry { cause, group, findings, input });
         }
-        // A group stands where its findings together belong.
+        // A group is placed by the number of all its findings.
         all.sort_by_key(|entry| {
             (entry.input, std::cmp::Reverse((entry.level(), entry.findings.len())))
         });
         let mut prefixes = report.findings.iter().filter(wanted).map(prefix);
         let first = prefixes.next().flatten();
-        // Below `/` the absolute paths say the same.
+        // Below `/` the absolute paths are just as short.
         let first = first.filter(|first| first.parent().is_some());
         let prefix = first.filter(|first| prefixes.all(|other| other == Some(first)));
         Self { causes: Causes::of(report), prefix, all }
     }
 
-    /// A path, relative if it lies in the prefix of all findings.
+    /// A path; relative if it is in the prefix of all findings.
     pub(super) fn short(&self, path: &Path) -> String {
         let below = self.prefix.and_then(|prefix| path.strip_prefix(prefix).ok());
         show_path(below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path))
@@ -86,8 +86,12 @@ impl<'r> Entries<'r> {
         self.short(&finding.full_path())
     }
 
-    /// The evidence of one kind for all findings of an entry; that of a cause comes once.
-    pub(super) fn evidence(&self, entry: &Entry<'r>, kind: EvidenceKind) -> Vec<&'r Evidence> {
+    /// The evidence of one kind for all findings of an entry. Evidence of the cause comes once.
+    pub(super) fn evidence(
+        &self,
+        entry: &ReportEntry<'r>,
+        kind: EvidenceKind,
+    ) -> Vec<&'r Evidence> {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
         let mut out = Vec::new();
         for finding in &entry.findings {
@@ -99,8 +103,8 @@ impl<'r> Entries<'r> {
         out
     }
 
-    /// The subject of an entry and what is wrong with it.
-    pub(super) fn heading(&self, entry: &Entry<'_>) -> (String, String) {
+    /// The subject of an entry, and its defect.
+    pub(super) fn heading(&self, entry: &ReportEntry<'_>) -> (String, String) {
         let symbols = || count(entry.symbols(), "undefined symbol", "undefined symbols");
         if let Some(group) = entry.group {
             return self.heading_of_group(entry, group);
@@ -138,7 +142,7 @@ impl<'r> Entries<'r> {
         }
     }
 
-    fn heading_of_group(&self, entry: &Entry<'_>, group: &Group) -> (String, String) {
+    fn heading_of_group(&self, entry: &ReportEntry<'_>, group: &Group) -> (String, String) {
         let (files, symbols) = (group.files, group.symbols);
         let symbols = count(symbols, "undefined symbol", "undefined symbols");
         if let Some(list) = &group.list {
@@ -159,8 +163,8 @@ impl<'r> Entries<'r> {
         (directory.unwrap_or_default(), rest)
     }
 
-    /// The only file of an entry, or how many there are.
-    pub(super) fn files(&self, entry: &Entry<'_>) -> String {
+    /// The only file of an entry, or the number of files.
+    pub(super) fn files(&self, entry: &ReportEntry<'_>) -> String {
         let files = entry.files();
         match &files[..] {
             [(one, _)] => super::layout::name(&self.file(one)),
@@ -169,8 +173,8 @@ impl<'r> Entries<'r> {
     }
 }
 
-impl<'r> Entry<'r> {
-    /// Its level: that of its first cause.
+impl<'r> ReportEntry<'r> {
+    /// The level of its first cause.
     pub(super) fn level(&self) -> Level {
         self.cause.level
     }
@@ -185,7 +189,7 @@ impl<'r> Entry<'r> {
         out.into_values().collect()
     }
 
-    /// True if its heading names the only symbol: one that is short, and whose provider is unknown.
+    /// True if its heading names the only symbol, which must be short and without a known provider.
     pub(super) fn names_symbol(&self) -> bool {
         let [one] = &self.findings[..] else { return false };
         self.cause.lacks_provider() && symbol(one).chars().count() <= MOST_SUBJECT
@@ -211,7 +215,7 @@ fn prefix(finding: &Finding) -> Option<&Path> {
     finding.file.prefix.as_deref()
 }
 
-/// The symbol of a finding as people read it, with its version.
+/// The symbol of a finding, demangled, with its version.
 pub(super) fn symbol(finding: &Finding) -> String {
     let raw = finding.symbol.as_deref().unwrap_or_default();
     let name = demangle(raw).unwrap_or_else(|| show(raw));

@@ -1,27 +1,23 @@
 //! `json`: writes and reads the whole model, by the schema `linkaudit.report/1`
-//! (`docs/report.schema.json`). The bytes depend on the model alone: not on times, thread counts or
+//! (`docs/report.schema.json`). The bytes depend only on the model, not on times, thread counts or
 //! verbosity.
 
-use super::Style;
-use super::model::{Export, Facts, File, Report, SCHEMA};
+use super::Rendering;
+use super::model::{Export, File, Report, SCHEMA};
 use crate::text::json;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
-/// Items that one thread renders at a time, and the buffer for them in bytes.
+/// Number of items that one thread renders at a time, and the size of their buffer in bytes.
 const SHARE: usize = 128;
 const ROOM: usize = 128 << 10;
 /// Shares per thread between two writes; more would only take memory.
 const SHARES: usize = 4;
 
 /// Writes a report. If `facts` is given, exports and bindings come from it instead of the report.
-pub(super) fn render(
-    report: &Report,
-    facts: Option<&dyn Facts>,
-    _: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let facts = how.facts;
     let mut object = Object { out, begun: false };
     object.value("schema", &report.schema)?;
     object.value("tool", &report.tool)?;
@@ -38,7 +34,7 @@ pub(super) fn render(
     object.list("waived", SHARE, report.waived.len(), |at| &report.waived[at])?;
     match facts {
         Some(facts) => {
-            // A share is one file: it may have a hundred thousand exports.
+            // One file per share, because a file may have a hundred thousand exports.
             let file =
                 |at: usize| FileWithExports { file: &report.files[at], exports: facts.exports(at) };
             object.list("files", 1, report.files.len(), file)?;
@@ -75,7 +71,7 @@ pub enum Unreadable {
     /// Invalid JSON, or JSON that does not match the schema.
     #[error("not a linkaudit report: {0}")]
     Shape(#[from] serde_json::Error),
-    /// Another schema.
+    /// The report has another schema.
     #[error("unsupported schema {0:?}; this version reads {SCHEMA:?}")]
     Schema(String),
 }
@@ -86,12 +82,27 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     struct Head {
         schema: String,
     }
-    // The schema's name is checked first: an error about a missing key would hide the mismatch.
+    // The schema's name is checked first. Otherwise an error about a missing key would hide the
+    // mismatch.
     let Head { schema } = serde_json::from_slice(bytes)?;
     if schema != SCHEMA {
         return Err(Unreadable::Schema(schema));
     }
     Ok(serde_json::from_slice(bytes)?)
+}
+
+/// Reads a report back without its bindings, which take most of the time of one with `--facts`.
+pub fn read_without_bindings(bytes: &[u8]) -> Result<Report, Unreadable> {
+    // Quotes inside a JSON string are escaped: these bytes are a key. The writer puts it last.
+    const KEY: &[u8] = b",\"bindings\":[";
+    if let Some(at) = memchr::memmem::find(bytes, KEY) {
+        let short = [&bytes[..at], b"}"].concat();
+        // Another program may have put other keys behind it.
+        if let Ok(report) = read(&short) {
+            return Ok(report);
+        }
+    }
+    read(bytes)
 }
 
 #[derive(Serialize)]

@@ -1,5 +1,5 @@
-//! The lines of a report for people about staging directories: which libraries come from the stage
-//! and which from the system, and the option for a directory that looks like a stage.
+//! The lines of a report for people about staging directories: the libraries of the stage, those of
+//! the system, and the option for a directory that looks like a stage.
 
 use super::Style;
 use super::layout::{count, wrap};
@@ -7,7 +7,7 @@ use super::model::{Layers, LikeStage, Report};
 use crate::text::{shell, show_path};
 use std::io::{self, Write};
 
-/// Writes them.
+/// Writes these lines.
 pub(super) fn write(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     if let Some(layers) = &report.layers {
         loaded(layers, style, out)?;

@@ -1,29 +1,29 @@
-//! Lines of text for people: wrapped at blanks, never inside a name. It words nothing; reports and
-//! their summary use it.
+//! Lines of text for people, wrapped at blanks but never inside a name. Reports and their summary
+//! supply the text.
 
 use super::Style;
 use std::io::{self, Write};
 
-/// Stands for a blank inside a name until the line is written. Shown names hold no control
+/// Replaces a blank inside a name until the line is written. Displayed names contain no control
 /// characters.
 const GLUE: char = '\u{1f}';
-/// Columns of a label, and of the indent before it.
+/// Width of a label, and of the indent before it, in columns.
 const LABEL: usize = 10;
 const INDENT: usize = 2;
 
-/// A name that no line break divides.
+/// A name that line breaks must not divide.
 pub(crate) fn name(text: &str) -> String {
     text.chars().map(|c| if c == ' ' { GLUE } else { c }).collect()
 }
 
 /// `n` and its noun.
-pub(super) fn count(n: usize, one: &str, many: &str) -> String {
+pub(crate) fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The first `most` of `names`, and how many more there are.
+/// The first `most` of `names`, and the number of others.
 pub(crate) fn some(names: &[String], most: usize) -> String {
-    // One more name is no longer than saying so.
+    // A single further name is as short as the text that omits it.
     let most = if names.len().checked_sub(1) == Some(most) { names.len() } else { most };
     let shown = names.iter().take(most).map(|text| name(text)).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(most) {
@@ -32,8 +32,8 @@ pub(crate) fn some(names: &[String], most: usize) -> String {
     }
 }
 
-/// Text in lines of at most `width` columns, of which `first` are taken in the first line and `rest`
-/// in the others. A name that is longer gets a line of its own.
+/// Wraps text into lines of at most `width` columns. `first` columns are taken in the first line,
+/// `rest` in the others. A name that is longer gets its own line.
 pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<String> {
     let mut out = Vec::new();
     let mut line = String::new();
@@ -57,10 +57,10 @@ pub(crate) fn wrap(text: &str, width: usize, first: usize, rest: usize) -> Vec<S
 
 /// A writer of labelled lines.
 pub(super) struct Page<'a> {
-    /// How text looks.
+    /// The style of text.
     pub(super) style: Style,
     out: &'a mut dyn Write,
-    /// The label above, which is not repeated.
+    /// The label of the line above, which is not repeated.
     label: &'static str,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Page<'a> {
         Self { style, out, label: "" }
     }
 
-    /// `most` things, or all if everything is wanted.
+    /// `most`, or no limit with `-v`.
     pub(super) fn limit(&self, most: usize) -> usize {
         if self.style.verbose { usize::MAX } else { most }
     }
@@ -80,7 +80,7 @@ impl<'a> Page<'a> {
         writeln!(self.out)
     }
 
-    /// A heading: a tag, which has its own colour, and text whose `bold` first characters stand out.
+    /// A heading: a tag with its own colour, and text whose first `bold` characters are bold.
     pub(super) fn heading(
         &mut self,
         tag: (&str, &str),
@@ -102,7 +102,7 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "    {line}"))
     }
 
-    /// A labelled item in as many lines as it takes.
+    /// A labelled item, wrapped.
     pub(super) fn item(&mut self, label: &'static str, text: &str) -> io::Result<()> {
         let shown = if self.label == label { "" } else { label };
         self.label = label;
@@ -114,7 +114,7 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:taken$}{line}", ""))
     }
 
-    /// Says under the item above that more is hidden.
+    /// Writes the number of hidden items below the item above.
     pub(super) fn more(&mut self, hidden: usize, one: &str, many: &str) -> io::Result<()> {
         if hidden == 0 {
             return Ok(());
@@ -123,7 +123,7 @@ impl<'a> Page<'a> {
         self.item(self.label, &format!("… and {hidden} more {noun} (-v shows all)"))
     }
 
-    /// The next step: what to do, and a command on the same line if there is room.
+    /// The next step: advice, and a command on the same line if there is room.
     pub(super) fn help(&mut self, text: &str, command: Option<&str>) -> io::Result<()> {
         self.label = "";
         let (word, indent) = (self.style.paint("1;36", "help:"), INDENT + 6);
@@ -138,11 +138,11 @@ impl<'a> Page<'a> {
         let mut lines = wrap(&format!("{text}{colon}"), width, indent, indent).into_iter();
         writeln!(self.out, "{:INDENT$}{word} {}", "", lines.next().unwrap_or_default())?;
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))?;
-        // A command is one line: it is there to be copied.
+        // A command stays on one line so that it can be copied.
         below.map_or(Ok(()), |command| writeln!(self.out, "{:indent$}    {command}", ""))
     }
 
-    /// Text in lines of which all but the first are indented.
+    /// Wrapped text; all lines but the first are indented.
     pub(super) fn text(&mut self, text: &str, indent: usize) -> io::Result<()> {
         self.label = "";
         let mut lines = wrap(text, self.style.columns(), 0, indent).into_iter();
@@ -158,7 +158,7 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
-    /// One line as it is.
+    /// One line, unchanged.
     pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
         self.label = "";
         writeln!(self.out, "{line}")

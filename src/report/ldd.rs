@@ -1,4 +1,4 @@
-//! `ldd`: for every file what `ldd -r` prints, less the vdso line and the load addresses, each
+//! `ldd`: for every file the output of `ldd -r`, without the vdso line and the load addresses, each
 //! distinct message once (`elf/rtld.c`, `elf/dl-version.c`, `elf/dl-reloc.c`).
 
 use crate::audit::Audit;
@@ -6,7 +6,7 @@ use crate::bind::{Abort, Report as Message, RootBinding};
 use crate::format::elf::{NeedKind, Object};
 use crate::id::{FastSet, FileId, Id as _, ModuleId, RootId, StrId};
 use crate::resolve::loader::Family;
-use crate::resolve::versions::{Complaint, Stop};
+use crate::resolve::versions::{Stop, VersionDefect};
 use crate::resolve::{Closure, ROOT};
 use crate::text::{show, show_path};
 use std::io::{self, Write};
@@ -31,12 +31,12 @@ pub(super) fn render(audit: &Audit, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The answer for one root.
+/// The output for one entry point.
 pub(super) struct Page<'a> {
     pub(super) audit: &'a Audit,
     pub(super) closure: &'a Closure,
     pub(super) binding: &'a RootBinding,
-    /// The program's name as it was typed.
+    /// The program's name as typed.
     program: String,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Page<'a> {
         Self { audit, closure, binding: &audit.bindings[root.index()], program }
     }
 
-    /// A name as messages show it: an empty one stands for the program (`DSO_FILENAME`).
+    /// A name as in messages: an empty one means the program (`DSO_FILENAME`).
     pub(super) fn name(&self, id: StrId) -> String {
         match self.audit.text(id) {
             b"" => self.program.clone(),
@@ -55,7 +55,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A module as messages name it.
+    /// A module's name in messages.
     pub(super) fn object(&self, module: ModuleId) -> String {
         if module == ROOT {
             return self.program.clone();
@@ -113,9 +113,9 @@ impl<'a> Page<'a> {
             let requester = self.object(issue.requester);
             let version = show(&issue.version);
             let line = match issue.complaint {
-                Complaint::Missing => format!("version `{version}' not found"),
-                Complaint::WeakMissing => format!("weak version `{version}' not found"),
-                Complaint::NoVersions => "no version information available".to_owned(),
+                VersionDefect::Missing => format!("version `{version}' not found"),
+                VersionDefect::WeakMissing => format!("weak version `{version}' not found"),
+                VersionDefect::NoVersions => "no version information available".to_owned(),
             };
             let line = format!("{}: {provider}: {line} (required by {requester})", self.program);
             if seen.insert(line.clone()) {
@@ -162,7 +162,7 @@ impl<'a> Page<'a> {
                 out,
                 "Inconsistency detected by ld.so: dl-lookup.c: check_match: Assertion `version->filename == NULL || ! _dl_name_match_p (version->filename, map)' failed!"
             ),
-            // The loader dies without a word.
+            // The loader crashes without a message.
             Some((_, Abort::NoVersionTable)) | None => Ok(()),
         }
     }

@@ -1,11 +1,11 @@
-//! What `ld-musl-ARCH.so.1 --list` prints for a root: its libraries in the order of loading, each
-//! error where it is met, then the relocations that fail (`ldso/dynlink.c`, `load_library`,
-//! `load_direct_deps`, `do_relocs`). `ldd` calls it for roots under musl.
+//! The output of `ld-musl-ARCH.so.1 --list` for an entry point. It has the libraries in load order,
+//! each error where it occurs, then the relocations that fail (`ldso/dynlink.c`, `load_library`,
+//! `load_direct_deps`, `do_relocs`). `ldd` calls it for entry points under musl.
 
 use super::ldd::Page;
 use crate::bind::Report as Message;
 use crate::id::{FastSet, ModuleId, StrId};
-use crate::resolve::{How, LOADER, musl};
+use crate::resolve::{FoundBy, LOADER, musl};
 use crate::text::show;
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ impl Page<'_> {
         writeln!(out, "\t{loader}")?;
         let mut seen = FastSet::default();
         for module in self.closure.list().iter().map(|module| self.closure.module(*module)) {
-            if module.how == How::Preload {
+            if module.how == FoundBy::Preload {
                 writeln!(out, "\t{} => {}", self.name(module.name), self.name(module.path))?;
             }
         }
@@ -30,19 +30,19 @@ impl Page<'_> {
     fn need(
         &self,
         from: ModuleId,
-        (to, name, how): (ModuleId, StrId, How),
+        (to, name, how): (ModuleId, StrId, FoundBy),
         seen: &mut FastSet<Result<ModuleId, usize>>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let found = self.closure.module(to);
         match how {
-            How::Builtin => match musl::builtin(self.audit.text(name)) {
+            FoundBy::Builtin => match musl::builtin(self.audit.text(name)) {
                 Some(class) if seen.insert(Err(class)) => {
                     writeln!(out, "\t{} => {}", self.name(name), self.object(LOADER))
                 }
                 _ => Ok(()),
             },
-            How::Missing | How::Provided => {
+            FoundBy::Missing | FoundBy::Provided => {
                 let failures = self.closure.failures();
                 let failure = failures.iter().find(|failure| failure.module == to);
                 let text = failure.map_or("", |failure| failure.text);
@@ -53,7 +53,7 @@ impl Page<'_> {
                     self.object(from)
                 )
             }
-            // The need that loaded it is the first that leads there.
+            // The need that loaded the module is the first that leads to it.
             _ if found.requester == Some(from) && seen.insert(Ok(to)) => {
                 writeln!(out, "\t{} => {}", self.name(name), self.name(found.path))
             }

@@ -1,24 +1,36 @@
 //! Reports: the findings of a run, rendered by format. An output is one file and one row in
-//! [`OUTPUTS`]. It renders [`model`] and computes nothing, opens no file, and writes only to the
-//! given writer.
+//! [`OUTPUTS`]. It renders [`model`] without further computation, opens no file, and writes only to
+//! the given writer.
 
+mod alerts;
+mod dot;
 mod entry;
+pub mod fix_plan;
+mod gcc;
+mod github;
+mod gitlab;
 mod human;
 pub mod json;
+mod junit;
 mod layers;
 pub(crate) mod layout;
 mod ldd;
 mod ldd_musl;
+mod markdown;
 pub mod model;
+mod paths;
 mod platforms;
-pub mod remedy;
+mod sarif;
 mod style;
 mod summary;
 mod table;
 mod waived;
 
+pub(crate) use dot::quoted;
 pub(crate) use human::steps;
+pub(crate) use layout::count;
 pub use model::Report;
+pub use paths::Paths;
 pub use style::Style;
 pub(crate) use summary::incomplete;
 
@@ -42,7 +54,7 @@ impl Named for Output {
 pub struct Output {
     /// Its name on the command line.
     pub name: &'static str,
-    /// It is read by people, and ends with what a baseline and waivers came to.
+    /// True if people read it: it ends with the results of baseline and waivers.
     pub for_people: bool,
     /// The data that it renders.
     pub made_of: MadeOf,
@@ -52,18 +64,29 @@ pub struct Output {
 pub enum MadeOf {
     /// The model.
     Report {
-        /// The parts that it renders besides the findings.
+        /// The parts that it renders in addition to the findings.
         parts: fn(Style) -> Parts,
-        /// Writes it. The facts are present with `--facts`.
+        /// Writes it. The facts are `Some` with `--facts`.
         render: RenderReport,
     },
-    /// The link maps of an audit in which every file is an entry point. They hold the loader's
-    /// answers instead of findings.
+    /// The link maps of an audit in which every file is an entry point: the loader's answers
+    /// instead of findings.
     LinkMaps(fn(&Audit, &mut dyn Write) -> io::Result<()>),
 }
 
 /// Writes a report.
-pub type RenderReport = fn(&Report, Option<&dyn Facts>, Style, &mut dyn Write) -> io::Result<()>;
+pub type RenderReport = fn(&Report, &Rendering<'_>, &mut dyn Write) -> io::Result<()>;
+
+/// How a report is written.
+#[derive(Clone, Copy)]
+pub struct Rendering<'a> {
+    /// How text for people looks.
+    pub style: Style,
+    /// Paths as other programs must open them.
+    pub paths: &'a Paths,
+    /// Exports and bindings, with `--facts`.
+    pub facts: Option<&'a dyn Facts>,
+}
 
 impl Output {
     /// True if every file is an entry point of its own in this format.
@@ -71,7 +94,7 @@ impl Output {
         matches!(self.made_of, MadeOf::LinkMaps(_))
     }
 
-    /// The parts that it renders besides the findings.
+    /// The parts that it renders in addition to the findings.
     pub fn parts(&self, style: Style) -> Parts {
         match self.made_of {
             MadeOf::Report { parts, .. } => parts(style),
@@ -104,6 +127,62 @@ pub const OUTPUTS: &[Output] = &[
         made_of: MadeOf::Report {
             parts: |_| Parts { files: true, archives: true },
             render: json::render,
+        },
+    },
+    Output {
+        name: "sarif",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: false, archives: false },
+            render: sarif::render,
+        },
+    },
+    Output {
+        name: "junit",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: false, archives: false },
+            render: junit::render,
+        },
+    },
+    Output {
+        name: "github",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: false, archives: false },
+            render: github::render,
+        },
+    },
+    Output {
+        name: "gitlab",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: false, archives: false },
+            render: gitlab::render,
+        },
+    },
+    Output {
+        name: "gcc",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: false, archives: false },
+            render: gcc::render,
+        },
+    },
+    Output {
+        name: "markdown",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: false, archives: false },
+            render: markdown::render,
+        },
+    },
+    Output {
+        name: "dot",
+        for_people: false,
+        made_of: MadeOf::Report {
+            parts: |_| Parts { files: true, archives: false },
+            render: dot::render,
         },
     },
     Output { name: "ldd", for_people: false, made_of: MadeOf::LinkMaps(ldd::render) },

@@ -1,11 +1,11 @@
-//! The line of a report for people about platforms: the tightest that the files satisfy, and the
-//! obstacles to the next.
+//! The line of a report for people about platforms: the tightest one that the files satisfy, and
+//! the obstacles to the next.
 
 use super::Style;
 use super::model::{Blocker, BlockerKind, PlatformResult, Report};
 use std::io::{self, Write};
 
-/// Obstacles named unless everything is wanted.
+/// Obstacles named without `-v`.
 const MOST: usize = 3;
 
 /// Writes one line for each architecture.

@@ -1,57 +1,57 @@
-//! How text for people looks: colours, and what fits in a line. Reports and views use it; what is said
-//! is theirs.
+//! The look of text for people: colours and line width. Reports and views use it and supply the
+//! text.
 
-/// Columns of text for people where there is no terminal to ask.
+/// Width in columns of text for people without a terminal.
 const PLAIN_WIDTH: usize = 100;
 
-/// How text for people looks.
+/// The look of text for people.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Colours are wanted.
+    /// True for colours.
     pub color: bool,
-    /// Everything is shown, however much.
+    /// True if nothing is shortened or omitted (`-v`).
     pub verbose: bool,
-    /// Only the list of causes with errors and the totals are shown.
+    /// True if only the list of causes with errors and the totals are shown.
     pub quiet: bool,
-    /// The report ends with the next command to type.
+    /// True if the report ends with the next command to type.
     pub next_step: bool,
-    /// Columns of the terminal; nothing when it is none.
+    /// Width of the terminal in columns; `None` without a terminal.
     pub width: Option<usize>,
 }
 
 impl Style {
-    /// The same for a file: nobody looks at it yet.
+    /// The style for a file, which has no terminal.
     pub(crate) fn plain(self) -> Self {
         Self { color: false, width: None, ..self }
     }
 
-    /// Columns to lay text out in.
+    /// Width of laid out text in columns.
     pub(crate) fn columns(self) -> usize {
         self.width.unwrap_or(PLAIN_WIDTH)
     }
 
-    /// Something that is not there.
+    /// Text about a missing thing.
     pub(crate) fn alarm(self, text: &str) -> String {
         self.paint("1;31", text)
     }
 
-    /// `text` in a colour by its code of ECMA-48, if colours are wanted.
+    /// `text` in a colour, given by its ECMA-48 code, if colours are on.
     pub(crate) fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// What a line is about.
+    /// The subject of a line.
     pub(crate) fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    /// What may be read over.
+    /// Less important text.
     pub(crate) fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    /// Text cut to the terminal, if there is one and not everything is wanted. What is left out is in the
-    /// middle: lines end with the answer.
+    /// Text cut to the terminal's width, if there is a terminal and `-v` is off. The cut is in the
+    /// middle, because lines end with the answer.
     pub(crate) fn fit(self, text: &str, indent: usize) -> String {
         let Some(width) = self.width.filter(|_| !self.verbose) else { return text.to_owned() };
         let room = width.saturating_sub(indent).max(20);

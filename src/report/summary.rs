@@ -8,14 +8,14 @@ use super::{Style, layers, platforms, waived};
 use crate::text::{shell, show, show_path};
 use std::io::{self, Write};
 
-/// Things shown unless everything is wanted.
+/// Items shown without `-v`.
 const MOST: usize = 20;
 
-/// Causes in the list unless everything is wanted, and without entries above it.
+/// Causes in the list without `-v`, and in a list without entries above it.
 const MOST_CAUSES: usize = 5;
 const MOST_QUIET: usize = 40;
 
-/// Writes them.
+/// Writes these lines.
 pub(super) fn write(
     report: &Report,
     entries: &Entries<'_>,
@@ -57,7 +57,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The numbered list of causes, the largest first. A single cause is not listed: its entry is directly above.
+/// The numbered list of causes, the largest first. A single cause is omitted, because its entry is
+/// directly above.
 fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let all = &entries.all;
     if all.is_empty() || (all.len() == 1 && !style.quiet) {
@@ -90,7 +91,7 @@ fn causes(entries: &Entries<'_>, style: Style, out: &mut dyn Write) -> io::Resul
     page.blank()
 }
 
-/// Files that are not this system's, by kind: in full reports, and where there was nothing else.
+/// Files of other systems, by kind: in full reports, and if there were no other files.
 fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let totals = &report.totals;
     let all: usize = totals.foreign.values().sum();
@@ -102,7 +103,7 @@ fn foreign(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()>
     writeln!(out, "{files} not audited: {}", kinds.join(", "))
 }
 
-/// The totals of causes and findings, and what was audited.
+/// The totals of causes and findings, and the number of audited files.
 fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let counts = &report.counts;
     let (errors, warnings, open) = (counts.errors, counts.warnings, counts.incomplete);
@@ -113,7 +114,7 @@ fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> 
         (0, 0) if open > 0 => "no errors found, audit incomplete".to_owned(),
         (0, 0) if nothing_read => {
             let entries = count(totals.entries, "entry", "entries");
-            return writeln!(out, "no ELF files: {entries} looked at");
+            return writeln!(out, "no ELF files: {entries} seen");
         }
         (0, 0) => "nothing wrong".to_owned(),
         _ => {
@@ -172,13 +173,13 @@ fn explained(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<(
     inferred(&by(AssumedBy::InferredHost), style, out)
 }
 
-/// How much could not be read or decided.
+/// The number of files and questions that could not be read or decided.
 fn incomplete_line(findings: usize) -> String {
     let things = count(findings, "file or question", "files or questions");
     format!("incomplete: {things} could not be read or decided")
 }
 
-/// What could not be read or decided, for views that do not write findings themselves.
+/// Lists the files and questions that could not be read or decided, for views without findings.
 pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let open: Vec<&Finding> = report.inputs().collect();
     let most = if style.verbose { usize::MAX } else { MOST };
@@ -192,8 +193,8 @@ pub(crate) fn incomplete(report: &Report, style: Style, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// References that are assumed to be defined by programs or libraries that were not read: one line
-/// for all of them, or one for each.
+/// References assumed to be defined by programs or libraries that were not read: one line for all
+/// of them, or one for each.
 fn assumed_of(
     place: &str,
     hosts: &[&Assumption],

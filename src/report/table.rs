@@ -1,33 +1,29 @@
-//! `table`: one row for each cause, for an overview of many findings. Evidence is left to `human`;
-//! the summary comes last as there. Where there is no terminal the width is always the same.
+//! `table`: one row for each cause, for an overview of many findings. It has no evidence; the
+//! summary comes last, as in `human`. Without a terminal the width is fixed.
 
-use super::entry::{Entries, Entry};
+use super::entry::{Entries, ReportEntry};
 use super::layout::count;
-use super::model::{CauseKind, Facts, Finding, Place, Report};
-use super::{Style, summary};
+use super::model::{AffectedDirectory, CauseKind, Finding, Report};
+use super::{Rendering, Style, summary};
 use crate::demangle::demangle;
 use crate::text::{show, show_path};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Symbols in one cell unless everything is wanted.
+/// Symbols in one cell without `-v`.
 const MOST: usize = 20;
 /// Files in one cell.
 const MOST_FILES: usize = 6;
 /// Blanks around the text of a cell.
 const PADDING: usize = 2;
-/// Columns of the longest names of levels and rules, with their blanks.
+/// Width in columns of the longest level and rule names, with padding.
 const NAMES: usize = 32;
-/// Columns between which a table still reads well.
+/// Smallest and largest width of a readable table, in columns.
 const WIDTHS: (usize, usize) = (60, 160);
 
-pub(super) fn render(
-    report: &Report,
-    _: Option<&dyn Facts>,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let style = how.style;
     let entries = Entries::of(report, style);
     if let Some(prefix) = entries.prefix {
         writeln!(out, "{}", style.bold(&format!("in {}", show_path(prefix))))?;
@@ -39,7 +35,7 @@ pub(super) fn render(
     summary::write(report, &entries, style, out)
 }
 
-fn row(entries: &Entries<'_>, entry: &Entry<'_>, style: Style) -> [String; 4] {
+fn row(entries: &Entries<'_>, entry: &ReportEntry<'_>, style: Style) -> [String; 4] {
     let (_, level) = entry.level_name();
     let most = if style.verbose { usize::MAX } else { MOST };
     let place = |text: &str| folded(text, file_width(style).saturating_sub(PADDING));
@@ -60,10 +56,10 @@ fn row(entries: &Entries<'_>, entry: &Entry<'_>, style: Style) -> [String; 4] {
     [level.to_owned(), entry.cause.rule.clone().into_owned(), names.join("\n"), lines.join("\n")]
 }
 
-/// How many files of an entry lie in which directories.
+/// The number of an entry's files by directory.
 fn directories(
     entries: &Entries<'_>,
-    entry: &Entry<'_>,
+    entry: &ReportEntry<'_>,
     most: usize,
     place: &dyn Fn(&str) -> String,
 ) -> Vec<String> {
@@ -71,7 +67,7 @@ fn directories(
         return vec![format!("{} in", entries.files(entry)), place(&entries.short(directory))];
     }
     let places = &entry.cause.places;
-    let line = |place_of: &Place| {
+    let line = |place_of: &AffectedDirectory| {
         let number = count(place_of.files, "file", "files");
         format!("{number} in\n{}", place(&entries.short(&place_of.path)))
     };
@@ -80,7 +76,7 @@ fn directories(
     lines
 }
 
-/// The line that says how many of `count` things are hidden.
+/// The line with the number of hidden items, if any.
 fn more(count: usize, most: usize) -> Option<String> {
     (count > most).then(|| format!("… and {} more (-v shows all)", count - most))
 }
@@ -99,12 +95,12 @@ fn width(style: Style) -> usize {
     style.columns().clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// The widest that the column of files becomes: half of what levels and rules leave.
+/// Largest width of the column of files: half of the width that levels and rules leave.
 fn file_width(style: Style) -> usize {
     width(style).saturating_sub(NAMES) / 2
 }
 
-/// A path in lines of at most `width`, each but the last with its slash at the end.
+/// Folds a path into lines of at most `width`; each line but the last ends with a slash.
 fn folded(path: &str, width: usize) -> String {
     let mut out = String::with_capacity(path.len());
     let mut here = 0;
@@ -145,7 +141,7 @@ fn write(
     Ok(())
 }
 
-/// The level at the begin of a row in its colour. The table knows no colours: it would count them.
+/// Colours the level at the start of a row. The table crate would count colour codes as width.
 fn coloured(line: &str, style: Style) -> String {
     let levels = [("error", "1;31"), ("warning", "1;33"), ("incomplete", "1;35")];
     for (word, code) in levels {

@@ -1,5 +1,5 @@
-//! What waivers and a baseline came to, for people: counts in the summary, every waived finding when
-//! everything is wanted, and always every line of the baseline that is stale.
+//! The effects of waivers and a baseline, for people: counts in the summary, every waived finding
+//! with `-v`, and always every stale baseline line.
 
 use super::Style;
 use super::layout::count;
@@ -8,7 +8,7 @@ use crate::demangle::demangle;
 use crate::text::{show, show_path};
 use std::io::{self, Write};
 
-/// Writes the lines that stand before the summary.
+/// Writes the lines before the summary.
 pub(super) fn list(report: &Report, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let waived = &report.waived;
     if !style.verbose || waived.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
             0 => String::new(),
             gone => format!(", {gone} because the file is gone"),
         };
-        writeln!(out, "{lines} stale: no finding matches any more{gone}")?;
+        writeln!(out, "{lines} stale: their findings no longer occur{gone}")?;
         for entry in &report.stale {
             writeln!(out, "    line {}: {}", entry.line, entry.words())?;
         }
@@ -56,7 +56,7 @@ pub(super) fn totals(report: &Report, style: Style, out: &mut dyn Write) -> io::
     Ok(())
 }
 
-/// Where the waiver stands.
+/// The location of the waiver.
 fn place(waiver: &Waiver) -> String {
     let source = show(waiver.source.as_bytes());
     waiver.line.map_or(source.clone(), |line| format!("{source}:{line}"))

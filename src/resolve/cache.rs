@@ -1,6 +1,6 @@
 //! ld.so.cache: both formats and the glibc-hwcaps extension (`elf/cache.h`, `elf/dl-cache.c`,
-//! `sysdeps/generic/dl-cache.h`). The file is searched in place as the loader searches it; of all
-//! that is in it exactly one path comes out for a name.
+//! `sysdeps/generic/dl-cache.h`). The lookup searches the file in place, as the loader does, and
+//! returns at most one path for a name.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ const OLD_ENTRY: usize = 12;
 const NEW_HEADER: usize = 48;
 const NEW_ENTRY: usize = 24;
 const OLD_MAGIC: &[u8] = b"ld.so-1.7.0";
-/// Begin of the new format, with its version.
+/// Magic of the new format, with its version.
 pub const NEW_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 /// `cache_extension_magic`
 pub const EXTENSION_MAGIC: u32 = 0xEAA4_2174;
@@ -20,34 +20,34 @@ pub const TAG_HWCAPS: u32 = 1;
 /// `DL_CACHE_HWCAP_EXTENSION` in the upper half of an entry's hwcap field, without the ISA level.
 pub const HWCAP_EXTENSION: u32 = 0x4000_0000;
 
-/// A cache and where its parts lie.
+/// A parsed ld.so.cache.
 pub struct Cache {
     bytes: Box<[u8]>,
     big: bool,
     format: Format,
     /// Strings of the glibc-hwcaps extension, as offsets into the file.
     hwcaps: Vec<u32>,
-    /// Where an extension should be that cannot be read.
+    /// Offset of an extension that cannot be read.
     lost_extension: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
 enum Format {
-    /// Entries at `first`, strings behind the last of them.
+    /// Entries start at `first`; the strings follow the last entry.
     Old { first: usize, count: usize },
-    /// Header at `base`, to which string offsets are relative.
+    /// Header at `base`; string offsets are relative to it.
     New { base: usize, count: usize },
 }
 
-/// What the loader that asks is like.
+/// The properties of the loader that a lookup depends on.
 pub struct Asker<'a> {
-    /// `flags` values that it takes.
+    /// Values of an entry's `flags` that the loader accepts.
     pub flags: &'a [i32],
     /// Active `glibc-hwcaps` names, best first.
     pub active: &'a [&'static str],
-    /// x86 ISA level minus one, as entries hold it.
+    /// x86 ISA level minus one, as cache entries store it.
     pub isa_level: u32,
-    /// Entries of the old hwcap scheme are used, as before glibc 2.40.
+    /// True if the loader uses entries of the old hwcap scheme, as before glibc 2.40.
     pub legacy: bool,
     /// Bits of the old scheme that the processor has.
     pub legacy_hwcap: u64,
@@ -55,7 +55,7 @@ pub struct Asker<'a> {
 
 /// An entry of a cache.
 #[derive(Clone, Copy)]
-pub struct Entry<'a> {
+pub struct CacheEntry<'a> {
     /// Class, machine and libc of the library.
     pub flags: i32,
     /// The soname.
@@ -67,7 +67,7 @@ pub struct Entry<'a> {
 }
 
 impl Cache {
-    /// Takes a cache file apart; `None` where the loader would ignore it as a whole.
+    /// Parses a cache file; `None` if the loader would ignore the whole file.
     pub fn parse(bytes: Box<[u8]>, big: bool) -> Option<Self> {
         let format = Format::Old { first: 0, count: 0 };
         let mut cache = Self { bytes, big, format, hwcaps: vec![], lost_extension: None };
@@ -80,7 +80,7 @@ impl Cache {
                 return None;
             }
             cache.format = Format::Old { first: OLD_HEADER, count };
-            // The new format may follow at the next multiple of eight.
+            // The new format may start at the next multiple of eight.
             let base = end.next_multiple_of(8);
             if cache.bytes.get(base..).is_some_and(|rest| rest.starts_with(NEW_MAGIC)) {
                 cache.set_new(base)?;
@@ -96,7 +96,7 @@ impl Cache {
         if count.checked_mul(NEW_ENTRY)? > self.bytes.len() {
             return None;
         }
-        // 0 was written before the field existed, 2 and 3 name the byte order.
+        // Old files have 0 here, because the field did not exist; 2 and 3 name the byte order.
         let order = self.bytes.get(base + 28)? & 3;
         if order != 0 && order != if self.big { 3 } else { 2 } {
             return None;
@@ -112,7 +112,8 @@ impl Cache {
         Some(())
     }
 
-    /// The section of glibc-hwcaps, empty if the extension has none; nothing if it cannot be read whole.
+    /// The glibc-hwcaps section, empty if the extension has none; `None` if it cannot be read
+    /// whole.
     fn read_hwcaps(&self, at: usize) -> Option<Vec<u32>> {
         if self.u32(at)? != EXTENSION_MAGIC {
             return None;
@@ -145,7 +146,7 @@ impl Cache {
         }
     }
 
-    fn entry(&self, index: usize) -> Option<Entry<'_>> {
+    fn entry(&self, index: usize) -> Option<CacheEntry<'_>> {
         let (at, strings) = match self.format {
             Format::Old { first, count } => (first + index * OLD_ENTRY, first + count * OLD_ENTRY),
             Format::New { base, .. } => (base + NEW_HEADER + index * NEW_ENTRY, base),
@@ -159,11 +160,11 @@ impl Cache {
             }
         };
         let flags = i32::from_ne_bytes(self.u32(at)?.to_ne_bytes());
-        Some(Entry { flags, key: text(at + 4)?, value: text(at + 8)?, hwcap })
+        Some(CacheEntry { flags, key: text(at + 4)?, value: text(at + 8)?, hwcap })
     }
 
-    /// All entries in the order of the file. Damaged ones are left out.
-    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+    /// All entries in file order. Damaged entries are skipped.
+    pub fn entries(&self) -> impl Iterator<Item = CacheEntry<'_>> {
         (0..self.count()).filter_map(|index| self.entry(index))
     }
 
@@ -177,7 +178,7 @@ impl Cache {
         self.string(*self.hwcaps.get(index)? as usize)
     }
 
-    /// The first thing that is wrong with the entries: its offset in the file, and what.
+    /// The first defect in the entries: its offset in the file, and a description.
     pub fn defect(&self) -> Option<(usize, &'static str)> {
         let (first, each) = match self.format {
             Format::Old { first, .. } => (first, OLD_ENTRY),
@@ -195,7 +196,7 @@ impl Cache {
         if let Some(at) = self.lost_extension {
             return Some((at, "has an extension that cannot be read"));
         }
-        let is_lost = |entry: &Entry<'_>| {
+        let is_lost = |entry: &CacheEntry<'_>| {
             let is_named = entry.hwcap >> 32 & !0x3ff == u64::from(HWCAP_EXTENSION);
             is_named && self.hwcaps_name(entry.hwcap).is_none()
         };
@@ -206,10 +207,10 @@ impl Cache {
         ))
     }
 
-    /// The path the cache gives for `name`, and whether a hwcaps entry decided.
+    /// The path that the cache has for `name`, and whether a hwcaps entry decided.
     pub fn lookup(&self, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
         let (mut left, mut right) = (0, self.count());
-        // The table is sorted descending.
+        // The table is sorted in descending order.
         while left < right {
             let middle = left + (right - left) / 2;
             match compare(name, self.entry(middle)?.key) {
@@ -221,7 +222,7 @@ impl Cache {
         None
     }
 
-    /// Of the entries around `hit` that have the same key, the one the loader takes.
+    /// The entry that the loader takes among those with the same key around `hit`.
     fn choose(&self, hit: usize, name: &[u8], asker: &Asker<'_>) -> Option<(&[u8], bool)> {
         let same = |i: usize| self.entry(i).is_some_and(|e| compare(name, e.key).is_eq());
         let mut first = hit;
@@ -257,7 +258,7 @@ impl Cache {
         best.map(|(path, _)| (path, true)).or(plain.map(|path| (path, false)))
     }
 
-    /// The rank of a hwcaps entry, 0 best; nothing if this processor may not use it.
+    /// The rank of a hwcaps entry, 0 best; `None` if this processor may not use it.
     fn priority(&self, hwcap: u64, asker: &Asker<'_>) -> Option<usize> {
         let upper = u32::try_from(hwcap >> 32).ok()?;
         if upper & !0x3ff == HWCAP_EXTENSION {
@@ -305,7 +306,7 @@ pub fn compare(mut a: &[u8], mut b: &[u8]) -> Ordering {
     }
 }
 
-/// Takes a run of digits; the loader lets the sum wrap.
+/// Parses a run of digits. The sum wraps, as in the loader.
 fn number(text: &mut &[u8]) -> i32 {
     let mut value = 0_i32;
     while let Some(c) = text.first().filter(|c| c.is_ascii_digit()) {

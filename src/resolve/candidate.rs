@@ -1,8 +1,9 @@
-//! What may become a root: one file with the name it is started by, or the program that opens it, and
-//! what resolving it came to. `roots` holds them and decides which become roots.
+//! A candidate for an entry point: a file with the name it is started by, or with the program that
+//! opens it, and its resolution. `entry_points` holds the candidates and decides which become entry
+//! points.
 
 use super::hosts::Host;
-use super::loader::{Choice, InterpFault, NoLoader};
+use super::loader::{Choice, InterpreterDefect, NoLoader};
 use super::resolver::{Resolver, Suspended};
 use super::{Closure, Root};
 use crate::facts::{FactStore, Need};
@@ -11,16 +12,16 @@ use crate::plan::Plan;
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// Programs whose PT_INTERP leads to no loader.
-pub(super) type BadInterps = FastMap<FileId, InterpFault>;
+/// Programs whose PT_INTERP cannot be used, with the reason.
+pub(super) type BadInterps = FastMap<FileId, InterpreterDefect>;
 
-/// What roots are resolved with, as long as no fact is added.
+/// The tools for resolving entry points during one round, while no fact is added.
 pub struct Round<'r> {
-    /// What holds for all roots.
+    /// State shared by all entry points.
     pub resolver: &'r mut Resolver,
     /// The facts.
     pub store: &'r dyn FactStore,
-    /// What was asked for.
+    /// The plan of the run.
     pub plan: &'r Plan,
 }
 
@@ -36,23 +37,23 @@ impl Round<'_> {
     }
 }
 
-/// One file with the name it is started by.
+/// A file with the name it is started by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// The file.
     pub file: FileId,
-    /// The name.
+    /// The name that starts it.
     pub path: Vec<u8>,
 }
 
-/// What may become a root, and what resolving it came to.
+/// A candidate for an entry point, and its resolution.
 pub(super) struct Candidate {
     pub(super) start: Start,
-    /// Its place among the hosts' programs, if it is resolved as a plugin of one.
+    /// Index of its host program, if it is resolved as a plugin.
     pub(super) host: Option<usize>,
-    /// The loader, once it is chosen, and the name it is started by.
+    /// Once chosen: the loader, and the name it starts the file by.
     pub(super) chosen: Option<(LoaderId, StrId)>,
-    /// Its link map as far as it is known.
+    /// A suspended link map.
     before: Option<Suspended>,
     pub(super) outcome: Option<Outcome>,
 }
@@ -60,17 +61,17 @@ pub(super) struct Candidate {
 pub(super) enum Outcome {
     Closure(Box<Closure>),
     NoLoader(NoLoader),
-    /// Its host does not come to open it.
+    /// Its host program stops before it can open the plugin.
     Stopped,
 }
 
 impl Candidate {
-    /// A file that is started itself.
+    /// A file that is started directly.
     pub(super) fn new(start: Start) -> Self {
         Self { start, host: None, chosen: None, before: None, outcome: None }
     }
 
-    /// A file that a host opens.
+    /// A file that a host program opens.
     pub(super) fn plugin(start: Start, host: usize) -> Self {
         Self { host: Some(host), ..Self::new(start) }
     }
@@ -86,13 +87,13 @@ impl Candidate {
         self.closure().into_iter().flat_map(|closure| closure.found().map(|(_, file)| file))
     }
 
-    /// What it loads besides itself.
+    /// Files that it loads besides itself.
     pub(super) fn loads(&self) -> impl Iterator<Item = FileId> + '_ {
         self.files().filter(|file| *file != self.start.file)
     }
 
-    /// Resolves it as a plugin of the program that `host` is the closure of; nothing if that does
-    /// not start.
+    /// Resolves it as a plugin of the program with the closure `host`; that is `None` if the
+    /// program does not start.
     pub(super) fn open(
         &mut self,
         round: &mut Round<'_>,
@@ -115,7 +116,7 @@ impl Candidate {
         }
     }
 
-    /// Where it stands among the roots: by its real path, the name it is started by, its host.
+    /// Sort key among entry points: real path, the name it is started by, host program.
     pub(super) fn key<'a>(
         &'a self,
         store: &'a dyn FactStore,
@@ -127,7 +128,7 @@ impl Candidate {
     }
 }
 
-/// Resolves a candidate that is started itself.
+/// Resolves a candidate that is started directly.
 pub(super) fn resolve(
     round: &mut Round<'_>,
     candidate: &mut Candidate,
@@ -143,7 +144,7 @@ pub(super) fn resolve(
     }
 }
 
-/// Chooses the loader of a candidate that is started by itself, once.
+/// Chooses the loader of a candidate that is started directly, once.
 pub(super) fn choose_loader(
     round: &mut Round<'_>,
     candidate: &mut Candidate,
@@ -176,7 +177,7 @@ fn choose(round: &mut Round<'_>, file: FileId, path: &[u8]) -> Result<Choice, Ve
         _ => Vec::new(),
     };
     let Resolver { loaders, strings, .. } = &mut **resolver;
-    // Asked for one at a time, ten thousand directories would be as many rounds.
+    // One request at a time would take a round for each of ten thousand directories.
     let texts = dirs.iter().map(|dir| strings.text(*dir)).filter(|dir| dir.starts_with(b"/"));
     let unknown: Vec<Need> = texts.filter_map(|dir| store.is_directory(dir).err()).collect();
     if !unknown.is_empty() {

@@ -1,30 +1,30 @@
-//! Chains of needs: from the program to a module over the objects that loaded each next one. A long
-//! chain is asked for by its ends only, and they are found without walking through its middle, which
-//! would take the square of its length for the findings along it.
+//! Chains of needs: from the program to a module, through the objects that loaded one another. Of a
+//! long chain only the ends are shown. They are found without a walk through the middle: for the
+//! findings along a chain such walks would take quadratic time.
 
 use super::{Links, ROOT};
 use crate::id::{Id as _, ModuleId};
 use std::sync::OnceLock;
 
-/// How many hops a chain has at most before its middle is left out: a thousand findings at the end of
-/// a chain of a thousand libraries would be a million hops.
+/// Most hops of a chain that are shown; a longer chain loses its middle. A thousand findings at the
+/// end of a chain of a thousand libraries would be a million hops.
 const MOST: usize = 40;
 
 /// A chain of needs, the program first.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Its hops; the first half and the last half of [`MOST`] if some are left out between them.
+    /// The hops. If the middle is omitted, the first half and the last half of `MOST`.
     pub hops: Vec<ModuleId>,
-    /// How many hops are left out in the middle.
+    /// Number of hops omitted from the middle.
     pub left_out: usize,
 }
 
-/// For each module how long its chain is, and the last hop of the first half of [`MOST`].
+/// For each module the length of its chain, and the last hop of the first half of [`MOST`].
 #[derive(Debug, Default)]
 pub(super) struct Depths(OnceLock<Vec<(u32, ModuleId)>>);
 
 impl Clone for Depths {
-    /// Empty: links are copied to be changed.
+    /// Empty: copied links are about to change.
     fn clone(&self) -> Self {
         Self::default()
     }
@@ -36,7 +36,7 @@ impl Links {
         self.up(module, self.module_count())
     }
 
-    /// The same without its middle, if it is long.
+    /// The same chain; a long one loses its middle.
     pub(super) fn ends_of_chain(&self, module: ModuleId) -> Chain {
         let hops = self.up(module, MOST);
         if self.above(hops[0]).is_none() {
@@ -78,7 +78,7 @@ impl Links {
         out
     }
 
-    /// The module that loaded a module; a plugin was loaded by its host.
+    /// The module that loaded a module. The host program loaded a plugin.
     fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.module(module).requester.or(hosted.then_some(ROOT))

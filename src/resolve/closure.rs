@@ -9,25 +9,25 @@
 
 use super::chain::Depths;
 use super::mapping::{Asking, Builder, Mapped, Opened};
-use super::search::Found;
+use super::search_result::Found;
 use super::state::{LinkMapState, Queued};
 use super::{
-    Closure, Edge, Fatal, How, Links, Module, PreloadFailure, ROOT, Root, order, versions,
+    Closure, Edge, Fatal, FoundBy, Links, Module, PreloadFailure, ROOT, Root, order, versions,
 };
 use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, Id as _, ModuleId, StrId};
 
-/// How many resolved needs one look-ahead visits.
+/// Most resolved needs that one look-ahead visits.
 const MOST_AHEAD: usize = 500;
 
-/// How many needs one look-ahead asks for: each may be hundreds of paths.
+/// Most needs that one look-ahead requests: each may be hundreds of paths.
 const MOST_ASKED: usize = 512;
 
-/// What a run came to.
+/// The result of one run of the builder.
 pub(super) enum Built {
     /// The link map, and buffers for the next build.
     Links(Box<Links>, Box<LinkMapState>),
-    /// Facts are missing. Nothing to go on from if that was before the walk.
+    /// Facts are missing. `None` if the walk had not begun, so that no state is worth keeping.
     Suspended(Option<Box<LinkMapState>>),
 }
 
@@ -49,7 +49,7 @@ impl Builder<'_> {
         self.go_on()
     }
 
-    /// Walks on from where the last round ended.
+    /// Continues the walk where the last round ended.
     pub(super) fn go_on(mut self) -> Built {
         let stopped = self.walk();
         if self.incomplete {
@@ -101,9 +101,9 @@ impl Builder<'_> {
 
     fn add_root(&mut self) {
         let Root { file, path, .. } = self.state.root;
-        // elf/rtld.c takes the program's name away: it answers to the empty one only.
+        // elf/rtld.c removes the program's name: it answers to the empty name only.
         let empty = self.search.strings.id(b"");
-        let root = self.push(Module::new(Some(file), empty, path, None, How::Root));
+        let root = self.push(Module::new(Some(file), empty, path, None, FoundBy::Root));
         let soname = self.state.names(root).and_then(|names| names.soname);
         for name in [empty].into_iter().chain(soname) {
             self.state.register(name, root);
@@ -111,12 +111,13 @@ impl Builder<'_> {
         self.state.append(root);
     }
 
-    /// The loader is there from the start, answers to three names and is listed only when needed.
+    /// The loader is mapped from the start, answers to three names and is listed only if an object
+    /// needs it.
     fn add_loader(&mut self) {
         let (path, file) = (self.search.loader.path, self.search.loader.file);
         let interp = self.state.names(ROOT).and_then(|names| names.interp);
         let name = interp.unwrap_or(path);
-        let loader = self.push(Module::new(file, name, path, None, How::Loaded));
+        let loader = self.push(Module::new(file, name, path, None, FoundBy::Loaded));
         let soname = self.state.names(loader).and_then(|names| names.soname);
         self.state.modules[loader].aliases.extend(soname);
         for name in [name, path].into_iter().chain(soname) {
@@ -132,18 +133,18 @@ impl Builder<'_> {
                 return fatal;
             }
             self.state.place.visiting = None;
-            // A filter's target may now stand at this place, not yet visited.
+            // A filter may have put its unvisited target into this position.
         }
         None
     }
 
-    /// The needs of the module that is being visited, from the next one on.
+    /// Resolves the needs of the visited module, from the next one on.
     fn visit(&mut self, module: ModuleId, next: usize) -> Option<Fatal> {
         let names = self.state.names(module).cloned()?;
         for (i, need) in names.needs.iter().enumerate().skip(next) {
             self.state.place.visiting = Some((module, i));
             let Some(name) = self.expand_need(need.raw, need.has_token, module) else { continue };
-            match self.map(Asking { name, requester: module }, How::Loaded) {
+            match self.map(Asking { name, requester: module }, FoundBy::Loaded) {
                 Mapped::Fatal(_) if need.kind == NeedKind::Auxiliary => {}
                 Mapped::Fatal(fatal) => return Some(fatal),
                 Mapped::Unknown => return None,
@@ -184,7 +185,7 @@ impl Builder<'_> {
             let expanded = self.expand_need(name, has_token, ROOT).unwrap_or(name);
             let new = self.state.modules.len();
             let asking = Asking { name: expanded, requester: ROOT };
-            let failed = match self.map(asking, How::Preload) {
+            let failed = match self.map(asking, FoundBy::Preload) {
                 Mapped::Module(module, _) if self.state.modules[module].is_stub() => {
                     self.state.drop_stub(module);
                     match (self.other_class, self.search.loader.target.is_64) {
@@ -213,9 +214,9 @@ impl Builder<'_> {
     }
 }
 
-/// Plugins: the host program's objects keep their places. The loader opens the file by its path and
-/// resolves its needs as usual, first among loaded objects. RTLD_NOW and RTLD_LOCAL are assumed,
-/// and no earlier dlopen.
+/// Plugins: the host program's objects keep their places. The loader opens the plugin by its path and
+/// resolves its needs as usual; an object loaded before satisfies a need without a search. The audit
+/// assumes RTLD_NOW, RTLD_LOCAL and no earlier dlopen.
 impl Builder<'_> {
     fn take_over(&mut self, host: &Closure) {
         let Self { state, search, names, .. } = self;
@@ -228,10 +229,10 @@ impl Builder<'_> {
         let Root { file, path, .. } = self.state.root;
         let before = self.state.modules.len();
         let mapped = if let Some(module) = self.state.known(path) {
-            Mapped::Module(module, How::Loaded)
+            Mapped::Module(module, FoundBy::Loaded)
         } else {
             let asking = Asking { name: path, requester: ROOT };
-            self.map_file(asking, Opened { file, path, how: How::Dlopen })
+            self.map_file(asking, Opened { file, path, how: FoundBy::Dlopen })
         };
         match mapped {
             Mapped::Module(module, _) => {

@@ -1,9 +1,10 @@
-//! Which programs load which shared objects with dlopen: what `--host` says, and `[[host]]` entries
-//! whose program, or a library that it loads first, lies in the prefix. `audit` finds them before roots are chosen; `roots` resolves
-//! every plugin once for each of its hosts.
+//! Which programs load which shared objects with dlopen. The pairs come from `--host`, and from
+//! `[[host]]` entries whose program, or a library that it loads first, is in the prefix. `audit`
+//! finds them before entry points are chosen; `entry_points` resolves every plugin once for each of
+//! its host programs.
 
 use crate::facts::plugins::{can_be_plugin, is_plugin};
-use crate::facts::{FactStore, Need, Place};
+use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FileId};
 use crate::package::{Located, Prefixes};
@@ -14,10 +15,10 @@ use std::iter::repeat;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// Upper bound for the directories above a plugin in which a library is looked for.
+/// Most directories above a plugin that are searched for a library.
 const MOST_ABOVE: usize = 8;
 
-/// A shared object that could be a plugin, with the places of all its names.
+/// A shared object that could be a plugin, with its location under each of its names.
 type Candidate = (FileId, Vec<Located>);
 
 /// A program that loads plugins, or a library that stands for every program that loads it first.
@@ -27,39 +28,39 @@ pub struct Host {
     pub file: FileId,
     /// The name it is started by.
     pub path: Vec<u8>,
-    /// Its place among `Plan::hosts`, if it is one of those.
+    /// Its index in `Plan::hosts`, if it comes from there.
     option: Option<usize>,
 }
 
 /// Host programs and plugins that could not be combined as requested.
 #[derive(Clone, Debug, Default)]
 pub struct Unhosted {
-    /// Places in `Plan::hosts`: files that no loader starts.
+    /// Indices in `Plan::hosts` of files that no loader starts.
     pub unusable: Vec<usize>,
-    /// Places in `Plan::hosts`: programs for which there is no plugin.
+    /// Indices in `Plan::hosts` of programs without a plugin.
     pub idle: Vec<(usize, FileId)>,
-    /// Plugins that are for another machine than the program that `--host` names for them.
+    /// Plugins for another machine than the program that `--host` names for them.
     pub foreign: Vec<(FileId, FileId)>,
-    /// Programs that do not come to load plugins, and how many those are.
+    /// Programs that stop before they can load a plugin, each with its number of plugins.
     pub stopped: Vec<(FileId, usize)>,
 }
 
-/// All hosts of a run.
+/// All host programs of a run.
 #[derive(Default)]
 pub struct Hosts {
     /// Programs, each once.
     pub list: Vec<Host>,
-    /// What could not be done.
+    /// Pairs that could not be made.
     pub unhosted: Unhosted,
-    /// Places in `list` by plugin.
+    /// Indices in `list` by plugin.
     plugins: FastMap<FileId, Vec<usize>>,
-    /// Places in `list`: hosts of what nothing else needs.
+    /// Indices in `list` of hosts that load objects that no other object needs.
     of_rest: Vec<usize>,
 }
 
 impl Hosts {
-    /// Finds the host programs, and the plugins among `audited` that patterns match; or returns the
-    /// missing facts.
+    /// Finds the host programs, and the plugins among `audited` that match a pattern; or returns
+    /// the missing facts.
     pub fn find(
         plan: &Plan,
         store: &dyn FactStore,
@@ -74,7 +75,7 @@ impl Hosts {
             return Ok(out);
         }
         let mut needs = Vec::new();
-        // An object that needs no such library is not asked whose plugin it is.
+        // Without host programs, only objects that need a library of `[[host]] loads` are plugins.
         let concerns = |object: &Object| by_programs || needs_loaded(plan, object);
         let audited = audited.map(|file| (file, store.file(file)));
         let candidates: Vec<Candidate> = audited
@@ -95,24 +96,24 @@ impl Hosts {
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
-    /// Hosts of a plugin that a pattern names, as places in `list`.
+    /// Hosts of a plugin that a pattern names, as indices in `list`.
     pub(super) fn of(&self, file: FileId) -> &[usize] {
         self.plugins.get(&file).map_or(&[], Vec::as_slice)
     }
 
-    /// True if some host loads what nothing else needs.
+    /// True if some host loads objects that no other object needs.
     pub(super) fn take_rest(&self) -> bool {
         !self.of_rest.is_empty()
     }
 
-    /// Hosts of a shared object that nothing else needs, as places in `list`.
+    /// Hosts of a shared object that no other object needs, as indices in `list`.
     pub(super) fn of_rest(&self, store: &dyn FactStore, file: FileId) -> Vec<usize> {
         let fits = |host: &usize| self.list[*host].file != file && self.fits(store, *host, file);
         let is_plugin = store.object(file).is_some_and(can_be_plugin);
         self.of_rest.iter().copied().filter(|host| is_plugin && fits(host)).collect()
     }
 
-    /// Notes which of `--host` have no plugin: those of what nothing else needs, by `used`.
+    /// Records `--host` programs without a plugin. `used` tells it for hosts without a pattern.
     pub(super) fn note_idle(&mut self, used: impl Fn(usize) -> bool) {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
         let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));
@@ -162,8 +163,8 @@ impl Hosts {
         }
     }
 
-    /// `[[host]]` entries with a program that lies in the prefix; one that is there and that no
-    /// loader starts, such as a script, is as good as none.
+    /// Adds `[[host]]` entries whose program is in the prefix. A program that no loader starts,
+    /// such as a script, is ignored.
     fn add_policies(
         &mut self,
         plan: &Plan,
@@ -198,8 +199,8 @@ impl Hosts {
         }
     }
 
-    /// Libraries of `[[host]] loads`: the one next to each plugin that needs it. A plugin of a program
-    /// that is known keeps that program.
+    /// Adds libraries of `[[host]] loads`: the nearest one to each plugin that needs it. A plugin
+    /// with a known host program keeps that program.
     fn add_libraries(
         &mut self,
         plan: &Plan,
@@ -234,7 +235,7 @@ impl Hosts {
         }
     }
 
-    /// The place of a host in the list. One program is one host, by whatever names it was found.
+    /// Index of a host in the list. A program is one host, however many names led to it.
     fn add(&mut self, host: Host) -> usize {
         if let Some(at) = self.list.iter().position(|known| known.file == host.file) {
             return at;
@@ -258,31 +259,31 @@ impl Hosts {
     }
 }
 
-/// The program at a place that was looked at.
-fn program_at(store: &dyn FactStore, place: Place) -> Option<FileId> {
-    let Place::File(file) = place else { return None };
+/// The program at a path.
+fn program_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
+    let PathState::File(file) = place else { return None };
     let is_program = |object: &Object| object.role == Role::Program && object.is_dynamic();
     store.object(file).is_some_and(is_program).then_some(file)
 }
 
-/// The shared object at a place that was looked at.
-fn library_at(store: &dyn FactStore, place: Place) -> Option<FileId> {
-    let Place::File(file) = place else { return None };
+/// The shared object at a path.
+fn library_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
+    let PathState::File(file) = place else { return None };
     store.object(file).is_some_and(can_be_plugin).then_some(file)
 }
 
-/// True if the object needs a library that some host loads first.
+/// True if the object needs a library that some `[[host]]` entry says is loaded first.
 fn needs_loaded(plan: &Plan, object: &Object) -> bool {
     plan.policy.hosts.iter().any(|entry| needs_one_of(object, &entry.loads))
 }
 
-/// True if the object needs a library by the file name of one of `paths`.
+/// True if the object needs a library with the file name of one of `paths`.
 fn needs_one_of(object: &Object, paths: &[String]) -> bool {
     let mut names = paths.iter().map(|path| last_part(path.as_bytes()));
     names.any(|name| object.needs.iter().any(|need| object.str(need.name) == name))
 }
 
-/// The first of `paths` that exists below the directory of a plugin or one above it, within the
+/// The first of `paths` that exists below the directory of a plugin, or below one above it in the
 /// prefix. The nearest directory wins.
 fn nearest(
     store: &dyn FactStore,

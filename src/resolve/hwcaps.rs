@@ -6,12 +6,12 @@ use super::Machine;
 use crate::format::elf::GlibcVersion;
 use crate::plan::Cpu;
 
-/// The glibc release that took the old subdirectories away (6099908fb8).
+/// The glibc release that removed the old subdirectories (6099908fb8).
 const NO_LEGACY: GlibcVersion = GlibcVersion::new(2, 37);
-/// The glibc release that brought `glibc-hwcaps` (dad90d5282).
+/// The glibc release that introduced `glibc-hwcaps` (dad90d5282).
 const SUBDIRS: GlibcVersion = GlibcVersion::new(2, 33);
 
-/// Names of `glibc-hwcaps` directories that the processor makes active, best first.
+/// Names of `glibc-hwcaps` directories that are active on the processor, best first.
 pub(super) fn active(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<&'static str> {
     if release < SUBDIRS {
         return Vec::new();
@@ -26,19 +26,20 @@ pub(super) fn active(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<
     first.map_or(Vec::new(), |first| machine.hwcaps[first..].to_vec())
 }
 
-/// True for x86-64 and x32, whose processors [`Cpu`] tells apart.
+/// True for x86-64 and x32, whose processors [`Cpu`] distinguishes.
 fn is_x86(machine: Machine) -> bool {
     matches!(machine.name, "x86_64" | "x32")
 }
 
-/// `$PLATFORM` and the last part of legacy subdirectories. Where the kernel's word depends on the
-/// processor (`v7l`, `power9`, `z15`) there is none, and an entry with the token is dropped.
+/// `$PLATFORM`, which is also the last part of legacy subdirectories. `None` where the kernel's
+/// value depends on the processor (`v7l`, `power9`, `z15`): an entry with the token is then
+/// dropped.
 pub(super) fn platform(machine: Machine, cpu: &Cpu) -> Option<&'static str> {
     cpu.platform.filter(|_| is_x86(machine)).or(machine.platform)
 }
 
-/// All subdirectories in the order in which they are tried, each with its slash at the end; the
-/// last is empty and means the directory itself.
+/// All subdirectories in search order, each with a trailing slash. The last is empty and stands for
+/// the directory itself.
 pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec<Vec<u8>> {
     let mut out: Vec<Vec<u8>> = active(machine, cpu, release)
         .iter()
@@ -51,8 +52,8 @@ pub(super) fn subdirs(machine: Machine, cpu: &Cpu, release: GlibcVersion) -> Vec
     out
 }
 
-/// The old power set: of the names in ascending order of importance every combination, the ones
-/// with the most important name first.
+/// The old power set: every combination of the names, in ascending order of importance.
+/// Combinations with the most important name come first.
 fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
     let mut names: Vec<&str> = match machine.name {
         "x86_64" | "x32" => vec!["x86_64"],
@@ -109,7 +110,7 @@ mod tests {
         );
     }
 
-    /// `tls`, the platform and the names of features, in the order of `_dl_important_hwcaps`.
+    /// `tls`, the platform and the feature names, in the order of `_dl_important_hwcaps`.
     #[test]
     fn an_intel_processor_has_its_own_subdirectories() {
         let named = |name| of(GlibcVersion::new(2, 31), &Cpu::named(name).unwrap());
@@ -119,7 +120,7 @@ mod tests {
         let wide = named("skylake-avx512");
         assert_eq!(wide[..2], ["tls/haswell/avx512_1/x86_64/", "tls/haswell/avx512_1/"]);
         assert_eq!(wide.len(), 16);
-        // x86-64-v4 alone does not tell the vendor.
+        // The level x86-64-v4 does not determine the vendor.
         assert_eq!(named("x86-64-v4"), named("baseline"));
     }
 

@@ -1,20 +1,21 @@
-//! One need of one module: an object that is there already, the file a search leads to, or a stub
-//! (`elf/dl-load.c`, `_dl_map_object`). The order of needs is `closure`'s business.
+//! Maps one need of one module: to an object loaded before, to the file that a search finds, or to
+//! a stub (`elf/dl-load.c`, `_dl_map_object`). `closure` decides the order of needs.
 
 use super::cache::Cache;
 use super::loader::config;
 use super::names::{NameTable, Names};
 use super::paths;
-use super::search::{Found, Requester, Search, Seen};
+use super::search::Search;
+use super::search_result::{Found, Requester, Seen};
 use super::state::{Inherited, LinkMapState};
 use super::trace::Trace;
-use super::{Fatal, How, Module, ROOT, tokens};
+use super::{Fatal, FoundBy, Module, ROOT, tokens};
 use crate::format::elf::GlibcVersion;
 use crate::id::{FileId, ModuleId, StrId};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
-/// The first glibc release in which ldd too takes `$ORIGIN` of a program from its real path
+/// The first glibc release in which ldd, too, takes the program's `$ORIGIN` from its real path
 /// (9b646f5dc9).
 const LDD_REAL_ORIGIN: GlibcVersion = GlibcVersion::new(2, 42);
 
@@ -27,7 +28,7 @@ pub(super) struct Builder<'a> {
     pub(super) plain: Option<Arc<Requester>>,
     /// The last search skipped a file of another ELF class.
     pub(super) other_class: bool,
-    /// The last search came to a path at which each process finds something else.
+    /// The last search reached a path that differs in each process.
     pub(super) by_process: bool,
     /// A fact is missing, and has been requested.
     pub(super) incomplete: bool,
@@ -35,7 +36,7 @@ pub(super) struct Builder<'a> {
 
 /// How [`Builder::map`] ended.
 pub(super) enum Mapped {
-    Module(ModuleId, How),
+    Module(ModuleId, FoundBy),
     Fatal(Fatal),
     Unknown,
 }
@@ -45,7 +46,7 @@ pub(super) enum Mapped {
 pub(super) struct Opened {
     pub(super) file: FileId,
     pub(super) path: StrId,
-    pub(super) how: How,
+    pub(super) how: FoundBy,
 }
 
 /// A need and its requester.
@@ -56,18 +57,18 @@ pub(super) struct Asking {
 }
 
 impl Builder<'_> {
-    /// The names of a file's object; none if the file holds no object.
+    /// The names of a file's object; `None` if the file is not an object.
     pub(super) fn names_of(&mut self, file: FileId) -> Option<Arc<Names>> {
         self.names.of(file, self.search.store, self.search.strings).cloned()
     }
 
-    /// Adds a module without a name.
+    /// Adds a module without registering a name.
     pub(super) fn push(&mut self, module: Module) -> ModuleId {
         let names = module.file.and_then(|file| self.names_of(file));
         self.state.push(module, names)
     }
 
-    /// Tokens in a need (`expand_dst`); nothing if one has no value.
+    /// Expands the tokens in a need (`expand_dst`); `None` if a token has no value.
     pub(super) fn expand_need(
         &mut self,
         raw: StrId,
@@ -84,8 +85,8 @@ impl Builder<'_> {
         (!text.is_empty()).then(|| strings.id(&text))
     }
 
-    /// `$ORIGIN` of a module. Of a program that the kernel starts, and since glibc 2.42 under ldd
-    /// too, it is the directory of its real path.
+    /// `$ORIGIN` of a module. For a program that the kernel starts, and since glibc 2.42 under ldd
+    /// too, it is the directory of the real path.
     fn origin(&mut self, module: ModuleId) -> StrId {
         if let Some(origin) = self.state.working[module].origin {
             return origin;
@@ -107,17 +108,17 @@ impl Builder<'_> {
         id
     }
 
-    /// `_dl_map_object`: an object that is there already, one that a search finds, or a stub.
-    pub(super) fn map(&mut self, asking: Asking, how: How) -> Mapped {
+    /// `_dl_map_object`: finds an object loaded before, searches for a file, or makes a stub.
+    pub(super) fn map(&mut self, asking: Asking, how: FoundBy) -> Mapped {
         let Asking { name, requester } = asking;
         if let Some(module) = self.state.known(name) {
-            return Mapped::Module(module, How::Loaded);
+            return Mapped::Module(module, FoundBy::Loaded);
         }
-        // Under a whitelist a search leads to files of the prefix only, and those come first.
+        // Under a whitelist a search finds only files of the prefix, and they take precedence.
         let is_closed = self.search.plan.policy.is_closed();
         let is_provided = self.search.provides(name);
         if is_provided && !is_closed {
-            return self.add_stub(asking, How::Provided);
+            return self.add_stub(asking, FoundBy::Provided);
         }
         let Some(found) = self.search(asking, None) else {
             self.incomplete = true;
@@ -125,27 +126,27 @@ impl Builder<'_> {
         };
         match found {
             Found::File(file, path, found_how) => {
-                let how = if how == How::Preload { how } else { found_how };
+                let how = if how == FoundBy::Preload { how } else { found_how };
                 self.map_file(asking, Opened { file, path, how })
             }
-            // Every process would find something else, or nothing: no answer is the right one.
+            // The file differs in each process, so no answer is right.
             Found::Nothing if is_provided || self.search.loader.is_absent || self.by_process => {
-                self.add_stub(asking, How::Provided)
+                self.add_stub(asking, FoundBy::Provided)
             }
-            Found::Nothing => self.add_stub(asking, How::Missing),
+            Found::Nothing => self.add_stub(asking, FoundBy::Missing),
             Found::Stop(object, file, text) => {
                 Mapped::Fatal(Fatal { object, file, requester, text })
             }
         }
     }
 
-    fn add_stub(&mut self, Asking { name, requester }: Asking, how: How) -> Mapped {
+    fn add_stub(&mut self, Asking { name, requester }: Asking, how: FoundBy) -> Mapped {
         let module = self.push(Module::new(None, name, name, Some(requester), how));
         self.state.list.push(module);
         Mapped::Module(module, how)
     }
 
-    /// `_dl_map_object_from_fd`: the same inode is the same object, else the file is mapped.
+    /// `_dl_map_object_from_fd`: reuses the object of the same inode, else maps the file.
     pub(super) fn map_file(&mut self, asking: Asking, opened: Opened) -> Mapped {
         let (Asking { name, requester }, Opened { file, path, how }) = (asking, opened);
         let state = &mut self.state;
@@ -176,7 +177,7 @@ impl Builder<'_> {
         Mapped::Module(module, how)
     }
 
-    /// Searches for a need; none if a fact is missing.
+    /// Searches for a need; `None` if a fact is missing.
     pub(super) fn search(&mut self, asking: Asking, trace: Option<&mut Trace>) -> Option<Found> {
         let requester = self.requester(asking.requester)?;
         let answer = self.search.find(asking.name, &requester, trace)?;
@@ -189,7 +190,7 @@ impl Builder<'_> {
         Some(answer.found)
     }
 
-    /// The requester for the needs of a module; none if a fact is missing.
+    /// The requester for the needs of a module; `None` if a fact is missing.
     fn requester(&mut self, module: ModuleId) -> Option<Arc<Requester>> {
         if let Some(known) = &self.state.working[module].requester {
             return Some(Arc::clone(known));
@@ -225,7 +226,7 @@ impl Builder<'_> {
     }
 
     /// DT_RPATH lists for the needs of `module`: its own, its requester's and so on. A list that
-    /// repeats right after itself is dropped: it finds nothing new.
+    /// directly repeats the previous one is dropped, because it cannot find another file.
     fn inherited(&mut self, module: ModuleId) -> Vec<(ModuleId, Arc<paths::DirList>)> {
         let mut todo = Vec::new();
         let mut here = Some(module);
@@ -284,7 +285,8 @@ impl Builder<'_> {
         Ok(package)
     }
 
-    /// LD_LIBRARY_PATH with the root's `$ORIGIN` (`_dl_init_paths`), a semicolon made a colon.
+    /// LD_LIBRARY_PATH with the `$ORIGIN` of the program (`_dl_init_paths`) and with semicolons
+    /// replaced by colons.
     fn library_path(&mut self) -> Option<Arc<paths::DirList>> {
         let text = &self.search.plan.ld_library_path;
         if text.is_empty() {

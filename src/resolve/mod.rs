@@ -1,16 +1,17 @@
-//! Resolving: which file the loader takes for every need of a root, in the order in which it takes
-//! them. The rules are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here
-//! names its own.
+//! Resolving: which file the loader takes for every need of an entry point, in load order. The
+//! rules are glibc's (`elf/dl-load.c`, `elf/dl-deps.c`, `elf/dl-cache.c`); each file here names its
+//! own.
 //!
-//! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore), returns
-//! missing facts as needs, and `audit` runs it again.
+//! The stage opens no file. It takes facts from a [`FactStore`](crate::facts::FactStore) and
+//! returns missing facts as needs; `audit` then runs it again.
 
 pub mod cache;
 pub mod candidate;
 mod chain;
 mod closure;
+pub mod entry_points;
+mod found_by;
 pub mod hosts;
-mod how;
 mod hwcaps;
 pub mod loader;
 mod mapping;
@@ -18,87 +19,88 @@ pub mod musl;
 mod names;
 mod order;
 mod paths;
-mod portions;
+mod probe_batch;
 pub mod resolver;
-pub mod roots;
 mod search;
+mod search_result;
 mod state;
 mod tokens;
 pub mod trace;
 pub mod versions;
 
 pub use chain::Chain;
-pub use how::How;
+pub use found_by::FoundBy;
 
 use crate::format::elf::{EVERY_VERSION, NeedKind, machine};
 use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a load starts from.
+/// An entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct Root {
     /// The file.
     pub file: FileId,
-    /// The name it is started by: what `$ORIGIN` and messages are made of.
+    /// The name it is started by; `$ORIGIN` and messages derive from it.
     pub path: StrId,
-    /// The rules it is loaded by.
+    /// The loader whose rules apply.
     pub loader: LoaderId,
-    /// The program that loads it with dlopen; nothing if it is started itself.
+    /// The program that loads it with dlopen; `None` if it is started directly.
     pub host: Option<FileId>,
 }
 
 impl Root {
-    /// The program of the process.
+    /// The program of the process: the host program, or the entry point itself.
     pub fn program(&self) -> FileId {
         self.host.unwrap_or(self.file)
     }
 }
 
-/// One object of a link map, or the stub of one that was not found.
+/// One object of a link map, or the stub of one that was not found or not searched for.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// The file; nothing if it was not found.
+    /// The file; `None` for a stub.
     pub file: Option<FileId>,
-    /// The name by which it was first asked for; the root's is empty.
+    /// The name it was first requested by; the entry point's is empty.
     pub name: StrId,
-    /// The path by which it was opened. The root does not answer to it: `elf/rtld.c` takes its
-    /// name away.
+    /// The path it was opened by. The entry point does not answer to it: `elf/rtld.c` removes its
+    /// name.
     pub path: StrId,
-    /// Names it answers to besides `name` and `path`.
+    /// Further names that it answers to, besides `name` and `path`.
     pub aliases: Vec<StrId>,
-    /// The module whose need loaded it first; nothing for the root and the loader.
+    /// The module whose need loaded it first; `None` for the entry point and the loader.
     pub requester: Option<ModuleId>,
     /// How it was found.
-    pub how: How,
-    /// Its needs in [`Closure::edges`].
+    pub how: FoundBy,
+    /// Indices of its needs in [`Closure::edges`].
     pub edges: Range<usize>,
-    /// The highest version index that the loader knows of, or [`EVERY_VERSION`]; see `versions`.
+    /// The highest version index that the loader knows for it, or [`EVERY_VERSION`]; see
+    /// `versions`.
     pub version_limit: u16,
 }
 
 impl Module {
-    /// An object that has been met and whose needs have not been looked at.
+    /// An object whose needs have not been resolved yet.
     fn new(
         file: Option<FileId>,
         name: StrId,
         path: StrId,
         requester: Option<ModuleId>,
-        how: How,
+        how: FoundBy,
     ) -> Self {
         let (aliases, edges, version_limit) = (Vec::new(), 0..0, EVERY_VERSION);
         Self { file, name, path, aliases, requester, how, edges, version_limit }
     }
 
-    /// True if it stands for a need without a file: one that was not found or not looked for.
+    /// True if it is the stub of a need that was not found or not searched for.
     pub fn is_stub(&self) -> bool {
-        matches!(self.how, How::Missing | How::Provided)
+        matches!(self.how, FoundBy::Missing | FoundBy::Provided)
     }
 
     /// `_dl_name_match_p`: true if the loader knows the object by this name.
     pub fn answers(&self, name: StrId) -> bool {
         self.name == name
-            || (self.path == name && self.how != How::Root)
+            || (self.path == name && self.how != FoundBy::Root)
             || self.aliases.contains(&name)
     }
 }
@@ -106,82 +108,85 @@ impl Module {
 /// One need of one module.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
-    /// The module that needs.
+    /// The module that has the need.
     pub from: ModuleId,
-    /// The name as it stands in the file.
+    /// The name in the file.
     pub raw: StrId,
     /// The name after replacement of tokens.
     pub name: StrId,
     /// The tag.
     pub kind: NeedKind,
-    /// The module it led to.
+    /// The module that satisfies it.
     pub to: ModuleId,
-    /// How this need was met: `Loaded` where the module was there before.
-    pub how: How,
+    /// How this need was satisfied: `Loaded` if the module was loaded before.
+    pub how: FoundBy,
 }
 
-/// The error at which the loader stops while it maps the objects of a root.
+/// The error at which the loader stops while it maps the objects of an entry point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fatal {
-    /// What the message names: a path, or a need as it was asked for.
+    /// The subject of the message: a path, or a need as written.
     pub object: StrId,
-    /// The file at fault, if one was opened.
+    /// The defective file, if one was opened.
     pub file: Option<FileId>,
-    /// The module whose need led there.
+    /// The module whose need caused it.
     pub requester: ModuleId,
     /// The loader's text.
     pub text: &'static str,
 }
 
-/// A library to preload that could not be loaded.
+/// A library to preload that the loader could not load.
 #[derive(Clone, Debug)]
 pub struct PreloadFailure {
     /// The entry.
     pub name: StrId,
-    /// What names it, as the loader's message has it.
+    /// The variable or file that lists it, as in the loader's message.
     pub source: &'static str,
     /// The loader's reason.
     pub text: &'static str,
 }
 
-/// A need that musl's loader could not meet: it says so, goes on, and does not start the program.
+/// A need that musl's loader could not satisfy. The loader reports it, continues, and does not
+/// start the program.
 #[derive(Clone, Debug)]
 pub struct LoadFailure {
-    /// The stub of what is missing.
+    /// The stub of the missing library.
     pub module: ModuleId,
-    /// The file that was opened and is no library, if one was.
+    /// The file that was opened and is not a library, if any.
     pub file: Option<FileId>,
     /// The words of the error number.
     pub text: &'static str,
 }
 
-/// Everything the loader maps for one root. Of a plugin it is what the dlopen maps: its host's closure
-/// is below it, and lists, scope and order here hold only what is new.
+/// All objects that the loader maps for one entry point. For a plugin they are the objects that the
+/// dlopen maps: its host's closure is below, and list, scope and order here hold only the
+/// additions.
 #[derive(Clone, Debug)]
 pub struct Closure {
-    /// What it starts from.
+    /// The entry point.
     pub root: Root,
     /// The program's module.
     main: Module,
-    /// All else: shared by roots with the same needs and no search path of their own.
+    /// The other modules. Entry points with the same needs and no search path of their own share
+    /// them.
     links: Arc<Links>,
 }
 
-/// A link map: what the loader maps, in which order, and how the objects need each other.
+/// A link map: the mapped objects, their order, and the needs between them.
 #[derive(Clone, Debug)]
 struct Links {
-    /// What the program had loaded before: its modules come first.
+    /// The closure of the host program: its modules come first.
     base: Option<Arc<Closure>>,
-    /// Names by which needs of a plugin found modules of its host.
+    /// Names by which needs of a plugin matched modules of its host program.
     renamed: Vec<(ModuleId, StrId)>,
-    /// The module of the root's own file.
+    /// The module of the entry point's own file.
     start: ModuleId,
-    /// Filters have moved objects in the list.
+    /// True if filters have moved objects in the list.
     moved: bool,
-    /// Filtees of the root, which no need finds.
+    /// Filtees of the entry point, which no need finds by name.
     hidden: Vec<ModuleId>,
-    /// Modules by the order in which they were mapped; the root, of whichever root this was built
-    /// for, is 0, the loader itself 1.
+    /// Modules in the order in which they were mapped. Index 0 is the entry point that this link
+    /// map was built for, index 1 the loader.
     modules: Vec<Module>,
     /// Needs in the order of resolution.
     edges: Vec<Edge>,
@@ -204,13 +209,13 @@ struct Links {
     by_cpu: bool,
     /// The result depends on the working directory.
     by_cwd: bool,
-    /// The result depends on the process that loads.
+    /// The result depends on the process: a path leads to `/proc/self` or the like.
     by_process: bool,
     /// Depths of modules, computed when the ends of a long chain of needs are first asked for.
     depths: chain::Depths,
 }
 
-/// The index of the program among the modules of a closure: the root, or its host.
+/// The index of the program among the modules of a closure: the entry point, or its host program.
 pub const ROOT: ModuleId = ModuleId::ROOT;
 /// The index of the loader among the modules of a closure.
 pub const LOADER: ModuleId = ModuleId::LOADER;
@@ -222,7 +227,7 @@ impl Links {
         self.found = self.scope.iter().filter_map(file).collect();
     }
 
-    /// The module at `index`; the root's is that of the root this was built for.
+    /// The module at `index`; at 0, the module of the entry point that this was built for.
     fn module(&self, index: ModuleId) -> &Module {
         match &self.base {
             Some(base) if index.index() < self.base_count() => base.module(index),
@@ -278,8 +283,8 @@ impl Links {
 }
 
 impl Closure {
-    /// The closure of `root` over links that were built for it, or for another root that loads the
-    /// same.
+    /// The closure of `root` with links that were built for it, or for another entry point with the
+    /// same links.
     fn new(root: Root, links: Arc<Links>) -> Self {
         let main = match &links.base {
             Some(base) => base.main.clone(),
@@ -378,17 +383,17 @@ impl Closure {
         self.links.chain(module)
     }
 
-    /// The same without its middle, if it is long.
+    /// The same chain; a long one loses its middle.
     pub fn ends_of_chain(&self, module: ModuleId) -> Chain {
         self.links.ends_of_chain(module)
     }
 
-    /// A number that closures have in common whose modules are the same but for the root.
+    /// An id that is equal for closures with the same modules except the entry point.
     pub fn links_id(&self) -> usize {
         Arc::as_ptr(&self.links).addr()
     }
 
-    /// The closure of the program that loads the root with dlopen.
+    /// The closure of the program that loads the entry point with dlopen.
     pub fn host(&self) -> Option<&Arc<Self>> {
         self.links.base.as_ref()
     }
@@ -398,7 +403,8 @@ impl Closure {
         if index == ROOT { &self.main } else { self.links.module(index) }
     }
 
-    /// The modules of the root, by the order in which they were mapped, without those of its host.
+    /// The modules of the entry point, in the order in which they were mapped, without those of its
+    /// host program.
     pub fn modules(&self) -> impl Iterator<Item = (ModuleId, &Module)> {
         let own = (self.links.base_count()..self.module_count()).map(ModuleId::from_index);
         own.map(|index| (index, self.module(index)))
@@ -410,7 +416,7 @@ impl Closure {
         all.map(|index| self.module(index).clone())
     }
 
-    /// Modules of the root with a file, in scope order, without those of its host.
+    /// Modules of the entry point with a file, in scope order, without those of its host program.
     pub fn found(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         let file = |module, built_for| match module {
             ROOT => self.main.file.unwrap_or(built_for),
@@ -419,11 +425,11 @@ impl Closure {
         self.links.found.iter().map(move |(module, built_for)| (*module, file(*module, *built_for)))
     }
 
-    /// All modules with a file in the scope, those of a host first.
+    /// All modules with a file in the scope, those of the host program first.
     pub fn in_scope(&self) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
         self.host().into_iter().flat_map(|host| host.found()).chain(self.found())
     }
 }
 
-/// The loader rules of a machine, where they are known.
+/// The table row of a machine with known loader rules.
 pub type Machine = &'static machine::Machine;

@@ -22,8 +22,8 @@ pub(super) struct NeedName {
 
 /// The data that a link map needs of one object.
 pub(super) struct Names {
-    /// Objects with the same signature have the same links. None if the object has a search path, a
-    /// token or DF_1_NODEFLIB.
+    /// Objects with the same signature have the same links. `None` if the object has a search path,
+    /// a token or DF_1_NODEFLIB.
     pub(super) signature: Option<SignatureId>,
     pub(super) needs: Box<[NeedName]>,
     pub(super) interp: Option<StrId>,
@@ -39,7 +39,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// DT_RPATH, which counts only without DT_RUNPATH.
+    /// The effective DT_RPATH: the loader ignores it if there is a DT_RUNPATH.
     pub(super) fn counting_rpath(&self) -> Option<StrId> {
         self.rpath.filter(|_| self.runpath.is_none())
     }
@@ -58,7 +58,7 @@ pub(super) struct NameTable {
 }
 
 impl NameTable {
-    /// The names of the object in `file`; none if the file holds no object.
+    /// The names of the object in `file`; `None` if the file is not an object.
     pub(super) fn of(
         &mut self,
         file: FileId,

@@ -1,17 +1,18 @@
 //! The order of relocation: a topological sort, dependencies first (`elf/dl-sort-maps.c`). It
-//! decides in which order undefined symbols are met and which unique definition is first.
+//! decides the order in which the loader reports undefined symbols, and which unique definition is
+//! first.
 
 use super::{Links, ROOT};
 use crate::format::elf::GlibcVersion;
 use crate::id::{Id as _, ModuleId};
 
-/// The glibc release in which the root always comes last (1e903124ce).
+/// The glibc release in which the entry point always comes last (1e903124ce).
 const ROOT_LAST: GlibcVersion = GlibcVersion::new(2, 37);
 
-/// Modules in the order in which they are relocated.
+/// Modules in relocation order.
 pub(super) fn relocation_order(links: &Links, release: GlibcVersion) -> Vec<ModuleId> {
     let mut seen = vec![false; links.module_count()];
-    // What the host has loaded is relocated, and needs nothing that is new.
+    // The host program's objects are relocated already, and need no new object.
     seen[..links.base_count()].fill(true);
     let mut order = Vec::with_capacity(links.scope.len());
     let mut stack = Vec::new();
@@ -27,7 +28,8 @@ pub(super) fn relocation_order(links: &Links, release: GlibcVersion) -> Vec<Modu
     order
 }
 
-/// Depth first with a stack of its own: a chain of thousands of libraries is no deep recursion.
+/// Depth-first search with an explicit stack, so that a chain of thousands of libraries does not
+/// overflow the call stack.
 fn visit(
     links: &Links,
     start: ModuleId,
@@ -40,7 +42,7 @@ fn visit(
     }
     stack.push((start, 0));
     while let Some((module, next)) = stack.last_mut() {
-        // The root's own dependencies are not yet known to the loader when it sorts.
+        // When the loader sorts, it does not know the entry point's own dependencies yet.
         let needs = if *module == links.start { &[] } else { links.needs(*module) };
         let dep = needs.get(*next).map(|edge| edge.to);
         if let Some(dep) = dep {

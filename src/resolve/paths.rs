@@ -7,10 +7,11 @@ use crate::facts::{FactStore, Need};
 use crate::id::{FastMap, FastSet, StrId, Strings};
 use std::sync::{Arc, OnceLock};
 
-/// Lists of more directories than this are asked for those first, and for what is below them later.
+/// A list with more directories than this is probed in two steps: first the directories, then their
+/// subdirectories.
 const LONG: usize = 128;
 
-/// A list of search directories and, once it is known which of them exist, the places to try.
+/// A list of search directories and, once known, the existing ones to try.
 pub(super) struct DirList {
     /// Unique among the lists of one fact store.
     pub(super) id: u64,
@@ -21,22 +22,22 @@ pub(super) struct DirList {
 /// One directory to try: a search directory with one of the loader's subdirectories.
 #[derive(Clone, Copy)]
 pub(super) struct Probe {
-    /// With its slash at the end; empty for the current directory.
+    /// With a trailing slash; empty for the current directory.
     pub(super) path: StrId,
-    /// Which of the search directories it belongs to.
+    /// Index of its search directory.
     pub(super) dir: usize,
-    /// It is a subdirectory that not every processor makes the loader try.
+    /// True for a subdirectory that the loader tries only on some processors.
     pub(super) by_cpu: bool,
-    /// It is a subdirectory.
+    /// True for a subdirectory.
     pub(super) subdir: bool,
-    /// It depends on the current directory.
+    /// True if it depends on the current directory.
     pub(super) relative: bool,
 }
 
 /// All lists of a run.
 #[derive(Default)]
 pub(super) struct DirLists {
-    /// By text, origin and the loader's path.
+    /// Lists by text, origin and the loader's path.
     by_text: FastMap<(StrId, StrId, StrId), Arc<DirList>>,
     /// Default directories by loader path.
     system: FastMap<StrId, Arc<DirList>>,
@@ -57,7 +58,7 @@ impl DirList {
         Arc::new(Self { id: store.new_list(), dirs, ready: OnceLock::new() })
     }
 
-    /// The paths to try, once they are known.
+    /// The directories to try, once they are known.
     pub(super) fn probes(&self) -> Option<&[Probe]> {
         self.ready.get().map(|probes| &**probes)
     }
@@ -114,8 +115,8 @@ impl DirLists {
 }
 
 impl Ask<'_> {
-    /// One element of a path list: tokens replaced, slashes at the end made one. An empty element
-    /// is the current directory; one that becomes empty is dropped.
+    /// One element of a path list: expands its tokens and reduces trailing slashes to one. An empty
+    /// element is the current directory; an element that expands to nothing is dropped.
     fn element(&mut self, element: &[u8], origin: &[u8]) -> Option<StrId> {
         if element.is_empty() {
             return Some(self.strings.id(b""));
@@ -139,7 +140,7 @@ impl Ask<'_> {
         for (number, dir) in list.dirs.iter().enumerate() {
             let base = self.strings.text(*dir).to_vec();
             let relative = !base.starts_with(b"/");
-            // Of thousands that may not be there only those that are lead to more.
+            // Most of thousands may be missing; only existing ones are probed for subdirectories.
             if is_long && !relative {
                 match self.exists(&base) {
                     Some(true) => {}
@@ -170,8 +171,7 @@ impl Ask<'_> {
         known.then(|| probes.into())
     }
 
-    /// True if a directory exists; a missing fact is requested. Below a directory that does not
-    /// exist nothing does.
+    /// True if a directory exists. A missing fact is requested.
     fn exists(&mut self, dir: &[u8]) -> Option<bool> {
         match self.store.is_directory(dir) {
             Ok(is) => Some(is),

@@ -2,11 +2,12 @@
 //! results. `candidate` and `audit` ask it for closures; `closure` and `musl` build them.
 
 use super::closure::Built;
-use super::loader::{ConfigFault, Family, Loaders};
+use super::loader::{ConfigDefect, Family, Loaders};
 use super::mapping::{Asking, Builder};
 use super::musl::Load;
 use super::names::NameTable;
-use super::search::{Requester, Search, SearchCache};
+use super::search::{Search, SearchCache};
+use super::search_result::Requester;
 use super::state::LinkMapState;
 use super::trace::{Trace, Tried};
 use super::{Closure, Edge, Links, Root, tokens};
@@ -22,10 +23,10 @@ use std::sync::Arc;
 /// object.
 type ShareKey = (LoaderId, SignatureId);
 
-/// Estimate of strings per file: it has a path and a name, and the search tries both.
+/// Estimated number of strings per file: it has a path and a name, and the search tries both.
 const STRINGS_A_FILE: usize = 3;
 
-/// How many names one look-ahead searches for.
+/// Most names that one look-ahead searches for.
 const MOST_AHEAD: usize = 1 << 13;
 
 /// A link map that waits for missing facts.
@@ -51,8 +52,8 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Caches of packages, which Guix's loader reads, that could not be used.
-    pub fn package_faults(&self) -> &[ConfigFault] {
+    /// Unusable caches of packages, which Guix's loader reads.
+    pub fn package_faults(&self) -> &[ConfigDefect] {
         &self.searches.package_faults
     }
 

@@ -2,15 +2,16 @@
 //! steps in order, the directories of each, and the loader's reaction to every candidate. Results
 //! are memoised by name and by the search paths of the requester.
 
-use super::How;
+use super::FoundBy;
 use super::cache::Cache;
-use super::loader::{ConfigFault, Loader};
+use super::loader::{ConfigDefect, Loader};
 use super::paths::{Ask, DirList, DirLists, Probe};
-use super::portions::{self, Passed, portion};
+use super::probe_batch::{self, Passed, portion};
+use super::search_result::{Found, Requester, SearchResult, Seen};
 use super::trace::{Outcome, Trace};
-use crate::facts::{FactStore, Need, Place};
+use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{GlibcVersion, Verdict};
-use crate::id::{ContextId, FastMap, FileId, Id as _, ModuleId, StrId, Strings};
+use crate::id::{ContextId, FastMap, FileId, Id as _, StrId, Strings};
 use crate::plan::Plan;
 use crate::policy::Arch;
 use crate::tree::{Errno, Special};
@@ -20,55 +21,6 @@ use std::sync::Arc;
 /// The glibc release in which ENOTDIR no longer ends a path list (a8dcffb306).
 const NOTDIR_GOES_ON: GlibcVersion = GlibcVersion::new(2, 39);
 
-/// The result of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A file, the path it was opened by and the step that found it.
-    File(FileId, StrId, How),
-    /// Nothing.
-    Nothing,
-    /// The loader stops: the name in its message, the file if any, the text.
-    Stop(StrId, Option<FileId>, &'static str),
-}
-
-/// The result of a search, and its dependence on processor and working directory.
-#[derive(Clone, Copy)]
-pub(super) struct Answer {
-    pub(super) found: Found,
-    pub(super) seen: Seen,
-}
-
-/// Facts that a search came across.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Seen {
-    /// A hwcaps directory decided.
-    pub(super) by_cpu: bool,
-    /// A directory relative to the current one was searched.
-    pub(super) by_cwd: bool,
-    /// Each process would find something else at a path that was tried.
-    pub(super) by_process: bool,
-    /// A file of another ELFCLASS was skipped.
-    pub(super) other_class: bool,
-}
-
-/// The properties of the requesting object that its searches depend on.
-#[derive(Clone, Default)]
-pub(super) struct Requester {
-    /// DT_RPATH lists in search order: its own, its requester's and so on, each with its module.
-    /// Empty if the object has DT_RUNPATH.
-    pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
-    /// LD_LIBRARY_PATH's list.
-    pub(super) library_path: Option<Arc<DirList>>,
-    /// DT_RUNPATH's list.
-    pub(super) runpath: Option<Arc<DirList>>,
-    /// DF_1_NODEFLIB
-    pub(super) nodeflib: bool,
-    /// The cache of the program's package, if the loader uses that one.
-    pub(super) package_cache: Option<Arc<Cache>>,
-    /// Requesters with the same id have the same search results; none under a package's cache.
-    pub(super) context: Option<ContextId>,
-}
-
 /// The key of equal searches: the loader, LD_LIBRARY_PATH, the lists of DT_RPATH and DT_RUNPATH by
 /// id, DF_1_NODEFLIB.
 type Context = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
@@ -76,7 +28,7 @@ type Context = (StrId, Option<u64>, Box<[u64]>, Option<u64>, bool);
 /// A memoised search.
 #[derive(Clone, Copy)]
 enum Kept {
-    Done(Answer),
+    Done(SearchResult),
     /// It waits for a fact; the number is the round of the request.
     Asked(u32),
 }
@@ -94,8 +46,8 @@ pub(super) struct SearchCache {
     pub(super) long: FastMap<StrId, u64>,
     /// Caches of packages, by path.
     pub(super) packages: FastMap<StrId, Option<Arc<Cache>>>,
-    /// Those that could not be used.
-    pub(super) package_faults: Vec<ConfigFault>,
+    /// Package caches that could not be used.
+    pub(super) package_faults: Vec<ConfigDefect>,
     round: u32,
 }
 
@@ -136,7 +88,7 @@ pub(super) struct Search<'a> {
     pub(super) needs: &'a mut Vec<Need>,
 }
 
-/// How one path list ended.
+/// How the search in one path list ended.
 enum ListEnd {
     Found(Found),
     NextStep,
@@ -145,7 +97,7 @@ enum ListEnd {
 }
 
 impl ListEnd {
-    /// The end of the search, if it ends here; the inner option is none if a fact is missing.
+    /// `Some` if the search ends here; the inner option is `None` if a fact is missing.
     #[expect(clippy::option_option, reason = "going on, not knowing, and an answer")]
     fn end(self) -> Option<Option<Found>> {
         match self {
@@ -175,13 +127,13 @@ impl Search<'_> {
         self.plan.policy.provides(self.strings.text(name), arch)
     }
 
-    /// Searches for `name`; none if a fact is missing. A search with a trace ignores the memo.
+    /// Searches for `name`; `None` if a fact is missing. A search with a trace ignores the memo.
     pub(super) fn find(
         &mut self,
         name: StrId,
         requester: &Requester,
         trace: Option<&mut Trace>,
-    ) -> Option<Answer> {
+    ) -> Option<SearchResult> {
         let key = requester.context.filter(|_| trace.is_none()).map(|context| (context, name));
         match key.and_then(|key| self.cache.searches.get(&key)) {
             Some(Kept::Done(answer)) => return Some(answer.under(requester)),
@@ -190,7 +142,7 @@ impl Search<'_> {
         }
         let mut steps = Steps { search: self, name, requester, trace, seen: Seen::default() };
         let found = steps.run();
-        let answer = found.map(|found| Answer { found, seen: steps.seen });
+        let answer = found.map(|found| SearchResult { found, seen: steps.seen });
         if let Some(key) = key {
             let kept = answer.map_or(Kept::Asked(self.cache.round), |answer| {
                 Kept::Done(answer.by_place(requester))
@@ -201,41 +153,27 @@ impl Search<'_> {
     }
 
     /// `open_verify`: the loader's reaction to the entry at a path.
-    fn judge(&self, place: Place) -> Outcome {
+    fn judge(&self, place: PathState) -> Outcome {
         match place {
-            Place::Failed(errno) => Outcome::Failed(errno),
-            Place::OfProcess => Outcome::OfProcess,
-            Place::Directory => Outcome::Fatal("cannot read file data: Error 21"),
-            // open(2) of a socket fails with ENXIO, that of a FIFO waits, a device reads as empty.
-            Place::Special(Special::Socket) => Outcome::Failed(Errno::NXIO),
-            Place::Special(Special::Fifo) => {
+            PathState::Failed(errno) => Outcome::Failed(errno),
+            PathState::OfProcess => Outcome::OfProcess,
+            PathState::Directory => Outcome::Fatal("cannot read file data: Error 21"),
+            // open(2) of a socket fails with ENXIO, open(2) of a FIFO waits, and a device reads as
+            // empty.
+            PathState::Special(Special::Socket) => Outcome::Failed(Errno::NXIO),
+            PathState::Special(Special::Fifo) => {
                 Outcome::Fatal("is a FIFO: the loader waits for a writer")
             }
-            Place::Special(Special::Device) => Outcome::Fatal("file too short"),
-            Place::File(file) => match self.store.file(file).content.verdict(self.loader.target) {
-                Verdict::Accepted => Outcome::Taken,
-                Verdict::WrongClass => Outcome::WrongClass,
-                Verdict::WrongMachine => Outcome::WrongMachine,
-                Verdict::Fatal(text) => Outcome::Fatal(text),
-            },
+            PathState::Special(Special::Device) => Outcome::Fatal("file too short"),
+            PathState::File(file) => {
+                match self.store.file(file).content.verdict(self.loader.target) {
+                    Verdict::Accepted => Outcome::Taken,
+                    Verdict::WrongClass => Outcome::WrongClass,
+                    Verdict::WrongMachine => Outcome::WrongMachine,
+                    Verdict::Fatal(text) => Outcome::Fatal(text),
+                }
+            }
         }
-    }
-}
-
-impl Answer {
-    /// Replaces the module of a DT_RPATH by the index of its list.
-    fn by_place(self, requester: &Requester) -> Self {
-        let Found::File(file, path, How::Rpath(module)) = self.found else { return self };
-        let place = requester.rpaths.iter().position(|(other, _)| *other == module);
-        let how = How::Rpath(place.map_or(module, ModuleId::from_index));
-        Self { found: Found::File(file, path, how), ..self }
-    }
-
-    /// Reverts `by_place`, for another requester with the same lists.
-    fn under(self, requester: &Requester) -> Self {
-        let Found::File(file, path, How::Rpath(place)) = self.found else { return self };
-        let how = How::Rpath(requester.rpaths.get(place.index()).map_or(place, |(at, _)| *at));
-        Self { found: Found::File(file, path, how), ..self }
     }
 }
 
@@ -254,8 +192,8 @@ impl Steps<'_, '_> {
             return self.open();
         }
         let requester = self.requester;
-        let own = requester.rpaths.iter().map(|(module, list)| (list, How::Rpath(*module)));
-        let named = requester.library_path.iter().map(|list| (list, How::LdLibraryPath));
+        let own = requester.rpaths.iter().map(|(module, list)| (list, FoundBy::Rpath(*module)));
+        let named = requester.library_path.iter().map(|list| (list, FoundBy::LdLibraryPath));
         for (list, how) in own.chain(named) {
             if let Some(end) = self.list(list, how).end() {
                 return end;
@@ -266,7 +204,7 @@ impl Steps<'_, '_> {
             return end;
         }
         if let Some(list) = &requester.runpath
-            && let Some(end) = self.list(list, How::Runpath).end()
+            && let Some(end) = self.list(list, FoundBy::Runpath).end()
         {
             return end;
         }
@@ -278,10 +216,10 @@ impl Steps<'_, '_> {
         }
         let Search { loader, store, cache, .. } = &mut *self.search;
         let system = cache.lists.system(loader, *store);
-        self.list(&system, How::Default).end().unwrap_or(Some(Found::Nothing))
+        self.list(&system, FoundBy::Default).end().unwrap_or(Some(Found::Nothing))
     }
 
-    /// A need with a slash: opened as it is, relative to the current directory.
+    /// A need with a slash: the loader opens it as a path, relative to the current directory.
     fn open(&mut self) -> Option<Found> {
         let text = self.search.strings.text(self.name);
         self.seen.by_cwd |= !text.starts_with(b"/");
@@ -290,18 +228,18 @@ impl Steps<'_, '_> {
             self.search.needs.push(need);
             return None;
         };
-        Some(self.only(place, self.name, How::Path).unwrap_or(Found::Nothing))
+        Some(self.only(place, self.name, FoundBy::Path).unwrap_or(Found::Nothing))
     }
 
-    /// What the one path of a step makes the loader do; nothing if it goes on.
-    fn only(&mut self, place: Place, path: StrId, how: How) -> Option<Found> {
+    /// The loader's reaction to the only path of a step; `None` if the search continues.
+    fn only(&mut self, place: PathState, path: StrId, how: FoundBy) -> Option<Found> {
         let outcome = self.judge(place);
         self.tell(how, outcome, false, (path, None));
         let ends = matches!(outcome, Outcome::Taken | Outcome::Fatal(_));
         ends.then(|| end(place, outcome, path, how))
     }
 
-    fn judge(&mut self, place: Place) -> Outcome {
+    fn judge(&mut self, place: PathState) -> Outcome {
         let outcome = self.search.judge(place);
         self.seen.other_class |= outcome == Outcome::WrongClass;
         self.seen.by_process |= outcome == Outcome::OfProcess;
@@ -309,7 +247,7 @@ impl Steps<'_, '_> {
     }
 
     /// `open_path` over one list of directories.
-    fn list(&mut self, list: &DirList, how: How) -> ListEnd {
+    fn list(&mut self, list: &DirList, how: FoundBy) -> ListEnd {
         let (lists, mut ask) = self.search.lists();
         if !lists.prepare(list, &mut ask) {
             return ListEnd::Unknown;
@@ -317,14 +255,14 @@ impl Steps<'_, '_> {
         let probes = list.probes().unwrap_or_default();
         let name = self.name;
         let mut passed = self.passed(list, probes.len());
-        // Unknown candidates are asked for in one go, as far as the loader would go.
+        // One request covers all unknown candidates, up to the point where the loader would stop.
         let mut unknown: Vec<Vec<u8>> = Vec::new();
         let mut told = 0;
         let mut path: Vec<u8> = Vec::new();
         for (i, probe) in probes.iter().enumerate().skip(passed.done) {
             if unknown.is_empty() {
                 passed.done = i;
-            } else if i == portions::end_of(passed.done) {
+            } else if i == probe_batch::end_of(passed.done) {
                 break;
             }
             self.trace_absent(list, told..probe.dir, how);
@@ -372,19 +310,19 @@ impl Steps<'_, '_> {
         ListEnd::Unknown
     }
 
-    /// The entry at `path`, the probe with index `at` of a list; none if it is not known yet.
-    fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<Place> {
+    /// The entry at `path`, the probe with index `at` of a list; `None` if it is not known yet.
+    fn met(&self, list: u64, at: usize, path: &[u8]) -> Option<PathState> {
         let Search { store, .. } = &*self.search;
         store.place(path).or_else(|| {
             // An existing entry would be known by its path.
             let portion = portion(list, self.name, at)?;
-            store.is_looked_through(&portion).then_some(Place::Failed(Errno::NOENT))
+            store.is_looked_through(&portion).then_some(PathState::Failed(Errno::NOENT))
         })
     }
 
-    /// How far earlier searches have come; a trace begins anew.
+    /// Progress of earlier searches. A trace starts from the beginning.
     fn passed(&mut self, list: &DirList, probes: usize) -> Passed {
-        if probes <= portions::FIRST || self.trace.is_some() {
+        if probes <= probe_batch::FIRST || self.trace.is_some() {
             return Passed::default();
         }
         let key = (list.id, self.name);
@@ -396,15 +334,15 @@ impl Steps<'_, '_> {
     }
 
     fn keep_passed(&mut self, list: &DirList, probes: &[Probe], mut passed: Passed) {
-        if probes.len() > portions::FIRST {
+        if probes.len() > probe_batch::FIRST {
             passed.by_process = self.seen.by_process;
             passed.by_cwd = probes[..passed.done].iter().any(|probe| probe.relative);
             self.search.cache.passed.insert((list.id, self.name), passed);
         }
     }
 
-    /// Tells of directories that do not exist, in their place among those that do.
-    fn trace_absent(&mut self, list: &DirList, places: Range<usize>, how: How) {
+    /// Adds directories that do not exist to the trace, in list order.
+    fn trace_absent(&mut self, list: &DirList, places: Range<usize>, how: FoundBy) {
         if self.trace.is_some() {
             for dir in list.dirs.get(places).unwrap_or_default() {
                 self.tell(how, Outcome::NoDirectory, false, (*dir, Some(self.name)));
@@ -419,7 +357,7 @@ impl Steps<'_, '_> {
             || (errno == Errno::NOTDIR && self.search.loader.release >= NOTDIR_GOES_ON)
     }
 
-    /// The step over ld.so.cache: one path, and none but that.
+    /// The step over ld.so.cache: at most one path.
     fn cache(&mut self) -> ListEnd {
         let Some((id, by_cpu)) = self.cached() else { return ListEnd::NextStep };
         let Search { loader, strings, store, .. } = &*self.search;
@@ -427,7 +365,7 @@ impl Steps<'_, '_> {
         let forbidden = self.requester.nodeflib
             && loader.system_dirs.iter().any(|dir| path.starts_with(strings.text(*dir)));
         if forbidden {
-            self.tell(How::Cache, Outcome::Forbidden, false, (id, None));
+            self.tell(FoundBy::Cache, Outcome::Forbidden, false, (id, None));
             return ListEnd::NextStep;
         }
         let Some(place) = store.place(path) else {
@@ -435,7 +373,7 @@ impl Steps<'_, '_> {
             self.search.needs.push(need);
             return ListEnd::Unknown;
         };
-        match self.only(place, id, How::Cache) {
+        match self.only(place, id, FoundBy::Cache) {
             Some(found) => {
                 self.seen.by_cpu |= by_cpu && matches!(found, Found::File(..));
                 ListEnd::Found(found)
@@ -456,8 +394,8 @@ impl Steps<'_, '_> {
         Some((strings.id(path), by_cpu))
     }
 
-    /// Writes down what came of a path, or a directory and a name, if anybody wants to know.
-    fn tell(&mut self, how: How, outcome: Outcome, subdir: bool, path: (StrId, Option<StrId>)) {
+    /// Adds the outcome of a path, or of a directory and a name, to the trace, if there is one.
+    fn tell(&mut self, how: FoundBy, outcome: Outcome, subdir: bool, path: (StrId, Option<StrId>)) {
         if let Some(trace) = &mut self.trace {
             let text = |id| self.search.strings.text(id);
             let path = || [text(path.0), path.1.map_or(&b""[..], text)].concat();
@@ -466,26 +404,29 @@ impl Steps<'_, '_> {
     }
 }
 
-/// How a search ends at what was taken or makes the loader stop.
-fn end(place: Place, outcome: Outcome, path: StrId, how: How) -> Found {
+/// The result of a search that ends at an accepted file or at an error.
+fn end(place: PathState, outcome: Outcome, path: StrId, how: FoundBy) -> Found {
     match (place, outcome) {
-        (Place::File(file), Outcome::Taken) => Found::File(file, path, how),
+        (PathState::File(file), Outcome::Taken) => Found::File(file, path, how),
         (_, Outcome::Fatal(text)) => Found::Stop(path, file_of(place), text),
         _ => Found::Nothing,
     }
 }
 
-fn file_of(place: Place) -> Option<FileId> {
+fn file_of(place: PathState) -> Option<FileId> {
     match place {
-        Place::File(file) => Some(file),
-        Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_) => None,
+        PathState::File(file) => Some(file),
+        PathState::Directory
+        | PathState::Special(_)
+        | PathState::OfProcess
+        | PathState::Failed(_) => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Found, Requester, Search, SearchCache};
-    use crate::facts::{FactStore, FileFacts, Need, Place, Portion};
+    use crate::facts::{FactStore, FileFacts, Need, PathState, Portion};
     use crate::format::elf::GlibcVersion;
     use crate::format::elf::interpreter::Interpreter;
     use crate::format::elf::{Object, Target, machine};
@@ -498,7 +439,7 @@ mod tests {
     #[derive(Default)]
     struct Few {
         dirs: FastMap<&'static [u8], bool>,
-        places: FastMap<&'static [u8], Place>,
+        places: FastMap<&'static [u8], PathState>,
     }
 
     impl FactStore for Few {
@@ -510,7 +451,7 @@ mod tests {
             None
         }
 
-        fn place(&self, path: &[u8]) -> Option<Place> {
+        fn place(&self, path: &[u8]) -> Option<PathState> {
             self.places.get(path).copied()
         }
 
@@ -589,8 +530,8 @@ mod tests {
         let first = Need::First { paths, target: Some(loader.target), portion: None };
         assert_eq!(find(&store, true), (None, vec![first]));
         // Unreadable entries are skipped.
-        store.places.insert(b"/a/libx.so", Place::Failed(Errno::ACCESS));
-        store.places.insert(b"/b/libx.so", Place::Directory);
+        store.places.insert(b"/a/libx.so", PathState::Failed(Errno::ACCESS));
+        store.places.insert(b"/b/libx.so", PathState::Directory);
         let (found, needs) = find(&store, true);
         assert!(matches!(found, Some(Found::Stop(_, None, _))) && needs.is_empty());
         // The result is memoised.

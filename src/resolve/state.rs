@@ -4,7 +4,7 @@
 
 use super::names::Names;
 use super::paths::DirList;
-use super::search::Requester;
+use super::search_result::Requester;
 use super::{Closure, Edge, Fatal, LOADER, Module, PreloadFailure, ROOT, Root};
 use crate::format::elf::GlibcVersion;
 use crate::id::{FastMap, FileId, Id as _, IdVec, ModuleId, StrId};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The loader has no message for a filter that is its own target, directly or not.
 const ENDLESS: &str = "is a filter of itself: the loader loops until it runs out of memory";
 
-/// The glibc release in which the loader has its place even where nothing needs it (8f8dd904c4).
+/// The glibc release since which the list always holds the loader, needed or not (8f8dd904c4).
 const LOADER_LISTED: GlibcVersion = GlibcVersion::new(2, 41);
 
 /// The state of one breadth-first run.
@@ -36,7 +36,7 @@ pub(super) struct LinkMapState {
     pub(super) list: Vec<ModuleId>,
     pub(super) queue: Vec<Queued>,
     /// The position of the walk.
-    pub(super) place: Place,
+    pub(super) place: WalkPosition,
     pub(super) preload_failures: Vec<PreloadFailure>,
     /// True once a filter has moved objects: list order and load order then differ.
     pub(super) moved: bool,
@@ -73,11 +73,11 @@ pub(super) struct Inherited {
     pub(super) next: Option<ModuleId>,
 }
 
-/// Entries for which a map keeps its room, even if few are used.
+/// Capacity below which a map is always kept, however few entries are in use.
 const ROOM: usize = 4096;
 
-/// Empties a map. To clear it takes the time of its room, not of its entries: a large one is dropped if
-/// few entries were used, as by the many small link maps after a large one.
+/// Empties a map. Clearing takes time proportional to its capacity, so that a large map with few
+/// entries is dropped. Otherwise many small link maps after a large one would pay for it.
 fn clear<K, V>(map: &mut FastMap<K, V>) {
     if map.capacity() > ROOM && map.len() < map.capacity() / 16 {
         *map = FastMap::default();
@@ -95,10 +95,10 @@ pub(super) struct Queued {
 
 /// The position of a walk.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Place {
-    /// The entry of the queue.
+pub(super) struct WalkPosition {
+    /// Index of the current entry in the queue.
     pub(super) at: usize,
-    /// The visited entry, which moves if a filter's target is put before it.
+    /// Index of the visited entry; it moves when a filter's target is inserted before it.
     here: usize,
     /// The visited module and its next need.
     pub(super) visiting: Option<(ModuleId, usize)>,
@@ -119,7 +119,7 @@ impl LinkMapState {
             edges: Vec::new(),
             list: Vec::new(),
             queue: Vec::new(),
-            place: Place::default(),
+            place: WalkPosition::default(),
             preload_failures: Vec::new(),
             moved: false,
             hidden: Vec::new(),
@@ -196,7 +196,7 @@ impl LinkMapState {
         !module.is_stub() && (module.answers(name) || soname())
     }
 
-    /// The module whose DT_RPATH comes next: the requester, and at the end the program.
+    /// The module whose DT_RPATH comes next: the requester, and finally the program.
     pub(super) fn above(&self, module: ModuleId) -> Option<ModuleId> {
         let hosted = self.base.is_some() && module == self.start && module != ROOT;
         self.modules[module].requester.or(hosted.then_some(ROOT))
@@ -240,8 +240,8 @@ impl LinkMapState {
         let here = self.place.here;
         match self.queue.iter().position(|queued| queued.module == target) {
             Some(place) if place <= here => return None,
-            // The target was visited, and the filter is its target, directly or not. The loader
-            // moves each before the other until its stack overflows.
+            // The target was visited already: the filter is its own target, directly or not. The
+            // loader moves each before the other until its stack overflows.
             Some(place) if self.queue[place].done => return Some(self.endless(target, filter)),
             Some(place) => {
                 self.queue.remove(place);
@@ -285,8 +285,8 @@ impl LinkMapState {
         queued.filter(|module| !self.modules[*module].is_stub()).collect()
     }
 
-    /// The loader's position in the list: after its predecessor in the scope, if an object needs
-    /// it. Since glibc 2.41 it is always there, after the last found object.
+    /// Puts the loader into the list: after its predecessor in the scope, if an object needs it.
+    /// Since glibc 2.41 it is always listed, after the last found object.
     pub(super) fn place_loader(&mut self, scope: &[ModuleId], release: GlibcVersion) {
         let after = match scope.iter().position(|module| *module == LOADER) {
             Some(place) => place.checked_sub(1).map(|before| scope[before]),
@@ -296,7 +296,8 @@ impl LinkMapState {
         match after.map(|module| (module, self.list.iter().position(|entry| *entry == module))) {
             None | Some((ROOT, _)) => self.list.insert(0, LOADER),
             Some((_, Some(place))) => self.list.insert(place + 1, LOADER),
-            // After a filtee of the entry point, that is, before the visible part.
+            // Its predecessor is a filtee of the entry point, so it precedes the visible part of
+            // the list.
             Some((_, None)) => {}
         }
     }

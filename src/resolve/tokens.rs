@@ -1,19 +1,19 @@
 //! Dynamic string tokens: `$ORIGIN`, `$LIB`, `$PLATFORM` and their `${…}` forms
 //! (`elf/dl-load.c`, `is_dst` and `_dl_dst_substitute`).
 
-/// What the tokens stand for in one object.
+/// The values of the tokens in one object.
 #[derive(Clone, Copy)]
 pub(super) struct Tokens<'a> {
-    /// Directory of the object, without slash at the end.
+    /// Directory of the object, without a trailing slash.
     pub origin: &'a [u8],
     /// `$LIB`
     pub lib: &'a [u8],
-    /// `$PLATFORM`; nothing where the kernel gives none.
+    /// `$PLATFORM`; `None` if the kernel gives no value.
     pub platform: Option<&'a [u8]>,
 }
 
-/// Length of the token `name` at the begin of `input` (behind the `$`), if it stands there. The
-/// name is read greedily: `$ORIGINX` is no token.
+/// Length of the token `name` at the start of `input`, which follows the `$`. The name is read
+/// greedily, so `$ORIGINX` does not match.
 fn token(input: &[u8], name: &[u8]) -> Option<usize> {
     let curly = input.first() == Some(&b'{');
     let rest = if curly { &input[1..] } else { input }.strip_prefix(name)?;
@@ -25,7 +25,7 @@ fn token(input: &[u8], name: &[u8]) -> Option<usize> {
     }
 }
 
-/// Replaces all tokens of `text`; unknown ones stay. Nothing if a known token has no value.
+/// Replaces all known tokens of `text`; others stay. `None` if a known token has no value.
 pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len() + tokens.origin.len());
     let mut rest = text;
@@ -50,8 +50,8 @@ pub(super) fn expand(text: &[u8], tokens: Tokens<'_>) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The directory part of a path that an object was opened by, made absolute with `cwd` but with
-/// links, `.` and `..` kept (`elf/dl-object.c`, `_dl_new_object`).
+/// The directory part of the path that an object was opened by. It is made absolute with `cwd`;
+/// links, `.` and `..` stay (`elf/dl-object.c`, `_dl_new_object`).
 pub(super) fn origin(path: &[u8], cwd: &[u8]) -> Vec<u8> {
     let mut full = Vec::new();
     if !path.starts_with(b"/") {

@@ -1,35 +1,36 @@
-//! What a search tried, for evidence. `search` and musl's search write it down; rules and views word it.
+//! The paths that a search tried, as evidence. `search` and musl's search record them; rules and
+//! views put them into words.
 
-use super::How;
+use super::FoundBy;
 use crate::tree::Errno;
 
-/// Paths that are written down for all needs of one root, and for one need at least and at most:
-/// thousands of needs in thousands of directories would be millions.
+/// Upper bound for the paths recorded for all needs of one entry point, and the bounds for one
+/// need. Thousands of needs in thousands of directories would be millions of paths.
 const MOST_OF_ROOT: usize = 1 << 16;
 const LEAST: usize = 16;
 const MOST: usize = 512;
 
-/// One path that was tried, and what came of it.
+/// One path that was tried, and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
     /// The path.
     pub path: Vec<u8>,
     /// The step that tried it.
-    pub how: How,
-    /// What came of it.
+    pub how: FoundBy,
+    /// The loader's reaction.
     pub outcome: Outcome,
-    /// It lies in one of the loader's subdirectories, not in the search directory itself.
+    /// True if it is in one of the loader's subdirectories, not in the search directory itself.
     pub subdir: bool,
 }
 
-/// What came of one candidate.
+/// The loader's reaction to one candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was taken.
+    /// The loader takes the file.
     Taken,
     /// `open` failed.
     Failed(Errno),
-    /// Each process finds something else there.
+    /// The path leads to a different file in each process.
     OfProcess,
     /// Another ELFCLASS.
     WrongClass,
@@ -41,11 +42,11 @@ pub enum Outcome {
     NoDirectory,
     /// A cache entry that DF_1_NODEFLIB forbids.
     Forbidden,
-    /// It and as many more of the same step are not there, and not written down one by one.
+    /// This path and this number of further paths of the same step do not exist.
     LeftOut(usize),
 }
 
-/// What one search tried, in order.
+/// The paths that one search tried, in order.
 #[derive(Debug)]
 pub struct Trace {
     pub(super) kept: Vec<Tried>,
@@ -53,15 +54,15 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Of one of so many needs of one root.
+    /// A trace for one of `needs` needs of an entry point.
     pub(super) fn of_one_in(needs: usize) -> Self {
         Self { kept: Vec::new(), most: (MOST_OF_ROOT / needs.max(1)).clamp(LEAST, MOST) }
     }
 
-    /// Writes one path down; of those that are not there, only the first.
+    /// Records one path. Of missing paths, only the first are kept.
     pub(super) fn push(
         &mut self,
-        how: How,
+        how: FoundBy,
         outcome: Outcome,
         subdir: bool,
         path: impl FnOnce() -> Vec<u8>,

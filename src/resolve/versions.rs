@@ -1,61 +1,61 @@
-//! The check of needed versions at load (`elf/dl-version.c`): every version that an object needs of
-//! a file must be defined by the object that answers to the file's name.
+//! The check of needed versions at load (`elf/dl-version.c`). For each version that an object needs
+//! of a file, the object that answers to the file's name must define it.
 
-use super::{Closure, How, LOADER, Links, ROOT};
+use super::{Closure, FoundBy, LOADER, Links, ROOT};
 use crate::facts::FactStore;
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, NeedKind, Object};
 use crate::id::{FileId, Id as _, ModuleId, StrId, Strings};
 
-/// What the loader says of one needed version.
+/// The loader's verdict on one needed version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Complaint {
-    /// The version is not defined: the program does not start.
+pub enum VersionDefect {
+    /// The version is not defined, and the program does not start.
     Missing,
-    /// The same, but the need is weak: only a message.
+    /// The version is not defined, but the need is weak: the loader only prints a message.
     WeakMissing,
-    /// The file defines no versions at all: only a message.
+    /// The file defines no versions at all: the loader only prints a message.
     NoVersions,
 }
 
-/// One complaint of the loader, in its order.
+/// One message of the loader, in its order.
 #[derive(Clone, Debug)]
 pub struct VersionIssue {
     /// The module that needs the version.
     pub requester: ModuleId,
     /// The module that should define it.
     pub provider: ModuleId,
-    /// The version's name, as it stands in the requester.
+    /// The version's name in the requester.
     pub version: Box<[u8]>,
-    /// What is wrong.
-    pub complaint: Complaint,
+    /// The defect.
+    pub complaint: VersionDefect,
 }
 
-/// What makes the loader stop during the check.
+/// The error at which the loader stops during the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// A file that versions are needed of is not among the names of any object
-    /// (`assert (needed != NULL)`).
+    /// An object needs versions of a file whose name no object answers to (`assert (needed !=
+    /// NULL)`).
     NoSuchName(ModuleId, StrId),
     /// DT_RELR without the GLIBC_ABI_DT_RELR version of libc.
     Relr(ModuleId),
 }
 
-/// The check of one root.
+/// The result of the check of one entry point.
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// Complaints in order.
+    /// Messages in order.
     pub issues: Vec<VersionIssue>,
     /// Set if the loader stops at the check.
     pub stop: Option<Stop>,
 }
 
-/// The glibc release that asks for the DT_RELR marker (57292f5741).
+/// The glibc release that requires the DT_RELR marker (57292f5741).
 const RELR_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
-/// The version that stands for it.
+/// The version that serves as the marker.
 const RELR_MARKER: &[u8] = b"GLIBC_ABI_DT_RELR";
 
-/// Objects in the order in which the loader checks them: its list, root first; with dlopen what is
-/// new in the plugin's scope (`elf/dl-open.c`).
+/// Objects in the order in which the loader checks them: the program, then its list. With dlopen,
+/// the new objects in the plugin's scope (`elf/dl-open.c`).
 fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> + '_ {
     let hosted = closure.host().is_some();
     let (root, list) = if hosted { (None, closure.scope()) } else { (Some(ROOT), closure.list()) };
@@ -65,27 +65,27 @@ fn checked_order(closure: &Closure) -> impl Iterator<Item = (ModuleId, FileId)> 
         .filter_map(|index| Some((index, closure.module(index).file?)))
 }
 
-/// What is remembered from root to root.
+/// Results that later entry points reuse.
 #[derive(Default)]
 pub struct Memory {
-    /// By place in [`NeededFiles`]: the last provider that defines all versions in order. That is true
-    /// under every root, and so looked at once.
+    /// By index in [`NeededFiles`]: the last provider that defines all needed versions. This holds
+    /// under every entry point, and is checked once.
     clean: Vec<Option<FileId>>,
     names: Stamped,
 }
 
-/// The files that objects need versions of, all in one place: the check goes over every object of
-/// every root, and nearly always this is all it must know.
+/// The files that objects need versions of, in one compact table. The check visits every object of
+/// every entry point, and nearly always needs only this table.
 #[derive(Default)]
 pub struct NeededFiles {
-    /// By file: first and one behind the last in `names`, and whether DT_RELR lacks its marker.
+    /// By file: start and end of its range in `names`, and whether DT_RELR lacks its marker.
     of: Vec<(usize, usize, bool)>,
-    /// vn_file in file order; nothing for a name that no closure knows.
+    /// vn_file in file order; `None` for a name that no closure knows.
     names: Vec<Option<StrId>>,
 }
 
 impl NeededFiles {
-    /// Those of `files`, which are all there are, in the order of their ids.
+    /// The table for `files`, which must be all files in the order of their ids.
     pub fn new(
         store: &dyn FactStore,
         strings: &Strings,
@@ -128,7 +128,7 @@ impl Stamped {
         entry.filter(|(stamp, _)| *stamp == self.stamp).map(|(_, module)| *module)
     }
 
-    /// Keeps an existing entry.
+    /// Adds an entry; an existing one stays.
     fn add(&mut self, name: StrId, module: ModuleId) {
         let index = name.index();
         if index >= self.entries.len() {
@@ -140,7 +140,7 @@ impl Stamped {
     }
 }
 
-/// The first objects that answer to names, as [`find_needed`] has them.
+/// The first object that answers to each name, as [`find_needed`] would find it.
 struct Answering<'m>(&'m mut Stamped);
 
 impl<'m> Answering<'m> {
@@ -148,8 +148,8 @@ impl<'m> Answering<'m> {
         map.clear();
         for index in std::iter::once(ROOT).chain(links.whole_list()).chain([LOADER]) {
             let module = links.module(index);
-            // The root does not answer to its path.
-            let path = Some(module.path).filter(|_| module.how != How::Root);
+            // The entry point does not answer to its path.
+            let path = Some(module.path).filter(|_| module.how != FoundBy::Root);
             let renamed = links.renamed.iter().filter(|(other, _)| *other == index);
             let aliases = module.aliases.iter().chain(renamed.map(|(_, name)| name));
             for name in [module.name].into_iter().chain(path).chain(aliases.copied()) {
@@ -164,8 +164,8 @@ impl<'m> Answering<'m> {
     }
 }
 
-/// The first object, found or missing, that answers to `name` (`find_needed`). Sonames count only
-/// where a need has already matched them.
+/// The first object, found or missing, that answers to `name` (`find_needed`). A soname counts only
+/// if an earlier need matched it.
 fn find_needed(links: &Links, name: StrId) -> Option<ModuleId> {
     let answers = |index: &ModuleId| links.answers(*index, name);
     std::iter::once(ROOT)
@@ -174,21 +174,21 @@ fn find_needed(links: &Links, name: StrId) -> Option<ModuleId> {
         .or_else(|| Some(LOADER).filter(answers))
 }
 
-/// The second half of `find_needed`: the root's own search scope (`l_searchlist`), in which a filtee
-/// stands that the list does not have. Other objects have none.
+/// The second half of `find_needed`: the entry point's own search scope (`l_searchlist`), which
+/// holds filtees that the list lacks. Other objects have none.
 fn find_in_scope(closure: &Closure, index: ModuleId, name: StrId) -> Option<ModuleId> {
     let mut scope = closure.scope().iter().copied().filter(|_| index == closure.start());
     scope.find(|module| closure.answers(*module, name))
 }
 
-/// Which objects of a root are checked.
+/// The objects of an entry point to check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// All.
+    /// All objects.
     Whole,
-    /// The root itself; there is nothing to be said of the others.
+    /// Only the entry point itself; the others are known to be clean.
     Root,
-    /// All but the root.
+    /// All but the entry point.
     Others,
 }
 
@@ -205,13 +205,13 @@ pub struct Check<'a> {
     pub part: Part,
 }
 
-/// Checks objects of a root.
+/// Checks objects of an entry point.
 pub fn check(closure: &Closure, check: Check<'_>, memory: &mut Memory) -> Checked {
     let Check { store, needed, release, part } = check;
     let mut out = Checked::default();
     let Memory { clean, names } = memory;
     clean.resize(needed.names.len(), None);
-    // For one object it takes longer to take all names down than to look for its few.
+    // For one object, a search for its few names is faster than a table of all names.
     let names = (part != Part::Root).then(|| Answering::new(&closure.links, names));
     let answering = |name| match &names {
         Some(names) => names.to(name),
@@ -254,7 +254,8 @@ pub fn check(closure: &Closure, check: Check<'_>, memory: &mut Memory) -> Checke
     out
 }
 
-/// The versions that an object needs of one file, at this place among its needs.
+/// Checks the versions that an object needs of one file; `place` is the index of that file among
+/// its needs.
 fn check_file(
     (requester, object, place): (ModuleId, &Object, usize),
     (provider, definer): (ModuleId, &Object),
@@ -269,9 +270,9 @@ fn check_file(
             .any(|def| def.hash == need.hash && definer.str(def.name) == text);
         let complaint = match (definer.versions.has_verdef, defined, need.weak) {
             (true, true, _) => continue,
-            (false, ..) => Complaint::NoVersions,
-            (true, false, true) => Complaint::WeakMissing,
-            (true, false, false) => Complaint::Missing,
+            (false, ..) => VersionDefect::NoVersions,
+            (true, false, true) => VersionDefect::WeakMissing,
+            (true, false, false) => VersionDefect::Missing,
         };
         issues.push(VersionIssue { requester, provider, version: text.into(), complaint });
     }
@@ -290,8 +291,8 @@ fn relr_unmarked(object: &Object) -> bool {
     object.relr && versions.has_verneed && needs_libc() && !marked()
 }
 
-/// With needed files missing the loader makes its version tables only as large as the highest
-/// index it met in files that were found, and none at all if there was no such index.
+/// If a needed file is missing, the loader sizes an object's version table by the highest index in
+/// the files that were found. Without such an index it makes no table.
 pub(super) fn limit_tables(links: &mut Links, store: &dyn FactStore, strings: &Strings) {
     if !links.lacks_any() {
         return;

@@ -3,28 +3,33 @@
 use super::{Query, Rule, missing_library};
 use crate::catalogue::LIBRARY;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
-use crate::resolve::loader::{InterpFault, NoLoader};
+use crate::resolve::loader::{InterpreterDefect, NoLoader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-pub(super) static RULE: Rule =
-    Rule::new("bad-library-file", LIBRARY, "the loader stops at a file it was led to", DOCS, check)
-        .keys(&["library", "detail"])
-        .of_all_loaded();
+pub(super) static RULE: Rule = Rule::new(
+    "bad-library-file",
+    LIBRARY,
+    "the loader stops at a file that it cannot load",
+    DOCS,
+    check,
+)
+.keys(&["library", "detail"])
+.of_all_loaded();
 
 const DOCS: &str = "\
 ## What it does
 
-Reports the file at which the loader gives up while it maps the objects of a root: a linker script,
-an empty or short file, an executable, a debug companion, a file for another byte order. The text is
-the loader's own. Also reported are files with which the loader aborts by assertion: versions needed
-of a file that nothing loaded answers to, DT_RELR without its marker.
+Reports the file at which the loader stops with an error: a linker script, an empty or short file, an
+executable, a file with debug information only, a file of another byte order. The message is the loader's.
+The rule also reports files at which the loader aborts with an assertion: a version need (`.gnu.version_r`)
+for a file name that no loaded object has, or DT_RELR without its version marker.
 
 ## Why it matters
 
-Unlike a missing file, such a file is not passed over: later directories are not tried, even if they
-hold a good copy. Nothing more can be said of that root.
+The loader does not skip such a file. It tries no later directory, even if one holds a good copy, and the
+program does not start. linkaudit cannot check the rest of that program.
 
 ## Example
 
@@ -35,13 +40,13 @@ error[bad-library-file] lib/libfoo.so: invalid ELF header
 
 ## How to fix
 
-Take the file out of the directory the loader searches, or the directory out of the search path.
-Linker scripts belong where only the linker looks.
+Remove the file from the directory that the loader searches, or remove the directory from the search path.
+Keep linker scripts in directories that only the linker searches.
 
 ## Limits
 
-The loader's text is that of an untranslated glibc. What the kernel would refuse later, while it
-maps segments, is not foreseen.
+The messages are those of glibc without translations. Errors of the kernel while it maps segments are not
+predicted.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -63,8 +68,8 @@ fn check(query: &Query<'_>) -> Findings {
         finding
     });
     let interpreters = missing_library::interpreters_with(query, RULE.id, |fault| match fault {
-        InterpFault::NoLoader(text) => Some(format!("not a loader: {text}")),
-        InterpFault::Absent | InterpFault::WrongArchitecture => None,
+        InterpreterDefect::NoLoader(text) => Some(format!("not a loader: {text}")),
+        InterpreterDefect::Absent | InterpreterDefect::WrongArchitecture => None,
     });
     stopped.chain(refused(query)).chain(interpreters).collect()
 }

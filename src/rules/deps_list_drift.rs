@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(super) static RULE: Rule = Rule::new(
     "deps-list-drift",
     ARCHIVE,
-    "a merged archive and the list it is merged from differ",
+    "a merged archive and the list of its parts differ",
     DOCS,
     check,
 )
@@ -26,16 +26,20 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Compares an archive that is merged from others with the list of those, which a policy names
-(`[[archive]]` with `deps-list`) or `fix --deps-list`. Three things are reported: a listed archive of
-which no member is inside; members inside that came from an archive which is not listed; and an
-archive that is not listed and defines what a library, linked from the merged one, leaves undefined.
-A member is traced to where it came from by the symbols it defines.
+Compares a merged archive with the list of the archives that it is merged from. A policy (`[[archive]]` with
+`deps-list`) or `fix --deps-list` names the list. The rule reports:
+
+- a listed archive without a member in the merged archive;
+- members in the merged archive that come from an archive that is not listed;
+- an archive that is not listed and defines an undefined symbol of a library that was linked from the merged
+  archive.
+
+linkaudit finds the origin of a member by the symbols that it defines.
 
 ## Why it matters
 
-Such lists are made once, by one configuration of a build. Another configuration refers to more: the
-merge goes well, the link goes well, and the library fails when it is used.
+Such a list is written once, for one configuration of a build. Another configuration needs more archives. The
+merge and the link succeed, and the library fails when it is used.
 
 ## Example
 
@@ -46,14 +50,15 @@ error[deps-list-drift] librockCompiler.a: LLVMX86Info is not in librockcompiler_
 
 ## How to fix
 
-`linkaudit fix --deps-list FILE --emit cmake-deps` writes the list anew. If it is the archive that is
-old, merge it again. Or build what is linked for fewer targets, so that nothing refers to the rest.
+`linkaudit fix --deps-list FILE --emit cmake-deps` inserts the missing names. If the archive is out of date,
+merge it again. Or build for fewer targets, so that no code refers to the missing archives.
 
 ## Limits
 
-Archives are looked for among what is audited, in `--lib-path`, and where the policy's `from` says.
-A name of the list without an archive there is not compared, and one finding says how many those are.
-Members that define no symbol are not traced.
+linkaudit looks for archives among the audited files, in `--lib-path`, and in `from` of the policy. Listed
+names without an archive there are not compared; one finding counts them. Members that define no symbol have
+no known origin.
+A variable that the file does not set may list more names: one finding gives the first.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -61,9 +66,12 @@ fn check(query: &Query<'_>) -> Findings {
     for (entry, archives) in query.merged() {
         for &archive in archives {
             match entry.listed(query.library()) {
-                Ok(list) => out.extend(Drift::new(query, entry, &list, archive).findings()),
+                Ok(list) => {
+                    out.extend(Drift::new(query, entry, &list, archive).findings());
+                    out.extend(unknown(query, entry, &list, archive));
+                }
                 Err(reason) => {
-                    let file = query.library().shelf(archive).file;
+                    let file = query.library().entry(archive).file;
                     let mut finding = query.about(RULE.id, file, reason);
                     finding.detail = Some(b"list".to_vec());
                     out.push(finding);
@@ -72,6 +80,21 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     out
+}
+
+/// The first value of the list that refers to a variable of another file.
+fn unknown(
+    query: &Query<'_>,
+    entry: &MergedFrom,
+    list: &DepsList,
+    archive: ArchiveId,
+) -> Option<Box<Finding>> {
+    let value = list.sets().iter().flat_map(|set| &set.unknown).next()?;
+    let (path, line, value) = (show_path(&entry.path), value.line, show(value.reason.as_bytes()));
+    let reason = format!("{path}:{line}: unknown value of `{value}`");
+    let mut finding = query.about(RULE.id, query.library().entry(archive).file, reason);
+    finding.detail = Some(b"list".to_vec());
+    Some(finding)
 }
 
 /// One archive and its list.
@@ -94,7 +117,7 @@ impl<'a> Drift<'a> {
     ) -> Self {
         let library = &query.library();
         let names: BTreeSet<&[u8]> = list.names().collect();
-        let others = library.shelves().map(|(other, _)| other).filter(|other| *other != archive);
+        let others = library.entries().map(|(other, _)| other).filter(|other| *other != archive);
         let (listed, unlisted): (Vec<_>, Vec<_>) = others
             .partition(|other| listed_name(library, *other).is_some_and(|n| names.contains(n)));
         let list_name = entry.path.file_name().map_or(&*entry.path, std::path::Path::new);
@@ -103,11 +126,11 @@ impl<'a> Drift<'a> {
 
     fn name(&self, archive: ArchiveId) -> String {
         let library = &self.query.library();
-        listed_name(library, archive).map_or_else(|| show_path(&library.shelf(archive).path), show)
+        listed_name(library, archive).map_or_else(|| show_path(&library.entry(archive).path), show)
     }
 
     fn finding(&self, detail: &str, message: String) -> Box<Finding> {
-        let file = self.query.library().shelf(self.archive).file;
+        let file = self.query.library().entry(self.archive).file;
         let mut finding = self.query.about(RULE.id, file, message);
         finding.detail = Some(detail.as_bytes().to_vec());
         finding
@@ -134,14 +157,14 @@ impl<'a> Drift<'a> {
             let list = &self.list_name;
             out.push(self.finding(
                 "not compared",
-                format!("{missing} of the names in {list} have no archive at hand to compare with"),
+                format!("{missing} of the names in {list} have no candidate archive: not compared"),
             ));
         }
         let listed: FastSet<ArchiveId> = self.listed.iter().copied().collect();
         for (origin, members) in found.iter().filter(|(origin, _)| !listed.contains(*origin)) {
             let (name, list) = (self.name(*origin), &self.list_name);
             let plural = if *members == 1 { " is" } else { "s are" };
-            let path = Arc::clone(&library.shelf(*origin).path);
+            let path = Arc::clone(&library.entry(*origin).path);
             let mut finding = self.finding(
                 &name,
                 format!("{members} member{plural} inside of {name}, which is not in {list}"),
@@ -185,7 +208,7 @@ impl<'a> Drift<'a> {
         solutions: &[(FileId, Arc<Solution>)],
     ) -> Findings {
         let library = &self.query.library();
-        let mut listed = vec![false; library.shelves().count()];
+        let mut listed = vec![false; library.entries().count()];
         for archive in &self.listed {
             listed[archive.index()] = true;
         }
@@ -217,7 +240,7 @@ impl<'a> Drift<'a> {
                 "{name} is not in {list}, and it {how} {text}, which {user} leaves undefined"
             );
             let mut finding = self.finding(&name, message);
-            let path = Arc::clone(&library.shelf(archive).path);
+            let path = Arc::clone(&library.entry(archive).path);
             let symbol = direct.then_some(symbol);
             finding
                 .evidence

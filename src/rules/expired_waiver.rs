@@ -7,26 +7,20 @@ use crate::catalogue::WAIVERS;
 use crate::finding::Finding;
 use crate::policy::Waiver;
 
-pub(super) static RULE: Rule = Rule::of_waivers(
-    "expired-waiver",
-    WAIVERS,
-    "a waiver of a policy has expired and waives nothing any more",
-    DOCS,
-    check,
-)
-.keys(&["detail"])
-.asked_if(|plan| !plan.policy.waivers.is_empty());
+pub(super) static RULE: Rule =
+    Rule::of_waivers("expired-waiver", WAIVERS, "a waiver of a policy has expired", DOCS, check)
+        .keys(&["detail"])
+        .asked_if(|plan| !plan.policy.waivers.is_empty());
 
 const DOCS: &str = "\
 ## What it does
 
-Reports every `[[waive]]` entry whose `expires` lies before today (UTC). Such an entry does not waive:
-the findings that it matches are reported. It is judged only against what the run looked at, as
-`stale-waiver` is.
+Reports every `[[waive]]` entry whose `expires` lies before today (UTC). Such an entry no longer waives: its
+findings are reported. As with `stale-waiver`, an entry counts only if the run could have matched it.
 
 ## Why it matters
 
-Somebody said until when a fault would be accepted, and that day is over.
+The entry set a last day for accepting a defect, and that day is over.
 
 ## Example
 
@@ -36,12 +30,12 @@ warning[expired-waiver] linkaudit.toml: line 12 expired on 2026-06-01: undefined
 
 ## How to fix
 
-Fix what was waived, or decide anew and set another day.
+Fix the waived finding, or set another day.
 
 ## Limits
 
-An entry waives on the whole of its last day. An expired entry of a built-in policy is reported where
-it matches a finding.
+An entry waives until the end of its last day. An expired entry of a built-in policy is reported only if it
+matches a finding.
 ";
 
 fn check(waiver: &Waiver, state: WaiverState) -> Option<Box<Finding>> {

@@ -2,8 +2,8 @@
 
 use super::demand::{because, by_policy, place};
 use super::{Query, Rule};
-use crate::blame::Site;
 use crate::catalogue::POLICY;
+use crate::diagnosis::Site;
 use crate::facts::FileFacts;
 use crate::finding::{Finding, Findings, When};
 use crate::id::{FileId, ModuleId, RootId};
@@ -24,14 +24,14 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Holds every DT_NEEDED, DT_FILTER and DT_AUXILIARY of every audited object, and of every library that
-one of them loads, against `libraries` of `[forbid]`. The name is compared as it is needed, and
-without its directories where it has some.
+Compares every DT_NEEDED, DT_FILTER and DT_AUXILIARY of every audited object, and of every library that it
+loads, with `libraries` of `[forbid]`. The comparison uses the needed name; if the name has directories, also
+its last part.
 
 ## Why it matters
 
-A library that a compiler wrapper leaks into everything, a second OpenMP runtime or a library of
-another licence is easily linked in and seldom noticed.
+A compiler wrapper may add a library to every link. A second OpenMP runtime or a library with another licence
+is easily linked and rarely noticed.
 
 ## Example
 
@@ -41,13 +41,13 @@ error[forbidden-library] lib/libapp.so: needs libunwind.so.1, which linkaudit.to
 
 ## How to fix
 
-Take the library from the link line; `-Wl,--as-needed` leaves out what nothing uses. If a library of
-somebody else needs it, waive the finding with `path`, or take another build of that library.
+Remove the library from the link; `-Wl,--as-needed` omits unused libraries. If a library of another project
+needs it, waive the finding with `path`, or use another build of that library.
 
 ## Limits
 
-Libraries that are loaded with dlopen are not seen. A library that is needed by a name of its own
-counts by that name, whatever its soname is.
+Libraries that a program loads with dlopen are not checked. The rule compares the needed name, not the soname
+of the file.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

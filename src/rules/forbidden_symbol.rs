@@ -28,16 +28,16 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Holds the dynamic symbols of every audited program and shared object against `symbols` of
-`[forbid]`: those that it refers to and those that it defines for others. An entry with `path` is
-about the files at that path only, whatever name or link leads to them; one with `library` about
-references of files that need a library of that name, and not about weak ones: those stay null
-where the library does not export the symbol. Platforms such as `manylinux_2_17` have such entries.
+Compares the dynamic symbols of every audited program and shared object with `symbols` of `[forbid]`: both
+references and exported definitions. An entry with `path` covers only files at that path, also if they are
+reached by another name or link. An entry with `library` covers only strong references of files that need that
+library; a weak reference is null if the library does not export the symbol. Platforms such as
+`manylinux_2_17` have such entries.
 
 ## Why it matters
 
-Functions that a target system lacks or that are not safe to call, and symbols of an embedded
-library that must stay private, are caught before anybody links against them.
+The rule finds functions that a target system lacks or that are unsafe, and symbols of an embedded library
+that must stay private.
 
 ## Example
 
@@ -47,14 +47,14 @@ error[forbidden-symbol] lib/libapp.so: refers to gets, which linkaudit.toml:7 fo
 
 ## How to fix
 
-Call something else, or hide the definition (`-fvisibility=hidden`, a version script, for archives
-`-Wl,--exclude-libs`).
+Call another function. Or hide the definition: `-fvisibility=hidden`, a version script, or for archives
+`-Wl,--exclude-libs`.
 
 ## Limits
 
-A reference counts if it is in the dynamic symbol table, whether a relocation uses it or not. What is
-fetched with dlsym is not seen. Static archives and relocatable objects have no dynamic symbols: one
-at the `path` of an entry is reported as `undecided`.
+A reference counts if it is in the dynamic symbol table, even if no relocation uses it. Symbols that a program
+looks up with dlsym are not checked. Static archives and relocatable objects have no dynamic symbols; at the
+`path` of an entry they are reported as `undecided`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -4,12 +4,12 @@
 
 use super::Query;
 use super::missing_library::with_reasons;
-use crate::blame::Site;
 use crate::catalogue::RuleId;
+use crate::diagnosis::Site;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId, StrId};
 use crate::package::{store_item, store_of};
-use crate::resolve::{Edge, How};
+use crate::resolve::{Edge, FoundBy};
 use crate::text::{last_part, show, show_path};
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -134,23 +134,24 @@ impl<'a> Holders<'_, 'a> {
 }
 
 /// True if a search led to the file, or its path.
-fn is_searched(how: How) -> bool {
-    matches!(how, How::Rpath(_) | How::Runpath | How::LdLibraryPath) || is_of_system(how)
+fn is_searched(how: FoundBy) -> bool {
+    matches!(how, FoundBy::Rpath(_) | FoundBy::Runpath | FoundBy::LdLibraryPath)
+        || is_of_system(how)
 }
 
 /// True if the requester named no place for the library but an absolute path.
-fn is_of_system(how: How) -> bool {
-    matches!(how, How::Path | How::Cache | How::Default)
+fn is_of_system(how: FoundBy) -> bool {
+    matches!(how, FoundBy::Path | FoundBy::Cache | FoundBy::Default)
 }
 
 /// The words for a way in which a library was found.
-fn by(how: How) -> &'static str {
+fn by(how: FoundBy) -> &'static str {
     match how {
-        How::Path => "by its absolute path",
-        How::Rpath(_) => "by DT_RPATH",
-        How::Runpath => "by DT_RUNPATH",
-        How::LdLibraryPath => "by LD_LIBRARY_PATH",
-        How::Cache => "from the cache",
+        FoundBy::Path => "by its absolute path",
+        FoundBy::Rpath(_) => "by DT_RPATH",
+        FoundBy::Runpath => "by DT_RUNPATH",
+        FoundBy::LdLibraryPath => "by LD_LIBRARY_PATH",
+        FoundBy::Cache => "from the cache",
         _ => "from the default directories",
     }
 }
@@ -194,9 +195,9 @@ fn libraries(
 }
 
 /// The path that the loader took, as evidence.
-fn taken(path: Arc<Path>, how: How) -> Evidence {
+fn taken(path: Arc<Path>, how: FoundBy) -> Evidence {
     // Reports name the cache by its own path.
-    let reason = if how == How::Cache { "taken from the cache" } else { "taken" };
+    let reason = if how == FoundBy::Cache { "taken from the cache" } else { "taken" };
     Evidence {
         how: Some(Cow::Borrowed(how.name())),
         reason: Some(reason.to_owned()),

@@ -15,20 +15,19 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Names the damage that was met in a file that was read: the table, the offset in the file and what
-is wrong there. Of programs and libraries only what a loader uses is looked at; section headers are not.
-Of relocatable objects and members of archives it is what a linker needs to take their symbols.
+Reports defects in the files that were read: the table, the offset, and the defect. For programs and libraries
+it checks the data that a loader uses; section headers are not checked. For relocatable objects and members of
+archives it checks the data that a linker needs to take their symbols.
 
-All that lies beyond the end of a file is one finding: how long the file is, how long it would have to
-be, and the first thing in it that is lost. In JSON `detail` names all that is lost. What seems wrong
-in a table because another one is lost is not said.
+A truncated file gives one finding: the size of the file, the size that its headers need, and the first lost
+part. In JSON, `detail` lists all lost parts. Defects that follow from a lost table are not reported.
 
-A damaged ld.so.cache is named too. The search goes on with as much of it as the loader would use.
+A damaged ld.so.cache is reported too. The search continues with the part that the loader would use.
 
 ## Why it matters
 
-What could not be read could not be audited, and a loader may crash on it. The rest of the audit
-stands; the exit status is 3 if nothing worse was found.
+Damaged data cannot be audited, and a loader may crash on it. The other results of the audit are valid; the
+exit status is 3 if there is no worse finding.
 
 ## Example
 
@@ -40,14 +39,13 @@ at 0x2df8 hold a PT_LOAD that ends beyond the end of the file, and 1 more
 
 ## How to fix
 
-Build or copy the file again. If a good file is reported, that is a fault of linkaudit.
+Build or copy the file again. If the file is good, please report a bug in linkaudit.
 
 ## Limits
 
-Damage outside the tables that are read is not seen: linkaudit is no checker of files. Symbol tables of
-objects are read if the audited objects have at most 64 MiB in all. A header that
-gives too large a size looks like a truncated file. Files of other systems are counted and not
-checked.
+Only the tables that linkaudit reads are checked. Symbol tables of objects are read only if the audited
+objects have at most 64 MiB in total. A header with a wrong, larger size looks like a truncated file. Files of
+other systems are counted and not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -111,25 +109,25 @@ fn truncated(len: u64, lost: &[&Defect]) -> Option<(String, String)> {
 /// Damaged members of archives, each with its name and the offset of its header.
 fn members(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in query.library().shelves() {
-        for damage in &shelf.members.damage {
+    for (_, entry) in query.library().entries() {
+        for damage in &entry.members.damage {
             let defect = &damage.defect;
-            let known = || query.facts(shelf.file).all_defects();
+            let known = || query.facts(entry.file).all_defects();
             if damage.member.is_none() && known().any(|known| known == defect) {
                 continue;
             }
             let what = format!("{} {}", defect.place(), defect.what);
             let member = damage.member.map(|offset| {
-                let mut list = shelf.members.list.iter();
+                let mut list = entry.members.list.iter();
                 let member = list.find(|member| member.offset == offset);
-                (offset, member.map(|member| shelf.members.name(member)).unwrap_or_default())
+                (offset, member.map(|member| entry.members.name(member)).unwrap_or_default())
             });
             let message = match member {
                 Some((offset, b"")) => format!("the member at {offset:#x}: {what}"),
                 Some((offset, name)) => format!("member {} at {offset:#x}: {what}", show(name)),
                 None => what.clone(),
             };
-            let mut finding = query.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, entry.file, message);
             finding.member = member.map(|(_, name)| name.to_vec()).filter(|name| !name.is_empty());
             finding.cause = Some(CauseHint::DamagedFile);
             finding.detail = Some(what.into_bytes());

@@ -3,13 +3,13 @@
 use super::query::last_part;
 use super::words::{passed_over, tried};
 use super::{Query, Rule};
-use crate::blame::{MissingLibrary, Site};
 use crate::catalogue::{LIBRARY, RuleId};
+use crate::diagnosis::{MissingLibrary, Site};
 use crate::facts::FactStore as _;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::{FastSet, RootId};
-use crate::resolve::How;
-use crate::resolve::loader::InterpFault;
+use crate::resolve::FoundBy;
+use crate::resolve::loader::InterpreterDefect;
 use crate::resolve::trace::Tried;
 use crate::text::show;
 use crate::tree::without_dots;
@@ -39,16 +39,15 @@ const IN_PREFIX: &[u8] = b"candidate-in-prefix";
 const DOCS: &str = "\
 ## What it does
 
-Follows every DT_NEEDED (and DT_FILTER) of every root in the order of the loader: objects that are
-already loaded, RPATH, `--ld-library-path`, RUNPATH, ld.so.cache, default directories. Reports each
-name for which nothing is found, each library to preload that cannot be, and each program whose
-PT_INTERP leads nowhere (not under `--as-ldd`, because `ldd` does not look at it).
+Resolves every DT_NEEDED and DT_FILTER in the loader's order: objects that are already loaded, RPATH,
+`--ld-library-path`, RUNPATH, ld.so.cache, default directories. Reports each name that is not found, each
+library of `--ld-preload` that is not found, and each program whose PT_INTERP does not exist (not with
+`--as-ldd`, because `ldd` ignores it).
 
 ## Why it matters
 
-The program does not start: `error while loading shared libraries: …: cannot open shared object
-file`. A missing interpreter makes the kernel answer `No such file or directory` for a file that
-plainly is there.
+The program does not start: `error while loading shared libraries: …: cannot open shared object file`. If
+the interpreter is missing, the kernel reports `No such file or directory` for a program that exists.
 
 ## Example
 
@@ -65,20 +64,20 @@ error[missing-library] libfoo.so.1: not found
 
 ## How to fix
 
-Install the package that has the library, or give the object that needs it (not only the program) a
-RUNPATH with the library's directory. A RUNPATH helps only the object that has it; an RPATH also
-helps what that object loads, unless that has a RUNPATH of its own. A `candidate` is a file of the
-audited prefix or below `--lib-path` that has the name, with the reason why the loader did not take it.
+Install the package that has the library. Or add the library's directory to the RUNPATH of the object that
+needs it; the RUNPATH of the program is not enough. A RUNPATH serves only the object that has it. An RPATH
+also serves the libraries that the object loads, unless they have a RUNPATH.
 
-If the prefix contains a file of the library's name, audited or not, the finding's `detail` is
-`candidate-in-prefix`. A library without such a file gives another finding, with its own
-fingerprint: a baseline line for one does not waive the other.
+A `candidate` is a file of that name in the audited prefix or below `--lib-path`, with the reason why the
+loader did not take it. If the prefix contains a file of that name, the `detail` of the finding is
+`candidate-in-prefix`. Findings with and without a candidate have different fingerprints: a baseline line
+for one does not waive the other.
 
 ## Limits
 
-Libraries that a program loads with dlopen are not needs and are not looked for. The environment is
-never read: what LD_LIBRARY_PATH and LD_PRELOAD will be is said with options. References that only a
-missing library could satisfy are counted with it as `explained` and are no findings of their own.
+Libraries that a program loads with dlopen are not checked. The environment is never read: use
+`--ld-library-path` and `--ld-preload`. References that only a missing library could define are counted with
+it as `explained` and are not findings of their own.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -110,8 +109,7 @@ fn preloads(query: &Query<'_>) -> Findings {
     }
     let finding = |((name, source, text), roots): ((&[u8], &'static str, &str), Vec<RootId>)| {
         let first = query.closure(*roots.first()?).root.file;
-        let message =
-            format!("{source} names {}, which the loader passes over: {text}", show(name));
+        let message = format!("{source} names {}, which the loader skips: {text}", show(name));
         let mut finding = query.about(RULE.id, first, message);
         finding.library = Some(name.to_vec());
         finding.cause = Some(CauseHint::LibraryNotFound(name.to_vec()));
@@ -161,7 +159,7 @@ impl Query<'_> {
     fn attempts(&self, missing: &MissingLibrary, attempts: &[Tried]) -> Vec<Evidence> {
         let mut out: Vec<Evidence> = attempts.iter().map(tried).collect();
         let is_path = missing.name.contains(&b'/');
-        if is_path || attempts.iter().any(|attempt| attempt.how == How::Cache) {
+        if is_path || attempts.iter().any(|attempt| attempt.how == FoundBy::Cache) {
             return out;
         }
         let Some(root) = missing.roots.first() else { return out };
@@ -170,11 +168,11 @@ impl Query<'_> {
         let own = loader.file.and_then(|file| view.interpreter(file).ok());
         let Some(cache) = own.and_then(|own| own.cache.as_ref()) else { return out };
         let reason = if loader.cache.is_some() { "no entry" } else { "no usable cache" };
-        let defaults = attempts.iter().position(|attempt| attempt.how == How::Default);
+        let defaults = attempts.iter().position(|attempt| attempt.how == FoundBy::Default);
         out.insert(
             defaults.unwrap_or(attempts.len()),
             Evidence {
-                how: Some(Cow::Borrowed(How::Cache.name())),
+                how: Some(Cow::Borrowed(FoundBy::Cache.name())),
                 reason: Some(reason.to_owned()),
                 ..Evidence::at(EvidenceKind::Tried, Path::new(OsStr::from_bytes(cache)).into())
             },
@@ -219,7 +217,7 @@ fn interpreters(query: &Query<'_>) -> Findings {
     // Under a whitelist it is a matter of that.
     let is_open = !query.policy().is_closed();
     interpreters_with(query, RULE.id, |fault| {
-        (fault == InterpFault::Absent && is_open).then(|| "not found".to_owned())
+        (fault == InterpreterDefect::Absent && is_open).then(|| "not found".to_owned())
     })
 }
 
@@ -227,7 +225,7 @@ fn interpreters(query: &Query<'_>) -> Findings {
 pub(super) fn interpreters_with(
     query: &Query<'_>,
     rule: RuleId,
-    word: impl Fn(InterpFault) -> Option<String>,
+    word: impl Fn(InterpreterDefect) -> Option<String>,
 ) -> Findings {
     let mut out: Findings = Vec::new();
     for (file, fault) in query.bad_interpreters() {

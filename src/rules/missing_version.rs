@@ -9,7 +9,7 @@ use crate::text::{show, show_path};
 pub(super) static RULE: Rule = Rule::new(
     "missing-version",
     LIBRARY,
-    "a library does not define a version that is needed of it",
+    "a library does not define a needed symbol version",
     DOCS,
     check,
 )
@@ -19,13 +19,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Compares every version that an object needs of a library (`.gnu.version_r`) with the versions that
-the library defines (`.gnu.version_d`), for the library that the loader really takes.
+Compares every version that an object needs of a library (`.gnu.version_r`) with the versions that the
+library defines (`.gnu.version_d`). The library is the file that the loader takes.
 
 ## Why it matters
 
-The program does not start: `version 'GLIBC_2.38' not found (required by …)`. The usual cause is a
-program built on a newer system, or an older copy of a library that is found first.
+The program does not start: `version 'GLIBC_2.38' not found (required by …)`. The usual cause is a program
+that was built on a newer system, or an older copy of a library that the loader finds first.
 
 ## Example
 
@@ -35,12 +35,11 @@ error[missing-version] bin/app: version GLIBC_2.38: not found in /lib/x86_64-lin
 
 ## How to fix
 
-Build against the older library, or let the search path lead to the newer one.
+Build against the older library, or change the search path so that the loader finds the newer one.
 
 ## Limits
 
-Weak needs and libraries without any versions only make the loader print a message; they are not
-reported.
+For weak needs, and for libraries without versions, the loader only prints a warning. They are not reported.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

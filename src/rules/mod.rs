@@ -2,16 +2,20 @@
 //! [`Rule`] row, and one entry of [`RULES`]. The rows generate the catalogue of rules, `explain`,
 //! the pages under `docs/rules/`, the README's table and the wants of a run.
 //!
-//! A rule asks a [`Query`] and returns findings without levels; `judge` sets the levels. It opens
+//! A rule asks a [`Query`] and returns findings without levels; `triage` sets the levels. It opens
 //! no file and models no loader behaviour. Only rules make findings.
 
+mod added_need;
 mod bad_library_file;
+mod changed_soname;
+mod changed_symbol;
 mod demand;
 mod deps_list_drift;
 mod expired_waiver;
 mod forbidden_library;
 mod forbidden_symbol;
 mod found_outside;
+mod lost_search_path;
 mod malformed;
 mod mangled;
 mod missing_library;
@@ -20,6 +24,8 @@ mod near;
 mod outside_closure;
 mod query;
 mod readers_disagree;
+mod removed_library;
+mod removed_symbol;
 mod required_file;
 mod required_symbol;
 mod rule;
@@ -75,6 +81,12 @@ pub const RULES: &[&Rule] = &[
     &search_path_policy::RULE,
     &stale_waiver::RULE,
     &expired_waiver::RULE,
+    &removed_library::RULE,
+    &removed_symbol::RULE,
+    &changed_soname::RULE,
+    &changed_symbol::RULE,
+    &added_need::RULE,
+    &lost_search_path::RULE,
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,
@@ -118,7 +130,7 @@ pub fn check(audit: &Audit, plan: &Plan, given: Given<'_>) -> Findings {
     let mut findings: Findings = enabled
         .filter_map(|rule| match rule.check {
             Check::Facts(check) => Some(check(&query)),
-            Check::Waiver(_) => None,
+            Check::Waiver(_) | Check::Diff => None,
         })
         .flatten()
         .collect();
@@ -131,7 +143,7 @@ pub fn about_waiver(waiver: &Waiver, state: WaiverState, plan: &Plan) -> Finding
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
     let check = |rule: &&Rule| match rule.check {
         Check::Waiver(check) => check(waiver, state),
-        Check::Facts(_) => None,
+        Check::Facts(_) | Check::Diff => None,
     };
     enabled.filter_map(check).collect()
 }

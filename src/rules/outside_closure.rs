@@ -8,7 +8,7 @@ use crate::catalogue::CLOSURE;
 use crate::finding::{Findings, When};
 use crate::format::elf::Object;
 use crate::policy::Policy;
-use crate::resolve::loader::InterpFault;
+use crate::resolve::loader::InterpreterDefect;
 use crate::resolve::trace::Tried;
 use crate::text::show;
 use crate::wants::Wants;
@@ -19,7 +19,7 @@ use std::path::Path;
 pub(super) static RULE: Rule = Rule::new(
     "outside-closure",
     CLOSURE,
-    "a needed library comes from outside of the package's closure",
+    "a needed library comes from outside the package's closure",
     DOCS,
     check,
 )
@@ -31,22 +31,20 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports libraries and interpreters of programs that are not those that the package was built with:
+Reports libraries and interpreters that are not part of the package:
 
-- In a Nix or Guix store: what the machine's cache, default directories or a path that leads there found
-  outside of the store, or outside of the closure that `--nix-closure` lists. An error under the policies
-  `nix` and `guix`.
-- In another given directory: a library that the cache, the default directories or an absolute path found
-  on the system, although the directory holds a file with that name or soname.
-- Under a policy with a whitelist: a needed library, and a program's interpreter, that the policy does
-  not provide and that the prefix does not hold. Whitelists are those of platforms (`--policy
-  manylinux_2_28`, `musllinux_1_2`) and `[provided]` with `only = true`. Nothing outside of the prefix is
-  opened there, so that the answer is the same on every machine. An error.
+- In a Nix or Guix store: files outside the store, or outside the closure of `--nix-closure`, that the loader
+  found by the cache, the default directories or another path. An error under the policies `nix` and `guix`.
+- In another directory: a library of the system that the loader found by the cache, the default directories
+  or an absolute path, although the audited directory holds a file with that name or soname.
+- Under a whitelist: a library or interpreter that the policy does not provide and the prefix does not hold.
+  Whitelists are platforms (`--policy manylinux_2_28`, `musllinux_1_2`) and `[provided]` with `only = true`.
+  No file outside the prefix is opened, so the answer is the same on every machine. An error.
 
 ## Why it matters
 
-A package that was built on a machine with the library works there, and fails or behaves otherwise where
-the library is missing or another release.
+The package works on the machine where it was built. It fails, or behaves differently, where the library is
+missing or has another release.
 
 ## Example
 
@@ -57,18 +55,16 @@ error[outside-closure] libz.so.1: found outside of /nix/store
 
 ## How to fix
 
-In a store, add the package that has the library to the inputs of the build, so that its directory joins
-the RUNPATH. In a prefix, give the file a RUNPATH with the directory of the `candidate`. Under a
-whitelist, put the library into the prefix, with a search path that finds it (`auditwheel repair` does
-that for wheels), link it statically, or drop the need. If the target system has it, list it under
-`[provided]`.
+In a store, add the package of the library to the inputs of the build; its directory then joins the RUNPATH.
+In a prefix, give the file a RUNPATH with the directory of the `candidate`. Under a whitelist, put the library
+into the prefix with a search path that finds it (for wheels, `auditwheel repair` does that), link it
+statically, or remove the need. If the target system has the library, list it under `[provided]`.
 
 ## Limits
 
-Under a whitelist, a library that lies in the prefix where the loader does not look is a
-`missing-library`. In a store, directories that `[search-path] allow` of a policy names count as inside.
-An interpreter outside of a prefix that is no store is not reported. Libraries that a program loads with
-dlopen are not needs.
+Under a whitelist, a library in the prefix that the loader does not find is `missing-library`. In a store,
+directories in `[search-path] allow` count as inside. In a directory that is not a store, interpreters from
+outside are not reported. Libraries that a program loads with dlopen are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -119,7 +115,7 @@ fn interpreters(query: &Query<'_>) -> Findings {
         let Some(object) = query.view().object(*file) else { continue };
         let interp = object.interp().unwrap_or_default();
         let name = crate::text::last_part(interp);
-        if *fault != InterpFault::Absent || query.policy().provides(name, arch(object)) {
+        if *fault != InterpreterDefect::Absent || query.policy().provides(name, arch(object)) {
             continue;
         }
         let policy = refuses(query.policy(), object, name);

@@ -5,8 +5,8 @@ use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
 use crate::audit::{Audit, Explained, LeftOut};
 use crate::bind::query::{BoundLibrary, DuplicateName};
-use crate::blame::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
-use crate::cover::Library;
+use crate::cover::ArchiveSet;
+use crate::diagnosis::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
 use crate::facts::providers::Provider;
 use crate::facts::{CrossCheck, FileFacts, View};
 use crate::format::elf::{Foreign, Object, Target};
@@ -16,10 +16,10 @@ use crate::package::{Located, Prefixes};
 use crate::plan::{HostFile, MergedFrom, Plan};
 use crate::policy::Policy;
 use crate::resolve::hosts::Unhosted;
-use crate::resolve::loader::{ConfigFault, InterpFault, Loader, NoLoader};
+use crate::resolve::loader::{ConfigDefect, InterpreterDefect, Loader, NoLoader};
 use crate::resolve::trace::Tried;
 use crate::resolve::{Chain, Closure};
-use crate::tree::walk::Problem;
+use crate::tree::walk::UnreadablePath;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -115,7 +115,7 @@ impl<'a> Query<'a> {
 
     /// Needs that were not found, each with the paths tried.
     pub(super) fn missing(&self) -> Vec<(&'a MissingLibrary, &'a [Tried])> {
-        let missing = self.audit.blame.missing.iter();
+        let missing = self.audit.diagnosis.missing.iter();
         missing.zip(self.explained.tried.iter().map(Vec::as_slice)).collect()
     }
 
@@ -132,7 +132,7 @@ impl<'a> Query<'a> {
 
     /// Undefined symbols not explained by a missing library.
     pub(super) fn undefined(&self) -> &'a [UndefinedSymbol] {
-        &self.audit.blame.undefined
+        &self.audit.diagnosis.undefined
     }
 
     /// Definitions that nearly fit the undefined symbols, each in the scope of the first entry point.
@@ -144,12 +144,12 @@ impl<'a> Query<'a> {
 
     /// Needed versions that were not found.
     pub(super) fn missing_versions(&self) -> &'a [MissingVersion] {
-        &self.audit.blame.versions
+        &self.audit.diagnosis.versions
     }
 
     /// Objects at which the loader stops.
     pub(super) fn stopped(&self) -> &'a [Stopped] {
-        &self.audit.blame.stopped
+        &self.audit.diagnosis.stopped
     }
 
     /// All entry points with their closures.
@@ -163,8 +163,8 @@ impl<'a> Query<'a> {
     }
 
     /// Modules from the entry point of a site to its module.
-    pub(super) fn chain(&self, site: crate::blame::Site) -> Chain {
-        crate::blame::chain(&self.audit.closures, site)
+    pub(super) fn chain(&self, site: crate::diagnosis::Site) -> Chain {
+        crate::diagnosis::chain(&self.audit.closures, site)
     }
 
     /// The loader of an entry point.
@@ -173,7 +173,7 @@ impl<'a> Query<'a> {
     }
 
     /// Configuration files that loaders of entry points could not use, each once.
-    pub(super) fn config_faults(&self) -> Vec<&'a ConfigFault> {
+    pub(super) fn config_faults(&self) -> Vec<&'a ConfigDefect> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
         let own = loaders.flat_map(|loader| &loader.config_faults);
         let mut faults: Vec<_> = own.chain(self.audit.resolver.package_faults()).collect();
@@ -183,7 +183,7 @@ impl<'a> Query<'a> {
     }
 
     /// Programs whose PT_INTERP is not a loader.
-    pub(super) fn bad_interpreters(&self) -> &'a [(FileId, InterpFault)] {
+    pub(super) fn bad_interpreters(&self) -> &'a [(FileId, InterpreterDefect)] {
         &self.audit.closures.bad_interps
     }
 
@@ -208,7 +208,7 @@ impl<'a> Query<'a> {
     }
 
     /// Archives whose members were read.
-    pub(super) fn library(&self) -> &'a Library {
+    pub(super) fn library(&self) -> &'a ArchiveSet {
         &self.audit.library
     }
 
@@ -275,7 +275,7 @@ impl<'a> Query<'a> {
     }
 
     /// Paths that the walk could not read.
-    pub(super) fn problems(&self) -> &'a [Problem] {
+    pub(super) fn problems(&self) -> &'a [UnreadablePath] {
         &self.audit.problems
     }
 

@@ -3,7 +3,7 @@
 use super::{Query, Rule};
 use crate::catalogue::INPUT;
 use crate::finding::Findings;
-use crate::format::second::Difference;
+use crate::format::cross_check::Difference;
 use crate::id::FileId;
 use crate::text::show;
 
@@ -20,15 +20,14 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-With `--cross-check` every dynamic ELF file is read again with goblin and every archive with the `ar`
-crate. Needs, soname, search paths, dynamic symbols with their versions, names of members and the
-index are compared, and each difference is reported.
+With `--cross-check`, goblin reads every dynamic ELF file again, and the `ar` crate every archive. The rule
+compares needs, soname, search paths, dynamic symbols with their versions, member names and the index, and
+reports each difference.
 
 ## Why it matters
 
-All findings rest on what was read. Two readers that share no code and agree are strong evidence;
-where they differ, one of them is wrong, or the file says two things at once and the next tool may
-read the other one.
+All findings depend on the readers. Two independent readers that agree are strong evidence. If they differ, one
+of them is wrong, or the file is ambiguous and other tools may read it differently.
 
 ## Example
 
@@ -38,15 +37,15 @@ incomplete[readers-disagree] lib/libfoo.so: runpath is /a here, and /b:/a to the
 
 ## How to fix
 
-Look at the file with a third tool (`readelf -W -d --dyn-syms`). Build it again if it holds entries
-that contradict each other. If linkaudit is wrong, report it.
+Check the file with a third tool (`readelf -W -d --dyn-syms`). If it has contradictory entries, build it again.
+If linkaudit is wrong, please report a bug.
 
 ## Limits
 
-Files that are known to be damaged, thin archives, BSD and 64-bit indexes, ELF files above 256 MiB and
-what a second reader refuses are not compared; the summary and the key `cross_check` of the JSON
-report count them. Versions are compared where section headers lead to the tables that the dynamic
-section names, symbols as far as both readers infer the length of their table.
+Not compared are: damaged files, thin archives, BSD and 64-bit indexes, ELF files larger than 256 MiB, and
+files that a second reader rejects. The summary and the JSON key `cross_check` count them. Versions are compared
+if the section headers lead to the tables of the dynamic section; symbols, as far as both readers find the same
+table length.
 ";
 
 /// Differences reported for one file; a reader that is wrong about one symbol mostly is about all.

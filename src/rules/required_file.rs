@@ -19,13 +19,12 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Looks in each given directory for `files` of `[require]`: at least one regular file, or link to one,
-must lie at a path below the prefix that matches. The path of the finding is the pattern.
+Checks `files` of `[require]` in each given directory: at least one regular file, or link to one, must match
+the pattern. The path of the finding is the pattern.
 
 ## Why it matters
 
-A build that leaves out a component installs less and succeeds. What is missing is noticed by whoever
-builds against the package.
+A build that omits a component succeeds and installs less. The users of the package notice it later.
 
 ## Example
 
@@ -35,14 +34,14 @@ error[required-file] lib/cmake/ck/*Targets.cmake: no such file, which linkaudit.
 
 ## How to fix
 
-Switch the component on, or install the file. If the package has no such file any more, take the entry
-out of the policy.
+Enable the component, or install the file. If the package no longer has the file, remove the entry from the
+policy.
 
 ## Limits
 
-Links that lead nowhere, directories and special files do not count. A directory without matching
-file in an unreadable one below it is reported all the same. Where only single files or a part of a
-prefix was given the answer is `undecided`.
+Dangling links, directories and special files do not count. If no file matches and a directory below could not
+be read, the finding is still reported. If only files or a part of a prefix were given, the answer is
+`undecided`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -25,14 +25,12 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Looks for each of `symbols` of `[require]` in the audited programs and shared objects at its `path`,
-whatever name or link leads to them, and reports those that do not define the symbol for others. In
-each given directory at least one file must lie there; that none does is a finding too.
+Checks `symbols` of `[require]`: each audited program and shared object at the `path` must export the symbol,
+also if it is reached by another name or link. Each given directory must have at least one file at the path.
 
 ## Why it matters
 
-A library that lost a function of its interface, or the file that should have it, breaks every user
-at the first start after an update.
+A library that lost a function of its interface breaks all its users at the first start after an update.
 
 ## Example
 
@@ -42,13 +40,13 @@ error[required-symbol] lib/libMIOpen.so.1: defines no miopenCreate, which linkau
 
 ## How to fix
 
-Link the object or archive that defines it (`-Wl,--whole-archive`), or export it: a version script or
-`-fvisibility=hidden` may keep it private.
+Link the object or archive that defines the symbol (`-Wl,--whole-archive`), or export it: a version script or
+`-fvisibility=hidden` may hide it.
 
 ## Limits
 
-The symbol counts in any version and of any kind. At the path of a static archive or a relocatable
-object, or where only a part of the prefix was given, the answer is `undecided`.
+A symbol of any version and type counts. For a static archive or a relocatable object at the path, or if only
+a part of the prefix was given, the answer is `undecided`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -81,7 +79,7 @@ fn of_entry(query: &Query<'_>, entry: &SymbolAt) -> Findings {
     let Some(pattern) = &entry.path else { return named(out, entry) };
     for given in query.given().iter().filter(|given| given.holds(pattern)) {
         if !meant.iter().any(|(_, names)| names.iter().any(|name| name.starts_with(given.dir))) {
-            let message = format!("no ELF file lies there that could define {symbol}, {end}");
+            let message = format!("no ELF file there could define {symbol}, {end}");
             out.push(Finding::new(RULE.id, given.absent(pattern), message));
         }
     }

@@ -48,6 +48,8 @@ pub(super) enum Check {
     Facts(fn(&Query<'_>) -> Findings),
     /// One waiver of a policy, and its state in this run.
     Waiver(fn(&Waiver, WaiverState) -> Option<Box<Finding>>),
+    /// Two reports, which `crate::diff` compares.
+    Diff,
 }
 
 /// The state of a waiver in a run.
@@ -84,6 +86,16 @@ impl Rule {
         check: fn(&Waiver, WaiverState) -> Option<Box<Finding>>,
     ) -> Self {
         Self::with(id, group, summary, docs, Check::Waiver(check))
+    }
+
+    /// A rule about the difference of two reports. It does not run in an audit.
+    pub(super) const fn of_diff(
+        id: &'static str,
+        group: Group,
+        summary: &'static str,
+        docs: &'static str,
+    ) -> Self {
+        Self::with(id, group, summary, docs, Check::Diff)
     }
 
     const fn with(
@@ -158,7 +170,12 @@ impl Rule {
 
     /// True if it has something to check, and its findings are enabled or needed.
     pub fn runs(&self, plan: &Plan) -> bool {
-        (self.asked)(plan) && (self.explains || self.counts(plan))
+        !self.is_of_diff() && (self.asked)(plan) && (self.explains || self.counts(plan))
+    }
+
+    /// True if it is about the difference of two reports.
+    pub fn is_of_diff(&self) -> bool {
+        matches!(self.check, Check::Diff)
     }
 
     /// Its wants, if its findings count.

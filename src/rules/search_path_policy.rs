@@ -22,16 +22,15 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Holds DT_RPATH and DT_RUNPATH of every audited object against `[search-path]`. `require` says which of
-them an object with a search path must have, or that it must have none. `allow` lists how entries may
-begin: `/nix/store` allows `/nix/store/x/lib` and not `/nix/stored`. `$ORIGIN` and `${ORIGIN}` are the
-same, `.` and `..` are taken away where that is certain.
+Compares DT_RPATH and DT_RUNPATH of every audited object with `[search-path]`. `require` names the tag that an
+object with a search path must have, or `\"none\"`. `allow` lists allowed beginnings of entries: `/nix/store`
+allows `/nix/store/x/lib` but not `/nix/stored`. `$ORIGIN` and `${ORIGIN}` are equal. `.` and `..` are removed
+where that cannot change the meaning.
 
 ## Why it matters
 
-A path into a build directory or somebody's home is where others may put a library. Whether an RPATH
-or a RUNPATH is right depends on the system: only an RPATH helps libraries of libraries, and only a
-RUNPATH gives way to LD_LIBRARY_PATH.
+A path into a build directory or a home directory lets other users insert a library. The right tag depends on
+the system: only an RPATH serves indirect dependencies, and only a RUNPATH yields to LD_LIBRARY_PATH.
 
 ## Example
 
@@ -41,14 +40,13 @@ error[search-path-policy] bin/app: DT_RUNPATH has /home/me/lib, which linkaudit.
 
 ## How to fix
 
-Give the linker another `-rpath`, `--enable-new-dtags` or `--disable-new-dtags`, or change the file
-with `patchelf --set-rpath` and `--force-rpath`.
+Pass another `-rpath`, `--enable-new-dtags` or `--disable-new-dtags` to the linker. Or change the file with
+`patchelf --set-rpath` and `--force-rpath`.
 
 ## Limits
 
-The entries are those of the tag that glibc uses: of a DT_RPATH beside a DT_RUNPATH it uses none. They
-are judged as they are written; whether the directories exist is another question. An empty entry,
-which means the current directory, begins with nothing that can be allowed.
+The rule checks the tag that glibc uses: it ignores a DT_RPATH beside a DT_RUNPATH. Entries are compared as
+text; the directories need not exist. An empty entry means the current directory and is never allowed.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -2,7 +2,7 @@
 
 use super::{Query, Rule};
 use crate::catalogue::ARCHIVE;
-use crate::cover::Shelf;
+use crate::cover::ArchiveEntry;
 use crate::finding::Findings;
 use crate::format::archive::{Index, MemberKind};
 use crate::id::FastSet;
@@ -21,13 +21,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Compares the index of every archive that has one with the symbols that its members define: names that
-the index lacks, and names that it gives to a member that does not define them.
+Compares the symbol index of an archive with the symbols that its members define. Reports symbols that the
+index lacks, and symbols that the index assigns to a member that does not define them.
 
 ## Why it matters
 
-GNU ld and gold look only into the index. A definition that is not in it is not found, and one that
-is wrong takes the wrong member; lld and mold read the members, so the link differs by linker.
+GNU ld and gold read only the index. They do not find a symbol that the index lacks, and take the wrong
+member for a wrong entry. lld and mold read the members. The result of a link depends on the linker.
 
 ## Example
 
@@ -37,14 +37,14 @@ error[stale-archive-index] lib/libfoo.a: its index lacks 2 symbols that its memb
 
 ## How to fix
 
-Run `ranlib` on the archive, and let `ar` write the index (`ar rcs`) when it is made.
+Run `ranlib` on the archive. Let `ar` write the index when it creates the archive (`ar rcs`).
 
 ## Limits
 
-An archive without index is no finding. Members of intermediate language and bitcode are left out:
-only their compiler knows what they define. Audited archives of more than 64 MiB in all are read only
-if one is named on the command line or by a policy, or lies beside a library with undefined symbols
-and there are at most 1,000 objects.
+An archive without an index is not reported. Members with intermediate code or bitcode are skipped: only
+their compiler knows their symbols. If the audited archives have more than 64 MiB in total, they are read only
+if the command line or a policy names one, or if one lies beside a library with undefined symbols and there
+are at most 1,000 objects.
 ";
 
 /// Pairs of a name and the member that has it.
@@ -52,22 +52,22 @@ type Pairs<'a> = BTreeSet<(&'a [u8], u64)>;
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in query.library().shelves() {
-        let Some(index) = &shelf.members.index else { continue };
+    for (_, entry) in query.library().entries() {
+        let Some(index) = &entry.members.index else { continue };
         // What could not be read cannot be compared; that is said as `malformed`.
-        if !shelf.members.damage.is_empty() {
+        if !entry.members.damage.is_empty() {
             continue;
         }
-        let (said, there) = (said(shelf, index), there(query, shelf));
+        let (said, there) = (said(entry, index), there(query, entry));
         let mut report = |detail: &str, what: String, pairs: Vec<&(&[u8], u64)>| {
             let Some((symbol, offset)) = pairs.first() else { return };
             let n = pairs.len();
             let plural = if n == 1 { "symbol" } else { "symbols" };
             let message = what.replace("{n}", &format!("{n} {plural}"));
             let message = format!("{message}, {} first", show(symbol));
-            let mut finding = query.about(RULE.id, shelf.file, message);
-            let member = shelf.members.list.iter().find(|member| member.offset == *offset);
-            finding.member = member.map(|member| shelf.members.name(member).to_vec());
+            let mut finding = query.about(RULE.id, entry.file, message);
+            let member = entry.members.list.iter().find(|member| member.offset == *offset);
+            finding.member = member.map(|member| entry.members.name(member).to_vec());
             finding.detail = Some(detail.as_bytes().to_vec());
             out.push(finding);
         };
@@ -81,15 +81,15 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// Members whose definitions are known: objects that could be read.
-fn readable(shelf: &Shelf) -> FastSet<u64> {
-    let list = shelf.members.list.iter();
+fn readable(entry: &ArchiveEntry) -> FastSet<u64> {
+    let list = entry.members.list.iter();
     list.filter(|member| member.kind == MemberKind::Object).map(|member| member.offset).collect()
 }
 
 /// What the index says of readable members and of none.
-fn said<'a>(shelf: &'a Shelf, index: &'a Index) -> Pairs<'a> {
-    let readable = readable(shelf);
-    let all: FastSet<u64> = shelf.members.list.iter().map(|member| member.offset).collect();
+fn said<'a>(entry: &'a ArchiveEntry, index: &'a Index) -> Pairs<'a> {
+    let readable = readable(entry);
+    let all: FastSet<u64> = entry.members.list.iter().map(|member| member.offset).collect();
     let judged = |(_, offset): &(&[u8], u64)| readable.contains(offset) || !all.contains(offset);
     // A default version is part of the name in an index, and no part of it elsewhere.
     let stem = |(name, offset): (&'a [u8], u64)| {
@@ -100,9 +100,9 @@ fn said<'a>(shelf: &'a Shelf, index: &'a Index) -> Pairs<'a> {
 }
 
 /// What readable members define.
-fn there<'a>(query: &'a Query<'_>, shelf: &'a Shelf) -> Pairs<'a> {
+fn there<'a>(query: &'a Query<'_>, entry: &'a ArchiveEntry) -> Pairs<'a> {
     let library = &query.library();
-    let Some(archive) = library.archive(shelf.file) else { return Pairs::new() };
+    let Some(archive) = library.archive(entry.file) else { return Pairs::new() };
     let members = library.members_of(archive);
     let objects = members.filter(|m| library.member(*m).kind == MemberKind::Object);
     objects

@@ -20,14 +20,13 @@ pub(super) static RULE: Rule = Rule::of_waivers(
 const DOCS: &str = "\
 ## What it does
 
-Reports every `[[waive]]` entry that matches no finding of the run. It is judged only against what the
-run looked at: an entry with `path` must match the path of a file that was read, one without is judged
-where a directory was given.
+Reports every `[[waive]]` entry that matches no finding of the run. An entry counts only if the run could have
+matched it: an entry with `path` must match an audited file; an entry without `path` needs a directory among
+the given paths.
 
 ## Why it matters
 
-What a waiver was for is fixed or was misspelt. Left where it is, it waits for the next fault that
-looks alike and hides it.
+The finding was fixed, or the waiver is misspelt. A waiver that stays may hide the next similar defect.
 
 ## Example
 
@@ -37,13 +36,13 @@ warning[stale-waiver] linkaudit.toml: line 12 waives nothing: undefined-symbol s
 
 ## How to fix
 
-Remove the entry, or set its selectors right.
+Remove the entry, or correct its selectors.
 
 ## Limits
 
-Entries for rules that are not there yet or did not run, and those of built-in policies, are not
-reported. How many matched nothing because what they are about was not looked at is said with `-v`.
-Entries for this rule and for `expired-waiver` are judged too, and cannot be waived themselves.
+Entries for rules that are not implemented or did not run, and entries of built-in policies, are not reported.
+`-v` counts the entries that the run could not match. Entries for this rule and for `expired-waiver` are
+checked too, and cannot be waived themselves.
 ";
 
 fn check(waiver: &Waiver, state: WaiverState) -> Option<Box<Finding>> {

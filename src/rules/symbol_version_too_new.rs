@@ -13,7 +13,7 @@ use crate::text::show;
 pub(super) static RULE: Rule = Rule::new(
     "symbol-version-too-new",
     POLICY,
-    "a file needs a newer version of symbols than a policy allows",
+    "a file needs a newer symbol version than a policy allows",
     DOCS,
     check,
 )
@@ -23,13 +23,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Holds every version that an audited object needs (`.gnu.version_r`) against `[limits.symbol-versions]`:
-`GLIBC = \"2.17\"` allows what a system with glibc 2.17 has. Numbers are compared part by part. The
+Compares every version that an audited object needs (`.gnu.version_r`) with `[limits.symbol-versions]`.
+`GLIBC = \"2.17\"` allows the versions of glibc 2.17 and older. Versions are compared number by number. The
 evidence names the symbols that need the version.
 
 ## Why it matters
 
-A program that is built on a new system needs versions that older ones lack, and does not start there.
+A program that is built on a new system needs versions that older systems lack, and does not start there.
 
 ## Example
 
@@ -39,15 +39,14 @@ error[symbol-version-too-new] bin/app: needs GLIBC_2.34 of libc.so.6; linkaudit.
 
 ## How to fix
 
-Build on the oldest system that is to be supported, or against its C library.
+Build on the oldest system that you support, or against its C library.
 
 ## Limits
 
-Weak needs are passed over, as the loader passes over them, but not where a platform such as
-`manylinux_2_28` lists the versions that its libraries have: only those may be needed there.
-`GLIBC_PRIVATE` is too new for every limit: it belongs to one build of glibc. `GLIBC_ABI_DT_RELR` came
-with glibc 2.36. Other names of a limited family without a number cannot be held against the limit and
-are reported as `undecided`.
+Weak needs are skipped, as by the loader. Under a platform such as `manylinux_2_28`, which lists the versions
+of its libraries, they count. `GLIBC_PRIVATE` is too new for every limit, because it belongs to one build of
+glibc. `GLIBC_ABI_DT_RELR` counts as glibc 2.36. A version of a limited family without a number cannot be
+compared and is reported as `undecided`.
 ";
 
 /// What a needed version is to a limit.

@@ -9,7 +9,7 @@ use crate::text::show;
 pub(super) static RULE: Rule = Rule::new(
     "thin-member-missing",
     ARCHIVE,
-    "a thin archive names a file that is not there",
+    "a thin archive names a file that does not exist",
     DOCS,
     check,
 )
@@ -19,13 +19,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Looks for the file of every member of every thin archive, from the directory of the archive on. What
-such a member refers to is not known, so that the run is incomplete too.
+Looks up the file of every member of every thin archive, relative to the directory of the archive. The
+references of a missing member are unknown, so the run is also incomplete.
 
 ## Why it matters
 
-A thin archive holds no objects, only their paths. It works in the tree where it was built; installed
-or copied without its objects it is empty, and the link that uses it fails.
+A thin archive holds the paths of objects, not the objects. It works in the tree where it was built. If it is
+installed or copied without its objects, links that use it fail.
 
 ## Example
 
@@ -35,26 +35,26 @@ error[thin-member-missing] lib/libfoo.a: names obj/foo.o, and there is no such f
 
 ## How to fix
 
-Install an archive that holds its members: make it without `T` (`ar rcs`), or set the option of the
-build system that makes thin ones off.
+Install an archive that holds its members: create it without `T` (`ar rcs`), or disable thin archives in the
+build system.
 
 ## Limits
 
-Files outside of what was named on the command line are not looked into; that is said as `undecided`.
+Members outside the given paths are not opened; they are reported as `undecided`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in query.library().shelves() {
-        let members = shelf.members.list.iter();
+    for (_, entry) in query.library().entries() {
+        let members = entry.members.list.iter();
         for member in members {
-            let name = shelf.members.name(member);
+            let name = entry.members.name(member);
             let message = match member.kind {
                 MemberKind::Missing => format!("names {}, and there is no such file", show(name)),
                 MemberKind::NoFile(what) => format!("names {}, which is {what}", show(name)),
                 _ => continue,
             };
-            let mut finding = query.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, entry.file, message);
             finding.member = Some(name.to_vec());
             out.push(finding);
         }

@@ -17,13 +17,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Compares the end of the section headers, which the ELF header gives, with the size of the file. The
-section headers are the last part of nearly every ELF file. None of them is read.
+Compares the size of the file with the end of the section headers, as given in the ELF header. Section headers
+are the last part of nearly every ELF file. Their content is not read.
 
 ## Why it matters
 
-The loader reads no section headers and starts such a file, but the file is not what the linker wrote:
-a download, a copy or a disk ended early. Debuggers, `strip`, `objcopy` and package tools fail on it.
+The loader does not need section headers and starts such a file. But the file is incomplete: a download or a
+copy ended early, or the disk was full. Debuggers, `strip`, `objcopy` and package tools fail on it.
 
 ## Example
 
@@ -37,9 +37,9 @@ Build or copy the file again. A tool that removes section headers must set `e_sh
 
 ## Limits
 
-A file without section headers (`e_shoff` is 0) cannot be checked. Of a file that lacks parts that the
-loader reads, `malformed` names those and this rule is silent; so it is about relocatable objects, which
-are nothing without section headers.
+A file without section headers (`e_shoff` is 0) cannot be checked. If a file also lacks parts that the loader
+reads, `malformed` reports it instead. `malformed` also reports truncated relocatable objects, because their
+section headers are essential.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

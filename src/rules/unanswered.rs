@@ -22,11 +22,11 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let mut absent = |origin: &Origin, pattern: &Pattern, what: &str| {
         let what = format!("{} demands {what}", place(origin));
         if given.is_empty() {
-            let words = format!("{what}, and no directory was given where it would lie");
+            let words = format!("{what}, and no given directory could contain it");
             out.push(finding(rule, policy_file(origin), words, pattern.text()));
         }
         for given in given.iter().filter(|given| !given.holds(pattern)) {
-            let words = format!("{what}, and not the whole prefix was given");
+            let words = format!("{what}, and only a part of the prefix was given");
             out.push(finding(rule, given.absent(pattern), words, pattern.text()));
         }
     };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub(super) static RULE: Rule = Rule::new(
     "uncovered-symbol",
     ARCHIVE,
-    "an archive lacks a symbol that a policy wants inside of it",
+    "an archive lacks a symbol that a policy requires inside it",
     DOCS,
     check,
 )
@@ -24,13 +24,13 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-For every archive that an `[[archive]]` entry of a policy matches, looks for references whose names
-match its `covers` and that no member of the archive defines.
+Checks every archive that an `[[archive]]` entry of a policy matches. Reports references whose names match
+`covers` and that no member of the archive defines.
 
 ## Why it matters
 
-An archive that is merged from others is meant to stand alone. A linker does not look whether it does:
-what it lacks is undefined in every library that is linked from it, and fails when it is called.
+An archive that is merged from others should be complete, but no linker checks it. A missing symbol is
+undefined in every library that is linked from the archive, and the first call fails.
 
 ## Example
 
@@ -40,12 +40,12 @@ error[uncovered-symbol] lib/librockCompiler.a: refers to LLVMInitializeX86Target
 
 ## How to fix
 
-Merge the archive that defines the symbol: `linkaudit archive` names it, `linkaudit fix` writes the
-list anew. Or build what refers to it without what needs it.
+Merge the archive that defines the symbol: `linkaudit archive` names it, and `linkaudit fix` repairs the
+list. Or build the referring members without the feature that needs the symbol.
 
 ## Limits
 
-Only names that match `covers` are looked at: a merged archive refers to much that nobody pulls.
+Only names that match `covers` are checked: a merged archive has many references that no link uses.
 ";
 
 /// Members that are named for one symbol.
@@ -54,22 +54,22 @@ const MOST: usize = 3;
 fn check(query: &Query<'_>) -> Findings {
     let library = query.library();
     let mut out = Findings::new();
-    for (archive, shelf) in library.shelves() {
+    for (archive, entry) in library.entries() {
         let entries = query.policy().archives.iter();
         let covers: Vec<&Pattern> = entries
-            .filter(|entry| is_about(entry, &shelf.path, query.prefixes()))
+            .filter(|of| is_about(of, &entry.path, query.prefixes()))
             .flat_map(|entry| &entry.covers)
             .collect();
         for (symbol, members) in uncovered(query, archive, &covers) {
             let text = show(symbol);
             let message = format!("refers to {text} and does not define it");
-            let mut finding = query.about(RULE.id, shelf.file, message);
+            let mut finding = query.about(RULE.id, entry.file, message);
             finding.symbol = Some(symbol.to_vec());
             for member in members.iter().take(MOST) {
                 finding.evidence.push(Evidence {
                     symbol: Some(symbol.to_vec()),
                     member: Some(library.member_name(*member).to_vec()),
-                    ..Evidence::at(EvidenceKind::Reference, Arc::clone(&shelf.path))
+                    ..Evidence::at(EvidenceKind::Reference, Arc::clone(&entry.path))
                 });
             }
             finding.evidence.extend(definers(query, archive, symbol));
@@ -120,7 +120,7 @@ fn definers(query: &Query<'_>, not: ArchiveId, symbol: &[u8]) -> Vec<Evidence> {
         member: Some(library.member_name(*member).to_vec()),
         ..Evidence::at(
             EvidenceKind::Candidate,
-            Arc::clone(&library.shelf(library.archive_of(*member)).path),
+            Arc::clone(&library.entry(library.archive_of(*member)).path),
         )
     };
     found.iter().take(MOST).map(evidence).collect()

@@ -9,7 +9,7 @@ use crate::format::elf::{Foreign, Object, Role, machine};
 use crate::id::FileId;
 use crate::package::Located;
 use crate::policy::{Arch, Unchecked};
-use crate::resolve::How;
+use crate::resolve::FoundBy;
 use crate::resolve::hosts::Unhosted;
 use crate::resolve::loader::{Family, Loader, NoLoader};
 use crate::text::last_part;
@@ -18,32 +18,34 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(super) static RULE: Rule =
-    Rule::new("undecided", INPUT, "the loader's answer is not known", DOCS, check)
+    Rule::new("undecided", INPUT, "linkaudit does not know the loader's answer", DOCS, check)
         .keys(&["symbol", "version", "library", "detail"]);
 
 const DOCS: &str = "\
 ## What it does
 
-Names every question that was met and could not be answered: a program whose loader's rules are not
-known or not on this system, a result that depends on the processor or on the current directory, a
-need or search path that leads to `/proc/self`, `/dev/fd` or below, where each process finds something
-else and linkaudit reads nothing,
-default directories that had to be guessed, a `--host` for which there is no plugin or which does not
-come to load any. What a policy demands of files that were not given, or of rules that are not built
-yet, is one too.
+Reports every question without an answer:
 
-Without a loader for a machine, all that the files and the policies decide is decided: versions,
-forbidden names, search paths, and symbols among the libraries that are there. Libraries that a policy
-provides are assumed; all others are one cause for all files of that machine.
+- The loader of a program follows unknown rules, or does not exist on this system.
+- A result depends on the processor or on the current directory.
+- A path leads to `/proc/self`, `/dev/fd` or below, where each process finds other files. linkaudit reads
+  nothing there.
+- linkaudit had to guess the default directories.
+- No plugin matches a `--host`, or the host program does not get as far as loading plugins.
+- A policy requires something of files that were not given, or of a rule that is not implemented.
 
-Of a file with more than 100,000 needed libraries or unbound symbols, the first 100,000 are judged.
+If this system has no loader for a machine, linkaudit still checks everything that the files and policies
+decide: versions, forbidden names, search paths, and symbols among the available libraries. Libraries that a
+policy provides are assumed. All other libraries are one cause for all files of that machine.
 
-A file that is not this system's is answered if it is given by name: an object of Android or of a BSD,
-a kernel module, firmware, a core file. In a directory such files are only counted.
+If a file has more than 100,000 needed libraries or undefined symbols, only the first 100,000 are checked.
+
+A file of another system is reported if the command line names it: an object of Android or a BSD, a kernel
+module, firmware, a core file. In a directory, such files are only counted.
 
 ## Why it matters
 
-An auditor that stays silent where it does not know is taken for one that found nothing.
+An unanswered question is not a passed check.
 
 ## Example
 
@@ -53,14 +55,14 @@ incomplete[undecided] bin/app: its interpreter /lib/ld-uClibc.so.0 follows rules
 
 ## How to fix
 
-Audit the file on, or under the root of, a system that has its loader. Take relative and empty
-entries out of search paths, or say with `--cwd` and `--cpu` where the program will run. The GLOB of
-`--host FILE=GLOB` is held against paths below the prefix: `lib/**/*.so`. Give the whole prefix that a
-policy is about. Take a demand that nothing checks out of the policy, or allow its rule.
+Audit the file on a system that has its loader, or with `--root`. Remove relative and empty entries from
+search paths, or set `--cwd` and `--cpu` as for the real run. The GLOB of `--host FILE=GLOB` matches paths
+below the prefix: `lib/**/*.so`. Give the whole prefix of the policy. Remove a requirement that no rule checks,
+or set its rule to `allow`.
 
 ## Limits
 
-A result that depends on the processor is reported only if a processor-specific directory decided.
+A result that depends on the processor is reported only if a processor-specific directory decided it.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -136,7 +138,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
         let loader = query.loader(closure);
         let file = closure.root.file;
         let object = query.view().object(file).filter(|_| loader.is_absent)?;
-        let edges = closure.edges().iter().filter(|edge| edge.how == How::Provided);
+        let edges = closure.edges().iter().filter(|edge| edge.how == FoundBy::Provided);
         let needed = edges.map(|edge| query.text(edge.raw)).chain(object.interp().map(last_part));
         let policy = query.policy();
         // A C library comes with its loader.
@@ -196,7 +198,7 @@ fn hosts(query: &Query<'_>) -> Findings {
     let unusable = unusable.iter().map(|number| {
         let path = &query.host_option(*number).path;
         let located = Arc::new(query.prefixes().locate(path));
-        (located, OPTION, "is no program that a loader starts, and --host names it".to_owned())
+        (located, OPTION, "is not a dynamically linked program, and --host names it".to_owned())
     });
     let idle = idle.iter().map(|(number, host)| {
         let host = query.locate(*host);
@@ -214,7 +216,7 @@ fn hosts(query: &Query<'_>) -> Findings {
     });
     let stopped = stopped.iter().map(|(host, plugins)| {
         let plural = if *plugins == 1 { "" } else { "s" };
-        let message = format!("does not start, so nothing is known of {plugins} plugin{plural}");
+        let message = format!("does not start: {plugins} plugin{plural} not checked");
         (query.locate(*host), "plugins", message)
     });
     let finding = |(located, detail, message): (Arc<Located>, &str, String)| {
@@ -225,12 +227,12 @@ fn hosts(query: &Query<'_>) -> Findings {
     unusable.chain(idle).chain(stopped).map(finding).collect()
 }
 
-/// A demand of a policy that no built rule checks; it is about the policy, not about any file.
+/// A demand of a policy that no implemented rule checks; it is about the policy, not about any file.
 fn unchecked(demand: Unchecked) -> Box<Finding> {
     let Unchecked { what, rules, origin } = demand;
     let located = Located { prefix: None, path: PathBuf::from(&*origin.source) };
     let line = if origin.line > 0 { format!("line {}: ", origin.line) } else { String::new() };
-    let message = format!("{line}no built rule checks {what} ({})", rules.join(", "));
+    let message = format!("{line}no implemented rule checks {what} ({})", rules.join(", "));
     let mut finding = Finding::new(RULE.id, located.into(), message);
     finding.detail = Some(what.into_bytes());
     finding
@@ -250,13 +252,15 @@ fn left_out(query: &Query<'_>) -> Findings {
 /// Members of thin archives that lie outside of everything that was named.
 fn members_outside(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
-    for (_, shelf) in query.library().shelves() {
-        let members = shelf.members.list.iter();
+    for (_, entry) in query.library().entries() {
+        let members = entry.members.list.iter();
         for member in members.filter(|member| member.kind == MemberKind::Outside) {
-            let name = shelf.members.name(member);
+            let name = entry.members.name(member);
+            // `detail` is part of the fingerprint, so its text never changes.
             let fact = "is a member outside of what was named, and was not opened";
-            let message = format!("{} {fact}; name its directory with --lib-path", show(name));
-            let mut finding = query.about(RULE.id, shelf.file, message);
+            let text = "outside the given paths, not opened; name its directory with --lib-path";
+            let message = format!("{}: {text}", show(name));
+            let mut finding = query.about(RULE.id, entry.file, message);
             finding.member = Some(name.to_vec());
             finding.detail = Some(fact.as_bytes().to_vec());
             out.push(finding);

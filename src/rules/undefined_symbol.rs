@@ -11,7 +11,7 @@ use rayon::prelude::*;
 pub(super) static RULE: Rule = Rule::new(
     "undefined-symbol",
     SYMBOL,
-    "a relocation asks for a symbol that nothing loaded defines",
+    "a relocation needs a symbol that no loaded object defines",
     DOCS,
     check,
 )
@@ -21,15 +21,14 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Looks up every symbol that a relocation of a loaded object asks for, in the scope and with the
-version rules of the loader, and reports the strong ones that no object defines. It says whether the
-lookup fails when the program is loaded or when the function is first called.
+Looks up every symbol of every relocation, in the scope and with the version rules of the loader. Reports
+strong references that no object defines, and whether the lookup fails when the program is loaded or when
+the function is first called.
 
 ## Why it matters
 
-`symbol lookup error: …: undefined symbol: …`: at the start, or in the middle of the work when the
-first call of the function is reached. Linkers do not complain about it in shared libraries unless
-they are told to with `-z defs`.
+The program ends with `symbol lookup error: …: undefined symbol: …`, at the start or at the first call of
+the function. Linkers accept undefined symbols in shared libraries unless `-z defs` is given.
 
 ## Example
 
@@ -41,32 +40,29 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 
 ## How to fix
 
-Link the object against the library that defines the symbol, or merge the archive that does. With
-`--lib-path DIR` the report names candidates that define it, and the members of archives that refer
-to it; `linkaudit fix` regenerates the list of a merged archive. A `near miss` is a definition in a
-file that was searched: the same name with another version, `[abi:…]` tag or parameter list, or
-another member of the class or namespace. It says that the object was built for another release of
-that library: rebuild one of the two. Where only one architecture is
-wanted, as AMDGPU in rocMLIR, the other cure is to build what refers to it for that one alone. If the
-symbol comes from the program that loads a plugin, name the program with `--host`, or describe it by a
-`[[host]]` entry in a policy.
+- Link the object against the library that defines the symbol, or merge the archive that does. With
+  `--lib-path DIR` the report names candidates. `linkaudit fix` repairs the list of a merged archive.
+- A `near miss` is a similar definition in a searched file: the same name with another version, `[abi:…]`
+  tag or parameter list, or another member of the class or namespace. The object was built for another
+  release of that library: rebuild one of the two.
+- If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
+  policy.
+- If the referring code is not needed, as code for other processors, build without it.
 
 ## Limits
 
-The symbols that a plugin takes from its host program are known only if the program is given with
-`--host`. Otherwise the `[[host]]` entries of the policy recognise plugins by path or by a symbol that
-they define, and list the symbols that their programs define; such references count as assumed. So do
-those of a library in the same prefix that only plugins load. A reference with a version is never
-assumed, because a version names a library. For other plugins an audited program is inferred if it has
-all that they lack; `--no-inferred-hosts` reports them. The last lines of the report name all of these
+Plugins: symbols of the host program are known only with `--host`. Otherwise the `[[host]]` entries of the
+policy recognise plugins by path or by an exported symbol, and references to the symbols of their programs
+count as assumed. The same holds for libraries of the prefix that only plugins load. A reference with a
+version is never assumed, because the version names a library. For other plugins, linkaudit infers an audited
+program that provides all they lack; `--no-inferred-hosts` reports them instead. The summary names all these
 programs. A plugin that needs another plugin to be loaded first is reported.
 
-A missing library explains the references that its candidates define: files of its name in the prefix
-or below `--lib-path`, with the libraries that they need. A missing library without candidate explains
-all other references of the objects that load it, unless a static archive or a policy claims the symbol.
+Missing libraries: a missing library explains the references that its candidates define, with the libraries
+that they need. Without a candidate, it explains all other undefined references of the objects that load it,
+except symbols of a static archive or of a policy.
 
-Symbols that are fetched with dlsym are not seen. Weak references may stay undefined and are not
-reported.
+Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

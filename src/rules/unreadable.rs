@@ -4,7 +4,7 @@ use super::{Query, Rule};
 use crate::catalogue::INPUT;
 use crate::catalogue::RuleId;
 use crate::finding::{CauseHint, Finding, Findings};
-use crate::resolve::loader::ConfigFault;
+use crate::resolve::loader::ConfigDefect;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -15,13 +15,13 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Names every file and directory below the given paths that could not be opened, listed or read, and
-every special file (FIFO, socket, device), which is recognised and never opened. The same for the
-ld.so.cache and ld.so.preload of a loader, if they are there; the search goes on without them.
+Reports every file and directory below the given paths that could not be opened, listed or read. Special files
+(FIFO, socket, device) are reported and never opened. If the loader's ld.so.cache or ld.so.preload exists and
+cannot be read, it is reported, and the search continues without it.
 
 ## Why it matters
 
-What was not read was not audited. The exit status is 3 if nothing worse was found.
+A file that was not read was not audited. The exit status is 3 if there is no worse finding.
 
 ## Example
 
@@ -31,11 +31,11 @@ incomplete[unreadable] lib/private: permission denied
 
 ## How to fix
 
-Run with the rights to read the tree, or leave the path out. `--allow unreadable` accepts it.
+Run with permission to read the tree, or omit the path. `--allow unreadable` accepts the finding.
 
 ## Limits
 
-Links that lead nowhere are not unreadable; they are counted as links.
+Dangling links are not reported; they are counted as links.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -52,7 +52,7 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// A finding about a configuration file of a loader.
-pub(super) fn about_config(query: &Query<'_>, rule: RuleId, fault: &ConfigFault) -> Box<Finding> {
+pub(super) fn about_config(query: &Query<'_>, rule: RuleId, fault: &ConfigDefect) -> Box<Finding> {
     let path = Path::new(OsStr::from_bytes(&fault.path));
     let located = query.prefixes().locate(path).into();
     damaged(Finding::new(rule, located, fault.what.clone()))

@@ -2,8 +2,8 @@
 
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
-use crate::blame::Site;
 use crate::catalogue::RuleId;
+use crate::diagnosis::Site;
 use crate::facts::providers::Provider;
 use crate::finding::{Evidence, EvidenceKind, Finding};
 use crate::format::deps_list::bare_name;
@@ -110,7 +110,7 @@ impl Query<'_> {
     pub(super) fn traced(&self, file: FileId, symbol: &[u8]) -> Vec<Evidence> {
         let Some(traced) = self.trace(file, symbol) else { return Vec::new() };
         let library = &self.library();
-        let path = |archive| Arc::clone(&library.shelf(archive).path);
+        let path = |archive| Arc::clone(&library.entry(archive).path);
         let evidence = |(member, origin): &(MemberId, Option<ArchiveId>)| Evidence {
             symbol: Some(symbol.to_vec()),
             member: Some(library.member_name(*member).to_vec()),
@@ -183,7 +183,7 @@ pub(crate) fn outcome(outcome: Outcome) -> String {
         Outcome::NoDirectory => "no such directory".to_owned(),
         Outcome::LeftOut(0) => crate::tree::walk::describe(crate::tree::Errno::NOENT),
         Outcome::LeftOut(more) => {
-            format!("it and {more} more paths are not there, and are not listed")
+            format!("it and {more} more paths do not exist and are not listed")
         }
         Outcome::Forbidden => "DF_1_NODEFLIB forbids default directories".to_owned(),
     }

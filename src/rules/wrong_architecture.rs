@@ -5,7 +5,7 @@ use super::{Query, Rule, missing_library};
 use crate::catalogue::LIBRARY;
 use crate::finding::{Findings, When};
 use crate::format::elf::machine;
-use crate::resolve::loader::InterpFault;
+use crate::resolve::loader::InterpreterDefect;
 use crate::text::{show, show_path};
 
 pub(super) static RULE: Rule = Rule::new(
@@ -22,14 +22,14 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports a needed library that the loader does not find although files of its name lie where it
-searches: they are of another ELF class or for another machine, and the loader passes them over.
-A file that `--host` names as a plugin of a program for another machine is reported too.
+Reports a needed library if the loader finds files of that name, but only for another ELF class or machine.
+The loader skips such files. The rule also reports a plugin that `--host` assigns to a program for another
+machine.
 
 ## Why it matters
 
-The program does not start, and the message misleads: for another class the loader says `wrong ELF
-class`, for another machine only that there is no such file.
+The program does not start, and the loader's message misleads: for another class it says `wrong ELF class`,
+for another machine only that the file does not exist.
 
 ## Example
 
@@ -41,15 +41,15 @@ error[wrong-architecture] libfoo.so.1: wrong architecture
 
 ## How to fix
 
-Install the library for the program's own architecture, or correct the search path that leads to
-the other one.
+Install the library for the architecture of the program, or correct the search path that leads to the wrong
+directory.
 
 ## Limits
 
-Class, machine and ABI are compared as the loader compares them: RISC-V libraries of another float
-ABI, MIPS libraries of another ABI or NaN encoding and ppc64 libraries of another ELF ABI are passed
-over. At an ARM library of the other float ABI the loader stops, which is `bad-library-file`. The
-floating-point ABI in the PT_MIPS_ABIFLAGS of MIPS objects is not looked at.
+linkaudit compares class, machine and ABI as the loader does. The loader skips RISC-V libraries of another
+float ABI, MIPS libraries of another ABI or NaN encoding, and ppc64 libraries of another ELF ABI. It stops at
+an ARM library of another float ABI, which is `bad-library-file`. The floating-point ABI in PT_MIPS_ABIFLAGS
+is not compared.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -64,7 +64,8 @@ fn check(query: &Query<'_>) -> Findings {
         })
         .collect();
     out.extend(missing_library::interpreters_with(query, RULE.id, |fault| {
-        (fault == InterpFault::WrongArchitecture).then(|| "for another class or machine".to_owned())
+        (fault == InterpreterDefect::WrongArchitecture)
+            .then(|| "for another class or machine".to_owned())
     }));
     out.extend(plugins(query));
     out

@@ -1,5 +1,5 @@
 //! Writes an ld.so.cache in the new format with the glibc-hwcaps extension (`elf/cache.c`,
-//! `save_cache`), for [`crate::resolve::cache`] to read. It is kept in memory.
+//! `save_cache`). The bytes stay in memory; [`crate::resolve::cache`] reads them.
 
 use crate::id::FastMap;
 use crate::resolve::cache::{EXTENSION_MAGIC, HWCAP_EXTENSION, NEW_MAGIC, TAG_HWCAPS, compare};
@@ -9,7 +9,8 @@ use std::cmp::Ordering;
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
 
-/// The meaning of an entry's hwcap field. The order is that of entries with one name and flags.
+/// The meaning of an entry's hwcap field. Its order is the order of entries with the same name and
+/// flags.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Hwcap {
     /// A glibc-hwcaps subdirectory, with the ISA level that the library needs.
@@ -22,15 +23,15 @@ pub(super) enum Hwcap {
 
 /// One entry.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct NewCacheEntry {
     pub(super) flags: i32,
     pub(super) soname: Vec<u8>,
     pub(super) path: Vec<u8>,
     pub(super) hwcap: Hwcap,
 }
 
-/// The order of a cache; entries that are equal here keep the order of their directories.
-fn order(a: &Entry, b: &Entry) -> Ordering {
+/// The order of entries in a cache; equal entries keep the order of their directories.
+fn order(a: &NewCacheEntry, b: &NewCacheEntry) -> Ordering {
     let named = |hwcap: &Hwcap| match hwcap {
         Hwcap::Named(name, _) => (0, Some(name.clone()), 0),
         Hwcap::Old(bits) => (1, None, !bits.0),
@@ -41,8 +42,8 @@ fn order(a: &Entry, b: &Entry) -> Ordering {
         .then_with(|| named(&a.hwcap).cmp(&named(&b.hwcap)))
 }
 
-/// The bytes of a cache with these entries, in the byte order of the system.
-pub(super) fn bytes(mut entries: Vec<Entry>, big: bool) -> Vec<u8> {
+/// The bytes of a cache with these entries. `big` is the system's byte order.
+pub(super) fn bytes(mut entries: Vec<NewCacheEntry>, big: bool) -> Vec<u8> {
     entries.sort_by(order);
     let mut names: Vec<Vec<u8>> = Vec::new();
     for entry in &entries {
@@ -86,7 +87,7 @@ pub(super) fn bytes(mut entries: Vec<Entry>, big: bool) -> Vec<u8> {
     out.bytes.append(&mut body.bytes);
     out.bytes.append(&mut strings.bytes);
     out.bytes.resize(end, 0);
-    // One section, and after it the offsets of the names.
+    // One section, followed by the offsets of the names.
     out.u32(EXTENSION_MAGIC);
     out.u32(1);
     out.u32(TAG_HWCAPS);
@@ -99,7 +100,7 @@ pub(super) fn bytes(mut entries: Vec<Entry>, big: bool) -> Vec<u8> {
     out.bytes
 }
 
-/// The string table, which begins at `at`.
+/// The string table, which starts at the file offset `at`.
 struct Strings {
     at: usize,
     bytes: Vec<u8>,
@@ -136,7 +137,7 @@ impl Writer {
         self.bytes.extend_from_slice(&raw);
     }
 
-    /// An offset or count. A cache of 4 GiB is not made: its entries come from small files.
+    /// An offset or count. It cannot overflow in practice: a 4 GiB cache would need too many files.
     fn number(&mut self, value: usize) {
         self.u32(u32::try_from(value).unwrap_or(u32::MAX));
     }
@@ -144,11 +145,11 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Hwcap, bytes};
+    use super::{Hwcap, NewCacheEntry, bytes};
     use crate::resolve::cache::{Asker, Cache};
 
-    fn entry(soname: &str, path: &str, hwcap: Hwcap) -> Entry {
-        Entry { flags: 0x303, soname: soname.into(), path: path.into(), hwcap }
+    fn entry(soname: &str, path: &str, hwcap: Hwcap) -> NewCacheEntry {
+        NewCacheEntry { flags: 0x303, soname: soname.into(), path: path.into(), hwcap }
     }
 
     #[test]

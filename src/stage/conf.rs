@@ -1,4 +1,4 @@
-//! The directories of ldconfig, in its order: those of `/etc/ld.so.conf` with the files that it
+//! The directories of ldconfig, in its order: those of `/etc/ld.so.conf` and the files that it
 //! includes, then the built-in ones (`elf/ldconfig.c`, `parse_conf` and `main`).
 
 use crate::format::elf::interpreter::Interpreter;
@@ -8,25 +8,25 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// The configuration.
+/// The configuration file.
 const CONF: &str = "/etc/ld.so.conf";
 
-/// A configuration is no larger than this.
+/// Largest configuration file that is read, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Files beyond this number are not read.
+/// Most configuration files that are read.
 const MOST_FILES: usize = 1_000;
 
-/// The directories that ldconfig reads in `tree`, without those that do not exist. `loader` tells the
-/// built-in ones: both are built with the same directories.
+/// The directories that ldconfig reads in `tree`, without those that do not exist. `loader`
+/// supplies the built-in ones, because ldconfig and the loader are built with the same directories.
 pub(super) fn directories(tree: &dyn Tree, loader: &Interpreter) -> Vec<PathBuf> {
     let mut dirs = Vec::new();
     let mut read = FastSet::default();
     add(tree, Path::new(CONF), &mut read, &mut dirs);
     for dir in &loader.system_dirs {
         let dir = dir.strip_suffix(b"/").unwrap_or(dir);
-        // Debian's ldconfig reads the loader's directories; all others those beside them too
-        // (`add_system_dir` in the machines' `dl-cache.h`).
+        // Debian's ldconfig reads the loader's directories; other builds also read those of other
+        // ABIs beside them (`add_system_dir` in the machines' `dl-cache.h`).
         let ends: &[&[u8]] = if loader.debian { &[b""] } else { &[b"", b"64", b"x32"] };
         let base = if loader.debian { dir } else { without_abi(dir) };
         let ends = ends.iter().filter(|end| end.is_empty() || base.ends_with(b"/lib"));
@@ -43,7 +43,7 @@ fn without_abi(dir: &[u8]) -> &[u8] {
     base.filter(|base| base.ends_with(b"/lib")).unwrap_or(dir)
 }
 
-/// The bytes of a small file.
+/// The bytes of a file of at most `most` bytes.
 pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
@@ -51,9 +51,9 @@ pub(super) fn bytes(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> 
     handle.read_new(len, 0).ok()
 }
 
-/// Adds the directories of one file and of those that it includes.
+/// Adds the directories of one configuration file and of those that it includes.
 fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec<PathBuf>) {
-    // A second reading adds nothing: of equal directories the first counts.
+    // Reading a file again would add nothing: of equal directories the first counts.
     if read.len() == MOST_FILES || !read.insert(path.to_path_buf()) {
         return;
     }
@@ -82,7 +82,7 @@ fn starts_blank(text: &[u8]) -> bool {
     matches!(text.first(), Some(b' ' | b'\t'))
 }
 
-/// A directive that newer releases ignore.
+/// True for a directive that newer releases ignore.
 fn is_hwcap(line: &[u8]) -> bool {
     line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"hwcap"))
         && starts_blank(&line[5..])
@@ -115,7 +115,7 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
         let mut names: Vec<PathBuf> = Vec::new();
         for dir in &found {
             let mut here: FastSet<OsString> = FastSet::default();
-            // An error leaves the names that were listed before it.
+            // After an error the names listed before it still count.
             let _ = tree.list(dir, &mut |name, _| {
                 let hidden =
                     name.as_bytes().starts_with(b".") && !part.as_bytes().starts_with(b".");

@@ -1,38 +1,38 @@
-//! The cache and the links that ldconfig will make after an installation. Directories in which the
-//! installation changes libraries, and new ones, are read as ldconfig reads them; of all others the
+//! The cache and the links that ldconfig will make after an installation. It reads new directories,
+//! and those in which the installation changes libraries, as ldconfig does. For all others the
 //! entries of the present cache stay.
 
-use super::cache_file::{Entry, Hwcap, bytes};
+use super::cache_file::{Hwcap, NewCacheEntry, bytes};
 use super::{conf, scan};
 use crate::format::elf::interpreter::{self, Interpreter};
 use crate::format::elf::machine;
 use crate::id::{FastMap, FastSet};
-use crate::resolve::cache::{Cache, Entry as Old};
+use crate::resolve::cache::{Cache, CacheEntry as Old};
 use crate::tree::{Handle, Kind, Opened, Tree};
 use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// Where the cache lies unless the loader says otherwise.
+/// The path of the cache, unless the loader has another one.
 const CACHE: &[u8] = b"/etc/ld.so.cache";
 
-/// A cache is no larger than this.
+/// Largest cache that is read, in bytes.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The links and the cache that ldconfig makes.
 pub(super) struct Made {
     /// Links with their targets.
     pub(super) links: Vec<(PathBuf, PathBuf)>,
-    /// The path of the cache, links in its directories resolved.
+    /// The path of the cache, with links in its directories resolved.
     pub(super) cache_path: PathBuf,
     /// The new cache.
     pub(super) cache: Vec<u8>,
 }
 
-/// The result of ldconfig in `after`, if the system `before` the installation has a cache: without
-/// one, nothing is known of when ldconfig runs. `changed` are the paths that the installation
-/// brings or removes.
+/// The result of ldconfig in `after`. `None` if the system `before` the installation has no cache,
+/// because then it is unknown when ldconfig runs. `changed` are the paths that the installation
+/// adds or removes.
 pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf>) -> Option<Made> {
     let (of, loader) = loader(before)?;
     let cache_path = Path::new(OsStr::from_bytes(loader.cache.as_deref().unwrap_or(CACHE)));
@@ -55,8 +55,8 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
     for dir in conf::directories(after, &loader) {
         run.directory(&dir, &known, &touched);
     }
-    // Directories that only the present cache knows were named in a call of ldconfig. Those that the
-    // configuration lost are not read again.
+    // Directories that only the present cache has were arguments of an ldconfig call. Those that
+    // the configuration has lost are not read again.
     let lost = known.iter().filter_map(|dir| after.real_path(dir).ok());
     let done: FastSet<PathBuf> = lost.chain(run.seen.iter().cloned()).collect();
     for dir in run.kept.rest(&done) {
@@ -68,10 +68,10 @@ pub(super) fn run(before: &dyn Tree, after: &dyn Tree, changed: &FastSet<PathBuf
     Some(Made { links, cache_path: place, cache: bytes(entries, big) })
 }
 
-/// Where systems keep ldconfig.
+/// Usual paths of ldconfig.
 const LDCONFIG: [&str; 2] = ["/sbin/ldconfig", "/usr/sbin/ldconfig"];
 
-/// The machine of the system's own programs, and what its glibc loader says of itself.
+/// The machine of the system's own programs, and the strings of its glibc loader.
 fn loader(tree: &dyn Tree) -> Option<(u16, Interpreter)> {
     let open = |path: &str| match tree.open(Path::new(path)) {
         Ok(Opened::File(handle)) => Some(handle),
@@ -98,7 +98,7 @@ fn parse(bytes: &[u8]) -> Option<(Cache, bool)> {
 
 /// Entries of the present cache by the real path of their directory.
 struct Kept {
-    by_dir: FastMap<PathBuf, Vec<Entry>>,
+    by_dir: FastMap<PathBuf, Vec<NewCacheEntry>>,
     /// The directories as the cache writes them, in its order.
     dirs: Vec<(PathBuf, PathBuf)>,
 }
@@ -121,7 +121,7 @@ impl Kept {
         out
     }
 
-    /// The directories that are not among `done` and are no glibc-hwcaps directories.
+    /// The directories that are not in `done` and are not glibc-hwcaps directories.
     fn rest(&self, done: &FastSet<PathBuf>) -> Vec<PathBuf> {
         let is_rest =
             |(dir, place): &&(PathBuf, PathBuf)| !done.contains(place) && hwcaps_of(dir).is_none();
@@ -129,7 +129,7 @@ impl Kept {
     }
 }
 
-fn taken(cache: &Cache, old: Old<'_>) -> Entry {
+fn taken(cache: &Cache, old: Old<'_>) -> NewCacheEntry {
     let level = u32::try_from(old.hwcap >> 32 & 0x3ff).unwrap_or_default();
     let hwcap = match (cache.hwcaps_name(old.hwcap), old.hwcap) {
         (Some(name), _) => Hwcap::Named(name.to_vec(), level),
@@ -137,7 +137,7 @@ fn taken(cache: &Cache, old: Old<'_>) -> Entry {
         (None, bits) => Hwcap::Old(Reverse(bits)),
     };
     let (soname, path) = (old.key.to_vec(), old.value.to_vec());
-    Entry { flags: old.flags, soname, path, hwcap }
+    NewCacheEntry { flags: old.flags, soname, path, hwcap }
 }
 
 /// The name of a glibc-hwcaps directory.
@@ -148,17 +148,17 @@ fn hwcaps_of(dir: &Path) -> Option<&OsStr> {
 
 struct Run<'a> {
     after: &'a dyn Tree,
-    /// The family of machines that are taken.
+    /// The machine family that is accepted.
     of: u16,
     kept: Kept,
-    /// Real paths of the directories that were taken.
+    /// Real paths of the directories read so far.
     seen: FastSet<PathBuf>,
-    entries: Vec<Entry>,
+    entries: Vec<NewCacheEntry>,
     links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Run<'_> {
-    /// Takes a directory with its glibc-hwcaps directories.
+    /// Reads a directory with its glibc-hwcaps directories.
     fn directory(&mut self, dir: &Path, known: &FastSet<PathBuf>, touched: &FastSet<&Path>) {
         let Ok(real) = self.after.real_path(dir) else { return };
         if !self.seen.insert(real.clone()) {
@@ -168,7 +168,7 @@ impl Run<'_> {
         self.take(dir, &real, stays(&real));
         let mut hwcaps = Vec::new();
         let above = real.join("glibc-hwcaps");
-        // Most directories have none.
+        // Most directories have no such subdirectory.
         let _ = self.after.list(&above, &mut |name, _| {
             if !name.as_bytes().starts_with(b".") && !name.as_bytes().contains(&b':') {
                 hwcaps.push(name.to_owned());
@@ -188,7 +188,7 @@ impl Run<'_> {
         }
     }
 
-    /// Takes the entries of one directory, from the present cache if it stays as it is.
+    /// Adds the entries of one directory, from the present cache if the directory does not change.
     fn take(&mut self, dir: &Path, real: &Path, stays: bool) {
         let file = |name: &OsStr| dir.join(name).into_os_string().into_encoded_bytes();
         if stays {
@@ -196,7 +196,7 @@ impl Run<'_> {
             self.entries.extend(kept.into_iter().map(|entry| {
                 let name = Path::new(OsStr::from_bytes(&entry.path)).file_name();
                 let path = name.map_or_else(|| entry.path.clone(), file);
-                Entry { path, ..entry }
+                NewCacheEntry { path, ..entry }
             }));
             return;
         }
@@ -211,7 +211,7 @@ impl Run<'_> {
                 self.links.extend(scan::link(self.after, real, &library));
             }
             let (flags, soname) = (library.flags, library.soname);
-            self.entries.push(Entry { flags, soname, path, hwcap });
+            self.entries.push(NewCacheEntry { flags, soname, path, hwcap });
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Staging directories: the system as it will be after their files are installed, which is the stages
-//! laid over the sysroot, less the files that are replaced, with the links and the cache that
-//! ldconfig will make. `cli::place` calls it before the audit; later stages see one [`Tree`].
+//! Staging directories: the system as it will be after their files are installed. The stages are
+//! laid over the sysroot, replaced files are removed, and the links and the cache that ldconfig
+//! will make are added. `cli::place` calls it before the audit; later stages of the pipeline see
+//! one [`Tree`].
 
 mod cache_file;
 mod conf;
@@ -18,26 +19,26 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The device number of files that exist in no directory of this machine. Linux has no such device.
+/// The device number of files that exist only in memory. Linux has no such device.
 const NO_DEVICE: u64 = u64::MAX;
 
 /// One `--staged` directory.
 #[derive(Clone, Debug)]
 pub struct Stage {
-    /// As it was typed.
+    /// The path as typed.
     pub typed: PathBuf,
-    /// Absolute, links resolved.
+    /// The absolute path, links resolved.
     pub dir: PathBuf,
-    /// Its path in the sysroot, if it lies in it.
+    /// Its path in the sysroot, if it is inside.
     pub in_sysroot: Option<PathBuf>,
 }
 
-/// Why stages cannot be laid over a sysroot.
+/// Errors that prevent laying stages over a sysroot.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
-    /// Two stages bring one path.
+    /// Two stages contain the same path.
     #[error(
-        "{} is in --staged {} and in --staged {}: stages must not share files",
+        "{}: in --staged {} and in --staged {}: stages must not share files",
         show_path(path),
         show_path(first),
         show_path(second)
@@ -45,13 +46,13 @@ pub enum StageError {
     Shared {
         /// The installed path.
         path: PathBuf,
-        /// The stages as typed.
+        /// The first stage as typed.
         first: PathBuf,
-        /// The other one.
+        /// The second stage as typed.
         second: PathBuf,
     },
     /// A part of the sysroot that decides how the stages lie over it cannot be read.
-    #[error("{} of the system below the stages cannot be read: {errno}", show_path(path))]
+    #[error("cannot read {} of the system below the stages: {errno}", show_path(path))]
     Sysroot {
         /// The path in the sysroot.
         path: PathBuf,
@@ -59,7 +60,7 @@ pub enum StageError {
         errno: Errno,
     },
     /// A part of a stage cannot be read.
-    #[error("--staged {}: {} cannot be read: {errno}", show_path(stage), show_path(path))]
+    #[error("--staged {}: cannot read {}: {errno}", show_path(stage), show_path(path))]
     Unreadable {
         /// The stage as typed.
         stage: PathBuf,
@@ -70,15 +71,15 @@ pub enum StageError {
     },
 }
 
-/// The system after the installation. A directory is listed with the entries of stages alone, unless
-/// it lies below one of `whole`.
+/// The system after the installation. A directory lists only the entries of stages, unless it is
+/// below one of `whole`.
 pub struct StagedTree {
     merged: Box<dyn Tree>,
     whole: Vec<PathBuf>,
 }
 
 impl StagedTree {
-    /// The same with directories that are listed with the sysroot's entries.
+    /// The same, with directories that also list the sysroot's entries.
     #[must_use]
     pub fn listing(mut self, dirs: Vec<PathBuf>) -> Self {
         let real = dirs.iter().filter_map(|dir| self.merged.real_path(dir).ok());
@@ -88,8 +89,8 @@ impl StagedTree {
     }
 }
 
-/// Lays stages over a sysroot, of which `sysroot` makes a tree. `replaced` are the installed paths of
-/// files that the installation removes; relative paths are taken from `cwd`.
+/// Lays stages over a sysroot, which `sysroot` opens as a tree. `replaced` are the installed paths
+/// of files that the installation removes; relative paths start at `cwd`.
 pub fn lay(
     stages: &[Stage],
     sysroot: impl Fn() -> Result<DiskTree, Errno>,
@@ -146,13 +147,13 @@ pub fn lay(
     Ok(StagedTree { merged, whole: Vec::new() })
 }
 
-/// The files of stages by installed path, each with the number of its stage.
+/// The files of stages by installed path, each with the index of its stage.
 #[derive(Default)]
 struct Brought(FastMap<PathBuf, usize>);
 
 impl Brought {
-    /// Adds what the upper tree of `overlay` brings below `dirs`, and returns the first path that
-    /// another stage brings too, with that stage.
+    /// Adds the files of the upper tree of `overlay` below `dirs`. Returns the first path that
+    /// another stage also contains, with that stage.
     fn add(
         &mut self,
         overlay: &OverlayTree,
@@ -182,7 +183,7 @@ impl Brought {
         Ok(shared)
     }
 
-    /// The stage that brings a file below the directory `dir`.
+    /// The stage that contains a file below the directory `dir`.
     fn below(&self, dir: &Path) -> usize {
         let files = self.0.iter().filter(|(path, _)| path.starts_with(dir));
         files.map(|(_, at)| *at).min().unwrap_or_default()
@@ -196,7 +197,7 @@ fn hides_stage(lower: &dyn Tree, path: &Path) -> bool {
 }
 
 /// The files at the installed paths, as paths without links in their directories. Directories stay:
-/// an empty one matters to no loader.
+/// an empty one does not affect any loader.
 fn removed(sysroot: &dyn Tree, replaced: &[PathBuf]) -> FastSet<PathBuf> {
     let mut out = FastSet::default();
     for path in replaced {
@@ -269,7 +270,7 @@ impl Tree for StagedTree {
         self.merged.origin(path)
     }
 
-    /// Links of a stage that lead to entries of the sysroot are left out: those are not installed.
+    /// Links of a stage to entries of the sysroot are skipped: those entries are not installed.
     fn list_staged(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         let mut unknown = Ok(());
         // The walk reports a link whose target does not exist.

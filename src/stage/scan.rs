@@ -1,5 +1,5 @@
-//! One directory as ldconfig reads it (`elf/ldconfig.c`, `search_dir` and `create_links`): for every
-//! soname the file that its link leads to.
+//! One directory as ldconfig reads it (`elf/ldconfig.c`, `search_dir` and `create_links`): for
+//! every soname the file that its link points to.
 
 use crate::facts::read;
 use crate::format::Reading;
@@ -22,11 +22,11 @@ pub(super) struct Library {
     pub(super) name: OsString,
     /// The flags of its cache entry.
     pub(super) flags: i32,
-    /// It is a link, and no other link is made for it.
+    /// True if it is a link, so that ldconfig makes no other link for it.
     is_link: bool,
 }
 
-/// The machines that one ldconfig takes (`process_elf_file` of each system).
+/// The machine family that one ldconfig accepts (`process_elf_file` of each system).
 pub(super) fn family(machine: u16) -> u16 {
     match elf::Machine(machine) {
         elf::EM_386 => elf::EM_X86_64.0,
@@ -53,7 +53,7 @@ pub(super) fn may_be_library(name: &OsStr) -> bool {
 /// The libraries of the directory at `dir`, one for each soname, in byte order of the sonames.
 pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
     let mut names: Vec<(OsString, bool)> = Vec::new();
-    // An error leaves the names that were listed before it.
+    // After an error the names listed before it still count.
     let _ = tree.list(dir, &mut |name, node| {
         let may = matches!(node, Node::Link | Node::Kind(Kind::File));
         if may && may_be_library(name) {
@@ -89,7 +89,7 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
     out
 }
 
-/// The library of one name, if ldconfig takes the file.
+/// The library at one name, if ldconfig accepts the file.
 fn library(tree: &dyn Tree, dir: &Path, name: OsString, link: bool, of: u16) -> Option<Library> {
     let path = dir.join(&name);
     let Ok(Opened::File(handle)) = tree.open(&path) else { return None };
@@ -104,7 +104,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: OsString, link: bool, of: u16) -> 
     }
     let flags = machine::of(target)?.cache_flags.first().copied()?;
     let soname = object.soname().unwrap_or(name.as_bytes());
-    // A link that is not called as the soname, nor as the linker's name for it, counts as a file.
+    // A link counts as a file unless its name is the soname or the linker's name for it.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
     Some(Library { soname, name, flags, is_link })
@@ -115,13 +115,13 @@ fn is_linker_name(name: &[u8], soname: &[u8]) -> bool {
     name.ends_with(b".so") && soname.starts_with(name)
 }
 
-/// The link that ldconfig makes for a library in the directory at `dir`, if it changes anything.
+/// The link that ldconfig makes for a library in the directory at `dir`, if that changes anything.
 pub(super) fn link(tree: &dyn Tree, dir: &Path, library: &Library) -> Option<(PathBuf, PathBuf)> {
     if library.is_link {
         return None;
     }
     let link = dir.join(OsStr::from_bytes(&library.soname));
-    // A soname with a slash names no entry of the directory.
+    // A soname with a slash cannot name an entry of the directory.
     if library.soname.contains(&b'/') {
         return None;
     }
@@ -137,7 +137,7 @@ pub(super) fn link(tree: &dyn Tree, dir: &Path, library: &Library) -> Option<(Pa
     is_made.then(|| (link, PathBuf::from(&library.name)))
 }
 
-/// EM_ of an ELF file.
+/// The EM_ constant of an ELF file.
 pub(super) fn machine_of(file: &Handle) -> Option<u16> {
     let read = read::read(file, Reading { lean: true, ..Reading::default() });
     Some(read.object()?.header.machine)

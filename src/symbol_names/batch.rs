@@ -1,31 +1,32 @@
-//! Names that one thread takes from members and hands over a thousand at a time: sorted by the parts of
-//! the table, so that the lock of each is taken once for some thirty. `format::archive` fills it.
+//! A batch of names that one thread takes from members. It adds about a thousand at a time, sorted
+//! by the table's shards, so that one lock serves some thirty names. `format::archive` fills it.
 
 use super::{Added, Growing, SHARDS, Shard, id, split};
 
-/// Names that one thread is about to add. Its memory is used again.
+/// Names that one thread is about to add. Its memory is reused.
 #[derive(Debug, Default)]
 pub struct Batch {
     text: Vec<u8>,
     wanted: Vec<Wanted>,
-    /// The places of `wanted` by shard.
+    /// Indices of `wanted`, sorted by shard.
     order: Vec<u32>,
 }
 
-/// A name to add, by its place in the text of a batch.
+/// A name to add, by its position in the text of a batch.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     hash: u64,
     start: u32,
     len: u32,
-    /// Whose name it is.
+    /// The caller's number for the owner of the name.
     of: u32,
     add: bool,
 }
 
 impl Batch {
-    /// Takes a name that `names` are to `add`, or only to look for unless they are whole; `of` says whose
-    /// it is. Answers its hash; nothing where there is no more room. What is not there is not taken.
+    /// Queues a name and returns its hash; `None` if the batch is full. `names` adds the name if
+    /// `add` is true or if it is whole; otherwise it only searches for it. A name that certainly is
+    /// not stored is not queued. `of` identifies the owner.
     pub fn push(&mut self, names: &Growing, name: &[u8], add: bool, of: u32) -> Option<u64> {
         let (hash, add) = (names.hash(name), add || names.whole);
         if add {
@@ -39,17 +40,17 @@ impl Batch {
         Some(hash)
     }
 
-    /// How many names there are.
+    /// Number of names.
     pub fn len(&self) -> usize {
         self.wanted.len()
     }
 
-    /// True if there is none.
+    /// True if the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()
     }
 
-    /// Forgets all names.
+    /// Removes all names.
     pub fn clear(&mut self) {
         self.wanted.clear();
         self.text.clear();
@@ -60,7 +61,7 @@ impl Batch {
         self.wanted.first().map_or(0, |name| split(name.hash).0)
     }
 
-    /// Sorts the names by shard: those of each begin where the answer says.
+    /// Sorts the names by shard; returns the start index of each shard's names.
     pub(super) fn sort(&mut self) -> [usize; SHARDS + 1] {
         let Self { wanted, order, .. } = self;
         let mut starts = [0; SHARDS + 1];

@@ -1,13 +1,14 @@
-//! The names of symbols of archives in a run, each stored once. While archives are read it is
-//! [`Growing`], which threads fill together; then [`SymbolNames`], which is only read. Which id a name
-//! gets depends on who came first: nothing may be ordered by ids.
+//! The names of symbols of archives in a run, each stored once. While archives are read the table
+//! is [`Growing`], which threads fill together; then it is [`SymbolNames`], which is read-only. The
+//! id of a name depends on the order of threads, so ids must never decide an order.
 //!
-//! Of ten names that archives hold nine are defined somewhere and referred to nowhere, and they make
-//! up nearly all of the text: unless the run wants them ([`Growing::is_whole`]) they are looked for
-//! ([`Batch::push`]), found to be nobody's, and never stored. Whether two members define the same ones
-//! their hashes tell, with a key that is drawn for the run; every other question is one of texts.
+//! Nine of ten names in archives are defined but never referred to, and they make up nearly all of
+//! the text. Unless the run wants every name ([`Growing::is_whole`]), [`Batch::push`] searches for
+//! them and does not store them. Keyed hashes tell whether two members define the same such names;
+//! the key is random in each run. All other questions compare text.
 //!
-//! `facts::members` owns it, `format::archive` fills it, `cover::Library` and rules read it.
+//! `facts::members` owns the table, `format::archive` fills it, `cover::ArchiveSet` and rules read
+//! it.
 
 mod batch;
 
@@ -21,32 +22,33 @@ use std::hash::BuildHasher as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Parts of the table, each under a lock of its own. A member's names are put into one after the
-/// other, so that a lock serves several names and threads hardly ever wait.
+/// The table has this many shards, each with its own lock. Names are added in batches, so that one
+/// lock serves several names and threads hardly ever wait.
 const SHARDS: usize = 1 << SHARD_BITS;
 const SHARD_BITS: u32 = 5;
-/// Bits of a hash that tell names of a shard apart.
+/// Bits of a hash that distinguish the names of a shard.
 const TAG: u64 = 0xffff_ffff;
-/// Bytes of a piece of text; a longer name is a piece of its own. One text that grows would be copied,
-/// and be there twice.
+/// Size in bytes of a piece of text; a longer name gets its own piece. A single growing text would
+/// be copied, and exist twice meanwhile.
 const PIECE: usize = 1 << PIECE_BITS;
 const PIECE_BITS: u32 = 16;
-/// What stands before a name in its piece: its number in the shard and its length.
+/// Size in bytes of the record before a name: its number in the shard, and its length.
 const HEADER: usize = 8;
 
-/// Words of the filter: few enough to stay in a cache, and twenty times as many bits as a run has names.
+/// Number of words in the filter: few enough for a cache, and twenty times as many bits as a run
+/// has names.
 const WORDS: usize = 1 << 14;
 
 /// Names by id.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolNames {
     shards: Vec<Shard>,
-    /// A bit for the lowest bits of each hash.
+    /// A Bloom filter over the lowest bits of each hash.
     filter: Vec<u64>,
     key: RandomState,
 }
 
-/// Names that threads add to.
+/// Names while threads add to them.
 #[derive(Debug)]
 pub struct Growing {
     shards: Vec<Mutex<Shard>>,
@@ -55,26 +57,26 @@ pub struct Growing {
     whole: bool,
 }
 
-/// What became of a name.
+/// The result of adding a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It has an id.
     Known(NameId),
-    /// It was not to be added, and is not there yet.
+    /// It was only searched for, and is not stored.
     Unknown,
-    /// There is no more room.
+    /// The table is full.
     Lost,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Shard {
     pieces: Vec<Vec<u8>>,
-    /// Where each name stands: its piece, and its place there in the lowest bits.
+    /// Position of each name: its piece, and in the lowest bits the offset in it.
     places: Vec<u32>,
     table: HashTable<Slot>,
 }
 
-/// A name in the table: most others are told apart without a look at the text.
+/// A table entry. Its tag distinguishes most names without reading their text.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     tag: u32,
@@ -82,7 +84,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// The hash by which the table places it.
+    /// The hash that the table uses for a tag.
     fn hash(tag: u32) -> u64 {
         u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
@@ -93,7 +95,7 @@ fn place(hash: u64) -> (usize, u64) {
     ((hash >> 6) as usize % WORDS, 1 << (hash % 64))
 }
 
-/// The shard of a name, and what tells it from others there.
+/// The shard of a name, and its tag there.
 fn split(hash: u64) -> (usize, u32) {
     ((hash >> (u64::BITS - SHARD_BITS)) as usize, (hash >> 24 & TAG) as u32)
 }
@@ -113,13 +115,13 @@ impl SymbolNames {
         found.unwrap_or_default()
     }
 
-    /// The id of a name, if an archive has it.
+    /// The id of a name, if it is stored.
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
         let (at, tag) = split(self.hash(name));
         Some(id(at, self.shards.get(at)?.find(tag, name)?))
     }
 
-    /// The hash of a name, as it is this run.
+    /// The hash of a name; it differs from run to run.
     pub fn hash(&self, name: &[u8]) -> u64 {
         self.key.hash_one(name)
     }
@@ -135,13 +137,13 @@ impl SymbolNames {
         self.shards.get(at).is_some_and(|shard| shard.table.find(Slot::hash(tag), same).is_some())
     }
 
-    /// All ids lie below this.
+    /// Upper bound of all ids.
     pub fn bound(&self) -> usize {
         self.shards.iter().map(|shard| shard.places.len()).max().unwrap_or(0) << SHARD_BITS
     }
 
-    /// Lets threads add names, of which about as many are `expected`: the `whole` of them, or only what
-    /// somebody refers to or asks for.
+    /// Lets threads add names, about `expected` of them. If `whole` is false, only names are stored
+    /// that members refer to or that stages ask for.
     pub fn open(mut self, expected: usize, whole: bool) -> Growing {
         self.shards.resize_with(SHARDS, Shard::default);
         for shard in &mut self.shards {
@@ -157,7 +159,7 @@ impl SymbolNames {
 }
 
 impl Default for Growing {
-    /// Takes the whole of the names.
+    /// Stores every name.
     fn default() -> Self {
         SymbolNames::default().open(0, true)
     }
@@ -169,7 +171,7 @@ impl Growing {
         self.whole
     }
 
-    /// False if no name has this hash so far. One that is just being added may be missed.
+    /// False if no name had this hash so far. A name that another thread is adding may be missed.
     fn may_hold(&self, hash: u64) -> bool {
         let (word, bit) = place(hash);
         self.filter[word].load(Ordering::Relaxed) & bit != 0
@@ -182,18 +184,19 @@ impl Growing {
         }
     }
 
-    /// Adds the names of `batch`, and tells what became of each by whose it is. The batch is empty
-    /// afterwards.
+    /// Adds the names of `batch`, and passes the owner and the result of each to `take`. The batch
+    /// is empty afterwards.
     pub fn add(&self, batch: &mut Batch, mut take: impl FnMut(usize, Added)) {
         let starts = batch.sort();
         let mut held = Vec::new();
-        // Threads begin anywhere, lest they all want the same one at the same time.
+        // Threads start at different shards, so that they do not all wait for the same one.
         let first = batch.first();
         let shards = (first..SHARDS).chain(0..first);
         for at in shards.filter(|at| starts[*at] < starts[at + 1]) {
             match self.shards[at].try_lock() {
                 Ok(mut shard) => batch.fill(at, &mut shard, &starts, &mut take),
-                // It is another thread's turn: by the end of this one's it will be over.
+                // Another thread holds it; it will be free once this thread has filled the other
+                // shards.
                 Err(_) => held.push(at),
             }
         }
@@ -218,7 +221,7 @@ impl Growing {
         Some(id(at, shard.add(tag, name)?))
     }
 
-    /// No more names.
+    /// Ends adding.
     pub fn close(self) -> SymbolNames {
         let shard =
             |shard: Mutex<Shard>| shard.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -233,7 +236,7 @@ impl Shard {
         number(&self.pieces, self.table.find(Slot::hash(tag), same)?.place)
     }
 
-    /// The number of a name, which is added where it is new.
+    /// The number of a name, which is added if it is new.
     fn add(&mut self, tag: u32, name: &[u8]) -> Option<u32> {
         let Self { pieces, places, table } = self;
         let same = |slot: &Slot| slot.tag == tag && is(pieces, slot.place, name);
@@ -270,7 +273,7 @@ fn is(pieces: &[Vec<u8>], place: u32, name: &[u8]) -> bool {
     record(pieces, place).is_some_and(|(_, text)| name == text)
 }
 
-/// Puts a name behind all others: its place, if there is room.
+/// Appends a name; returns its position if there is room.
 fn put(pieces: &mut Vec<Vec<u8>>, number: u32, name: &[u8]) -> Option<u32> {
     let len = u32::try_from(name.len()).ok()?;
     let size = HEADER.checked_add(name.len())?;
@@ -294,7 +297,7 @@ mod tests {
     use super::{Added, Batch, Growing, PIECE};
     use crate::id::Id as _;
 
-    /// What two threads add gets one id each, and every text is found again.
+    /// A name that two threads add gets one id, and its text can be found.
     #[test]
     fn one_id_for_a_name() {
         let names: Vec<Vec<u8>> = (0..5000)

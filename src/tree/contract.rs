@@ -1,5 +1,5 @@
-//! The trait of all file systems. All paths are those of the audited system. Each tree decides
-//! where it stores the bytes.
+//! The trait of all file systems. Paths are those of the audited system; each tree decides where it
+//! stores the bytes.
 
 use super::file::Handle;
 use super::kind::{Kind, Node, Origin, Special, Stat};
@@ -19,8 +19,8 @@ pub enum Opened {
     Special(Special),
 }
 
-/// A file system as the audit sees it. Paths are resolved as the kernel resolves them: trailing
-/// slashes, `..` behind links, and at most 40 links.
+/// A file system as the audit sees it. It resolves paths as the kernel does: trailing slashes, `..`
+/// behind links, and at most 40 links.
 pub trait Tree: Sync {
     /// Opens `path` as `open(2)` with O_RDONLY would, links followed. Special files are not opened.
     fn open(&self, path: &Path) -> Result<Opened, Errno>;
@@ -41,7 +41,7 @@ pub trait Tree: Sync {
     /// `..`. The tree chooses the order. After an error, entries may be missing.
     fn list(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno>;
 
-    /// The same for all entries, also where `list` shows some of them only.
+    /// The same for all entries, even if `list` shows only some of them.
     fn list_all(&self, path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         self.list(path, visit)
     }
@@ -52,30 +52,30 @@ pub trait Tree: Sync {
         None
     }
 
-    /// Which layer the entry at `path` lies in, a link in the last component not followed; none if the
-    /// tree has no stages or no such entry.
+    /// The layer that holds the entry at `path`; a link in the last component is not followed.
+    /// `None` if the tree has no stages or the entry does not exist.
     fn origin(&self, _path: &Path) -> Result<Option<Origin>, Errno> {
         Ok(None)
     }
 
-    /// The same as [`Tree::list`] for the entries of stages alone. A directory of the sysroot is one
-    /// of them if a stage has it too.
+    /// The same as [`Tree::list`], for entries of stages only. A directory of the sysroot counts if
+    /// a stage also has it.
     fn list_staged(&self, _path: &Path, _visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// True if each process finds something else at `path`: it leads to `/proc/self`, to descriptors, or
+    /// True if `path` differs in each process: it leads to `/proc/self`, to descriptors, or
     /// elsewhere into procfs. Trees without processes have no such paths.
     fn is_of_process(&self, _path: &Path) -> bool {
         false
     }
 
-    /// True if the directory at `path` lies in a file system that the kernel makes up, such as procfs.
+    /// True if the directory at `path` is in a virtual file system of the kernel, such as procfs.
     fn is_of_kernel(&self, _path: &Path) -> bool {
         false
     }
 
-    /// The kind alone.
+    /// The kind of the entry at `path`, links followed.
     fn kind(&self, path: &Path) -> Result<Kind, Errno> {
         self.look(path).map(|(kind, _)| kind)
     }
@@ -94,7 +94,8 @@ pub trait Tree: Sync {
         }
     }
 
-    /// Opens a file that a listing or `node` has just reported as regular, without a second check.
+    /// Opens a file that a listing or `node` has just reported as regular, without checking it
+    /// again.
     fn open_regular(&self, path: &Path) -> Result<Handle, Errno> {
         match self.open(path)? {
             Opened::File(handle) => Ok(handle),

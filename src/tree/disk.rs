@@ -1,5 +1,5 @@
-//! The machine's file system, or a sysroot in it. It is not the walk (`walk.rs`); every stage that
-//! reads gets it as a [`Tree`].
+//! The machine's file system, or a sysroot in it. Every stage that reads files gets it as a
+//! [`Tree`]; the walk is in `walk.rs`.
 
 use super::contract::{Opened, Tree, errno};
 use super::far::{Anchor, PATH_MAX};
@@ -20,11 +20,11 @@ use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file system of this machine, or the part of it that is another system's root.
+/// The file system of this machine, or a sysroot in it.
 #[derive(Default)]
 pub struct DiskTree {
     root: Option<Root>,
-    /// What relative paths begin at, if not at this process's directory.
+    /// The base of relative paths, if not the working directory of this process.
     cwd: Option<PathBuf>,
     package: Option<Arc<PackageId>>,
     anchor: Anchor,
@@ -32,12 +32,12 @@ pub struct DiskTree {
 }
 
 impl DiskTree {
-    /// All of it.
+    /// The whole file system of this machine.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What lies in `dir`, an absolute path with links resolved: `/` is that directory.
+    /// The sysroot at `dir`, an absolute path with links resolved: `/` is that directory.
     pub fn within(dir: &Path) -> Result<Self, Errno> {
         let root = Some(Root::open(dir)?);
         Ok(Self { root, cwd: Some("/".into()), ..Self::default() })
@@ -55,7 +55,7 @@ impl DiskTree {
         Self { package: Some(Arc::new(package)), ..self }
     }
 
-    /// True if the root has `usr/lib` and no `lib`, and is read as if the links were there.
+    /// True if the sysroot has `usr/lib` and no `lib`; it is then read as if the links existed.
     pub fn is_merged(&self) -> bool {
         self.root.as_ref().is_some_and(Root::is_merged)
     }
@@ -82,7 +82,7 @@ impl DiskTree {
         }
     }
 
-    /// Opens a file that a directory listing or a look at it calls regular, or that a link leads to.
+    /// Opens a file that a listing or `node` reported as regular, or that a link leads to.
     fn open_met(&self, path: &Path) -> Result<File, Errno> {
         Ok(File::from(match &self.root {
             None => {
@@ -102,7 +102,7 @@ impl DiskTree {
         Handle::new(Arc::new(DiskFile { file, budget: Arc::clone(&self.budget) }), stat)
     }
 
-    /// The opened file, checked again.
+    /// The opened file. Its kind is checked again.
     fn opened(&self, file: OwnedFd) -> Result<Opened, Errno> {
         let file = File::from(file);
         let stat = rustix::fs::fstat(&file)?;
@@ -114,8 +114,8 @@ impl DiskTree {
     }
 }
 
-/// How audited files are opened. O_NONBLOCK and a second look keep a file that was replaced by a
-/// FIFO or device in between from blocking or being read.
+/// Flags for opening audited files. If a FIFO or device has replaced the file, O_NONBLOCK and the
+/// second check of its kind prevent blocking and reading.
 const READ: OFlags =
     OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 /// Flags for opening directories to list them.
@@ -145,7 +145,7 @@ impl Tree for DiskTree {
                 self.opened(rustix::fs::openat(far.dir(), far.name(), READ, Mode::empty())?)
             }
             Kind::Directory => {
-                // The loader's open(2) is allowed to fail here for want of permission.
+                // The loader's open(2) may fail here with a permission error.
                 rustix::fs::accessat(
                     far.dir(),
                     far.name(),
@@ -193,7 +193,8 @@ impl Tree for DiskTree {
         }
         match path.canonicalize() {
             Ok(real) => Ok(real),
-            // Beyond PATH_MAX no call resolves links; such a path came out of a walk and holds none.
+            // Beyond PATH_MAX no call resolves links; such a path comes from a walk and contains
+            // none.
             Err(_) if path.as_os_str().len() >= PATH_MAX => Ok(path.to_path_buf()),
             Err(error) => Err(errno(&error)),
         }
@@ -250,7 +251,7 @@ impl Tree for DiskTree {
                 let dir = real.and_then(|real| root.open_real(&real, OFlags::PATH));
                 dir.is_ok_and(|dir| process::is_of_kernel(rustix::fs::fstatfs(&dir)))
             }
-            // A path that is too long for the call lies deep in an ordinary file system.
+            // A path that is too long for the call is deep in an ordinary file system.
             None => process::is_of_kernel(rustix::fs::statfs(path)),
         }
     }
@@ -275,7 +276,7 @@ impl Tree for DiskTree {
     }
 }
 
-/// Lists a directory through the C library, whose order `tests/determinism.rs` shuffles.
+/// Lists a directory through the C library, whose order `tests/texts/determinism.rs` shuffles.
 #[expect(clippy::disallowed_methods, reason = "this is the Tree that clippy.toml points to")]
 fn list_near(path: &Path, visit: &mut dyn FnMut(&OsStr, Node)) -> Result<(), Errno> {
     for entry in std::fs::read_dir(path).map_err(|error| errno(&error))? {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Longest path that one system call takes, with its NUL (`linux/limits.h`).
 pub(super) const PATH_MAX: usize = 4096;
 
-/// The last directory that was opened component by component, and its path: in a deep tree, the
+/// The last directory that was opened component by component, with its path. In a deep tree the
 /// next path is close to it.
 #[derive(Default)]
 pub(super) struct Anchor(Mutex<Option<(Vec<u8>, Arc<OwnedFd>)>>);
@@ -55,7 +55,7 @@ impl Anchor {
     }
 }
 
-/// True if `way` is a directory above `path`, close enough to continue from it.
+/// True if `way` is a directory above `path` and close enough to continue from.
 fn is_way_to(way: &[u8], path: &[u8]) -> bool {
     path.len() > way.len() + 1 && path[way.len()] == b'/' && path.starts_with(way)
 }

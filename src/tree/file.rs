@@ -1,8 +1,8 @@
 //! Open files: reads at offsets, the identity at the time of opening, and the limit on files that
 //! stay open.
 //!
-//! A [`Handle`] knows no path and no format. Trees make them (a descriptor on disk, bytes in memory,
-//! a part of a package); the readers in `format/` take them.
+//! A [`Handle`] has neither path nor format. Trees create handles (a descriptor on disk, bytes in
+//! memory, a part of a package); the readers in `format/` use them.
 
 use super::kind::Stat;
 use rustix::io::Errno;
@@ -18,9 +18,9 @@ pub trait ReadAt: Send + Sync + Debug {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Appends the bytes from `offset` on until `buffer` has reached its capacity or the file ends.
     fn append_at(&self, buffer: &mut Vec<u8>, offset: u64) -> io::Result<()>;
-    /// Identity, size and times at this moment.
+    /// Current identity, size and times.
     fn stat(&self) -> Result<Stat, Errno>;
-    /// Permission to stay open after the file has been read; none if the limit is reached.
+    /// Permission to stay open after the file has been read; `None` if the limit is reached.
     fn permit(&self) -> Option<Permit>;
 }
 
@@ -37,7 +37,7 @@ impl Handle {
         Self { file, stat }
     }
 
-    /// The same file, held open beyond the walk; none if the limit is reached.
+    /// The same file, held open beyond the walk; `None` if the limit is reached.
     pub fn hold(&self) -> Option<Held> {
         let permit = self.file.permit()?;
         let handle = Self { file: Arc::clone(&self.file), stat: self.stat };
@@ -67,7 +67,7 @@ impl Handle {
         self.file.append_at(buffer, offset)
     }
 
-    /// True if the content was written to since the file was opened. A new name, owner or mode does
+    /// True if the content was modified since the file was opened. A new name, owner or mode does
     /// not count.
     pub fn rewritten(&self) -> bool {
         let content = |stat: Stat| (stat.len, stat.mtime);
@@ -96,12 +96,12 @@ impl Deref for Held {
     }
 }
 
-/// Upper bound for files that one tree holds open, and the divisor of the process's descriptor
-/// limit that also bounds it.
+/// Most files that one tree holds open, and the divisor of the process's descriptor limit that also
+/// bounds it.
 const MOST_HELD: usize = 32;
 const SHARE_HELD: u64 = 8;
 
-/// How many files of one tree are held open. Each tree has its own, so that two audits in one
+/// Number of files that one tree holds open. Each tree has its own count, so that two audits in one
 /// process do not take descriptors from each other.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
@@ -125,7 +125,7 @@ fn most_held() -> usize {
     share.map_or(MOST_HELD, |share| share.min(MOST_HELD))
 }
 
-/// Permission to keep one file open, given back when it is dropped.
+/// Permission to keep one file open; dropping it returns the permission.
 #[derive(Debug)]
 pub struct Permit(Option<Arc<Budget>>);
 

@@ -1,5 +1,5 @@
 //! Resolves paths component by component, as the kernel does (`fs/namei.c`), for trees that cannot
-//! leave it to the kernel. `..` at the top stays there, so that no path leaves the tree.
+//! use the kernel for it. `..` at the top stays there, so that no path leaves the tree.
 
 use crate::id::FastMap;
 use rustix::io::Errno;
@@ -13,9 +13,9 @@ const MOST_LINKS: usize = 40;
 
 /// A tree that looks up one entry at a time. The directories in its paths are never links.
 pub(super) trait Lookup {
-    /// The target of the link at `path`; none if the entry is not a link.
+    /// The target of the link at `path`; `None` if the entry is not a link.
     fn target(&self, path: &Path) -> Result<Option<PathBuf>, Errno>;
-    /// True if a directory lies at `path`.
+    /// True if `path` is a directory.
     fn is_directory(&self, path: &Path) -> Result<bool, Errno>;
 }
 
@@ -67,7 +67,8 @@ impl Reached {
                 todo.extend(parts(&target));
                 continue;
             }
-            // A lookup below a file fails by itself. `.` and `..` are not looked up, so check here.
+            // A lookup below a file fails by itself. `.` and `..` are not looked up, so the check
+            // is here.
             let stays = todo.last().is_some_and(|next| next == "." || next == "..");
             if stays && !tree.is_directory(&here)? {
                 return Err(Errno::NOTDIR);
@@ -91,7 +92,7 @@ fn parts(path: &Path) -> Vec<OsString> {
     parts
 }
 
-/// `path` with links resolved, from `/` on.
+/// `path` with links resolved, starting at `/`.
 pub(super) fn follow(tree: &impl Lookup, path: &Path, links: Links) -> Result<PathBuf, Errno> {
     if path.as_os_str().is_empty() {
         return Err(Errno::NOENT);

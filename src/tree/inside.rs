@@ -1,6 +1,6 @@
-//! A tree of which only a part can be seen: the prefixes of a run, and files that options name. Of a
-//! system with stages that is the stages. Under a policy with a whitelist nothing else is opened, so
-//! that the answer is the same on every machine.
+//! A tree that shows only a part of another: the prefixes of a run, and files that options name.
+//! With stages, that part is the stages. Under a policy with a whitelist the audit opens no other
+//! file, so that the result is the same on every machine.
 
 use super::{Errno, Kind, Node, Opened, Origin, Stat, Tree};
 use crate::package::{PackageId, Prefixes};
@@ -8,20 +8,19 @@ use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The part of a tree that lies in prefixes.
+/// The part of a tree that is in prefixes.
 pub struct InsideTree<'t> {
     tree: &'t dyn Tree,
     prefixes: Prefixes,
 }
 
 impl<'t> InsideTree<'t> {
-    /// The part of `tree` that lies in `prefixes`.
+    /// The part of `tree` that is in `prefixes`.
     pub fn new(tree: &'t dyn Tree, prefixes: Prefixes) -> Self {
         Self { tree, prefixes }
     }
 
-    /// ENOENT for what lies outside. A file counts by the path that leads to it or by the path
-    /// that it really has.
+    /// ENOENT for an entry outside. An entry is inside if its path is, or its real path.
     fn check(&self, path: &Path) -> Result<(), Errno> {
         let is_inside = self.prefixes.contain(&without_dots(path))
             || self.tree.real_path(path).is_ok_and(|real| self.prefixes.contain(&real));
@@ -34,7 +33,7 @@ impl<'t> InsideTree<'t> {
     }
 }
 
-/// The path without `.` and `..`, as if there were no links.
+/// The path without `.` and `..`, computed as if it had no links.
 pub fn without_dots(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {

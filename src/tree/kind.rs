@@ -15,7 +15,7 @@ pub struct Stat {
     pub ctime: i128,
 }
 
-/// A special file: a loader never maps one, and opening it may block or have side effects.
+/// A special file: loaders never map one, and opening it may block or have side effects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Special {
     /// A named pipe.
@@ -57,17 +57,17 @@ pub enum Node {
     Kind(Kind),
 }
 
-/// Which of two layers of a tree a file lies in.
+/// The layer of a tree that holds a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// A staging directory: it will be installed.
+    /// A staging directory, whose files will be installed.
     Stage,
-    /// The system that the stage will be installed in.
+    /// The sysroot that the stage will be installed in.
     Sysroot,
 }
 
 impl Origin {
-    /// The word in machine formats.
+    /// The word for machine formats.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stage => "stage",

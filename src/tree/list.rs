@@ -1,5 +1,5 @@
-//! The lister of the walk: finds names below the given paths and hands them to the workers in batches.
-//! It looks at no file's content. `walk` runs it on the calling thread.
+//! The lister of the walk: finds names below the given paths and passes them to the workers in
+//! batches. It reads no file content. `walk` runs it on the calling thread.
 
 use super::contract::Tree;
 use super::kind::{Kind, Node};
@@ -7,7 +7,7 @@ use super::walked::{Given, Walked, describe};
 use crate::id::FastSet;
 use std::path::{Path, PathBuf};
 
-/// Entries handed from the lister to the workers at a time.
+/// Number of entries that the lister passes to a worker at once.
 const BATCH: usize = 32;
 
 pub(super) struct Job {
@@ -22,7 +22,7 @@ pub(super) struct Lister<'t> {
     walked: Vec<PathBuf>,
     /// Given paths, with links resolved.
     given: Vec<PathBuf>,
-    /// True while directories are listed to which links lead.
+    /// True while the lister lists the targets of links.
     is_linked: bool,
     keeps_met: bool,
 }
@@ -38,7 +38,7 @@ impl<'t> Lister<'t> {
         Self { tree, walked, given, is_linked: false, keeps_met }
     }
 
-    /// Of `linked` directories, those that lie outside everything walked so far, each once.
+    /// Those of the `linked` directories that are outside all walked directories, each once.
     pub(super) fn outside<T>(
         &mut self,
         mut linked: Vec<PathBuf>,
@@ -54,7 +54,8 @@ impl<'t> Lister<'t> {
                     return false;
                 }
             };
-            // A link upwards, such as one to `/`, asks for much more than what was given.
+            // The target of a link upwards, such as one to `/`, would be far more than the user
+            // gave.
             let is_above = self.given.iter().any(|given| given.starts_with(&real));
             let new = !is_above && !self.walked.iter().any(|dir| real.starts_with(dir));
             if new {
@@ -65,7 +66,7 @@ impl<'t> Lister<'t> {
         linked
     }
 
-    /// Hands out what lies below the directories of `given`.
+    /// Lists the entries below the directories of `given`.
     pub(super) fn list<T>(
         &self,
         given: &[Given],
@@ -74,7 +75,7 @@ impl<'t> Lister<'t> {
     ) {
         let mut batch = Batch { jobs: Vec::with_capacity(BATCH), hand_over };
         for (at, Given { path, kind, .. }) in given.iter().enumerate() {
-            // What lies below another given directory is listed with that.
+            // An enclosing given directory lists these entries.
             if *kind == Ok(Kind::Directory) && !is_below(path, at, given) {
                 self.list_directory(path, &mut batch, out);
             }
@@ -88,7 +89,7 @@ impl<'t> Lister<'t> {
             walked.is_empty() || path.strip_prefix(top).is_ok_and(|rest| !walked.contains(rest))
         };
         let mut todo = vec![top.to_path_buf()];
-        // A link to procfs, or a mount of it below, is no request to list it.
+        // The user did not ask for procfs behind a link, or mounted below a given directory.
         let all = !self.is_linked && self.tree.is_of_kernel(top);
         while let Some(dir) = todo.pop() {
             if !all && self.tree.is_of_kernel(&dir) {
@@ -114,8 +115,8 @@ impl<'t> Lister<'t> {
         }
     }
 
-    /// The parts of a linked directory that are walked under other names, relative to it: a link
-    /// upwards leads to where the walk came from.
+    /// The parts of a linked directory that are walked under other names, as paths relative to it.
+    /// A link upwards leads back to such parts.
     fn walked_below(&self, top: &Path) -> FastSet<&Path> {
         let Some(real) = self.is_linked.then(|| self.tree.real_path(top).ok()).flatten() else {
             return FastSet::default();
@@ -125,7 +126,7 @@ impl<'t> Lister<'t> {
     }
 }
 
-/// True if an earlier directory of `given` is the same, or any other lies above this one.
+/// True if an earlier directory of `given` is the same, or another one is above this one.
 fn is_below(path: &Path, at: usize, given: &[Given]) -> bool {
     given.iter().enumerate().any(|(other_at, other)| {
         let other_dir = other.kind == Ok(Kind::Directory) && other_at != at;

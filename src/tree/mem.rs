@@ -24,7 +24,7 @@ enum Entry {
     Special(Special),
 }
 
-/// A tree of files in memory. Relative paths are taken from `/`.
+/// A tree of files in memory. Relative paths start at `/`.
 pub struct MemTree {
     /// Entries with their inode numbers.
     entries: BTreeMap<PathBuf, (Entry, u64)>,

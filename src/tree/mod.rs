@@ -1,12 +1,13 @@
-//! Reading: the only folder that opens, lists or looks at files.
+//! Reading: the only folder that opens, lists or probes files.
 //!
-//! A [`Tree`] is a file system as the audit sees it: the machine's own or another system's root on
-//! it ([`DiskTree`]), one tree laid over another ([`OverlayTree`]), the part of a
-//! tree that lies in prefixes ([`InsideTree`]), or one made of values in memory
-//! ([`MemTree`], for tests and fuzzing). The audit treats all alike. A tree resolves paths as
-//! `open` in the loader would. It tells special files from regular ones before opening them, lists
-//! directories, and hands out [`Handle`]s for bounded reads at offsets. It is not a cache and holds
-//! no facts. `facts::collect` reads from it, and `walk` lists the given paths.
+//! A [`Tree`] is a file system as the audit sees it. It is the machine's own or a sysroot on it
+//! ([`DiskTree`]), one tree laid over another ([`OverlayTree`]), the part of a tree in prefixes
+//! ([`InsideTree`]), or one in memory ([`MemTree`], for tests and fuzzing). The audit treats all
+//! alike.
+//!
+//! A tree resolves paths as `open` in the loader would. It recognises special files before opening
+//! them, lists directories, and returns [`Handle`]s for bounded reads at offsets. It caches no
+//! content and holds no facts. `facts::collect` reads from it, and `walk` lists the given paths.
 
 mod contract;
 mod disk;

@@ -1,5 +1,5 @@
-//! A tree that notes the first error that leaves a question open. What asks many questions at once,
-//! such as laying a stage, then need not pass on the error of each.
+//! A tree that records the first error that leaves a question open. A caller with many questions,
+//! such as laying a stage, then need not return the error of each.
 
 use super::contract::{Opened, Tree};
 use super::file::Handle;
@@ -10,22 +10,22 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The first error that left a question open, with the path that was asked about.
+/// The first error that left a question open, with its path.
 pub type Noted = Arc<OnceLock<(PathBuf, Errno)>>;
 
-/// A tree with a note of its first error.
+/// A tree that records its first error.
 pub struct NotedTree<T> {
     tree: T,
     noted: Noted,
 }
 
 impl<T: Tree> NotedTree<T> {
-    /// `tree`, whose errors are noted in `noted`.
+    /// `tree`; its errors are recorded in `noted`.
     pub fn new(tree: T, noted: Noted) -> Self {
         Self { tree, noted }
     }
 
-    /// Errors that say what lies at a path are answers.
+    /// Records `result` if it is an error. Errors that describe the entry at a path are answers.
     fn note<R>(&self, path: &Path, result: Result<R, Errno>) -> Result<R, Errno> {
         let is_answer = |errno: &Errno| {
             matches!(

@@ -27,7 +27,7 @@ pub struct OverlayTree {
     lower: Box<dyn Tree>,
     /// The layer that the upper tree belongs to.
     origin: Origin,
-    /// A link of the upper tree does not hide a directory of the lower one.
+    /// True if a link of the upper tree does not hide a directory of the lower one.
     keeps_directories: bool,
     /// The base of relative paths.
     cwd: PathBuf,
@@ -40,9 +40,9 @@ pub struct OverlayTree {
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {errno}", path.display())]
 pub struct MountError {
-    /// Where, in the upper tree.
+    /// Its path in the upper tree.
     pub path: PathBuf,
-    /// Why.
+    /// The error.
     pub errno: Errno,
 }
 
@@ -51,7 +51,7 @@ pub struct MountError {
 struct Moved {
     /// The path of each in the merged tree.
     to: FastMap<PathBuf, PathBuf>,
-    /// By directory of the merged tree: those that lie there, in byte order.
+    /// By directory of the merged tree: the moved directories in it, in byte order.
     at: FastMap<PathBuf, Vec<PathBuf>>,
 }
 
@@ -93,7 +93,7 @@ impl Staged {
     }
 }
 
-/// The parts of a directory of the merged tree.
+/// The directories that make up a directory of the merged tree.
 struct Merged {
     /// Directories of the upper tree, the one of the same path first.
     upper: Vec<PathBuf>,
@@ -115,7 +115,7 @@ enum Layer {
 }
 
 impl OverlayTree {
-    /// Lays `upper` over `lower`. Identities of files must differ between the two.
+    /// Lays `upper` over `lower`. The two must not share file identities.
     pub fn new(upper: Box<dyn Tree>, lower: Box<dyn Tree>) -> Result<Self, MountError> {
         let (moved, ways, merged) = (Moved::default(), Ways::default(), Mutex::default());
         let (cwd, origin) = (PathBuf::from("/"), Origin::Stage);
@@ -135,13 +135,13 @@ impl OverlayTree {
         Ok(whole)
     }
 
-    /// The same with directories of the lower tree where the upper one has links.
+    /// The same, but directories of the lower tree stay where the upper one has links.
     #[must_use]
     pub fn keeping_directories(self) -> Self {
         Self { keeps_directories: true, ..self }
     }
 
-    /// The same with the upper tree as a part of the sysroot.
+    /// The same, with the upper tree counted as a part of the sysroot.
     #[must_use]
     pub fn in_sysroot(self) -> Self {
         Self { origin: Origin::Sysroot, ..self }
@@ -163,19 +163,19 @@ impl OverlayTree {
         &*self.lower
     }
 
-    /// The directories that entries of the upper tree moved to.
+    /// The directories that hold moved entries of the upper tree.
     pub fn moved_to(&self) -> impl Iterator<Item = &Path> {
         self.moved.at.keys().map(PathBuf::as_path)
     }
 
-    /// The same with relative paths taken from `cwd`.
+    /// The same, with relative paths starting at `cwd`.
     #[must_use]
     pub fn seen_from(self, cwd: PathBuf) -> Self {
         Self { cwd, ..self }
     }
 
     /// Visits the directories of the upper tree from `top` on that cover an entry of the lower one.
-    /// `dangling` gets those over links without a directory as target.
+    /// `dangling` receives those over links without a directory as target.
     fn find_moved(&mut self, top: Staged, dangling: &mut Vec<Staged>) -> Result<(), MountError> {
         let mut todo = vec![top];
         while let Some(Staged { path, place }) = todo.pop() {
@@ -263,7 +263,7 @@ impl OverlayTree {
 
     /// The parts of the directory `dir`; its path contains no links.
     fn merged(&self, dir: &Path) -> Result<Arc<Merged>, Errno> {
-        // No recursion: trees may be deep.
+        // Iterates instead of recursing, because trees may be deep.
         let mut todo = Vec::new();
         let mut known = None;
         for above in dir.ancestors() {
@@ -318,12 +318,12 @@ impl OverlayTree {
     }
 }
 
-/// An error that says that nothing lies at the path is an answer.
+/// True for a directory. An error that means that the path does not exist counts as false.
 fn is_directory(node: Result<Node, Errno>) -> Result<bool, Errno> {
     Ok(present(node)? == Some(Node::Kind(Kind::Directory)))
 }
 
-/// The answer about a path, none if nothing lies there.
+/// The answer about a path; `None` if the path does not exist.
 fn present<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
@@ -369,7 +369,7 @@ impl OverlayTree {
 }
 
 impl OverlayTree {
-    /// The entries of the upper tree that lie in the directory `dir`.
+    /// The entries of the upper tree in the directory `dir`.
     fn upper_entries(
         &self,
         dir: &Path,
@@ -444,7 +444,7 @@ impl Tree for OverlayTree {
     fn is_of_process(&self, path: &Path) -> bool {
         match self.find(path, Links::All) {
             Ok(found) => self.tree(found.layer).is_of_process(&found.path),
-            // Such a path may lead nowhere in this process.
+            // Such a path may not exist in this process.
             Err(_) => self.lower.is_of_process(path),
         }
     }
@@ -468,7 +468,7 @@ impl Tree for OverlayTree {
         let mut entries = BTreeMap::new();
         if self.origin == Origin::Stage {
             entries = self.upper_entries(&dir, &merged)?;
-            // Directories of the lower tree that lead to entries that moved.
+            // Directories of the lower tree that lead to moved entries.
             let below = self.moved.at.keys().filter_map(|place| place.strip_prefix(&dir).ok());
             let names = below.filter_map(|below| below.iter().next());
             entries.extend(names.map(|name| (name.to_owned(), Node::Kind(Kind::Directory))));

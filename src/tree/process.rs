@@ -1,6 +1,6 @@
-//! Paths at which every process finds something else: `/proc/self`, `/dev/fd` and the like. What a
-//! loader finds there is not what linkaudit would read. Also file systems that the kernel makes up.
-//! [`super::DiskTree`] asks.
+//! Paths that differ in each process: `/proc/self`, `/dev/fd` and the like. A loader would find
+//! another file there than linkaudit would read. Also the kernel's virtual file systems.
+//! [`super::DiskTree`] uses it.
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, StatFs};
 use rustix::io::Errno;
@@ -35,7 +35,7 @@ const KERNEL: [u64; 18] = [
 /// Names in `/dev` that lead to descriptors of the process.
 const DESCRIPTORS: [&[u8]; 4] = [b"fd", b"stdin", b"stdout", b"stderr"];
 
-/// True if the text of an absolute path says so, whether anything is there or not.
+/// True if the text of an absolute path has such a name, whether or not the path exists.
 pub(super) fn is_named(path: &Path) -> bool {
     let mut parts: Vec<&[u8]> = Vec::new();
     for component in path.components() {
@@ -55,20 +55,20 @@ pub(super) fn is_named(path: &Path) -> bool {
     }
 }
 
-/// True if the way to `path` leads through a magic link of procfs, or ends in procfs. The kernel
-/// follows the links, so that none is missed.
+/// True if `path` passes through a magic link of procfs, or ends in procfs. The kernel follows the
+/// links, so that none is missed.
 pub(super) fn is_reached(dir: BorrowedFd<'_>, path: &Path, resolve: ResolveFlags) -> bool {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let open = |resolve| rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve);
     match open(resolve | ResolveFlags::NO_MAGICLINKS) {
         Ok(file) => rustix::fs::fstatfs(&file).is_ok_and(|stat| is_one_of(&[PROC], &stat)),
-        // A loop of links has the same error, whether magic links are followed or not.
+        // A loop of links gives the same error, with or without magic links.
         Err(Errno::LOOP) => !matches!(open(resolve), Err(Errno::LOOP)),
         Err(_) => false,
     }
 }
 
-/// True for file systems whose files are not stored anywhere.
+/// True for virtual file systems, whose files are not stored.
 pub(super) fn is_of_kernel(stat: Result<StatFs, Errno>) -> bool {
     stat.is_ok_and(|stat| is_one_of(&KERNEL, &stat))
 }

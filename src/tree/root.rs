@@ -1,8 +1,8 @@
-//! Another system's root: paths that begin with `/` are taken inside one directory, links are
-//! followed component by component and never lead out of it.
+//! A sysroot: paths that start with `/` are taken inside one directory. Links are followed
+//! component by component and never leave it.
 //!
-//! It finds out where a path really lies; `disk` opens it there, told to follow no link any more,
-//! so that a link put into the way in between leads nowhere. It holds one descriptor.
+//! This module resolves a path; `disk` then opens the result without following links, so that a
+//! link that was inserted meanwhile is not followed. It holds one descriptor.
 
 use super::follow::{Links, Lookup, Ways};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
@@ -12,13 +12,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-/// Directories that a merged `/usr` holds, with links to them in the root.
+/// Directories of a merged `/usr` to which the root has links.
 const MERGED: [&str; 6] = ["lib", "lib32", "lib64", "libx32", "bin", "sbin"];
 
-/// A directory that stands for `/`.
+/// A directory that serves as `/`.
 pub(super) struct Root {
     fd: OwnedFd,
-    /// It has `usr/lib` and no `lib`: packages of a merged system, unpacked without the links.
+    /// True if it has `usr/lib` and no `lib`: packages of a merged system, unpacked without the
+    /// links.
     merged: bool,
     ways: Ways,
 }
@@ -46,12 +47,13 @@ impl Root {
         self.ways.follow(self, path, links)
     }
 
-    /// Opens a path inside that holds no links: should it hold one by now, it is not followed.
+    /// Opens a path inside, which must contain no links. A link that was inserted meanwhile is not
+    /// followed.
     pub(super) fn open_real(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         match rustix::fs::openat2(&self.fd, below(real), flags, Mode::empty(), resolve) {
-            // Linux before 5.6, or a filter of system calls that does not know it.
+            // Linux before 5.6, or a system call filter that does not know openat2.
             Err(Errno::NOSYS | Errno::PERM) => {
                 rustix::fs::openat(&self.fd, below(real), flags, Mode::empty())
             }
@@ -59,7 +61,7 @@ impl Root {
         }
     }
 
-    /// The path read for a top-level name that is a link on a merged system.
+    /// The path to read instead of a top-level name that is a link on a merged system.
     fn merged_away(&self, path: &Path) -> Option<PathBuf> {
         let name = path.strip_prefix("/").ok().filter(|_| self.merged)?;
         MERGED.iter().any(|merged| name == Path::new(merged)).then(|| Path::new("usr").join(name))

@@ -1,9 +1,9 @@
-//! The walk: takes given files at once and lists given directories. It checks the first bytes of
+//! The walk: reads given files directly and lists given directories. It checks the first bytes of
 //! every regular file, and passes the relevant ones, still open, to a reader. Parallel site 1.
 //!
-//! It defines and counts entries, and knows no format beyond [`Classes`]. `consume` makes the
-//! facts, on the worker that opened the file, so that no descriptor waits. The result is sorted by
-//! path and does not depend on timing. `audit` calls it.
+//! It classifies and counts entries, and knows no format beyond [`Classes`]. `consume` makes the
+//! facts on the worker that opened the file, so that no open descriptor waits. The result is sorted
+//! by path and does not depend on timing. `audit` calls it.
 
 use super::contract::{Tree, errno};
 use super::file::Handle;
@@ -18,34 +18,35 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use super::walked::{Entry, Given, MetNames, Problem, Totals, Walked, describe};
+pub use super::walked::{Given, MetNames, Totals, UnreadablePath, Walked, WalkedName, describe};
 
-/// How much of a file is read first: enough for the headers and, mostly, the program's interpreter.
+/// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.
 pub const HEAD: usize = 4096;
 
-/// A file that is worth reading.
+/// A relevant file.
 pub struct Candidate<'a> {
     /// Its class, by first bytes and name.
     pub class: Class,
     /// The open file.
     pub handle: &'a Handle,
-    /// Its first [`HEAD`] bytes or all there are, if they were read since it was opened.
+    /// Its first [`HEAD`] bytes, or fewer if it is shorter; `None` if they were not read at
+    /// opening.
     pub head: Option<&'a [u8]>,
 }
 
-/// What is done with what a walk meets.
+/// Options of a walk.
 pub struct Visit<'a, C> {
     /// Files of these classes are read.
     pub classes: Classes,
-    /// Reads a file that matters.
+    /// Reads a relevant file.
     pub consume: &'a C,
-    /// True for files whose names are kept, whatever they hold.
+    /// True for a file whose name is kept whatever its content.
     pub is_named: &'a (dyn Fn(&Path) -> bool + Sync),
-    /// Names in directories are kept.
+    /// True if the names in listed directories are kept.
     pub keeps_met: bool,
 }
 
-/// Lists everything below `given` (files and directories) with `threads` workers; `seen` counts
+/// Lists all entries below `given` (files and directories) with `threads` workers; `seen` counts
 /// entries for a progress line.
 pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     tree: &dyn Tree,
@@ -60,7 +61,7 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
         || Worker { tree, visit, claimed: &claimed, seen, head: [0; HEAD], out: Walked::default() };
     let (mut round, mut parts) = look(given, &worker);
     let mut lister = Lister::new(tree, &round, visit.keeps_met);
-    // A linked directory outside is found by a worker and walked in the next round.
+    // A worker finds a linked directory outside; the next round walks it.
     loop {
         if round.iter().any(|given| given.kind == Ok(Kind::Directory)) {
             parts.extend(list(&lister, &round, threads, &worker));
@@ -83,7 +84,8 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     out.entries
         .sort_unstable_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     out.entries.dedup_by(|b, a| {
-        // To `Path` two spellings of one name are equal, and each is started by itself.
+        // `Path` treats two spellings of a name as equal, but each is started under its own
+        // spelling.
         let same = a.path.as_os_str() == b.path.as_os_str();
         if same && a.item.is_none() && b.item.is_some() {
             (a.stat, a.item) = (b.stat, b.item.take());
@@ -98,10 +100,10 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     out
 }
 
-/// Given paths that one thread looks at before another may take over.
+/// Number of given paths that one thread takes at a time.
 const SHARE: usize = 8;
 
-/// Looks at given paths, and takes those that are files at once.
+/// Checks given paths, and reads those that are files.
 fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
     paths: &[PathBuf],
     worker: &(impl Fn() -> Worker<'a, C, T> + Sync),
@@ -115,13 +117,13 @@ fn look<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
         let given: Vec<Given> = paths.map(|(path, first)| worker.given(path, *first)).collect();
         (given, worker.out)
     };
-    // Files differ in size by thousands: what is not split is not taken over by an idle thread.
+    // File sizes differ by factors of thousands. Idle threads can take over only split work.
     let chunks = paths.par_chunks(SHARE).zip(first.par_chunks(SHARE)).with_max_len(1);
     let (given, parts): (Vec<_>, Vec<_>) = chunks.map(look).unzip();
     (given.into_iter().flatten().collect(), parts)
 }
 
-/// Lists the directories of `round` on this thread, and has workers look at what is in them.
+/// Lists the directories of `round` on this thread; workers check their entries.
 fn list<'a, T: Send, C: Fn(Candidate<'_>) -> T + Sync + 'a>(
     lister: &Lister<'_>,
     round: &[Given],
@@ -186,7 +188,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         }
     }
 
-    /// Looks at a given path. A file that was given before is not taken again.
+    /// Checks a given path. A file that was given twice is read once.
     fn given(&mut self, path: &Path, first: bool) -> Given {
         let (kind, is_link) = self.tree.kind_and_link(path);
         match kind {
@@ -198,7 +200,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         Given { path: path.to_path_buf(), kind, is_link }
     }
 
-    /// Takes a given file, which mostly is one that matters: its head is read at once.
+    /// Reads a given file. It is probably relevant, so its head is read at once.
     fn file(&mut self, path: &Path, given_link: bool) {
         if (self.visit.is_named)(path) {
             self.out.named.push(path.to_path_buf());
@@ -214,20 +216,20 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         let class = self.visit.classes.class_of(path, &self.head[..n]);
         self.out.totals.count(class);
         if self.visit.classes.contains(class) {
-            self.take(Entry { given_link, ..Entry::new(path) }, class, &handle, Some(n));
+            self.take(WalkedName { given_link, ..WalkedName::new(path) }, class, &handle, Some(n));
         }
     }
 
-    /// Looks at what a directory holds.
+    /// Checks an entry of a directory.
     fn job(&mut self, Job { path, is_link }: Job) {
         if is_link {
             self.out.totals.links += 1;
             match self.tree.kind(&path) {
-                // Nor does a link that each process follows to somewhere else.
+                // A link that leads elsewhere in each process is not relevant.
                 Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(Kind::File) => {}
                 Ok(Kind::Directory) => return self.out.linked.push(path),
-                // A link to nothing or to a special file says nothing about linkage.
+                // A dangling link, or one to a special file, does not matter for linkage.
                 Ok(Kind::Special(_)) | Err(_) => return,
             }
         }
@@ -248,13 +250,13 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
             self.out.totals.count(class);
         }
         if let Some(handle) = handle {
-            let entry = Entry { is_link, listed: true, ..Entry::new(&path) };
+            let entry = WalkedName { is_link, listed: true, ..WalkedName::new(&path) };
             self.take(entry, class, &handle, None);
         }
     }
 
-    /// Hands on a file that matters, with as much of its head as was read.
-    fn take(&mut self, mut entry: Entry<T>, class: Class, handle: &Handle, n: Option<usize>) {
+    /// Passes a relevant file on, with the part of its head that was read.
+    fn take(&mut self, mut entry: WalkedName<T>, class: Class, handle: &Handle, n: Option<usize>) {
         entry.stat = handle.stat();
         let inode = (entry.stat.dev, entry.stat.ino);
         let first = self.claimed.lock().unwrap_or_else(PoisonError::into_inner).insert(inode);

@@ -12,22 +12,22 @@ use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 
 /// One name of a relevant file.
-pub struct Entry<T> {
+pub struct WalkedName<T> {
     /// The name.
     pub path: PathBuf,
-    /// The name is a symbolic link below a given directory.
+    /// True for a symbolic link below a given directory.
     pub is_link: bool,
-    /// The name was given and is a symbolic link.
+    /// True for a given symbolic link.
     pub given_link: bool,
-    /// The name was found below a given directory.
+    /// True if the name was found below a given directory.
     pub listed: bool,
     /// Identity of the file.
     pub stat: Stat,
-    /// The result of `consume`; none if another name of the same inode came first.
+    /// The result of `consume`; `None` if another name of the same inode came first.
     pub item: Option<T>,
 }
 
-impl<T> Entry<T> {
+impl<T> WalkedName<T> {
     /// A given name, before it is read.
     pub(super) fn new(path: &Path) -> Self {
         let (path, stat) = (path.to_path_buf(), Stat::default());
@@ -36,7 +36,7 @@ impl<T> Entry<T> {
 }
 
 /// Hashes of the names in the listed directories, except names of directories. A name that is
-/// missing here needs no second search.
+/// absent here needs no further search.
 #[derive(Default)]
 pub struct MetNames(Vec<u32>);
 
@@ -50,7 +50,7 @@ impl MetNames {
         self.0.push(Self::hash(name));
     }
 
-    /// Adds the names that another walk has seen.
+    /// Adds the names of another walk.
     pub fn join(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -66,8 +66,8 @@ impl MetNames {
 
 /// A path that could not be read.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Problem {
-    /// Where.
+pub struct UnreadablePath {
+    /// The path.
     pub path: PathBuf,
     /// The reason, as the end of a sentence.
     pub reason: String,
@@ -88,7 +88,7 @@ pub struct Totals {
     pub special: usize,
     /// Files that were only partly readable; set once facts are known.
     pub partial: usize,
-    /// ELF files that are not this system's, by kind; set once facts are known.
+    /// ELF files of other systems, by kind; set once facts are known.
     pub foreign: BTreeMap<&'static str, usize>,
     /// Entries that could not be opened, by reason.
     pub skipped: BTreeMap<String, usize>,
@@ -144,16 +144,16 @@ pub struct Walked<T> {
     /// The given paths, in their order.
     pub given: Vec<Given>,
     /// Names of ELF files and archives.
-    pub entries: Vec<Entry<T>>,
+    pub entries: Vec<WalkedName<T>>,
     /// Paths that could not be read.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<UnreadablePath>,
     /// Counts by kind.
     pub totals: Totals,
-    /// Names of files and links of any type that the plan asks for.
+    /// Names of files and links, of any class, that the plan selects.
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,
-    /// Names that were met, if that was asked.
+    /// Names in listed directories, if requested.
     pub met: MetNames,
 }
 
@@ -194,7 +194,7 @@ impl<T> Walked<T> {
     }
 
     pub(super) fn problem(&mut self, path: &Path, reason: String) {
-        self.problems.push(Problem { path: path.to_path_buf(), reason });
+        self.problems.push(UnreadablePath { path: path.to_path_buf(), reason });
     }
 
     pub(super) fn unreadable(&mut self, path: &Path, errno: Errno) {
@@ -202,7 +202,7 @@ impl<T> Walked<T> {
         self.problem(path, describe(errno));
     }
 
-    /// Counts a directory of a file system that the kernel makes up, which is not listed.
+    /// Counts a directory in a virtual file system of the kernel, which is not listed.
     pub(super) fn of_kernel(&mut self) {
         *self.totals.skipped.entry("in a kernel file system".to_owned()).or_default() += 1;
     }

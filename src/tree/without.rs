@@ -1,5 +1,5 @@
-//! A tree from which some entries were taken away: files that an upgrade removes, and the staging
-//! directories themselves.
+//! A tree without some of its entries: files that an upgrade removes, and the staging directories
+//! themselves.
 
 use super::contract::{Opened, Tree};
 use super::kind::{Kind, Node, Stat};
@@ -18,8 +18,8 @@ pub struct WithoutTree<T> {
 }
 
 impl<T: Tree> WithoutTree<T> {
-    /// `tree` without `files` and without all below `dirs`: absolute paths without links in their
-    /// directories.
+    /// `tree` without `files` and without everything below `dirs`. The paths are absolute, without
+    /// links in their directories.
     pub fn new(tree: T, files: FastSet<PathBuf>, dirs: Vec<PathBuf>) -> Self {
         Self { tree, files, dirs }
     }
@@ -28,7 +28,7 @@ impl<T: Tree> WithoutTree<T> {
         self.files.contains(path) || self.dirs.iter().any(|dir| path.starts_with(dir))
     }
 
-    /// ENOENT for what was taken away, by the path itself or by where its links lead.
+    /// ENOENT for a removed entry, whether `path` names it or links to it.
     fn check(&self, path: &Path) -> Result<(), Errno> {
         let is_gone = self.lacks(path)
             || (self.tree.is_link(path)

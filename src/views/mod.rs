@@ -1,6 +1,6 @@
-//! Views: answers to one question about an audit each, made of what it found out anyway. A view is
-//! one folder: `mod.rs` makes a small typed result from the [`Audit`], the other files write it in
-//! one format each. It finds nothing out that the stages did not, and opens no file.
+//! Views: each answers one question about a finished audit. A view is one folder: `mod.rs` makes a
+//! small typed result from the [`Audit`], the other files write it in one format each. A view uses
+//! only the results of the stages, and opens no file.
 //!
 //! The commands of the same names call them.
 //!
@@ -16,14 +16,14 @@ use crate::report::{Named, Report, Style};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What a view is made of.
+/// The input of a view.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
     /// The facts.
     pub audit: &'a Audit,
-    /// What was asked for.
+    /// The plan of the run.
     pub plan: &'a Plan,
-    /// What rules found.
+    /// The report of the run.
     pub report: &'a Report,
 }
 
@@ -46,13 +46,13 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// The paths of a run for a further command line; as many as anybody would type.
+/// The paths of a run for another command line, if they are few enough to type.
 fn typed_paths(subject: &Subject<'_>) -> String {
     use std::os::unix::ffi::OsStrExt as _;
     let Plan { paths, stages, listed, .. } = subject.plan;
     let typeable = |path: &PathBuf| crate::rules::typeable(path.as_os_str().as_bytes());
     let stages = stages.iter().map(|dir| Some(format!("--staged {}", typeable(dir)?)));
-    // A stage is audited as a whole without a PATH.
+    // Without a PATH a stage is audited as a whole.
     let is_whole =
         !subject.plan.stages.is_empty() && paths.iter().any(|path| path == Path::new("/"));
     let paths = paths.iter().filter(|_| !is_whole).map(typeable);

@@ -5,6 +5,21 @@
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 #![allow(unreachable_pub, clippy::print_stdout, reason = "tests say what they compared")]
 
+pub mod bare;
+pub mod debian;
+pub mod elf_file;
+pub mod ld_debug;
+pub mod musl;
+pub mod notation;
+pub mod packages;
+pub mod peak;
+pub mod queries;
+pub mod random;
+pub mod report;
+pub mod rule_fixtures;
+pub mod strace;
+pub mod tiny;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,6 +33,7 @@ pub const MAY_SKIP: &[(&str, &str)] = &[
     ("debian_inferred", "needs root for chroot"),
     ("debian_roots", "needs root for chroot"),
     ("staged", "needs root for chroot"),
+    ("static_program_alone", "needs root for chroot"),
     ("nix_store", "needs root to create /nix"),
     ("no_thread_at_all", "needs root to become a user without processes"),
     ("emulated_loaders", "needs root to chroot"),
@@ -63,6 +79,12 @@ pub struct Lab {
 impl Lab {
     pub fn new() -> Self {
         Self { dir: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    /// A laboratory in a directory with a name of ten bytes: lines that hold it wrap alike in every run.
+    pub fn with_short_path() -> Self {
+        let dir = tempfile::Builder::new().prefix("d").rand_bytes(4).tempdir_in("/tmp");
+        Self { dir: dir.expect("a temporary directory") }
     }
 
     /// The directory with links resolved, so that texts of both sides agree on it.

@@ -6,9 +6,11 @@
 use crate::support::Lab;
 
 /// A table of cases, each under the name of its function, of the type that the kit calls `Build`.
+#[allow(unused_macros, reason = "not every test binary has tables of cases")]
 macro_rules! cases {
-    ($($case:ident),+ $(,)?) => { &[$((stringify!($case), $case as $crate::kit::Build)),+] };
+    ($($case:ident),+ $(,)?) => { &[$((stringify!($case), $case as super::kit::Build)),+] };
 }
+#[allow(unused_imports, reason = "the same")]
 pub(crate) use cases;
 
 /// A shared object.

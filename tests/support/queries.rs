@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 
 use linkaudit::audit::{self, Audit};
-use linkaudit::bind::exact::EXACT_FIRST;
 use linkaudit::bind::lookup::wanted;
-use linkaudit::bind::named::reference_version;
+use linkaudit::bind::relocation_pass::EXACT_FIRST;
+use linkaudit::bind::symbol_query::reference_version;
 use linkaudit::format::elf::find::Query;
 use linkaudit::format::elf::tables::binds_local;
 use linkaudit::format::elf::{Object, hash};

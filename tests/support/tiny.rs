@@ -2,7 +2,7 @@
 //! PT_LOAD that is the whole file, a dynamic section, symbols with a GNU hash table, and a jump
 //! slot for each reference. Graphs of thousands of them are made in a moment.
 //!
-//! The real loader takes them too (`tests/graphs.rs` asks it); what is in one is said by its fields.
+//! The real loader takes them too (`tests/loader/graphs.rs` asks it); what is in one is said by its fields.
 #![allow(dead_code, unreachable_pub, reason = "every test binary uses its own part of this module")]
 
 /// What an object is to hold.

@@ -1,12 +1,12 @@
 //! Two binding queries: the names that several objects of a scope define, and the libraries that
 //! each object binds to. Neither binds every reference.
 //!
-//! Both give the same answers as `exact`, which binds every relocation (`elf/dl-lookup.c`,
-//! `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). `names` finds names that objects
-//! of one scope share, by the words of their hash tables. `standalone` takes the binding of each
-//! object in its own closure, which `own` has found. Under each entry point, `scope` repeats the
-//! lookup only where that binding can change, once for each `question`. `audit` runs [`answer`] and
-//! reads the facts that it lacks.
+//! Both give the same answers as `relocation_pass`, which binds every relocation
+//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). `names` finds
+//! names that objects of one scope share, by the words of their hash tables. `standalone` starts
+//! from the binding of each object in its own closure. Under each entry point, `scope` repeats the
+//! lookup only where another object can change that binding, once for each `question`. `audit` runs
+//! [`answer`] and reads the missing facts.
 
 mod musl;
 mod names;
@@ -18,8 +18,8 @@ mod standalone;
 use super::{OwnBindings, RootBinding};
 use crate::facts::{Need, View};
 use crate::id::{FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
+use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::{Family, Loader, Loaders};
-use crate::resolve::roots::Closures;
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::wants::Wants;
 use names::Names;
@@ -161,12 +161,12 @@ pub struct BoundLibrary {
 }
 
 impl Answers {
-    /// The names that several objects of the scope of `root` define, by name and version.
+    /// The names that several objects of the scope of `entry_point` define, by name and version.
     pub fn duplicates(&self, root: RootId) -> &[DuplicateName] {
         self.of(root).map_or(&[], |answer| &answer.duplicates)
     }
 
-    /// The libraries that each object under `root` binds to, by module and provider.
+    /// The libraries that each object under `entry_point` binds to, by module and provider.
     pub fn bound(&self, root: RootId) -> &[BoundLibrary] {
         self.of(root).map_or(&[], |answer| &answer.bound)
     }
@@ -248,7 +248,7 @@ fn by_file(files: Vec<FileId>, list: Vec<Standalone<'_>>) -> Vec<Option<Standalo
 struct Files {
     /// Files in a scope that other objects load.
     libraries: Vec<FileId>,
-    /// Files in a scope that are entry points only.
+    /// Files in a scope that are only entry points.
     entries: Vec<FileId>,
     /// Files that are relocated.
     referring: Vec<FileId>,

@@ -1,6 +1,6 @@
 //! Finds the names that several objects of one scope define. It compares the 32-bit words of their
-//! hash tables and reads no text. Two names may share a word: the lookup tells them apart, at the
-//! cost of time only.
+//! hash tables and reads no text. If two names share a word, the later lookup distinguishes them;
+//! such a collision costs only time.
 
 use crate::facts::View;
 use crate::format::elf::{Object, Tables};
@@ -67,7 +67,7 @@ impl WordSet {
     }
 }
 
-/// The tables of an object that has them, with the salt of their words.
+/// The tables of an object, if it has any, with the salt of their words.
 fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
     Some((Salt::of(object), object.tables.as_ref()?))
 }
@@ -114,7 +114,7 @@ impl Words {
         Self { twice, used: WordSet::new(total / 4), open: WordSet::new(total / 16) }
     }
 
-    /// Some object refers to `word`; true if the word may occur more than once.
+    /// Records that an object refers to `word`; true if the word may occur more than once.
     pub(super) fn note_used(&self, word: Word) -> bool {
         let is_twice = self.twice.contains(word);
         if is_twice {
@@ -123,7 +123,7 @@ impl Words {
         is_twice
     }
 
-    /// Some object refers to `word` and has no definition in its own closure.
+    /// Records that an object refers to `word` and has no definition in its own closure.
     pub(super) fn note_open(&self, word: Word) {
         self.used.insert(word);
         self.open.insert(word);
@@ -239,11 +239,11 @@ fn grouped(defined: &[Defined]) -> Vec<Defined> {
     out
 }
 
-/// All such words, and the files whose hash tables hold each.
+/// All words whose binding may vary, and the files whose hash tables contain each.
 #[derive(Default)]
 pub(super) struct Names {
     by_word: FastMap<Word, Name>,
-    /// By file.
+    /// The names in each file's hash table, by file.
     defined: Vec<InFile>,
     /// By name, ascending: the files that other objects load.
     libraries: Vec<Box<[FileId]>>,
@@ -252,7 +252,8 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Takes the words that two files of one scope have, or that an object has no definition for.
+    /// Collects the words that two files of one scope have, or that an object has no definition
+    /// for.
     pub(super) fn find(
         view: View<'_>,
         files: &[FileId],
@@ -322,7 +323,7 @@ impl Names {
         out
     }
 
-    /// How many there are.
+    /// Number of names.
     pub(super) fn len(&self) -> usize {
         self.by_word.len()
     }
@@ -336,8 +337,9 @@ impl Names {
         self.defined.get(file.index())
     }
 
-    /// Adds to `out` the files of a scope that have `name`, in no order. `files` are all of the scope
-    /// and `root` is the one of the entry point; `is_present` tells if a file is there.
+    /// Adds to `out` the files of a scope that have `name`, in no particular order. `files` are the
+    /// files of the scope, `root` is the file of the entry point, and `is_present` tests if a
+    /// file is in the scope.
     pub(super) fn in_scope(
         &self,
         name: Name,
@@ -348,7 +350,7 @@ impl Names {
         let libraries = &*self.libraries[name.index()];
         let has = |list: &[FileId], file: &FileId| list.binary_search(file).is_ok();
         out.extend(root.filter(|file| has(&self.entries[name.index()], file)));
-        // A function of a template is in hundreds of libraries.
+        // Hundreds of libraries may define a template function.
         if libraries.len() > MANY * files.len() {
             out.extend(files.iter().filter(|file| has(libraries, file)));
         } else {
@@ -357,22 +359,23 @@ impl Names {
     }
 }
 
-/// A list that is so many times longer than a scope is searched for each file of the scope.
+/// If a list is this many times longer than a scope, each file of the scope is searched in the
+/// list.
 const MANY: usize = 8;
 
-/// Groups that a thread takes at once, at least.
+/// Fewest groups that a thread takes at once.
 const AT_LEAST: usize = 512;
 
-/// Up to this many files of a group are compared pair by pair.
+/// Groups of up to this many files are compared pair by pair.
 const FEW: usize = 6;
 
-/// Which files are in one scope: a bit for each pair of a file and a library.
+/// Pairs of files that share a scope: one bit for each pair of a file and a library.
 struct Together {
     /// Row of each file.
     rows: Vec<usize>,
     /// Column of each library, by file. Programs have none: no two are loaded together.
     columns: Vec<Option<usize>>,
-    /// Words of a row.
+    /// Number of 64-bit words in a row.
     width: usize,
     bits: Vec<u64>,
 }
@@ -403,7 +406,7 @@ impl Together {
         for closure in roots {
             let scope = || closure.in_scope().map(|(_, file)| file).filter(is_known);
             out.set_row(&mut row, scope());
-            // The libraries of shared links know each other already.
+            // The libraries of shared links are already marked.
             let others = known.insert(closure.links_id()).then(scope).into_iter().flatten();
             let root = Some(closure.root.file).filter(is_known);
             for file in root.into_iter().chain(others) {

@@ -4,7 +4,7 @@ use super::names::{InFile, Name, NameSet, Names};
 use crate::id::{FileId, Id as _, ModuleId};
 use crate::resolve::Closure;
 
-/// An entry of a table that is emptied at no cost: an entry with an old stamp is empty.
+/// A table entry that is cleared in constant time: an entry with an old stamp is empty.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stamped<T> {
     pub(super) stamp: u32,
@@ -17,9 +17,9 @@ pub(super) struct Present {
     pub(super) stamp: u32,
     /// In scope order.
     pub(super) files: Vec<FileId>,
-    /// By file: its place in the scope.
+    /// Index in the scope, by file.
     places: Vec<Stamped<usize>>,
-    /// By place in the scope.
+    /// Module, by index in the scope.
     modules: Vec<ModuleId>,
     /// Names that an object of the scope defines.
     seen: NameSet,

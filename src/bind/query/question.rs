@@ -1,5 +1,5 @@
-//! The question that a reference puts to every object of a scope: a name and a version. References
-//! with one question can share its answers.
+//! The question that a reference asks every object of a scope: a name and a version. References
+//! with the same question share its answers.
 
 use super::standalone::place;
 use crate::bind::lookup::wanted;
@@ -15,11 +15,11 @@ pub(super) struct Question<'a> {
     pub(super) version: Option<Wanted<'a>>,
 }
 
-/// The part of a question that tells it from others.
+/// The part of a question that distinguishes it from others.
 pub(super) type Key<'a> = (&'a [u8], Option<(&'a [u8], bool)>);
 
 impl<'a> Question<'a> {
-    /// The question of a symbol of `object`, of which the loader knows versions up to `limit`.
+    /// The question of a symbol of `object`; the loader knows its versions up to `limit`.
     pub(super) fn of(object: &'a Object, symbol: u32, limit: u16) -> Self {
         let (name, hash, version) = if let Ok(at) = place(object, symbol) {
             let reference = &object.references[at];
@@ -38,7 +38,7 @@ impl<'a> Question<'a> {
         (self.name, self.version.map(|version| (version.name, version.hidden)))
     }
 
-    /// The same as a query to one object. Undefined entries with a value are answers too.
+    /// The question as a query to one object. Undefined entries with a value also count as answers.
     pub(super) fn query(&self, exact_first: bool) -> Query<'a> {
         let mut query = Query::new(self.name, self.hash, self.version);
         query.plt = false;

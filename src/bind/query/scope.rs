@@ -1,5 +1,5 @@
-//! The queries under one entry point: standalone bindings of the objects, and the answers to the
-//! questions whose binding another object of this scope can change.
+//! The queries under one entry point. They combine the standalone bindings of the objects with new
+//! answers to each question that another object of this scope can change.
 //!
 //! A standalone binding does not hold if a library is missing or the loader stops while it
 //! relocates. Then every relocation of the object is looked up.
@@ -9,9 +9,9 @@ use super::present::{Present, Stamped};
 use super::question::{Key, Question};
 use super::standalone::{Alone, Standalone, Varying, knows_all_versions};
 use super::{Answer, BoundLibrary, Definition, DefinitionKind, DuplicateName, Referrer, Shared};
-use crate::bind::exact::{EXACT_FIRST, Exact, NO_ASSERT};
+use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner, definition};
-use crate::bind::root::starts;
+use crate::bind::relocation_pass::{EXACT_FIRST, Exact, NO_ASSERT};
 use crate::bind::{Binding, RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
@@ -36,11 +36,12 @@ struct Under<'w, 'a> {
     closure: &'a Closure,
     present: &'w Present,
     release: GlibcVersion,
-    /// Every name may be defined twice: two modules share a file, or objects are for two machines.
+    /// True if any name may be defined twice: two modules share a file, or objects are for two
+    /// machines.
     any_twice: bool,
-    /// Standalone bindings hold here.
+    /// True if standalone bindings hold here.
     reuse: bool,
-    /// Made once something is looked up.
+    /// Built at the first lookup.
     scope: OnceCell<Scope<'a>>,
 }
 
@@ -52,7 +53,7 @@ struct Bound<'w, 'a> {
     found: Vec<Found<'a>>,
     /// The definitions of all [`Self::found`].
     winners: Vec<Winner>,
-    /// By name: the place in [`Self::found`] of its last question.
+    /// By name: index in [`Self::found`] of its last question.
     by_name: &'w mut [Stamped<usize>],
     /// The same by question, if any name may be defined twice.
     by_key: FastMap<Key<'a>, usize>,
@@ -67,7 +68,7 @@ impl<'w> Bound<'w, '_> {
         Self { libraries, last, found, winners, by_name, by_key, files }
     }
 
-    /// Adds a pair. All pairs of a module are added in a row.
+    /// Adds a pair. All pairs of a module are added consecutively.
     fn add(&mut self, module: ModuleId, provider: ModuleId) {
         if provider.index() >= self.last.len() {
             self.last.resize((provider.index() + 1).next_power_of_two(), None);
@@ -83,16 +84,16 @@ impl<'w> Bound<'w, '_> {
 /// A question that a module asks, and the answers of the scope.
 struct Found<'a> {
     question: Question<'a>,
-    /// The place of another question about the same name.
+    /// Index of another question about the same name.
     next: Option<usize>,
     /// In scope order.
     winners: Range<usize>,
-    /// The first answer is the definition that references get.
+    /// True if references get the first answer.
     first_wins: bool,
     referrers: Vec<Referrer>,
 }
 
-/// An object that refers to others.
+/// An object with references.
 #[derive(Clone, Copy)]
 struct Referring<'a> {
     module: ModuleId,
@@ -110,7 +111,7 @@ pub(super) fn answer<'a>(
         return Ok(Answer::default());
     }
     let Worker { present, by_name } = worker;
-    // Trace mode maps the traced object a second time if a library needs it by a path.
+    // Trace mode maps the traced object again if a library needs it by a path.
     let any_twice = present.enter(closure, &shared.names) || is_mixed(shared.source.view, present);
     by_name.resize(shared.names.len(), Stamped::default());
     let release = shared.source.loader(closure).release;
@@ -120,7 +121,7 @@ pub(super) fn answer<'a>(
     under.answer(by_name)
 }
 
-/// True if the scope has objects for two machines, which no hash word tells.
+/// True if the scope has objects for two machines. Hash words do not distinguish machines there.
 fn is_mixed(view: View<'_>, present: &Present) -> bool {
     let mut salts = present.files.iter().filter_map(|file| view.object(*file)).map(Salt::of);
     let first = salts.next();
@@ -230,8 +231,8 @@ impl<'a> Under<'_, 'a> {
         Ok(())
     }
 
-    /// Takes the standalone bindings of a module, and the answers to its questions. `again` gets the
-    /// relocations that need a lookup.
+    /// Collects the standalone bindings of a module, and the answers to its questions. `again`
+    /// receives the relocations that need a lookup.
     fn take(
         &self,
         referring: Referring<'a>,
@@ -291,7 +292,7 @@ impl<'a> Under<'_, 'a> {
         Ok(true)
     }
 
-    /// Takes a binding from a lookup.
+    /// Records a binding from a lookup.
     fn note(
         &self,
         referring: Referring<'a>,
@@ -308,7 +309,7 @@ impl<'a> Under<'_, 'a> {
         Ok(())
     }
 
-    /// The place in `bound` of the question that a symbol asks; `name` is that of its word.
+    /// Index in `bound` of a symbol's question; `name` is the name of its word.
     fn place(
         &self,
         Referring { module, object }: Referring<'a>,
@@ -344,7 +345,7 @@ impl<'a> Under<'_, 'a> {
         Ok(place)
     }
 
-    /// Puts a question to the files that have its word. The loader knows all versions of each.
+    /// Asks the files that have the question's word. The loader must know all versions of each.
     fn by_files(&self, name: Name, question: Question<'a>, bound: &mut Bound<'_, 'a>) -> usize {
         let root = self.closure.module(ROOT).file;
         let is_present = |file| self.present.place(file).is_some();
@@ -361,7 +362,7 @@ impl<'a> Under<'_, 'a> {
         self.push(question, start, bound)
     }
 
-    /// Puts a question to all objects of the scope.
+    /// Asks all objects of the scope.
     fn by_scope(
         &self,
         question: Question<'a>,
@@ -414,8 +415,8 @@ impl<'a> Under<'_, 'a> {
         Ok(out)
     }
 
-    /// True if an answer is a definition. An undefined entry is one only by its value: relocations
-    /// of thread-local names, which need none, pass it over (`elf_machine_type_class`).
+    /// True if an answer is a definition. An undefined entry counts only if it has a value;
+    /// relocations of thread-local names accept only defined entries (`elf_machine_type_class`).
     fn defines(&self, Winner { module, candidate }: &Winner) -> bool {
         let object = || self.view().object(self.closure.module(*module).file?);
         let symbol = || object()?.tables.as_ref()?.symbol(candidate.symbol);
@@ -444,7 +445,7 @@ impl<'a> Under<'_, 'a> {
         Ok(Definition { module, symbol: candidate.symbol, size: candidate.size, kind })
     }
 
-    /// The symbols that copy relocations of a file name.
+    /// The symbols of a file's copy relocations.
     fn copied(&self, file: FileId) -> Result<FastSet<u32>, Vec<Need>> {
         let relocations = self.view().relocations(file).map_err(|need| vec![need])?;
         let copies = relocations.list.iter();

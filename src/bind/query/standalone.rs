@@ -1,4 +1,4 @@
-//! Standalone bindings: each object is bound once, in its own closure, by `own`. The result lists the
+//! Standalone bindings: [`bind`] binds each object once, in its own closure. The result lists the
 //! providers that hold under every entry point with that closure in scope. It also lists the
 //! references that need another lookup there.
 //!
@@ -8,7 +8,7 @@
 
 use super::Source;
 use super::names::{Name, Names, Salt, Word, Words};
-use crate::bind::own::Providers;
+use crate::bind::standalone::Providers;
 use crate::facts::Need;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
@@ -37,14 +37,14 @@ pub(super) struct Varying {
     pub(super) name: Option<Name>,
 }
 
-/// How a relocation binds in the object's own closure.
+/// The binding of a relocation in the object's own closure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alone {
     /// To the object itself, or to one of [`Standalone::sure`].
     Known,
     /// To this file.
     Bound(FileId),
-    /// It is undefined.
+    /// Undefined.
     Open,
     /// Not looked up.
     Unknown,
@@ -100,7 +100,7 @@ pub(super) fn bind<'a>(
         let word = salt.word(hash);
         let is_twice = words.note_used(word);
         match alone {
-            // No query uses it.
+            // No query uses this relocation.
             _ if own.is_none() || (!source.asked.bound && !is_twice) => continue,
             Alone::Known if !is_twice => continue,
             Alone::Bound(provider) if !is_twice => {
@@ -127,7 +127,7 @@ pub(super) fn knows_all_versions(closure: &Closure) -> bool {
 }
 
 impl Use {
-    /// The hash word of the symbol, and how it binds in the object's own closure, if that is known.
+    /// The hash word of the symbol, and its binding in the object's own closure, if known.
     fn alone(self, object: &Object, providers: Option<&Providers>) -> (u32, Alone) {
         match self.symbol {
             Symbol::Own(word) => (word, Alone::Known),

@@ -19,7 +19,7 @@ const ROOM: usize = 8 << 20;
 
 /// Where an object lies: a member's data, or a file that a thin archive names.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'f> {
+pub(super) struct SymbolTableRange<'f> {
     pub(super) file: &'f Handle,
     pub(super) base: u64,
     pub(super) size: u64,
@@ -97,7 +97,7 @@ macro_rules! ok {
     };
 }
 
-impl Place<'_> {
+impl SymbolTableRange<'_> {
     fn defect(&self, table: Table, offset: u64, what: &'static str) -> Defect {
         Defect::new(table, self.base.saturating_add(offset), what)
     }
@@ -128,7 +128,7 @@ impl Buffers {
     /// they came with the section headers.
     pub(super) fn load<H: FileHeader<Endian = Endianness>>(
         &mut self,
-        place: Place<'_>,
+        place: SymbolTableRange<'_>,
         head: &[u8],
         beyond: u64,
         next: &mut Vec<u8>,
@@ -181,7 +181,7 @@ impl Buffers {
     /// Where the section headers stand; nothing if there are none.
     fn headers<H: FileHeader<Endian = Endianness>>(
         &mut self,
-        place: Place<'_>,
+        place: SymbolTableRange<'_>,
         head: &[u8],
     ) -> Found<Option<(Headers, Endianness)>> {
         let header = object::pod::from_bytes::<H>(head).ok().map(|(header, _)| header);
@@ -218,7 +218,7 @@ impl Buffers {
     /// The section headers of the symbol table and of its names.
     fn symbol_table<H: FileHeader<Endian = Endianness>>(
         &mut self,
-        place: Place<'_>,
+        place: SymbolTableRange<'_>,
         headers: Headers,
         e: Endianness,
         beyond: u64,

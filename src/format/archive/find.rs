@@ -1,7 +1,7 @@
 //! Members of an archive that define given names, found by the index alone where there is GNU's; and
 //! the names of all members, for the second reader. `facts::answer` and `format::second` call it.
 
-use super::header::{self, Entry, FIRST, LongNames, Special};
+use super::header::{self, FIRST, LongNames, MemberHeader, Special};
 use super::read::{External, Options, Scratch, members};
 use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, read_range};
@@ -79,7 +79,7 @@ pub fn definitions(
     names: &Names,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
-    let Some(first) = Entry::read(file, FIRST)? else { return Ok(Vec::new()) };
+    let Some(first) = MemberHeader::read(file, FIRST)? else { return Ok(Vec::new()) };
     match first.special(b"") {
         Some(Special::GnuIndex(width)) => gnu_index(file, &first, width, names, defects),
         _ => scan(file, names, defects),
@@ -89,7 +89,7 @@ pub fn definitions(
 /// The GNU index: a count, that many member offsets (big-endian), then as many names.
 fn gnu_index(
     file: &Handle,
-    index: &Entry,
+    index: &MemberHeader,
     width: usize,
     names: &Names,
     defects: &mut Vec<Defect>,
@@ -115,7 +115,7 @@ fn gnu_index(
             continue;
         }
         let at = number((i + 1) * width).unwrap_or(0);
-        let Some(found) = Entry::read(file, at)? else {
+        let Some(found) = MemberHeader::read(file, at)? else {
             let what = "names a member that is not there";
             defects.push(Defect::new(Table::ArchiveIndex, index.data, what));
             continue;
@@ -173,7 +173,7 @@ pub fn names(file: &Handle) -> Result<Option<Vec<Box<[u8]>>>, ReadError> {
     }
     let (mut out, mut long_names, mut at) = (Vec::new(), LongNames::default(), FIRST);
     while at < file.stat().len {
-        let Some(found) = Entry::read(file, at)? else { return Ok(None) };
+        let Some(found) = MemberHeader::read(file, at)? else { return Ok(None) };
         let end = found.data.checked_add(found.size).filter(|end| *end <= file.stat().len);
         if end.is_none() || found.bsd_name().is_some_and(|len| len > found.size) {
             return Ok(None);

@@ -12,7 +12,7 @@ pub(super) const FIRST: u64 = 8;
 
 /// A member header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct MemberHeader {
     raw: [u8; 16],
     /// Where the header stands.
     pub(super) at: u64,
@@ -33,7 +33,7 @@ pub(super) enum Special {
     LongNames,
 }
 
-impl Entry {
+impl MemberHeader {
     /// Takes a header apart; nothing if the bytes are none.
     pub(super) fn parse(bytes: &[u8], at: u64) -> Option<Self> {
         let (header, _) = object::pod::from_bytes::<archive::Header>(bytes).ok()?;
@@ -101,14 +101,14 @@ pub(super) struct LongNames {
 
 impl LongNames {
     /// Reads the table, which is the member `entry`.
-    pub(super) fn read(file: &Handle, entry: &Entry) -> Result<Self, ReadError> {
+    pub(super) fn read(file: &Handle, entry: &MemberHeader) -> Result<Self, ReadError> {
         Self::read_and(file, entry, 0, &mut Vec::new())
     }
 
     /// The same, with `beyond` bytes of what stands behind the table put into `next`.
     pub(super) fn read_and(
         file: &Handle,
-        entry: &Entry,
+        entry: &MemberHeader,
         beyond: u64,
         next: &mut Vec<u8>,
     ) -> Result<Self, ReadError> {
@@ -128,7 +128,7 @@ impl LongNames {
     }
 
     /// A member's name, as far as no data has to be read for it; empty where the table lacks it.
-    pub(super) fn name<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
+    pub(super) fn name<'a>(&'a self, entry: &'a MemberHeader) -> &'a [u8] {
         if let Some((offset, _)) = entry.long_name() {
             return self.at(offset).unwrap_or_default();
         }
@@ -142,7 +142,7 @@ impl LongNames {
 pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
     let mut at = FIRST;
     for _ in 0..3 {
-        let Some(entry) = Entry::read(file, at)? else { break };
+        let Some(entry) = MemberHeader::read(file, at)? else { break };
         match entry.special(b"") {
             Some(Special::LongNames) => return LongNames::read(file, &entry),
             Some(_) => match entry.next() {
@@ -158,7 +158,7 @@ pub(super) fn long_names(file: &Handle) -> Result<LongNames, ReadError> {
 /// A member's name, read where it stands.
 pub(super) fn name(
     file: &Handle,
-    entry: &Entry,
+    entry: &MemberHeader,
     long_names: &LongNames,
 ) -> Result<Box<[u8]>, ReadError> {
     match entry.bsd_name() {

@@ -1,7 +1,7 @@
 //! The symbol index of an archive (armap): which member defines which name, as the program that
 //! wrote it saw them. GNU's with 32 and 64 bits and BSD's are known. `read` and `find` call it.
 
-use super::header::{Entry, Special};
+use super::header::{MemberHeader, Special};
 use crate::format::{Defect, ReadError, Table, c_string, read_range};
 use crate::tree::Handle;
 
@@ -40,7 +40,7 @@ impl Index {
     /// Reads the index that the member `entry` holds.
     pub(super) fn read(
         file: &Handle,
-        entry: &Entry,
+        entry: &MemberHeader,
         kind: Special,
         defects: &mut Vec<Defect>,
     ) -> Result<Self, ReadError> {

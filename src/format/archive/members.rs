@@ -19,7 +19,7 @@ pub struct Members {
     /// The index, where it was asked for and is there.
     pub index: Option<Index>,
     /// What is wrong, with the header offset of the member it was met in.
-    pub damage: Vec<Damage>,
+    pub damage: Vec<MemberDefect>,
     pub(super) symbols: Vec<Symbol>,
     /// Of each definition among `symbols` the hash of its name, and where that begins among its
     /// member's.
@@ -31,7 +31,7 @@ pub struct Members {
 
 /// Something wrong with a member or the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct MemberDefect {
     /// Header offset of the member; nothing where the archive itself is damaged.
     pub member: Option<u64>,
     /// What is wrong. The offset is one in the archive.
@@ -76,6 +76,10 @@ pub enum MemberKind {
     Bitcode,
     /// An ELF file of GCC that holds nothing but its intermediate language (`-fno-fat-lto-objects`).
     SlimLto,
+    /// LLVM bitcode whose symbols are known from the table that LLVM writes for linkers.
+    LlvmLto,
+    /// Such an ELF file of GCC, with the table of symbols for linker plugins.
+    GccLto,
     /// Not an object: a linker passes over it.
     Other,
     /// An ELF file that is not relocatable.
@@ -131,6 +135,14 @@ pub struct Symbol {
     pub function: bool,
 }
 
+impl Symbol {
+    /// True if its visibility is hidden, internal or protected: a linker takes no definition of a
+    /// shared object then.
+    pub fn is_restricted(&self) -> bool {
+        self.other & 3 != 0
+    }
+}
+
 impl Members {
     /// A member's name.
     pub fn name(&self, member: &Member) -> &[u8] {
@@ -158,5 +170,15 @@ impl Member {
     /// True if it is not known what the member refers to.
     pub fn is_opaque(&self) -> bool {
         matches!(self.kind, MemberKind::Bitcode | MemberKind::SlimLto)
+    }
+
+    /// True if it could not be read what the member refers to, for any reason. The index may say
+    /// what it defines.
+    pub fn is_unknown(&self) -> bool {
+        let absent = matches!(
+            self.kind,
+            MemberKind::Missing | MemberKind::NoFile(_) | MemberKind::Outside | MemberKind::Damaged
+        );
+        absent || self.is_opaque()
     }
 }

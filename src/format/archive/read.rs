@@ -2,12 +2,14 @@
 //! symbols. The header of the next member comes with the section headers of the one before, so that
 //! most members take two reads. `facts::answer` calls it, on demand only.
 
-use super::elf_member::{Buffers, Place};
-use super::header::{self, Entry, FIRST, HEADER, LongNames, Special};
+use super::bitcode;
+use super::elf_member::{Buffers, SymbolTableRange};
+use super::gcc_lto;
+use super::header::{self, FIRST, HEADER, LongNames, MemberHeader, Special};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, Members, Span};
+use super::members::{Member, MemberDefect, MemberKind, Members, Span};
 use super::symbols::Builder;
-use crate::format::elf::Header;
+use crate::format::elf::{Header, Target};
 use crate::format::{Defect, ReadError, Table, in_memory, read_range};
 use crate::id::FastMap;
 use crate::symbol_names::Growing;
@@ -18,6 +20,8 @@ use std::num::NonZeroU64;
 
 /// Bytes of a member that tell what it is: an ELF header's.
 const HEAD: u64 = 64;
+/// Objects of intermediate language are read up to here.
+const MOST_LTO: u64 = 1 << 28;
 /// LLVM bitcode, plain and in its wrapper.
 const BITCODE: [&[u8]; 2] = [b"BC\xc0\xde", b"\xde\xc0\x17\x0b"];
 
@@ -73,7 +77,7 @@ pub fn object(
     let mut reader = Reader::new(file, options, scratch, false);
     let size = file.stat().len;
     let head = read_range(file, 0, HEAD)?;
-    reader.object(0, b"", Place { file, base: 0, size }, &head, None)?;
+    reader.object(0, b"", SymbolTableRange { file, base: 0, size }, &head, None)?;
     reader.finish()
 }
 
@@ -84,7 +88,7 @@ struct Reader<'r> {
     long_names: LongNames,
     builder: &'r mut Builder,
     out: Members,
-    index: Option<(Entry, Special)>,
+    index: Option<(MemberHeader, Special)>,
     /// Members of a thin archive by path and position: one may be named again.
     seen: FastMap<(Box<[u8]>, u64), usize>,
 }
@@ -111,7 +115,7 @@ impl<'r> Reader<'r> {
     }
 
     fn damage(&mut self, member: Option<u64>, defect: Defect) {
-        self.out.damage.push(Damage { member, defect });
+        self.out.damage.push(MemberDefect { member, defect });
     }
 
     /// Goes from header to header. `head` is what the first member's begins with.
@@ -123,7 +127,7 @@ impl<'r> Reader<'r> {
             if head.is_empty() {
                 head = read_range(self.file, at, HEADER + HEAD)?;
             }
-            let Some(entry) = Entry::parse(&head, at) else {
+            let Some(entry) = MemberHeader::parse(&head, at) else {
                 let defect = Defect::new(Table::MemberHeader, at, "is not a member header");
                 self.damage(None, defect);
                 return Ok(());
@@ -150,7 +154,7 @@ impl<'r> Reader<'r> {
 
     fn entry(
         &mut self,
-        entry: &Entry,
+        entry: &MemberHeader,
         first: &[u8],
         inside: bool,
         next: &mut Vec<u8>,
@@ -191,12 +195,12 @@ impl<'r> Reader<'r> {
         }
         let (base, size) = (entry.data + before, entry.size - before);
         let head = &first[..in_memory(size.min(first.len() as u64))?];
-        let place = Place { file: self.file, base, size };
+        let place = SymbolTableRange { file: self.file, base, size };
         self.object(entry.at, &name, place, head, Some(next))
     }
 
     /// A member that is a file of its own, or lies in another archive.
-    fn thin_member(&mut self, entry: &Entry, name: &[u8]) -> Result<(), ReadError> {
+    fn thin_member(&mut self, entry: &MemberHeader, name: &[u8]) -> Result<(), ReadError> {
         let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
         let key = (Box::from(name), position);
         if let Some(known) = self.seen.get(&key) {
@@ -217,7 +221,7 @@ impl<'r> Reader<'r> {
 
     fn external(
         &mut self,
-        entry: &Entry,
+        entry: &MemberHeader,
         name: &[u8],
         file: &Handle,
         position: u64,
@@ -225,7 +229,7 @@ impl<'r> Reader<'r> {
         let (mut base, mut size) = (0, file.stat().len);
         let mut inner_name = None;
         if position > 0 {
-            let inner = Entry::read(file, position)?;
+            let inner = MemberHeader::read(file, position)?;
             let inner = inner.filter(|inner| {
                 inner.data.checked_add(inner.size).is_some_and(|end| end <= file.stat().len)
             });
@@ -241,7 +245,7 @@ impl<'r> Reader<'r> {
         }
         let head = read_range(file, base, HEAD.min(size))?;
         let name = inner_name.as_deref().unwrap_or(name);
-        self.object(entry.at, name, Place { file, base, size }, &head, None)
+        self.object(entry.at, name, SymbolTableRange { file, base, size }, &head, None)
     }
 
     /// A member whose bytes are at hand.
@@ -249,7 +253,7 @@ impl<'r> Reader<'r> {
         &mut self,
         at: u64,
         name: &[u8],
-        place: Place<'_>,
+        place: SymbolTableRange<'_>,
         head: &[u8],
         next: Option<&mut Vec<u8>>,
     ) -> Result<(), ReadError> {
@@ -266,6 +270,9 @@ impl<'r> Reader<'r> {
             let defect = Defect::new(Table::ElfHeader, place.base, "cannot be read");
             self.damage(Some(at), defect);
         }
+        if kind == MemberKind::Bitcode {
+            return self.intermediate(at, name, place, (kind, target));
+        }
         if kind != MemberKind::Object {
             self.push(at, name, kind, target, Span::default());
             return Ok(());
@@ -280,11 +287,39 @@ impl<'r> Reader<'r> {
         }
     }
 
+    /// A member of intermediate language: LLVM's or GCC's table says what it defines and refers to.
+    fn intermediate(
+        &mut self,
+        at: u64,
+        name: &[u8],
+        place: SymbolTableRange<'_>,
+        (kind, target): (MemberKind, Option<Target>),
+    ) -> Result<(), ReadError> {
+        let before = self.builder.lengths();
+        let size = place.size.min(MOST_LTO);
+        let bytes = read_range(place.file, place.base, size)?;
+        let (found, known) = match kind {
+            MemberKind::Bitcode => (bitcode::symbols(&bytes), MemberKind::LlvmLto),
+            _ => (gcc_lto::symbols(&bytes), MemberKind::GccLto),
+        };
+        let read = found.is_some_and(|found| self.builder.add_lto(&found, self.options.names));
+        let (symbols, hashes) = self.builder.since(before);
+        if read {
+            self.push(at, name, known, target, symbols);
+        } else {
+            self.push(at, name, kind, target, Span::default());
+        }
+        if let Some(member) = self.out.list.last_mut().filter(|_| read) {
+            member.hashes = hashes;
+        }
+        Ok(())
+    }
+
     fn symbols<H: FileHeader<Endian = Endianness>>(
         &mut self,
         at: u64,
         name: &[u8],
-        place: Place<'_>,
+        place: SymbolTableRange<'_>,
         head: &[u8],
         (beyond, next): (u64, &mut Vec<u8>),
     ) -> Result<(), ReadError> {
@@ -306,6 +341,9 @@ impl<'r> Reader<'r> {
         if let Some(defect) = defect {
             self.damage(Some(at), defect);
         }
+        if kind == MemberKind::SlimLto {
+            return self.intermediate(at, name, place, (kind, target));
+        }
         let (symbols, hashes) = self.builder.since(before);
         self.push(at, name, kind, target, symbols);
         if let Some(member) = self.out.list.last_mut() {
@@ -320,7 +358,7 @@ impl<'r> Reader<'r> {
         offset: u64,
         name: &[u8],
         kind: MemberKind,
-        target: Option<crate::format::elf::Target>,
+        target: Option<Target>,
         symbols: Span,
     ) {
         let start = u32::try_from(self.out.text.len());
@@ -339,7 +377,7 @@ impl<'r> Reader<'r> {
     /// Reads the index where it is wanted, and lets it say what opaque members define.
     fn finish(mut self) -> Result<Members, ReadError> {
         self.out.damage.extend(self.builder.finish(&mut self.out.list, self.options.names));
-        let opaque = self.out.list.iter().any(Member::is_opaque);
+        let opaque = self.out.list.iter().any(Member::is_unknown);
         if let Some((entry, kind)) = self.index.filter(|_| opaque || self.options.index) {
             let mut defects = Vec::new();
             let index = Index::read(self.file, &entry, kind, &mut defects)?;

@@ -1,8 +1,9 @@
 //! Collects the symbols of all members of an archive. `read` fills it.
 
+use super::bitcode::LtoSymbol;
 use super::elf_member::{Raw, RawSymbol, each_symbol};
 use super::index::Index;
-use super::members::{Damage, Member, MemberKind, NAMELESS, Span, Symbol, SymbolKind};
+use super::members::{Member, MemberDefect, MemberKind, NAMELESS, Span, Symbol, SymbolKind};
 use crate::format::{Defect, Table};
 use crate::id::FastMap;
 use crate::symbol_names::{Added, Batch, Growing};
@@ -128,7 +129,7 @@ impl Builder {
 
     /// Gives all symbols the ids of their names. Where there is none a member's symbols are lost, and
     /// it is damaged.
-    pub(super) fn finish(&mut self, list: &mut [Member], names: &Growing) -> Vec<Damage> {
+    pub(super) fn finish(&mut self, list: &mut [Member], names: &Growing) -> Vec<MemberDefect> {
         name_all(&mut self.symbols, &mut self.batch, &mut self.lost, names);
         let mut damage = Vec::new();
         if self.lost.is_empty() {
@@ -139,7 +140,7 @@ impl Builder {
             if self.lost.iter().any(|at| place.contains(at)) {
                 let what = "has more names than can be kept";
                 let defect = Defect::new(Table::MemberSymbols, member.offset, what);
-                damage.push(Damage { member: Some(member.offset), defect });
+                damage.push(MemberDefect { member: Some(member.offset), defect });
                 member.kind = MemberKind::Damaged;
                 (member.symbols, member.hashes) = (Span::default(), Span::default());
             }
@@ -156,13 +157,29 @@ impl Builder {
         (std::mem::take(symbols), std::mem::take(hashes), std::mem::take(starts))
     }
 
-    /// Lets the index say what opaque members define.
+    /// Adds the symbols of an object of intermediate language; false if they have no room.
+    pub(super) fn add_lto(&mut self, found: &[LtoSymbol<'_>], names: &Growing) -> bool {
+        for symbol in found {
+            let Some(name) = place(&self.symbols).and_then(|_| names.add_one(symbol.name)) else {
+                return false;
+            };
+            if symbol.kind.is_definition() {
+                self.hashes.push(names.hash(symbol.name));
+                self.starts.push(0);
+            }
+            let LtoSymbol { kind, visibility, function, .. } = *symbol;
+            self.symbols.push(Symbol { name, kind, other: visibility, function });
+        }
+        true
+    }
+
+    /// Lets the index say what members define that could not be read.
     pub(super) fn opaque(&mut self, list: &mut [Member], index: &Index, names: &Growing) {
         let mut by_member: FastMap<u64, Vec<&[u8]>> = FastMap::default();
         for (name, member) in index.entries() {
             by_member.entry(member).or_default().push(name);
         }
-        for member in list.iter_mut().filter(|member| member.is_opaque()) {
+        for member in list.iter_mut().filter(|member| member.is_unknown()) {
             let before = self.lengths();
             for name in by_member.get(&member.offset).into_iter().flatten() {
                 let hash = names.hash(name);

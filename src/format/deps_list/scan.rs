@@ -1,260 +1,355 @@
-//! CMake's syntax as far as it takes to find `set(NAME …)` and `list(APPEND NAME …)` and to step over
-//! everything else (cmake-language(7), section Syntax). `super` is the only caller.
+//! Finds the commands that list archives, the blocks they stand in, and their values. `super` is the
+//! only caller.
 
-use super::{Entry, Set, Trouble};
-use crate::id::FastMap;
+use super::spelling::Spelling;
+use super::{Block, Item, ListError, ListedArchive, Origin, Set};
+use crate::format::cmake::{Argument, ArgumentKind, Command, commands};
+use crate::id::{FastMap, FastSet};
 use std::ops::Range;
 
-/// Words of `set` that are no values.
+/// Words of the commands that are no values.
 pub(super) fn is_keyword(word: &[u8]) -> bool {
-    matches!(word, b"PARENT_SCOPE" | b"CACHE")
+    matches!(word, b"PARENT_SCOPE" | b"CACHE") || is_scope(word)
+}
+
+/// Words of `target_link_libraries` that say who links what follows.
+fn is_scope(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"PRIVATE"
+            | b"PUBLIC"
+            | b"INTERFACE"
+            | b"LINK_PRIVATE"
+            | b"LINK_PUBLIC"
+            | b"LINK_INTERFACE_LIBRARIES"
+    )
+}
+
+/// Words that are about the next value alone.
+pub(super) fn is_qualifier(word: &[u8]) -> bool {
+    matches!(word, b"debug" | b"optimized" | b"general")
 }
 
 /// All sets of a file.
-pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, Trouble> {
-    let mut scan = Scan { text, at: 0 };
-    if text.starts_with(b"\xef\xbb\xbf") {
-        scan.at = 3;
-    }
-    let (mut sets, mut lines): (Vec<Set>, FastMap<Vec<u8>, u32>) = Default::default();
-    let (mut line, mut counted) = (1, 0);
-    while let Some(command) = scan.command()? {
-        line += newlines(text, counted..command.name.start);
-        counted = command.name.start;
-        let Some(mut set) = command.set(&scan, line) else { continue };
-        if !set.appends
-            && let Some(first) = lines.insert(set.name.clone(), line)
-        {
-            let reason = format!("the set of line {first} is set a second time");
-            set.trouble.get_or_insert(Trouble { line, reason });
+pub(super) fn sets(text: &[u8]) -> Result<Vec<Set>, ListError> {
+    let mut sets: Vec<Set> = Vec::new();
+    let mut blocks = Blocks::default();
+    let mut lines: FastMap<(Vec<u8>, Option<Block>), u32> = FastMap::default();
+    for command in commands(text) {
+        let command = command?;
+        blocks.enter(&text[command.name.clone()], command.line)?;
+        for mut set in (Scan { text, command: &command }).sets() {
+            set.number = sets.len();
+            set.blocks = blocks.open.iter().map(|open| open.block).collect();
+            let here = set.blocks.last().copied();
+            // A set that holds its own old value adds to it.
+            let refers = [b"${", &*set.name, b"}"].concat();
+            let adds = memchr::memmem::find(&text[set.body.clone()], &refers).is_some();
+            if set.origin == Origin::Set
+                && !adds
+                && let Some(first) = lines.insert((set.name.clone(), here), set.line)
+                && !set.entries.is_empty()
+            {
+                let reason = format!("the set of line {first} is set a second time");
+                set.trouble = Some(ListError { line: set.line, reason });
+            }
+            sets.push(set);
         }
-        sets.push(set);
+    }
+    blocks.end()?;
+    let defined: FastSet<Vec<u8>> = sets.iter().map(|set| set.name.clone()).collect();
+    for set in &mut sets {
+        set.unknown.retain(|value| {
+            let name = value.reason.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+            name.is_none_or(|name| !defined.contains(name.as_bytes()))
+        });
     }
     Ok(sets)
 }
 
-/// How many lines end in a part of the text.
-fn newlines(text: &[u8], part: Range<usize>) -> u32 {
-    let part = text.get(part).unwrap_or_default();
-    u32::try_from(part.split(|b| *b == b'\n').count() - 1).unwrap_or(0)
+/// The blocks that are open.
+#[derive(Default)]
+struct Blocks {
+    open: Vec<Open>,
+    count: usize,
 }
 
-struct Scan<'t> {
-    text: &'t [u8],
-    at: usize,
+struct Open {
+    command: &'static str,
+    line: u32,
+    block: Block,
 }
 
-/// One command with its arguments.
-struct Command {
-    name: Range<usize>,
-    arguments: Vec<Argument>,
-    /// Where its `)` stands.
-    end: usize,
-}
+/// Commands that begin a block; `end` and the same word end it.
+const BLOCKS: [&str; 6] = ["if", "foreach", "while", "function", "macro", "block"];
 
-struct Argument {
-    span: Range<usize>,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Bare,
-    Quoted,
-    /// `[[…]]`, and parentheses.
-    Other,
-}
-
-impl Scan<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
-    }
-
-    fn rest(&self) -> &[u8] {
-        self.text.get(self.at..).unwrap_or_default()
-    }
-
-    fn trouble(&self, at: usize, reason: &str) -> Trouble {
-        Trouble { line: 1 + newlines(self.text, 0..at), reason: reason.to_owned() }
-    }
-
-    fn skip(&mut self, is: impl Fn(u8) -> bool) {
-        while self.peek().is_some_and(&is) {
-            self.at += 1;
-        }
-    }
-
-    /// Blanks, line ends and comments.
-    fn space(&mut self) -> Result<(), Trouble> {
-        loop {
-            self.skip(|b| b.is_ascii_whitespace());
-            if self.peek() != Some(b'#') {
-                return Ok(());
+impl Blocks {
+    /// Follows a command into a block, to its next arm, or out of it.
+    fn enter(&mut self, command: &[u8], line: u32) -> Result<(), ListError> {
+        let is = |word: &str| command.eq_ignore_ascii_case(word.as_bytes());
+        let error = |reason| Err(ListError { line, reason });
+        if let Some(command) = BLOCKS.into_iter().find(|block| is(block)) {
+            let is_condition = command == "if";
+            let block = Block { number: self.count, arm: 0, is_condition };
+            self.count += 1;
+            self.open.push(Open { command, line, block });
+        } else if is("elseif") || is("else") {
+            match self.open.last_mut() {
+                Some(open) if open.command == "if" => open.block.arm += 1,
+                _ => return error("an else() or elseif() has no if()".to_owned()),
             }
-            let begin = self.at;
-            self.at += 1;
-            match self.bracket() {
-                Some(true) => {}
-                Some(false) => return Err(self.trouble(begin, "a bracket comment has no end")),
-                None => self.skip(|b| b != b'\n'),
-            }
+        } else if let Some(end) = BLOCKS.into_iter().find(|block| {
+            command.get(..3).is_some_and(|end| end.eq_ignore_ascii_case(b"end"))
+                && command[3..].eq_ignore_ascii_case(block.as_bytes())
+        }) && self.open.pop().is_none_or(|open| open.command != end)
+        {
+            return error(format!("an end{end}() has no {end}()"));
         }
-    }
-
-    /// Steps over `[==[ … ]==]`; false if it has no end, nothing if it does not begin here.
-    fn bracket(&mut self) -> Option<bool> {
-        let rest = self.rest().strip_prefix(b"[")?;
-        let equals = rest.iter().take_while(|b| **b == b'=').count();
-        if rest.get(equals) != Some(&b'[') {
-            return None;
-        }
-        let close = [b"]".as_slice(), &vec![b'='; equals], b"]"].concat();
-        let inside = rest.get(equals + 1..).unwrap_or_default();
-        let Some(end) = inside.windows(close.len()).position(|window| window == close) else {
-            return Some(false);
-        };
-        self.at += 2 + equals + end + close.len();
-        Some(true)
-    }
-
-    fn command(&mut self) -> Result<Option<Command>, Trouble> {
-        self.space()?;
-        let begin = self.at;
-        if begin >= self.text.len() {
-            return Ok(None);
-        }
-        self.skip(|b| b.is_ascii_alphanumeric() || b == b'_');
-        let name = begin..self.at;
-        self.skip(|b| b == b' ' || b == b'\t');
-        if name.is_empty() || self.peek() != Some(b'(') {
-            return Err(self.trouble(begin, "no CMake command begins here"));
-        }
-        self.at += 1;
-        let (mut arguments, mut depth) = (Vec::new(), 1);
-        loop {
-            self.space()?;
-            let start = self.at;
-            let kind = match self.peek() {
-                None => return Err(self.trouble(begin, "a command has no closing parenthesis")),
-                Some(b')') => {
-                    depth -= 1;
-                    self.at += 1;
-                    if depth == 0 {
-                        return Ok(Some(Command { name, arguments, end: start }));
-                    }
-                    Kind::Other
-                }
-                Some(b'(') => {
-                    depth += 1;
-                    self.at += 1;
-                    Kind::Other
-                }
-                Some(b'"') => {
-                    self.quoted()?;
-                    Kind::Quoted
-                }
-                Some(_) => match self.bracket() {
-                    Some(true) => Kind::Other,
-                    Some(false) => return Err(self.trouble(start, "a bracket has no end")),
-                    None => self.bare(),
-                },
-            };
-            arguments.push(Argument { span: start..self.at, kind });
-        }
-    }
-
-    fn quoted(&mut self) -> Result<(), Trouble> {
-        let begin = self.at;
-        self.at += 1;
-        loop {
-            match self.peek() {
-                None => return Err(self.trouble(begin, "a string has no end")),
-                Some(b'"') => break,
-                Some(b'\\') => self.at += 2,
-                Some(_) => self.at += 1,
-            }
-        }
-        self.at += 1;
         Ok(())
     }
 
-    /// An unquoted argument. Quotes inside one are CMake's legacy syntax, which no list needs.
-    fn bare(&mut self) -> Kind {
-        let mut kind = Kind::Bare;
-        while let Some(b) = self.peek() {
-            match b {
-                b'\\' => self.at += 1,
-                b'"' => kind = Kind::Other,
-                b'(' | b')' | b'#' => break,
-                b if b.is_ascii_whitespace() => break,
-                _ => {}
-            }
-            self.at += 1;
-        }
-        self.at = self.at.min(self.text.len());
-        kind
+    /// All blocks have ended at the end of the file.
+    fn end(&self) -> Result<(), ListError> {
+        let Some(open) = self.open.last() else { return Ok(()) };
+        let (article, name) = (if open.command == "if" { "an" } else { "a" }, open.command);
+        let reason = format!("{article} {name}() has no end{name}()");
+        Err(ListError { line: open.line, reason })
     }
 }
 
-impl Command {
-    /// The set that this command makes, if it makes one.
-    fn set(self, scan: &Scan<'_>, line: u32) -> Option<Set> {
-        let word = |argument: &Argument| scan.text.get(argument.span.clone()).unwrap_or_default();
-        let (name, values, appends) = match &scan.text[self.name.clone()] {
-            command if command.eq_ignore_ascii_case(b"set") => {
-                let (name, values) = self.arguments.split_first()?;
-                (name, values, false)
+/// One command.
+struct Scan<'t> {
+    text: &'t [u8],
+    command: &'t Command,
+}
+
+impl Scan<'_> {
+    fn bytes(&self, span: &Range<usize>) -> &[u8] {
+        self.text.get(span.clone()).unwrap_or_default()
+    }
+
+    /// An unquoted argument's bytes; keywords are never quoted.
+    fn word(&self, argument: &Argument) -> &[u8] {
+        if argument.kind == ArgumentKind::Unquoted { self.bytes(&argument.span) } else { b"" }
+    }
+
+    /// The sets that the command makes.
+    fn sets(&self) -> Vec<Set> {
+        let arguments = &*self.command.arguments;
+        let name = self.bytes(&self.command.name).to_ascii_lowercase();
+        match (name.as_slice(), arguments) {
+            (b"set", [name, values @ ..]) => self.set(name, values, Origin::Set),
+            (b"list", [action, name, values @ ..])
+                if matches!(self.word(action), b"APPEND" | b"PREPEND") =>
+            {
+                self.set(name, values, Origin::Append)
             }
-            command if command.eq_ignore_ascii_case(b"list") => {
-                let (action, rest) = self.arguments.split_first()?;
-                let (name, values) = rest.split_first()?;
-                if word(action) != b"APPEND" {
-                    return None;
-                }
-                (name, values, true)
+            (b"link_libraries", [..]) => {
+                let set = self.values(b"link_libraries", arguments, self.start(), Origin::Link);
+                vec![set]
             }
-            _ => return None,
+            (command, [target, values @ ..]) if command.ends_with(b"target_link_libraries") => {
+                self.scopes(target, values, target.span.end)
+            }
+            (_, [target, ..]) => self.keywords(target),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Behind the opening parenthesis.
+    fn start(&self) -> usize {
+        let from = self.command.name.end;
+        let open = self.text.get(from..).and_then(|rest| memchr::memchr(b'(', rest));
+        open.map_or(self.command.end, |open| from + open + 1)
+    }
+
+    fn set(&self, name: &Argument, values: &[Argument], origin: Origin) -> Vec<Set> {
+        let raw = self.bytes(&name.inside);
+        let odd = |b: &u8| matches!(b, b'\\' | b';' | b'\n') || b.is_ascii_whitespace();
+        // `ENV{NAME}` and `CACHE{NAME}` are no variables of the file.
+        let other = raw.starts_with(b"ENV{") || raw.starts_with(b"CACHE{");
+        if raw.is_empty() || other || raw.iter().any(odd) || name.kind == ArgumentKind::Parenthesis
+        {
+            return Vec::new();
+        }
+        let mut end = values.len();
+        if origin == Origin::Set {
+            let is_end =
+                |argument: &Argument| matches!(self.word(argument), b"CACHE" | b"PARENT_SCOPE");
+            end = values.iter().position(is_end).unwrap_or(end);
+        }
+        let mut set = self.values(raw, &values[..end], name.span.end, origin);
+        set.body.end = values.get(end).map_or(self.command.end, |word| word.span.start);
+        vec![set]
+    }
+
+    /// The values of `target_link_libraries` behind each of its keywords.
+    fn scopes(&self, target: &Argument, values: &[Argument], start: usize) -> Vec<Set> {
+        let (mut sets, mut start, mut rest) = (Vec::new(), start, values);
+        loop {
+            let end = rest.iter().position(|argument| is_scope(self.word(argument)));
+            let here = &rest[..end.unwrap_or(rest.len())];
+            if !here.is_empty() {
+                let mut set = self.values(self.bytes(&target.inside), here, start, Origin::Link);
+                set.body.end = end.map_or(set.body.end, |at| rest[at].span.start);
+                sets.push(set);
+            }
+            let Some(keyword) = end.and_then(|at| rest.get(at)) else { return sets };
+            start = keyword.span.end;
+            rest = &rest[end.unwrap_or_default() + 1..];
+        }
+    }
+
+    /// The values behind `LINK_LIBS` and `LINK_COMPONENTS` of LLVM's commands.
+    fn keywords(&self, target: &Argument) -> Vec<Set> {
+        let arguments = &*self.command.arguments;
+        let is_word = |argument: &Argument| {
+            let word = self.word(argument);
+            word.len() > 3 && word.iter().all(|b| b.is_ascii_uppercase() || *b == b'_')
         };
-        let mut set = Set {
-            name: listed(word(name), name.kind)?.to_vec(),
-            entries: Vec::new(),
-            trouble: None,
-            line,
-            appends,
-            body: name.span.end..self.end,
-        };
-        // Lines are counted on from the last one: a list may have many thousand.
-        let (mut line, mut counted) = (line, self.name.start);
-        for (at, value) in values.iter().enumerate() {
-            line += newlines(scan.text, counted..value.span.start);
-            counted = value.span.start;
-            let text = word(value);
-            if text == b"PARENT_SCOPE" && at + 1 == values.len() {
-                set.body.end = value.span.start;
+        let mut sets = Vec::new();
+        for (at, keyword) in arguments.iter().enumerate() {
+            if !matches!(self.word(keyword), b"LINK_LIBS" | b"LINK_COMPONENTS") {
                 continue;
             }
-            match listed(text, value.kind) {
-                Some(name) if !is_keyword(name) => {
-                    let (name, span) = (name.to_vec(), value.span.clone());
-                    set.entries.push(Entry { name, line, span });
-                }
-                _ => {
-                    let reason = format!("`{}` is no bare name", crate::text::show(text));
-                    set.trouble.get_or_insert(Trouble { line, reason });
-                }
+            let rest = &arguments[at + 1..];
+            let stop = |argument: &Argument| is_word(argument) && !is_scope(self.word(argument));
+            let len = rest.iter().position(stop).unwrap_or(rest.len());
+            let end = rest.get(len).map_or(self.command.end, |next| next.span.start);
+            let mut found = self.scopes(target, &rest[..len], keyword.span.end);
+            if let Some(last) = found.last_mut() {
+                last.body.end = end;
             }
+            sets.extend(found);
         }
-        Some(set)
+        sets
+    }
+
+    /// A set of these values.
+    fn values(&self, name: &[u8], values: &[Argument], start: usize, origin: Origin) -> Set {
+        let mut set = Set {
+            name: name.to_vec(),
+            entries: Vec::new(),
+            trouble: None,
+            line: self.command.line,
+            origin,
+            blocks: Vec::new(),
+            unknown: Vec::new(),
+            items: Vec::with_capacity(values.len()),
+            body: start..self.command.end,
+            number: 0,
+        };
+        let (mut depth, mut is_whole, mut at) = (0_usize, false, 0);
+        while let Some(value) = values.get(at) {
+            let text = self.bytes(&value.span);
+            at += 1;
+            let was_open = depth > 0;
+            if value.kind != ArgumentKind::Bracket {
+                depth = open_expressions(depth, text);
+            }
+            is_whole = match text {
+                b"-Wl,--whole-archive" | b"--whole-archive" => true,
+                b"-Wl,--no-whole-archive" | b"--no-whole-archive" => false,
+                _ => is_whole,
+            };
+            if is_qualifier(self.word(value))
+                && let Some(next) = values.get(at)
+            {
+                let span = value.span.start..next.span.end;
+                set.items.push(Item { span, is_inner: false, is_closed: is_whole });
+                at += 1;
+                continue;
+            }
+            let is_expression =
+                was_open || depth > 0 || memchr::memmem::find(text, b"$<").is_some();
+            let before = set.items.len();
+            if is_expression || value.kind == ArgumentKind::Parenthesis {
+                let span = value.span.clone();
+                set.items.push(Item { span, is_inner: false, is_closed: false });
+            } else {
+                self.elements(value, &mut set);
+            }
+            let is_closed = is_whole || depth > 0;
+            set.items[before..].iter_mut().for_each(|item| item.is_closed = is_closed);
+        }
+        if depth > 0 {
+            let reason = "a generator expression has no end".to_owned();
+            set.trouble = Some(ListError { line: set.line, reason });
+        }
+        set
+    }
+
+    /// The elements of one argument: CMake divides values at `;` (cmake-language(7), Lists).
+    fn elements(&self, value: &Argument, set: &mut Set) {
+        let inside = self.bytes(&value.inside);
+        let (mut parts, mut begin, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
+        while let Some(b) = inside.get(at) {
+            match b {
+                b'\\' => at += 1,
+                b'[' => depth += 1,
+                b']' => depth = depth.saturating_sub(1),
+                b';' if depth == 0 => {
+                    parts.push(begin..at);
+                    begin = at + 1;
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        // An open bracket hides the `;` behind it.
+        if depth > 0 {
+            parts.clear();
+            begin = 0;
+        }
+        parts.push(begin..inside.len());
+        let is_inner = parts.len() > 1;
+        for part in parts {
+            let part = without_continuations(inside, part);
+            if is_inner && part.is_empty() {
+                continue;
+            }
+            let text = inside.get(part.clone()).unwrap_or_default();
+            let base = value.inside.start;
+            let span =
+                if is_inner { base + part.start..base + part.end } else { value.span.clone() };
+            if let Some((name, spelling)) = Spelling::read(text) {
+                let before = inside.get(..part.start).unwrap_or_default();
+                let lines = memchr::memchr_iter(b'\n', before).count();
+                let line = value.line.saturating_add(u32::try_from(lines).unwrap_or(0));
+                let (name, item) = (name.to_vec(), set.items.len());
+                set.entries.push(ListedArchive { name, line, is_known: false, spelling, item });
+            } else if memchr::memmem::find(text, b"${").is_some() {
+                let reason = String::from_utf8_lossy(text).into_owned();
+                set.unknown.push(ListError { line: value.line, reason });
+            }
+            set.items.push(Item { span, is_inner, is_closed: false });
+        }
     }
 }
 
-/// The name that an argument is as it stands, if CMake would not change it.
-fn listed(text: &[u8], kind: Kind) -> Option<&[u8]> {
-    let text = match kind {
-        Kind::Bare => text,
-        Kind::Quoted => text.strip_prefix(b"\"")?.strip_suffix(b"\"")?,
-        Kind::Other => return None,
-    };
-    let evaluated = |b: &u8| matches!(b, b'$' | b'\\' | b';' | b'@' | b'\n');
-    (!text.is_empty() && !text.iter().any(evaluated)).then_some(text)
+/// How many generator expressions are open behind `text`.
+fn open_expressions(mut depth: usize, text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(b) = text.get(at) {
+        if text[at..].starts_with(b"$<") {
+            depth += 1;
+            at += 1;
+        } else if *b == b'>' {
+            depth = depth.saturating_sub(1);
+        }
+        at += 1;
+    }
+    depth
+}
+
+/// A part of an argument without line continuations at its ends.
+fn without_continuations(inside: &[u8], mut part: Range<usize>) -> Range<usize> {
+    let text = |part: &Range<usize>| inside.get(part.clone()).unwrap_or_default();
+    while text(&part).starts_with(b"\\\n") || text(&part).starts_with(b"\\\r\n") {
+        part.start += if text(&part).starts_with(b"\\\n") { 2 } else { 3 };
+    }
+    while text(&part).ends_with(b"\\\n") || text(&part).ends_with(b"\\\r\n") {
+        part.end -= if text(&part).ends_with(b"\\\r\n") { 3 } else { 2 };
+    }
+    part
 }

@@ -1,11 +1,9 @@
-//! A list with names added and dropped. A set that does not change keeps its bytes; one that does is
-//! written sorted and without duplicates in the line shape it has. Where comments stand between the
-//! names, their order is kept and new names go before the first that is greater.
+//! A list with names inserted or dropped. No other byte changes: a new name takes the line shape, the
+//! indentation and the spelling of the name beside it.
 
-use super::{DepsList, Set};
-use crate::id::FastMap;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use super::position::{LinkOrder, Position, common, positions};
+use super::{DepsList, Item, ListedArchive, Set, Spelling};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// What is to be done to one set.
@@ -15,196 +13,374 @@ pub struct Change {
     pub add: BTreeSet<Vec<u8>>,
     /// Names that leave it.
     pub drop: BTreeSet<Vec<u8>>,
+    /// The order that a link needs, if the set has it.
+    pub order: LinkOrder,
+}
+
+/// Bytes that go in at one offset, or a range that goes out.
+struct Edit {
+    at: usize,
+    bytes: Vec<u8>,
 }
 
 impl DepsList {
     /// The file after `changes`, which are by the index of their set.
     pub fn regenerated(&self, changes: &[(usize, Change)]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.text.len());
-        let mut done = 0;
+        let mut edits: Vec<Edit> = Vec::new();
+        let mut gone: Vec<(usize, BTreeSet<Vec<u8>>)> = Vec::new();
         for (at, set) in self.sets.iter().enumerate() {
             let mut change = Change::default();
             for (_, more) in changes.iter().filter(|(set, _)| *set == at) {
                 change.add.extend(more.add.iter().cloned());
                 change.drop.extend(more.drop.iter().cloned());
+                if !more.order.referrers.is_empty() {
+                    change.order = more.order.clone();
+                }
             }
-            let listed = |name: &Vec<u8>| set.entries.iter().any(|entry| entry.name == *name);
-            change.add.retain(|name| !listed(name));
-            change.drop.retain(listed);
-            if change == Change::default() {
+            if change.add.is_empty() && change.drop.is_empty() {
                 continue;
             }
-            out.extend_from_slice(&self.text[done..set.body.start]);
-            Body::new(&self.text, set).write(&change, &mut out);
-            done = set.body.end;
+            for entry in &set.entries {
+                change.add.remove(&entry.name);
+            }
+            if !change.add.is_empty() {
+                Writer::new(&self.text, set).insert(&change, &mut edits);
+            }
+            // Dropped names are found again by the way they are written.
+            let of = |entry: &ListedArchive| self.text[set.items[entry.item].span.clone()].to_vec();
+            let drop = set.entries.iter().filter(|entry| change.drop.contains(&entry.name));
+            let drop: BTreeSet<Vec<u8>> = drop.map(of).collect();
+            if !drop.is_empty() {
+                gone.push((set.number, drop));
+            }
         }
-        out.extend_from_slice(&self.text[done..]);
-        out
+        let text = inserted(&self.text, edits);
+        if gone.is_empty() { text } else { dropped(text, &gone) }
+    }
+
+    /// The word that a new name gets in a set; nothing if the set's spelling cannot say it.
+    pub fn spelled(&self, set: usize, name: &[u8]) -> Option<Vec<u8>> {
+        Words::new(self.sets.get(set)?).word(name)
     }
 }
 
-/// The names of a set with everything that stands between them.
-struct Body<'t> {
-    /// Behind the variable's name, on its line.
-    head: &'t [u8],
-    slots: Vec<Slot<'t>>,
-    /// Before `)`.
-    tail: Vec<u8>,
-    /// What stands before most names.
-    gap: Vec<u8>,
-    /// The file's line end.
-    eol: &'static [u8],
-    comments: bool,
+/// How the names of one set are written.
+struct Words<'s> {
+    /// The entries that new names are written like.
+    models: Vec<&'s ListedArchive>,
+    counts: BTreeMap<&'s Spelling, usize>,
 }
 
-struct Slot<'t> {
-    /// Before it, from the line end of what it follows.
-    gap: Vec<u8>,
-    name: &'t [u8],
-    /// As it is written.
-    token: &'t [u8],
-    /// A comment behind it, on its line.
-    trail: &'t [u8],
+impl<'s> Words<'s> {
+    fn new(set: &'s Set) -> Self {
+        let any_known = set.entries.iter().any(|entry| entry.is_known);
+        let models = set.entries.iter().filter(|entry| entry.is_known || !any_known);
+        let models: Vec<&ListedArchive> = models.collect();
+        let mut counts: BTreeMap<&Spelling, usize> = BTreeMap::new();
+        for entry in &models {
+            *counts.entry(&entry.spelling).or_default() += 1;
+        }
+        Self { models, counts }
+    }
+
+    /// The word for a name, as the name that is most like it is written.
+    fn word(&self, name: &[u8]) -> Option<Vec<u8>> {
+        match self.counts.first_key_value() {
+            None => return Some(name.to_vec()),
+            Some((only, _)) if self.counts.len() == 1 => return only.write(name),
+            Some(_) => {}
+        }
+        let can = self.models.iter().filter(|entry| entry.spelling.write(name).is_some());
+        let rank =
+            |entry: &&&ListedArchive| (common(&entry.name, name), self.counts[&entry.spelling]);
+        can.max_by_key(rank).and_then(|entry| entry.spelling.write(name))
+    }
 }
 
-impl<'t> Body<'t> {
+/// The text with all edits, which may come in any order; those at one offset stay in theirs.
+fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
+    edits.sort_by_key(|edit| edit.at);
+    let mut out =
+        Vec::with_capacity(text.len() + edits.iter().map(|e| e.bytes.len()).sum::<usize>());
+    let mut done = 0;
+    for edit in edits {
+        out.extend_from_slice(text.get(done..edit.at).unwrap_or_default());
+        out.extend_from_slice(&edit.bytes);
+        done = done.max(edit.at);
+    }
+    out.extend_from_slice(text.get(done..).unwrap_or_default());
+    out
+}
+
+/// The text without the values that are written so, by the number of their set.
+fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
+    let Ok(list) = DepsList::parse(text) else { return Vec::new() };
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for (number, words) in gone {
+        let Some(set) = list.sets.get(*number) else { continue };
+        let writer = Writer::new(&list.text, set);
+        for (at, item) in set.items.iter().enumerate() {
+            let word = &list.text[item.span.clone()];
+            if words.contains(word) && set.entries.iter().any(|entry| entry.item == at) {
+                ranges.push(writer.extent(at, words));
+            }
+        }
+    }
+    ranges.sort_by_key(|range| range.start);
+    let mut out = Vec::with_capacity(list.text.len());
+    let mut done = 0;
+    for range in ranges {
+        out.extend_from_slice(list.text.get(done..range.start).unwrap_or_default());
+        done = done.max(range.end);
+    }
+    out.extend_from_slice(list.text.get(done..).unwrap_or_default());
+    out
+}
+
+/// One set in its text.
+struct Writer<'t> {
+    text: &'t [u8],
+    set: &'t Set,
+    /// The number of values that begin a line.
+    lines: usize,
+    /// Most lines hold several values.
+    is_wrapped: bool,
+}
+
+impl<'t> Writer<'t> {
     fn new(text: &'t [u8], set: &'t Set) -> Self {
-        let part = |range: Range<usize>| text.get(range).unwrap_or_default();
-        let mut slots: Vec<Slot<'t>> = Vec::with_capacity(set.entries.len());
-        let (mut head, mut comments, mut end): (&[u8], _, _) = (b"", false, set.body.start);
-        let mut between = |range: Range<usize>, slots: &mut Vec<Slot<'t>>| {
-            let (trail, gap) = split_trail(part(range));
-            comments |= gap.contains(&b'#') || !trail.is_empty();
-            match slots.last_mut() {
-                Some(before) => before.trail = trail,
-                None => head = trail,
-            }
-            gap.to_vec()
+        let writer = Self { text, set, lines: 0, is_wrapped: false };
+        let lines = set.items.iter().filter(|item| writer.begins_line(item)).count();
+        let shared = (0..set.items.len()).filter(|at| writer.shares_line(*at)).count();
+        Self { lines, is_wrapped: 2 * shared > set.items.len(), ..writer }
+    }
+
+    fn part(&self, range: Range<usize>) -> &[u8] {
+        self.text.get(range).unwrap_or_default()
+    }
+
+    /// The line of an offset: from behind a line end to the next one.
+    fn line(&self, span: &Range<usize>) -> Range<usize> {
+        let begin = memchr::memrchr(b'\n', self.part(0..span.start)).map_or(0, |end| end + 1);
+        let rest = memchr::memchr(b'\n', self.part(span.end..self.text.len()));
+        begin..rest.map_or(self.text.len(), |len| span.end + len)
+    }
+
+    /// The line end that is used where `offset` is; at the end of a file, in the file.
+    fn eol(&self, line: &Range<usize>) -> &'static [u8] {
+        let crlf = if line.end < self.text.len() {
+            self.part(line.clone()).ends_with(b"\r")
+        } else {
+            memchr::memmem::find(self.text, b"\r\n").is_some()
         };
-        for entry in &set.entries {
-            let gap = between(end..entry.span.start, &mut slots);
-            let token = part(entry.span.clone());
-            slots.push(Slot { gap, name: &entry.name, token, trail: b"" });
-            end = entry.span.end;
-        }
-        let tail = between(end..set.body.end, &mut slots);
-        let eol: &[u8] = if text.windows(2).any(|two| two == b"\r\n") { b"\r\n" } else { b"\n" };
-        let gap = usual_gap(&slots, eol);
-        Self { head, slots, tail, gap, eol, comments }
+        if crlf { b"\r\n" } else { b"\n" }
     }
 
-    fn write(mut self, change: &'t Change, out: &mut Vec<u8>) {
-        self.drop(change);
-        if !self.comments && !self.slots.is_sorted_by_key(|slot| slot.name) {
-            self.sort();
-        }
-        self.add(change);
-        let mut open = self.head;
-        out.extend_from_slice(self.head);
-        let space = |gap: &[u8], open: &[u8], out: &mut Vec<u8>| {
-            // A line comment would swallow what follows on its line.
-            if !open.is_empty() && !gap.starts_with(b"\n") && !gap.starts_with(b"\r\n") {
-                out.extend_from_slice(self.eol);
-            }
-            out.extend_from_slice(gap);
+    /// True if nothing stands before the item on its line.
+    fn begins_line(&self, item: &Item) -> bool {
+        let before = self.part(0..item.span.start);
+        let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        matches!(before.get(..before.len() - blanks).and_then(<[u8]>::last), None | Some(b'\n'))
+    }
+
+    /// True if another value begins or ends on the item's line.
+    fn shares_line(&self, at: usize) -> bool {
+        let items = &self.set.items;
+        let joined = |before: Option<&Item>, behind: Option<&Item>| {
+            let (Some(before), Some(behind)) = (before, behind) else { return false };
+            !self.part(before.span.end..behind.span.start).contains(&b'\n')
         };
-        for slot in &self.slots {
-            // Quoted names may touch each other, and nothing else may.
-            space(if slot.gap.is_empty() { b" " } else { &slot.gap }, open, out);
-            out.extend_from_slice(slot.token);
-            out.extend_from_slice(slot.trail);
-            open = slot.trail;
-        }
-        space(&self.tail, open, out);
+        joined(at.checked_sub(1).and_then(|at| items.get(at)), items.get(at))
+            || joined(items.get(at), items.get(at + 1))
     }
 
-    /// Takes out what leaves, and every name that is listed already. Comments before it stay.
-    fn drop(&mut self, change: &Change) {
-        let mut seen: BTreeSet<&[u8]> = BTreeSet::new();
-        let mut kept: Vec<Slot<'t>> = Vec::with_capacity(self.slots.len());
-        let mut carry: Vec<u8> = Vec::new();
-        for (at, mut slot) in std::mem::take(&mut self.slots).into_iter().enumerate() {
-            if change.drop.contains(slot.name) || !seen.insert(slot.name) {
-                if slot.gap.contains(&b'#') || (at == 0 && carry.is_empty()) {
-                    carry.append(&mut slot.gap);
+    /// The blanks at the begin of a line.
+    fn blanks(&self, line: &Range<usize>) -> Vec<u8> {
+        let line = self.part(line.clone());
+        line.iter().copied().take_while(|b| matches!(b, b' ' | b'\t')).collect()
+    }
+
+    /// The indentation of values on lines of their own near an item.
+    fn indent(&self, at: usize) -> Vec<u8> {
+        let items = &self.set.items;
+        let near = items[at..].iter().chain(items[..at].iter().rev());
+        if let Some(item) = near.into_iter().find(|item| self.begins_line(item)) {
+            return self.blanks(&self.line(&item.span));
+        }
+        let command = self.line(&(self.set.body.start..self.set.body.start));
+        [self.blanks(&command), b"  ".to_vec()].concat()
+    }
+
+    /// True if a comment or an empty line is between an entry and the next one.
+    fn divided(&self, entry: usize) -> bool {
+        let item = |entry: &ListedArchive| &self.set.items[entry.item].span;
+        let entries = &self.set.entries;
+        let (Some(before), Some(behind)) = (entries.get(entry), entries.get(entry + 1)) else {
+            return false;
+        };
+        let gap = self.part(item(before).end..item(behind).start);
+        // A comment on the line of a name is about that name.
+        let rest = memchr::memchr(b'\n', gap).map_or(gap, |end| &gap[end + 1..]);
+        let empty = rest.contains(&b'\n');
+        rest.contains(&b'#') || (empty && rest.trim_ascii().is_empty())
+    }
+
+    /// Inserts the new names of a change.
+    fn insert(&self, change: &Change, edits: &mut Vec<Edit>) {
+        let add: BTreeSet<&[u8]> = change.add.iter().map(Vec::as_slice).collect();
+        if self.set.items.is_empty() {
+            return self.fill(&add, edits);
+        }
+        let quoted = self.is_quoted();
+        let words = Words::new(self.set);
+        let word = |name: &[u8]| {
+            let word = words.word(name).unwrap_or_else(|| name.to_vec());
+            if quoted { [b"\"".as_slice(), &word, b"\""].concat() } else { word }
+        };
+        if self.set.entries.is_empty() {
+            let last = self.set.items.len() - 1;
+            return add.iter().for_each(|name| self.after(last, &word(name), edits));
+        }
+        let divided = |entry: usize| self.divided(entry);
+        for (name, position) in positions(self.set, &add, &change.order, &divided) {
+            match position {
+                Position::Before(entry) => {
+                    self.before(self.set.entries[entry].item, &word(name), edits);
                 }
-                continue;
-            }
-            if !carry.is_empty() {
-                slot.gap = joined(std::mem::take(&mut carry), &slot.gap);
-            }
-            kept.push(slot);
-        }
-        if carry.contains(&b'#') {
-            self.tail = joined(carry, &self.tail);
-        }
-        self.slots = kept;
-    }
-
-    fn sort(&mut self) {
-        let first = self.slots.first().map_or_else(Vec::new, |slot| slot.gap.clone());
-        self.slots.sort_by_key(|slot| slot.name);
-        for (at, slot) in self.slots.iter_mut().enumerate() {
-            slot.gap = if at == 0 { first.clone() } else { self.gap.clone() };
-        }
-    }
-
-    /// Puts each new name before the first that is greater.
-    fn add(&mut self, change: &'t Change) {
-        if self.slots.is_empty() && !change.add.is_empty() && !self.tail.contains(&b'\n') {
-            self.tail = self.eol.to_vec();
-        }
-        let old = std::mem::take(&mut self.slots);
-        let mut slots: Vec<Slot<'t>> = Vec::with_capacity(old.len() + change.add.len());
-        let mut add = change.add.iter().map(Vec::as_slice).peekable();
-        let new = |name, gap| Slot { gap, name, token: name, trail: b"" };
-        for mut slot in old {
-            while let Some(name) = add.next_if(|name| *name < slot.name) {
-                let mut gap = self.gap.clone();
-                // The first name of all stands where the first stood.
-                if slots.is_empty() && !slot.gap.contains(&b'#') {
-                    std::mem::swap(&mut gap, &mut slot.gap);
+                Position::After(entry) => {
+                    self.after(self.set.entries[entry].item, &word(name), edits);
                 }
-                slots.push(new(name, gap));
             }
-            slots.push(slot);
         }
-        slots.extend(add.map(|name| new(name, self.gap.clone())));
-        self.slots = slots;
+    }
+
+    /// True if every value is an argument in quotes.
+    fn is_quoted(&self) -> bool {
+        let quoted = |item: &Item| !item.is_inner && self.text.get(item.span.start) == Some(&b'"');
+        let mut entries = self.set.entries.iter().map(|entry| &self.set.items[entry.item]);
+        !self.set.entries.is_empty() && entries.all(quoted)
+    }
+
+    /// Writes names into a set without values, a line each.
+    fn fill(&self, add: &BTreeSet<&[u8]>, edits: &mut Vec<Edit>) {
+        let at = self.set.body.start;
+        let line = self.line(&(at..at));
+        // A comment behind the name stays on its line.
+        let body = self.part(at..self.set.body.end);
+        let comment = body.iter().position(|b| !matches!(b, b' ' | b'\t'));
+        let at = if comment.is_some_and(|comment| body[comment] == b'#') { line.end } else { at };
+        let (eol, indent) = (self.eol(&line), self.blanks(&line));
+        let mut bytes = Vec::new();
+        for name in add {
+            bytes.extend([eol, &indent, name].concat());
+        }
+        if !body.contains(&b'\n') {
+            bytes.extend([eol, &indent].concat());
+        }
+        edits.push(Edit { at, bytes });
+    }
+
+    fn after(&self, at: usize, word: &[u8], edits: &mut Vec<Edit>) {
+        let items = &self.set.items;
+        // Behind options that are about the next value no name may stand.
+        let open = (at..items.len()).find(|at| !items[*at].is_closed);
+        let at = open.unwrap_or(items.len() - 1);
+        let item = &items[at];
+        if item.is_inner {
+            return edits.push(Edit { at: item.span.end, bytes: [b";", word].concat() });
+        }
+        let line = self.line(&item.span);
+        let rest = self.part(item.span.end..line.end);
+        let rest = rest.strip_suffix(b"\r").unwrap_or(rest);
+        let blanks = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        let comment = rest[blanks..].starts_with(b"#") && !is_bracket(&rest[blanks + 1..]);
+        let is_last = blanks == rest.len() || comment;
+        let touches =
+            |at: usize| self.text.get(at).is_some_and(|b| !b.is_ascii_whitespace() && *b != b')');
+        let inline = if self.lines == 0 {
+            !comment
+        } else {
+            self.shares_line(at) || (self.is_wrapped && !comment)
+        };
+        if inline {
+            let space: &[u8] = if touches(item.span.end) { b" " } else { b"" };
+            return edits.push(Edit { at: item.span.end, bytes: [b" ", word, space].concat() });
+        }
+        let bytes = [self.eol(&line), &*self.indent(at), word].concat();
+        let end = if is_last { item.span.end + rest.len() } else { item.span.end };
+        edits.push(Edit { at: end, bytes });
+    }
+
+    fn before(&self, at: usize, word: &[u8], edits: &mut Vec<Edit>) {
+        let item = &self.set.items[at];
+        if let Some(before) = at.checked_sub(1).filter(|before| self.set.items[*before].is_closed) {
+            return self.after(before, word, edits);
+        }
+        let begin = item.span.start;
+        if item.is_inner {
+            return edits.push(Edit { at: begin, bytes: [word, b";"].concat() });
+        }
+        let line = self.line(&item.span);
+        let (eol, indent) = (self.eol(&line), self.indent(at));
+        if self.lines == 0 || self.is_wrapped || self.shares_line(at) {
+            let touches = !self.part(0..begin).ends_with(b"(")
+                && !self.part(0..begin).last().is_some_and(u8::is_ascii_whitespace);
+            let space: &[u8] = if touches { b" " } else { b"" };
+            edits.push(Edit { at: begin, bytes: [space, word, b" "].concat() });
+        } else if self.begins_line(item) {
+            edits.push(Edit { at: line.start, bytes: [&*indent, word, eol].concat() });
+        } else {
+            let space: &[u8] = if self.part(0..begin).ends_with(b"\"") { b" " } else { b"" };
+            edits.push(Edit { at: begin, bytes: [space, word, eol, &*indent].concat() });
+        }
+    }
+
+    /// The bytes that leave with a value: its line if it has one, else the blanks or the `;` before it.
+    fn extent(&self, at: usize, words: &BTreeSet<Vec<u8>>) -> Range<usize> {
+        let item = &self.set.items[at];
+        let span = item.span.clone();
+        if item.is_inner {
+            let is_separator =
+                |at: Option<usize>| at.and_then(|at| self.text.get(at)) == Some(&b';');
+            let (before, behind) = (span.start.checked_sub(1), Some(span.end));
+            // Of several that leave at the begin each takes the `;` behind it.
+            let kept = self.set.items[..at]
+                .iter()
+                .any(|item| item.is_inner && !words.contains(&self.text[item.span.clone()]));
+            return match (is_separator(before) && kept, is_separator(behind)) {
+                (true, _) => span.start - 1..span.end,
+                (_, true) => span.start..span.end + 1,
+                _ => span,
+            };
+        }
+        let line = self.line(&span);
+        let rest = self.part(span.end..line.end).trim_ascii();
+        let comment = rest.starts_with(b"#") && !is_bracket(&rest[1..]);
+        let ends = (rest.is_empty() || comment) && line.end < self.text.len();
+        let before = self.part(line.start..span.start);
+        let blanks = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        if self.begins_line(item) {
+            if ends {
+                return line.start..line.end + 1;
+            }
+            // What follows on the line moves to the line before, unless a comment ends that.
+            let above = self.part(0..line.start);
+            let eol = if above.ends_with(b"\r\n") { 2 } else { 1 };
+            let above_line =
+                self.line(&(line.start.saturating_sub(1)..line.start.saturating_sub(1)));
+            if self.part(above_line).contains(&b'#') || line.start == 0 {
+                return span;
+            }
+            return line.start - eol..span.end;
+        }
+        let end = if comment { span.end + (line.end - span.end) } else { span.end };
+        let end = if comment && self.part(0..end).ends_with(b"\r") { end - 1 } else { end };
+        span.start - blanks..end
     }
 }
 
-/// A comment that ends the line of what stands before, and the rest.
-fn split_trail(between: &[u8]) -> (&[u8], &[u8]) {
-    let end = between.iter().position(|b| *b == b'\n').unwrap_or(between.len());
-    let end = if between[..end].ends_with(b"\r") { end - 1 } else { end };
-    match between[..end].iter().position(|b| *b == b'#') {
-        // A bracket comment may go on behind the line; it stays with what follows.
-        Some(hash) if between.get(hash + 1) != Some(&b'[') => between.split_at(end),
-        _ => (b"", between),
-    }
-}
-
-/// A gap that keeps the comments of what was dropped before it.
-fn joined(mut carry: Vec<u8>, gap: &[u8]) -> Vec<u8> {
-    if !carry.contains(&b'#') {
-        return if gap.contains(&b'#') { gap.to_vec() } else { carry };
-    }
-    if gap.starts_with(b"\n") || gap.starts_with(b"\r\n") {
-        carry.truncate(carry.trim_ascii_end().len());
-        carry.extend_from_slice(gap);
-    }
-    carry
-}
-
-/// What stands before most names but the first; of equals, what comes first.
-fn usual_gap(slots: &[Slot<'_>], eol: &[u8]) -> Vec<u8> {
-    let from = usize::from(slots.len() > 1).min(slots.len());
-    let mut counts: FastMap<&[u8], (usize, Reverse<usize>)> = FastMap::default();
-    for (at, slot) in slots[from..].iter().enumerate().filter(|(_, s)| !s.gap.contains(&b'#')) {
-        counts.entry(&slot.gap).or_insert((0, Reverse(at))).0 += 1;
-    }
-    // The order of the map says nothing: no two gaps have the same first place.
-    let usual = counts.into_iter().max_by_key(|(_, rank)| *rank);
-    usual.map_or_else(|| eol.to_vec(), |(gap, _)| gap.to_vec())
+/// True if these bytes behind `#` begin a bracket comment.
+fn is_bracket(rest: &[u8]) -> bool {
+    let Some(rest) = rest.strip_prefix(b"[") else { return false };
+    rest.iter().find(|b| **b != b'=') == Some(&b'[')
 }

@@ -1,5 +1,5 @@
-//! The hash table of an object: which kind there is, whether it holds together, and the walk through
-//! one of its chains. What a symbol on a chain is worth is decided in `find`.
+//! The hash table of an object: its kind, its validation, and the walk through one of its chains.
+//! `find` decides if a symbol on a chain counts.
 
 use super::hash;
 use super::hash_table::{Bloom, Filter, HashTable, Width};
@@ -9,16 +9,16 @@ use crate::format::{Defect, Table};
 use object::elf;
 use std::ops::Range;
 
-/// Nothing is ever found through such a table.
+/// No lookup finds a symbol through such a table.
 const NO_BUCKETS: &str = "has no buckets, and the file defines symbols";
 
 impl Tables {
-    /// Bytes of an entry of the symbol table.
+    /// Size of a symbol table entry in bytes.
     pub(super) fn symbol_size(&self) -> usize {
         if self.is_64 { 24 } else { 16 }
     }
 
-    /// Where the symbols end that no GNU hash table lists: below its base, or everywhere.
+    /// End of the symbols that no GNU hash table lists: those below its base, or all.
     pub fn unhashed_end(&self) -> u32 {
         match &self.hash {
             HashTable::Gnu { base, buckets, translation: None, .. } if self.any_bucket(buckets) => {
@@ -38,7 +38,7 @@ impl Tables {
         Some(if self.big { u32::from_be_bytes(raw) } else { u32::from_le_bytes(raw) })
     }
 
-    /// A word of a SysV table; one that no symbol index can be counts as absent.
+    /// A word of a SysV table; a word that is too large for a symbol index counts as absent.
     fn index_at(&self, range: &Range<usize>, index: usize, width: Width) -> Option<u32> {
         if width == Width::Four {
             return self.u32_at(range, index);
@@ -48,7 +48,7 @@ impl Tables {
         (high == 0).then_some(low)
     }
 
-    /// The symbol that a word of the GNU chains stands for.
+    /// The symbol of a word in the GNU chains.
     fn translate(&self, translation: Option<&Range<usize>>, base: u32, symbol: u32) -> Option<u32> {
         match translation {
             None => Some(symbol),
@@ -132,7 +132,7 @@ impl Tables {
             .ok_or(short)?;
         let (chains, translation) = match self.mips_symbols {
             None => (buckets_end..range.end, None),
-            // One table has a word for each symbol from `base` on, and so has the other.
+            // Both tables have one word for each symbol from `base` on.
             Some(count) => {
                 let Ok(count) = u32::try_from(count) else {
                     return Err("belongs to more symbols than a relocation can name");
@@ -153,8 +153,8 @@ impl Tables {
         })
     }
 
-    /// The number of symbols by the end of the last chain, and what is wrong with buckets and chains;
-    /// no number if no symbol is hashed.
+    /// The number of symbols by the end of the last chain, and the defect of buckets and chains.
+    /// The number is `None` if no symbol is hashed.
     fn gnu_extent(&self) -> (Option<u32>, Option<&'static str>) {
         let HashTable::Gnu { bloom, buckets, chains, base, translation, .. } = &self.hash else {
             return (None, None);
@@ -196,16 +196,16 @@ impl Tables {
         }
     }
 
-    /// True if the symbol table has a definition for others, as far as it surely reaches: to the first
-    /// entry that is no symbol.
+    /// True if the symbol table has a definition for other objects. Only entries up to the first
+    /// invalid one are checked, because the table may end there.
     fn defines_something(&self) -> bool {
         let is_symbol = |symbol: &Symbol<'_>| !symbol.name.is_empty() && symbol.kind <= 10;
         let symbols = (1..self.count).map_while(|index| self.symbol(index));
         symbols.take_while(is_symbol).any(|symbol| symbol.is_export())
     }
 
-    /// The defect of the buckets and chains of a SysV hash table, if they have one. A chain that runs in a circle
-    /// hangs the loader at the first name that is not on it.
+    /// The defect of the buckets and chains of a SysV hash table, if any. A circular chain hangs
+    /// the loader at the first name that is not on it.
     fn sysv_fault(&self) -> Option<&'static str> {
         let HashTable::Sysv { buckets, chains, width } = &self.hash else {
             return self.defines_something().then_some(NO_BUCKETS);
@@ -221,7 +221,7 @@ impl Tables {
                 if *known == mark {
                     return Some("has a chain that runs in a circle");
                 }
-                // Another bucket's chain, which was followed to its end.
+                // Another bucket's chain, which was already followed to its end.
                 if *known != 0 {
                     break;
                 }
@@ -258,8 +258,8 @@ impl Tables {
         Ok((hash, chain_count))
     }
 
-    /// Calls `visit` for every symbol that the GNU hash table lists, with its hash less the lowest
-    /// bit; answers false if the object has no such table.
+    /// Calls `visit` for every symbol in the GNU hash table, with its hash without the lowest bit;
+    /// false if the object has no such table.
     pub fn each_gnu_hash(&self, mut visit: impl FnMut(u32, u32)) -> bool {
         let HashTable::Gnu { chains, base, translation, .. } = &self.hash else { return false };
         let words = self.bytes[chains.clone()].chunks_exact(4);
@@ -305,7 +305,7 @@ impl Tables {
         self.u32_at(chains, symbol.checked_sub(*base)? as usize).map(|word| word & !1)
     }
 
-    /// The filter that answers for most names that the object does not define them.
+    /// The filter that rejects most names that the object does not define.
     pub fn bloom(&self) -> Bloom<'_> {
         match &self.hash {
             HashTable::None => Bloom::Never,
@@ -318,7 +318,8 @@ impl Tables {
         }
     }
 
-    /// Goes through the chain of `hash`, from the symbol `from` on or whole; nothing in another table.
+    /// Walks the chain of `hash`, from the symbol `from` on or from its start; `None` for another
+    /// kind of table.
     pub(super) fn walk_gnu<T>(
         &self,
         hash: u32,
@@ -362,7 +363,7 @@ impl Tables {
     ) -> Option<T> {
         let count = buckets.len() / width.bytes();
         let mut symbol = self.index_at(buckets, hash as usize % count.max(1), width)?;
-        // A chain that is longer than the table runs in a circle.
+        // A chain that is longer than the table is circular.
         for _ in 0..=chains.len() / width.bytes() {
             if symbol == 0 {
                 return None;

@@ -8,7 +8,7 @@ use super::machine;
 use object::elf;
 use object::read::elf::{Dyn, FileHeader};
 
-/// `DT_MIPS_XHASH` of glibc's elf.h, which the object crate has not.
+/// `DT_MIPS_XHASH` of glibc's elf.h, which the object crate lacks.
 const DT_MIPS_XHASH: elf::DynamicTag = elf::DynamicTag(0x7000_0036);
 
 /// Tags whose value is an offset in the string table.
@@ -21,15 +21,15 @@ const NAMES: [elf::DynamicTag; 6] = [
     elf::DT_RUNPATH,
 ];
 
-/// Needs of one file that are read; the rest is counted. No linker writes a thousandth of them, and
-/// each may become a finding of some kilobytes.
+/// Most needs of one file that are read; the rest is counted. Linkers write less than a thousandth
+/// of that, and each may become a finding of several kilobytes.
 const MOST_NEEDS: usize = 100_000;
 
-/// Values of the tags that matter, addresses not yet turned into offsets.
+/// Values of the relevant tags; addresses are not yet translated to file offsets.
 #[derive(Default, Debug)]
 pub(super) struct Dynamic {
     pub(super) needs: Vec<(NeedKind, u64)>,
-    /// Needs past [`MOST_NEEDS`].
+    /// Number of needs beyond [`MOST_NEEDS`].
     pub(super) needs_left_out: usize,
     pub(super) soname: Option<u64>,
     pub(super) rpath: Option<u64>,
@@ -51,25 +51,25 @@ pub(super) struct Dynamic {
     pub(super) relcount: u64,
     pub(super) jmprel: Option<u64>,
     pub(super) pltrelsz: u64,
-    /// DT_PLTREL is DT_RELA.
+    /// True if DT_PLTREL is DT_RELA.
     pub(super) plt_is_rela: bool,
-    /// Entry sizes, or DT_PLTREL, have values at which the loader aborts
-    /// (the assertions of `elf/get-dynamic-info.h`).
+    /// True if entry sizes or DT_PLTREL have values at which the loader aborts (the assertions of
+    /// `elf/get-dynamic-info.h`).
     pub(super) absurd: bool,
     pub(super) relr: bool,
     pub(super) flags: u64,
     pub(super) flags_1: u64,
-    /// What describes the global offset table of a MIPS object.
+    /// The global offset table of a MIPS object.
     pub(super) got: Option<Got>,
     pub(super) symbolic_tag: bool,
     pub(super) bind_now_tag: bool,
-    /// All addresses, to know where a table ends: where the next one starts.
+    /// All addresses: a table ends at the latest where the next one starts.
     pub(super) addresses: Vec<u64>,
-    /// DT_NULL was there.
+    /// True if DT_NULL was found.
     pub(super) terminated: bool,
 }
 
-/// DT_PLTGOT and the MIPS tags about it.
+/// DT_PLTGOT and the MIPS tags that belong to it.
 #[derive(Default, Debug, Clone, Copy)]
 pub(super) struct Got {
     pub(super) address: Option<u64>,
@@ -79,7 +79,7 @@ pub(super) struct Got {
     pub(super) symbols: u64,
 }
 
-/// Sizes of table entries of one class, in bytes.
+/// Sizes of table entries for one class, in bytes.
 struct Sizes {
     rela: u64,
     rel: u64,
@@ -121,8 +121,8 @@ impl Dynamic {
         out
     }
 
-    /// Where the first entry lies that names the string at offset `name` of the string table, in bytes
-    /// from the start of the section.
+    /// Position of the first entry whose value is the string table offset `name`, in bytes from the
+    /// start of the section.
     pub(super) fn place_of_name(header: &Header, bytes: &[u8], name: u64) -> u64 {
         if header.is_64 {
             Self::place_of_name_as::<elf::FileHeader64<object::Endianness>>(header, bytes, name)
@@ -144,7 +144,8 @@ impl Dynamic {
         (at.unwrap_or(0) * each) as u64
     }
 
-    /// Takes a tag that means something else, or anything at all, only on MIPS; false for all others.
+    /// Handles a tag that has a meaning, or another meaning, only on MIPS; false for all other
+    /// tags.
     fn take_mips(&mut self, tag: elf::DynamicTag, value: u64) -> bool {
         let Some(got) = &mut self.got else { return false };
         match tag {

@@ -1,9 +1,9 @@
-//! An object as it would be if it were linked again: what it refers to changes, nothing else. Proofs
-//! of fixes resolve and bind such objects; `fix::prove` is the caller. Nothing is written to a file.
+//! An object as another link would make it, with other references. To verify a fix, `fix::prove`
+//! resolves and binds such objects. No file is written.
 
 use super::relocs::{Relocation, Relocations};
 use super::tables::Symbol;
-use super::{NameLen, Object, RefKind, Reference, Tables, hash};
+use super::{NameLen, Need, NeedKind, Object, RefKind, Reference, Str, Tables, hash};
 use crate::format::elf::machine::LookupClass;
 use object::elf;
 
@@ -16,16 +16,19 @@ pub struct Edited {
     pub relocations: Relocations,
 }
 
-/// What a link that is done again changes.
+/// The changes of another link.
 pub struct Relink<'a> {
-    /// True for names without version that are defined inside then: no reference to them is left.
+    /// True for unversioned names that will be defined inside, so that no reference to them is
+    /// left.
     pub inside: &'a dyn Fn(&[u8]) -> bool,
-    /// Names that are referred to from outside then, besides those that are now.
+    /// Names that the object will refer to, in addition to the present ones.
     pub outside: &'a [&'a [u8]],
+    /// Further needs, at the end.
+    pub needs: &'a [&'a [u8]],
 }
 
 impl Object {
-    /// The object after `relink`. Nothing if its tables were not kept, or cannot hold more.
+    /// The object after `relink`. `None` if its tables were not kept, or are full.
     pub fn linked_again(&self, relocations: &Relocations, relink: &Relink<'_>) -> Option<Edited> {
         let tables = self.tables.as_ref()?;
         let bound = |reference: &&Reference| {
@@ -53,12 +56,20 @@ impl Object {
             });
             list.push(Relocation::new(symbol, LookupClass::Plt { slot: true })?);
         }
+        let mut needs = self.needs.to_vec();
+        for name in relink.needs {
+            let start = u32::try_from(text.len()).ok()?;
+            text.extend_from_slice(name);
+            text.push(0);
+            let name = Str { start, len: u32::try_from(name.len()).ok()? };
+            needs.push(Need { kind: NeedKind::Needed, name });
+        }
         let object = Self {
             references: references.into(),
             text: text.into(),
             segments: self.segments.clone(),
             tables: Some(tables.with_undefined(relink.outside)?),
-            needs: self.needs.clone(),
+            needs: needs.into(),
             versions: self.versions.clone(),
             defects: Vec::new(),
             ..*self
@@ -68,10 +79,11 @@ impl Object {
 }
 
 impl Tables {
-    /// The tables with further undefined symbols at the end, which no hash table needs to know.
+    /// The tables with further undefined symbols at the end; hash tables do not list undefined
+    /// symbols.
     fn with_undefined(&self, names: &[&[u8]]) -> Option<Self> {
         let mut out = self.clone();
-        // What a table holds behind its end is no symbol.
+        // Bytes after the end of the table are not symbols.
         let end = (self.count as usize)
             .checked_mul(self.symbol_size())?
             .checked_add(self.symbols.start)?;
@@ -81,7 +93,7 @@ impl Tables {
         Some(out)
     }
 
-    /// An undefined symbol that the file does not have.
+    /// An added undefined symbol, which is not in the file.
     pub(super) fn added(&self, index: u32) -> Option<Symbol<'_>> {
         let name = self.added.get(index.checked_sub(self.count)? as usize)?;
         Some(Symbol {

@@ -1,6 +1,7 @@
-//! What an object defines for others, asked without a version: as a list, for reports with `--facts`
-//! and `facts::plugins`, and by name as dlsym does it, for those and for what archives need not define
-//! (`audit::linked`, `fix::solve`). The lookups of `bind` know more and use neither.
+//! The definitions that an object exports, without versions. As a list they serve reports with
+//! `--facts` and `facts::plugins`. Lookups by name, as dlsym does them, also serve `audit::linked`
+//! and `merged::solve`, which exclude names that archives need not define. The lookups of `bind` are
+//! more exact and use neither.
 
 use super::find::Query;
 use super::hash_table::HashTable;
@@ -12,8 +13,8 @@ use object::{Endianness, elf};
 use std::ops::Range;
 
 impl Object {
-    /// True if a reference to `name` without version, whose GNU hash is `hash`, finds a definition
-    /// here that others are bound to (`do_lookup_x` of `elf/dl-lookup.c`). `limit` is that of
+    /// True if an unversioned reference to `name` finds a definition here that the loader binds to
+    /// (`do_lookup_x` of `elf/dl-lookup.c`). `hash` is the GNU hash of `name`; `limit` is that of
     /// [`Self::find`].
     pub fn defines(&self, name: &[u8], hash: u32, limit: u16) -> bool {
         let may = self.tables.as_ref().is_some_and(|tables| tables.bloom().may_hold(hash));
@@ -26,9 +27,48 @@ impl Object {
     }
 }
 
+/// The bit of a version index that says that it is not the default.
+const HIDDEN_VERSION: u16 = 0x8000;
+
+impl Object {
+    /// True if a linker takes a definition here for `name`, which may end with a version behind an
+    /// `@`. A name without a version gets a default version or none (`SharedFile::parse` of lld,
+    /// `elf_link_add_object_symbols` of GNU ld).
+    pub fn satisfies_link(&self, name: &[u8]) -> bool {
+        let Some(tables) = &self.tables else { return false };
+        let at = memchr::memchr(b'@', name);
+        let plain = &name[..at.unwrap_or(name.len())];
+        let version = at.map(|at| strip_at(&name[at..]));
+        let hash = hash::gnu(plain);
+        if !tables.bloom().may_hold(hash) {
+            return false;
+        }
+        let mut visit = |index: u32| {
+            let symbol = tables.symbol(index).filter(|symbol| symbol.name == plain)?;
+            let place = symbol.versym & !HIDDEN_VERSION;
+            let known = || self.versions.entry(place).map(|entry| self.str(entry.name));
+            let fits = match version {
+                None => symbol.versym & HIDDEN_VERSION == 0,
+                Some(version) => known() == Some(version),
+            };
+            (symbol.is_export() && place != 0 && fits).then_some(())
+        };
+        let found = match &tables.hash {
+            HashTable::None => tables.indices().find_map(visit),
+            _ => tables.walk(hash, || hash::sysv(plain), None, &mut visit),
+        };
+        found.is_some()
+    }
+}
+
+fn strip_at(version: &[u8]) -> &[u8] {
+    let version = version.strip_prefix(b"@").unwrap_or(version);
+    version.strip_prefix(b"@").unwrap_or(version)
+}
+
 impl Tables {
-    /// True if there is a strong definition of `name` that the loader can bind other objects to. One that
-    /// has only a version that is not the default stands in no linker's way.
+    /// True if the loader can bind other objects to a strong definition of `name`. A definition
+    /// with only a non-default version does not conflict in a link.
     pub fn exports_strongly(&self, name: &[u8]) -> bool {
         let mut visit = |index: u32| {
             let symbol = self.symbol(index).filter(|symbol| symbol.name == name)?;
@@ -43,19 +83,19 @@ impl Tables {
         found.is_some()
     }
 
-    /// What the loader can bind other objects to.
+    /// The symbols that the loader can bind other objects to.
     pub fn exports(&self) -> impl Iterator<Item = Symbol<'_>> {
         self.indices().filter_map(|index| self.export(index))
     }
 
-    /// The places of all symbols.
+    /// The indices of all symbols.
     pub fn indices(&self) -> Range<u32> {
         1..self.count
     }
 
     /// The symbol at `index`, if the loader can bind other objects to it.
     pub fn export(&self, index: u32) -> Option<Symbol<'_>> {
-        // Most symbols of a plugin are undefined, and a name takes longer than a look at that.
+        // Most symbols of a plugin are undefined, and this check is cheaper than reading the name.
         let defined = if self.is_64 {
             self.is_defined::<elf::FileHeader64<Endianness>>(index)
         } else {

@@ -1,6 +1,7 @@
-//! The lookup of one name in one object, as glibc does it (`elf/dl-lookup.c`, `do_lookup_x` and
-//! `check_match`): which symbol of a chain counts for a reference and its version. `bind::lookup` asks,
-//! `exports` for those that know no version; the chains themselves are in `hash_table`.
+//! The lookup of one name in one object, as in glibc (`elf/dl-lookup.c`, `do_lookup_x` and
+//! `check_match`): it selects the symbol of a chain that fits a reference and its version.
+//! `bind::lookup` uses it, and `exports` for lookups without a version; `chains` has the
+//! chains.
 
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -10,33 +11,34 @@ use object::read::elf::{FileHeader, Sym as _};
 use object::{Endianness, elf};
 use std::cell::Cell;
 
-/// A question to one object: is there a definition of this name that this reference may have?
+/// A lookup of one reference in one object.
 pub struct Query<'q> {
     /// The name without NUL.
     pub name: &'q [u8],
     /// Its GNU hash.
     pub hash: u32,
-    /// The version the reference asks for.
+    /// The version that the reference requires.
     pub version: Option<Wanted<'q>>,
-    /// Undefined entries that have a value do not count (`ELF_RTYPE_CLASS_PLT`).
+    /// True if undefined entries with a value do not count (`ELF_RTYPE_CLASS_PLT`).
     pub plt: bool,
-    /// glibc 2.42 and later: a default of an unversioned kind counts only if nothing else matches.
+    /// True for glibc 2.42 and later: a definition without a version satisfies a versioned reference
+    /// only if the object has no definition with that version.
     pub exact_first: bool,
     sysv: Cell<Option<u32>>,
 }
 
-/// A version as a reference asks for it.
+/// A version that a reference requires.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'q> {
     /// SysV hash of the name.
     pub hash: u32,
     /// The name.
     pub name: &'q [u8],
-    /// vna_other had its top bit set.
+    /// True if vna_other has its top bit set.
     pub hidden: bool,
 }
 
-/// What an object answered.
+/// The result of a lookup in one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Index in the dynamic symbol table.
@@ -45,16 +47,16 @@ pub struct Candidate {
     pub bind: u8,
     /// STV_*
     pub visibility: u8,
-    /// SHN_UNDEF: an entry with a value in a program that is not position independent.
+    /// True for SHN_UNDEF: an entry with a value in a program that is not position-independent.
     pub undefined: bool,
     /// st_size
     pub size: u64,
-    /// A version was asked for and the object has no versions at all.
+    /// True if the reference has a version and the object has no versions at all.
     pub versionless: bool,
 }
 
 impl<'q> Query<'q> {
-    /// A question for `name`, whose GNU hash is `hash`.
+    /// A query for `name`, whose GNU hash is `hash`.
     pub fn new(name: &'q [u8], hash: u32, version: Option<Wanted<'q>>) -> Self {
         Self { name, hash, version, plt: true, exact_first: false, sysv: Cell::new(None) }
     }
@@ -68,26 +70,26 @@ impl<'q> Query<'q> {
     }
 }
 
-/// What `check_match` remembers while it walks one object's chain.
+/// The state of `check_match` during the walk through one object's chain.
 #[derive(Default)]
 struct Walk {
-    /// Visible versions met by an unversioned reference, and the first of them.
+    /// Number of visible versions for an unversioned reference, and the first of them.
     versions: u32,
     versioned: Option<Candidate>,
-    /// The unversioned default that 2.42 takes only at the end.
+    /// The definition without a version that 2.42 takes only if the walk finds no exact match.
     fallback: Option<Candidate>,
 }
 
 impl Object {
-    /// Asks this object, whose filter has let the name through, as `do_lookup_x` asks one map. `limit`
-    /// is the highest version index the loader knows of the object: below
-    /// [`super::Versions::highest_index`] when needed files are missing.
+    /// Looks up a name that the object's filter accepts, as `do_lookup_x` does for one map. `limit`
+    /// is the highest version index that the loader knows for the object. It is below
+    /// [`super::Versions::highest_index`] if needed files are missing.
     #[inline]
     pub fn find(&self, query: &Query<'_>, limit: u16) -> Option<Candidate> {
         self.find_from(query, limit, None)
     }
 
-    /// The same; `first` may be what [`Tables::first_of_each`] found for the hash.
+    /// The same; `first` may be the result of [`Tables::first_of_each`] for the hash.
     #[inline]
     pub fn find_from(
         &self,
@@ -113,11 +115,11 @@ impl Object {
         let mut walk = Walk::default();
         let mut visit = |symbol: u32| self.check::<H>(tables, query, limit, symbol, &mut walk);
         let taken = tables.walk(query.hash, || query.sysv(), first, &mut visit);
-        // dl-lookup.c: one visible version only is unambiguous for an unversioned reference.
+        // dl-lookup.c: a single visible version is unambiguous for an unversioned reference.
         taken.or(walk.fallback).or(if walk.versions == 1 { walk.versioned } else { None })
     }
 
-    /// `check_match` of `elf/dl-lookup.c`: nothing if the chain goes on.
+    /// `check_match` of `elf/dl-lookup.c`: `None` if the walk continues.
     fn check<H: FileHeader<Endian = Endianness>>(
         &self,
         tables: &Tables,
@@ -179,8 +181,8 @@ impl Object {
 }
 
 impl Tables {
-    /// Goes through the chain of a name in whichever hash table there is, from its begin or, in a GNU
-    /// table, from the symbol `first` on: what `visit` first finds.
+    /// Walks the chain of a name in either hash table: from its start or, in a GNU table, from the
+    /// symbol `first` on. Returns the first result of `visit`.
     pub(super) fn walk<T>(
         &self,
         gnu: u32,

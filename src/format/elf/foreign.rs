@@ -1,7 +1,7 @@
-//! Files that are not this system's: objects of other operating systems, code for kernels, devices
-//! and accelerators, and machines without known loader rules. They are counted by kind and not
-//! audited. The header, the notes in the head, PT_INTERP and the needs decide, and for two kinds the
-//! file's name: nothing more is read.
+//! Foreign files: objects of other operating systems, code for kernels, devices and accelerators,
+//! and machines without known loader rules. They are counted by kind and not audited. The header,
+//! the notes in the head, PT_INTERP and the needs decide, and for two kinds the file's name; no
+//! more is read.
 //!
 //! `read` classifies each object, and `facts` adds the kinds that a name decides.
 
@@ -13,7 +13,7 @@ use object::read::elf::NoteIterator;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// Why a file is not this system's.
+/// Reasons why a file belongs to another system.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Foreign {
     /// An object of FreeBSD, also of Debian's kFreeBSD.
@@ -53,17 +53,17 @@ struct Kind {
     foreign: Foreign,
     /// The key of its count in reports.
     name: &'static str,
-    /// The words for such a file; an operating system has its article, as in `an Android`.
+    /// The words for such a file; for an operating system the noun is missing, as in `an Android`.
     what: &'static str,
     /// EI_OSABI of its objects.
     osabi: Option<elf::OsAbi>,
-    /// The owner of a note of type 1 that every program has.
+    /// The owner of a type 1 note that all its programs have.
     note: &'static [u8],
     /// The OS word of the GNU ABI note.
     gnu: Option<u32>,
-    /// Where its loaders lie: PT_INTERP begins so.
+    /// Directories of its loaders: PT_INTERP starts with one of them.
     interps: &'static [&'static str],
-    /// The name of its libc, where no libc of Linux has it.
+    /// The name of its libc, if no libc of Linux has that name.
     libc: &'static [u8],
 }
 
@@ -184,13 +184,13 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Bionic's libraries that a libc of Linux with the name `libc.so` does not come with.
+/// Libraries of bionic that a Linux libc called `libc.so` does not include.
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
-/// How many PT_NOTE segments are looked at: linkers write at most three.
+/// Most PT_NOTE segments that are read: linkers write at most three.
 const MOST_NOTES: usize = 8;
 
-/// The place of a PT_NOTE segment in the file.
+/// The position of a PT_NOTE segment in the file.
 #[derive(Clone, Copy)]
 pub(super) struct Notes {
     pub(super) offset: u64,
@@ -208,17 +208,17 @@ impl Foreign {
         self.kind().name
     }
 
-    /// What such a file is, with its article. A system's is to be followed by a noun.
+    /// The words for such a file, with an article. For an operating system, a noun must follow.
     pub fn what(self) -> &'static str {
         self.kind().what
     }
 
-    /// True for the objects of another operating system.
+    /// True for objects of another operating system.
     pub fn is_system(self) -> bool {
         self < Self::Standalone
     }
 
-    /// The system that notes name. Notes outside of `head` are not looked at.
+    /// The system in the notes. Notes outside of `head` are ignored.
     pub(super) fn of_notes(header: &Header, head: &[u8], notes: &[Notes]) -> Option<Self> {
         notes.iter().take(MOST_NOTES).find_map(|notes| {
             let start = usize::try_from(notes.offset).ok()?;
@@ -229,7 +229,7 @@ impl Foreign {
         })
     }
 
-    /// The kind of an object by what was read of it; `noted` is the system that its notes name.
+    /// The kind of an object, by the facts read so far; `noted` is the system in its notes.
     pub(super) fn of(object: &Object, noted: Option<Self>) -> Option<Self> {
         let header = &object.header;
         match object.role {
@@ -242,11 +242,11 @@ impl Foreign {
             _ if machine::is_device(header.machine) => return Some(Self::Gpu),
             _ => {}
         }
-        // A linker takes it, of whatever system.
+        // A linker accepts it, whatever its system.
         if object.role == Role::Relocatable {
             return None;
         }
-        // The kernel starts such a program whatever EI_OSABI and notes say.
+        // The kernel starts such a program, whatever EI_OSABI and notes say.
         if object.interp().is_some_and(|interp| is_of_linux(object, interp)) {
             return None;
         }
@@ -267,7 +267,7 @@ impl Foreign {
             .or_else(|| is_of_unknown_machine(object).then_some(Self::Machine))
     }
 
-    /// The kind of an object at `path`, where the name decides.
+    /// The kind of an object at `path`; for two kinds the file's name decides.
     pub fn at(path: &Path, object: &Object) -> Option<Self> {
         let path = path.as_os_str().as_bytes();
         match object.foreign {
@@ -285,9 +285,9 @@ impl Foreign {
     }
 }
 
-/// The system that the notes of one segment name.
+/// The system in the notes of one segment.
 fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Foreign> {
-    // Both classes have the same notes.
+    // Both classes have the same note format.
     type File = elf::FileHeader64<object::Endianness>;
     let mut notes = NoteIterator::<File>::new(endian, align, bytes).ok()?;
     while let Ok(Some(note)) = notes.next() {
@@ -313,7 +313,8 @@ fn of_bytes(bytes: &[u8], align: u64, endian: object::Endianness) -> Option<Fore
     None
 }
 
-/// True if PT_INTERP names a loader of Linux: a file name of this machine's loaders, or musl's.
+/// True if PT_INTERP names a loader of Linux: the file name of a loader for this machine, or
+/// musl's.
 fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let name = last_part(interp);
     if name.starts_with(b"ld-musl-") || name.starts_with(b"ld-linux") {
@@ -322,13 +323,13 @@ fn is_of_linux(object: &Object, interp: &[u8]) -> bool {
     let Some(row) = machine::of(object.header.target()) else { return false };
     let mut loaders = row.loaders.iter().map(|loader| loader.as_bytes());
     if name == b"ld.so.1" {
-        // Solaris has this name too.
+        // Solaris uses this path too.
         return !is_of_solaris(object, interp) && loaders.any(|loader| loader == interp);
     }
     loaders.any(|loader| last_part(loader) == name)
 }
 
-/// True for a program with the 32-bit loader of Solaris, whose path old ports of Linux have too.
+/// True for a program with the 32-bit loader of Solaris, whose path old Linux ports also use.
 fn is_of_solaris(object: &Object, interp: &[u8]) -> bool {
     interp == b"/lib/ld.so.1" && needs(object, b"libc.so.1")
 }
@@ -351,7 +352,7 @@ fn needs_bionic(object: &Object) -> bool {
     versioned || BESIDE_BIONIC.iter().any(|name| needs(object, name))
 }
 
-/// A header that was overwritten with zeros names no machine.
+/// True if the machine is unknown. A header overwritten with zeros has no machine.
 fn is_of_unknown_machine(object: &Object) -> bool {
     let header = &object.header;
     header.machine != elf::EM_NONE.0 && machine::of(header.target()).is_none()

@@ -1,6 +1,6 @@
-//! The symbols of a MIPS global offset table. Each of them is a relocation of which no table has an
-//! entry (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`). `relocs` asks for them before it
-//! reads the tables, as the loader does.
+//! The symbols of a MIPS global offset table. Each is an implicit relocation without a table entry
+//! (`sysdeps/mips/dl-machine.h`, `elf_machine_got_rel`). `relocs` reads them before the tables, as
+//! the loader does.
 
 use super::dynamic::Dynamic;
 use super::header::{Header, endian};
@@ -14,16 +14,16 @@ use object::{Endianness, elf};
 /// `STO_MIPS_PLT`: the value of an undefined entry is the canonical address of a PLT slot.
 const MARKED: u8 = elf::STO_MIPS_PLT.0;
 
-/// Where the table and its symbols lie in the file.
+/// Positions of the table and of its symbols in the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Got {
-    /// Of the first global entry.
+    /// File offset of the first global entry.
     pub(super) entries: u64,
-    /// Of the dynamic symbol table.
+    /// File offset of the dynamic symbol table.
     pub(super) symbols: u64,
     /// DT_MIPS_GOTSYM, the symbol of the first global entry.
     pub(super) first: u32,
-    /// How many there are.
+    /// Number of global entries.
     pub(super) count: u32,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn is_unmarked(other: u8) -> bool {
     other & MARKED == 0
 }
 
-/// Finds the table and its symbols; nothing for an object that has none.
+/// Finds the table and its symbols; `None` if the object has none.
 pub(super) fn place(
     segments: &Segments,
     header: &Header,
@@ -52,7 +52,7 @@ pub(super) fn place(
     Some(Got { entries, symbols, first, count })
 }
 
-/// Calls `take` for every symbol that is looked up for the table, in its order.
+/// Calls `take` for every symbol that the loader looks up for the table, in order.
 pub(super) fn each(
     file: &Handle,
     header: &Header,
@@ -100,7 +100,7 @@ fn each_as<H: FileHeader<Endian = Endianness>>(
     Ok(())
 }
 
-/// How the symbol of one entry is looked up. A lazy stub is put off as a jump slot is.
+/// The relocation class of one entry. A lazy stub is bound at the first call, like a jump slot.
 fn class<H: FileHeader<Endian = Endianness>>(
     e: Endianness,
     symbol: &H::Sym,

@@ -1,9 +1,9 @@
 //! The two hash functions of dynamic symbol names.
 
-/// Bytes that [`gnu`] takes at a time.
+/// Bytes that [`gnu`] processes in one step.
 const STEP: usize = 8;
 
-/// What each byte of a step is multiplied with, and behind the last one the hash before: powers of 33.
+/// Powers of 33: the factor of each byte in a step, and finally that of the previous hash.
 const POWERS: [u32; STEP + 1] = {
     let mut powers = [1_u32; STEP + 1];
     let mut at = STEP;
@@ -14,8 +14,8 @@ const POWERS: [u32; STEP + 1] = {
     powers
 };
 
-/// DT_GNU_HASH's function (`elf/dl-new-hash.h`): h = h * 33 + c from 5381. Taken byte by byte, each
-/// product would wait for the one before.
+/// DT_GNU_HASH's function (`elf/dl-new-hash.h`): h = h * 33 + c, starting at 5381. It works in
+/// steps, because byte by byte each product would wait for the previous one.
 pub fn gnu(name: &[u8]) -> u32 {
     let (steps, rest) = name.as_chunks::<STEP>();
     let h = steps.iter().fold(5381_u32, |h, step| {

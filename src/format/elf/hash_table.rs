@@ -1,21 +1,21 @@
-//! The kinds of hash tables, and the filter of a GNU one. `chains` finds out whether a table holds
-//! together and walks through it.
+//! The kinds of hash tables, and the filter of a GNU one. `chains` validates tables and walks
+//! through them.
 
 use std::ops::Range;
 
-/// The hash table the loader uses: GNU if there is one, else SysV (`elf/dl-setup_hash.c`).
+/// The hash table that the loader uses: GNU if present, else SysV (`elf/dl-setup_hash.c`).
 #[derive(Debug, Clone)]
 pub(super) enum HashTable {
-    /// No table, or one without buckets: nothing is ever found.
+    /// No table, or one without buckets: no lookup finds a symbol.
     None,
     Gnu {
         bloom: Range<usize>,
         shift: u32,
         buckets: Range<usize>,
-        /// From the word of symbol `base` on.
+        /// Starts with the word of symbol `base`.
         chains: Range<usize>,
         base: u32,
-        /// MIPS: the symbols that `base` and the next ones stand for.
+        /// MIPS: the symbols of the words from `base` on.
         translation: Option<Range<usize>>,
     },
     Sysv {
@@ -25,7 +25,7 @@ pub(super) enum HashTable {
     },
 }
 
-/// How wide the words of a SysV table are.
+/// The width of the words of a SysV table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     /// 32 bits.
@@ -43,13 +43,13 @@ impl Width {
     }
 }
 
-/// The Bloom filter of a GNU hash table, or what stands for it in an object without one. A scope
-/// holds one for each of its objects: three of four lookups in an object end here.
+/// The Bloom filter of a GNU hash table, or a substitute in an object without one. A scope holds
+/// one for each of its objects: three of four lookups in an object end here.
 #[derive(Clone, Copy, Debug)]
 pub enum Bloom<'t> {
-    /// Nothing is ever found.
+    /// No lookup finds a symbol.
     Never,
-    /// There is no filter.
+    /// No filter: every lookup must walk the table.
     Always,
     /// Words of 64 bits; their number is a power of two.
     Words64(Filter<'t>),
@@ -57,7 +57,7 @@ pub enum Bloom<'t> {
     Words32(Filter<'t>),
 }
 
-/// The words of a Bloom filter and how they are read.
+/// The words of a Bloom filter, and their format.
 #[derive(Clone, Copy, Debug)]
 pub struct Filter<'t> {
     pub(super) words: &'t [u8],
@@ -66,20 +66,20 @@ pub struct Filter<'t> {
 }
 
 impl Filter<'_> {
-    /// The word for `hash` among `N` bytes wide ones.
+    /// The word for `hash`, where words are `N` bytes wide.
     #[inline]
     fn word<const N: usize>(self, hash: u32) -> Option<[u8; N]> {
         let index = (hash as usize / (8 * N)) & (self.words.len() / N).wrapping_sub(1);
         self.words.get(index * N..(index + 1) * N)?.try_into().ok()
     }
 
-    /// The second bit that counts; the processor shifts by the lowest five bits.
+    /// The second bit to test; the processor shifts by the lowest five bits.
     fn second(self, hash: u32) -> u32 {
         hash.wrapping_shr(self.shift)
     }
 }
 
-/// Moves to `held` what `may_be`.
+/// Moves items to `held` if `may_be` accepts them.
 fn split<T: Copy>(all: &mut Vec<T>, held: &mut Vec<T>, may_be: impl Fn(&T) -> bool) {
     all.retain(|one| {
         let may_be = may_be(one);
@@ -91,7 +91,7 @@ fn split<T: Copy>(all: &mut Vec<T>, held: &mut Vec<T>, may_be: impl Fn(&T) -> bo
 }
 
 impl Bloom<'_> {
-    /// Moves from `all` what may be held, as [`Self::may_hold`] has it.
+    /// Moves the items of `all` that the object may define to `held`, by [`Self::may_hold`].
     pub fn sift<T: Copy>(self, all: &mut Vec<T>, hash: impl Fn(&T) -> u32, held: &mut Vec<T>) {
         match self {
             Self::Never => {}

@@ -1,27 +1,27 @@
-//! The ELF header, and the checks that glibc makes of it before it maps a file
-//! (`elf/dl-load.c`, `open_verify`). It does not judge segments or tables.
+//! The ELF header, and glibc's checks of it before it maps a file (`elf/dl-load.c`, `open_verify`).
+//! Segments and tables are checked elsewhere.
 
 use super::machine::{self, IdentRules};
 use super::target::Target;
 use object::{Endianness, elf};
 
-/// The first bytes of any file that a loader may be led to, kept to answer what it would say.
+/// The first bytes of a file, kept so that the loader's reaction to it can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ident {
-    /// e_ident, e_type and e_machine, zero where the file is shorter.
+    /// e_ident, e_type and e_machine; zero beyond the end of a shorter file.
     pub bytes: [u8; 20],
-    /// How much of the file the loader's first read sees, at most 64.
+    /// Number of bytes that the loader's first read gets, at most 64.
     pub seen: u8,
 }
 
 /// The ELF header in the byte order of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// e_ident and the length seen.
+    /// e_ident, and the number of bytes seen.
     pub ident: Ident,
-    /// EI_CLASS is ELFCLASS64.
+    /// True if EI_CLASS is ELFCLASS64.
     pub is_64: bool,
-    /// EI_DATA is ELFDATA2MSB.
+    /// True if EI_DATA is ELFDATA2MSB.
     pub big: bool,
     /// e_type
     pub kind: u16,
@@ -37,23 +37,23 @@ pub struct Header {
     pub phentsize: u16,
     /// e_phnum
     pub phnum: u16,
-    /// e_shoff, and where the section headers would end: only their extent matters. Both are 0 where
-    /// there are none.
+    /// e_shoff, and the end of the section headers. Both are 0 without section headers; only their
+    /// extent is used.
     pub sections: (u64, u64),
-    /// The program headers could be read whole.
+    /// True if all program headers could be read.
     pub phdrs_present: bool,
 }
 
-/// What a loader says to a file that lies where it searches.
+/// The loader's reaction to a file on its search path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is taken.
+    /// The loader takes the file.
     Accepted,
-    /// Another ELFCLASS: passed over, and remembered for the error text.
+    /// Another ELFCLASS: the loader skips the file, and its error message mentions the class.
     WrongClass,
-    /// Another machine: passed over in silence.
+    /// Another machine: the loader silently skips the file.
     WrongMachine,
-    /// The loader stops with this text.
+    /// The loader stops with this message.
     Fatal(&'static str),
 }
 
@@ -69,7 +69,7 @@ impl Target {
 }
 
 impl Ident {
-    /// What is kept of the first bytes of a file.
+    /// Keeps the first bytes of a file.
     pub fn new(head: &[u8]) -> Self {
         let mut bytes = [0; 20];
         let n = head.len().min(20);
@@ -77,7 +77,7 @@ impl Ident {
         Self { bytes, seen: u8::try_from(head.len().min(64)).unwrap_or(64) }
     }
 
-    /// What a loader for `target` says to a file that has no readable ELF header.
+    /// The reaction of a loader for `target` to a file without a readable ELF header.
     pub fn verdict(&self, target: Target) -> Verdict {
         let header_size = if target.is_64 { 64 } else { 52 };
         if self.seen < header_size {
@@ -110,7 +110,7 @@ impl Ident {
         }
     }
 
-    /// The fault of an e_ident of the right class, in the order of the loader's checks.
+    /// The defect of an e_ident of the right class, in the order of the loader's checks.
     fn fault(ident: &[u8; 20], target: Target, rules: IdentRules) -> Option<&'static str> {
         let data = if target.big { elf::ELFDATA2MSB.0 } else { elf::ELFDATA2LSB.0 };
         if ident[5] != data {
@@ -136,13 +136,13 @@ impl Ident {
     }
 }
 
-/// The byte order that EI_DATA names.
+/// The byte order of EI_DATA.
 pub(super) fn endian(big: bool) -> Endianness {
     if big { Endianness::Big } else { Endianness::Little }
 }
 
 impl Header {
-    /// Reads the header from the first bytes of a file; nothing if class or byte order are unknown
+    /// Reads the header from the first bytes of a file. `None` if class or byte order are unknown,
     /// or the file is shorter than a header.
     pub fn parse(head: &[u8]) -> Option<Self> {
         use object::read::elf::FileHeader;
@@ -150,7 +150,8 @@ impl Header {
             let e = if big { Endianness::Big } else { Endianness::Little };
             let (raw, _) = object::pod::from_bytes::<H>(head).ok()?;
             let shoff: u64 = raw.e_shoff(e).into();
-            // Where there are 65,280 sections or more, e_shnum is 0 and the first header has the number.
+            // With 65,280 sections or more, e_shnum is 0 and the first section header has the
+            // number.
             let size = u64::from(raw.e_shnum(e).max(1)) * u64::from(raw.e_shentsize(e));
             let shend = if shoff == 0 { 0 } else { shoff.saturating_add(size) };
             Some(Header {
@@ -180,7 +181,7 @@ impl Header {
         }
     }
 
-    /// The loader family that can take this object.
+    /// The target of loaders that can take this object.
     pub fn target(&self) -> Target {
         Target {
             is_64: self.is_64,
@@ -191,7 +192,7 @@ impl Header {
         }
     }
 
-    /// What a loader for `target` says to this file, in the order of `open_verify`.
+    /// The reaction of a loader for `target` to this file, in the order of `open_verify`.
     pub fn verdict(&self, target: Target) -> Verdict {
         let ident = self.ident.verdict(target);
         if ident != Verdict::Accepted {

@@ -1,7 +1,7 @@
-//! What a glibc loader binary says of itself: where it searches, where its cache lies, what `$LIB`
-//! stands for and which release it is.
+//! The strings of a glibc loader binary: its search directories, the path of its cache, the value
+//! of `$LIB` and its release.
 //!
-//! All of it is compiled in as strings (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h` LD_SO_CACHE,
+//! All of them are compiled in (`elf/dl-load.c` SYSTEM_DIRS, `elf/dl-cache.h` LD_SO_CACHE,
 //! `elf/dl-dst.h` DL_DST_LIB), so Nix, Guix, sysroots and biarch installs need no table of
 //! distributions. `facts::collect` reads an interpreter; `resolve::loader` uses the answer.
 
@@ -10,37 +10,37 @@ use crate::format::{ReadError, read_range};
 use crate::tree::Handle;
 use memchr::memmem;
 
-/// A loader binary is a few hundred kilobytes; nobody's is larger than this.
+/// Largest loader binary that is read, in bytes. Real ones have a few hundred kilobytes.
 const MOST: u64 = 16 << 20;
 
 /// The length of `LIB`.
 const SHORTEST: usize = 3;
 
-/// What was found in a loader binary.
+/// The rules found in a loader binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpreter {
-    /// The longest run of search directories, each with its slash at the end.
+    /// The longest run of search directories, each with a trailing slash.
     pub system_dirs: Vec<Vec<u8>>,
     /// The path of ld.so.cache.
     pub cache: Option<Vec<u8>>,
     /// The path of ld.so.preload.
     pub preload: Option<Vec<u8>>,
-    /// What `$LIB` stands for.
+    /// The value of `$LIB`.
     pub lib: Option<Vec<u8>>,
     /// glibc's release.
     pub release: Option<GlibcVersion>,
-    /// It carries the patches of Debian and its descendants.
+    /// True if it has the patches of Debian and its derivatives.
     pub debian: bool,
     /// musl's release, if it is musl's loader.
     pub musl: Option<MuslVersion>,
 }
 
-/// Reads a loader binary as one buffer and looks for its strings.
+/// Reads a loader binary into one buffer and searches its strings.
 pub fn read(file: &Handle) -> Result<Interpreter, ReadError> {
     Ok(scan(&read_range(file, 0, MOST)?))
 }
 
-/// Finds the strings of a glibc loader in its bytes.
+/// Finds the rules of a glibc loader in its bytes.
 pub fn scan(bytes: &[u8]) -> Interpreter {
     let mut out = Interpreter::default();
     let mut run: Vec<Vec<u8>> = Vec::new();
@@ -48,7 +48,7 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     let (mut is_musl, mut musl) = (false, None);
     let mark = memmem::Finder::new(MARK);
     for text in bytes.split(|b| *b == 0) {
-        // Most of a binary is no text, and nothing that is looked for is as short.
+        // Most of a binary is not text, and no relevant string is this short.
         if text.len() < SHORTEST {
             after_lib &= text.is_empty();
             if !run.is_empty() {
@@ -68,8 +68,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
                 out.preload.get_or_insert_with(|| text.to_vec());
             }
         }
-        // dl-load.c compares token names in the order ORIGIN, PLATFORM, LIB; the value of $LIB
-        // is the next string of the same pool.
+        // dl-load.c compares token names in the order ORIGIN, PLATFORM, LIB; the value of $LIB is
+        // the next string of the same pool.
         if after_lib && out.lib.is_none() && text.starts_with(b"lib") && text.is_ascii() {
             out.lib = Some(text.to_vec());
         }
@@ -92,8 +92,8 @@ pub fn scan(bytes: &[u8]) -> Interpreter {
     out
 }
 
-/// Keeps the longer list; the array may be there twice, one of them behind something that ends in
-/// the bytes of a path.
+/// Keeps the longer list. The array may occur twice, once after bytes that look like the end of a
+/// path.
 fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     let run = std::mem::take(run);
     if run.len() > best.len() {
@@ -101,8 +101,8 @@ fn take_longer(best: &mut Vec<Vec<u8>>, run: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The search directory that `text` is. In front of the `first` of a run something else may stand
-/// without a NUL between: code, or a length whose last byte is not zero in a big byte order.
+/// The search directory in `text`. Other bytes may precede the `first` one of a run without a NUL:
+/// code, or a length whose last byte is not zero in big-endian order.
 fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     if !text.ends_with(b"/") {
         return None;
@@ -117,8 +117,9 @@ fn directory(text: &[u8], first: bool) -> Option<&[u8]> {
     is_dir.then_some(dir)
 }
 
-/// `$LIB` where it does not follow its token: the longest string of the loader that begins with
-/// `lib` and is the end of its first directory, else what glibc's own Makefile makes of slibdir.
+/// The value of `$LIB` if it does not follow its token. It is the longest string of the loader that
+/// starts with `lib` and ends its first directory, else the value that glibc's Makefile derives
+/// from slibdir.
 fn lib_of(dir: &[u8], bytes: &[u8]) -> Vec<u8> {
     let dir = dir.strip_suffix(b"/").unwrap_or(dir);
     let is_end = |text: &&[u8]| {
@@ -139,7 +140,7 @@ pub fn release(text: &[u8]) -> Option<GlibcVersion> {
     release_behind(&memmem::Finder::new(MARK), text)
 }
 
-/// What stands in front of a release.
+/// The text before a release.
 const MARK: &[u8] = b"release version ";
 
 fn release_behind(mark: &memmem::Finder<'_>, text: &[u8]) -> Option<GlibcVersion> {

@@ -1,20 +1,20 @@
-//! The begin of many lookups in one GNU hash table at once. A lookup waits for memory four or five
-//! times, each time for a place that only the last one tells; here each step is done for all names
-//! before the next, so that the processor waits for many places at a time. It finds no definition:
-//! [`Object::find_from`](super::Object::find_from) goes on where this ends, through the same chain.
+//! The start of many lookups in one GNU hash table at once. A lookup waits for memory four or five
+//! times, and each address depends on the previous read. Here each step is done for all names
+//! before the next, so that the processor overlaps the waits.
+//! [`Object::find_from`](super::Object::find_from) continues from the result, in the same chain.
 
 use super::hash_table::HashTable;
 use super::strings::Source;
 use super::tables::Tables;
 
-/// Symbols whose names are read ahead together; what they touch fits into a first-level cache.
+/// Number of symbols whose names are read ahead together; their data fits into a first-level cache.
 const GROUP: usize = 32;
 
 impl Tables {
-    /// For each of these hashes the first symbol of its chain that has it, or 0. Nothing where the
-    /// table is none in which [`Object::find_from`](super::Object::find_from) can begin.
+    /// The first symbol with each hash in its chain, or 0. `None` for a table in which
+    /// [`Object::find_from`](super::Object::find_from) cannot start at a symbol.
     ///
-    /// What a look at these symbols needs is in the cache then.
+    /// Afterwards the cache holds the data of these symbols.
     pub fn first_of_each<'o>(
         &self,
         hashes: impl Iterator<Item = u32> + Clone,
@@ -51,12 +51,12 @@ impl Tables {
         for group in out.chunks(GROUP) {
             touched ^= self.touch(group);
         }
-        // Without this nothing of what was only touched would be read.
+        // Otherwise the compiler would remove the reads.
         std::hint::black_box(touched);
         Some(out)
     }
 
-    /// Reads a byte of all that describes these symbols.
+    /// Reads one byte of each part of these symbols' data.
     fn touch(&self, symbols: &[u32]) -> u8 {
         // st_name comes first in either class (gABI, "Symbol Table").
         let size = if self.is_64 { 24 } else { 16 };

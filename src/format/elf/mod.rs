@@ -41,57 +41,59 @@ pub use versions::{EVERY_VERSION, NeedFile, VersionDef, VersionNeed, Versions};
 
 use super::Defect;
 
-/// The part of a file that matters to the loader, owned and small.
+/// The parts of a file that matter to the loader, owned and small.
 #[derive(Debug)]
 pub struct Object {
     /// The ELF header.
     pub header: Header,
-    /// What the object is to a loader.
+    /// The object's role for a loader.
     pub role: Role,
-    /// Why it is not this system's, if it is not; [`Foreign::at`] also asks its path.
+    /// The reason why it belongs to another system, if it does; [`Foreign::at`] also checks its
+    /// path.
     pub foreign: Option<Foreign>,
-    /// The text the loader stops with when it maps the object as a library, if it does
-    /// (`elf/dl-load.c`, `_dl_map_object_from_fd`).
+    /// The loader's message if it refuses to map the object as a library (`elf/dl-load.c`,
+    /// `_dl_map_object_from_fd`).
     pub refused: Option<&'static str>,
-    /// The same for the object that a loader starts from.
+    /// The same for an object that is an entry point.
     pub unmappable: Option<&'static str>,
-    /// Its program headers, if it has what a loader can use.
+    /// Its program headers, if a loader can use them.
     pub segments: Box<[Segment]>,
     /// PT_INTERP.
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
     pub needs: Box<[Need]>,
-    /// How many more there are than are read.
+    /// Number of needs beyond those that are read.
     pub needs_left_out: usize,
-    /// DT_SONAME; of repeated tags the last, as in `elf/get-dynamic-info.h`.
+    /// DT_SONAME; of repeated tags the last counts, as in `elf/get-dynamic-info.h`.
     pub soname: Option<Str>,
-    /// DT_RPATH as written, also where DT_RUNPATH makes the loader forget it.
+    /// DT_RPATH as written, even if DT_RUNPATH makes the loader ignore it.
     pub rpath: Option<Str>,
     /// DT_RUNPATH.
     pub runpath: Option<Str>,
-    /// DT_FLAGS_1 has DF_1_NODEFLIB.
+    /// True if DT_FLAGS_1 has DF_1_NODEFLIB.
     pub nodeflib: bool,
-    /// DT_FLAGS_1 has DF_1_NOOPEN: dlopen refuses it.
+    /// True if DT_FLAGS_1 has DF_1_NOOPEN: dlopen refuses the object.
     pub noopen: bool,
-    /// DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
+    /// True for DT_BIND_NOW, DF_BIND_NOW or DF_1_NOW: every reference is bound at load.
     pub bind_now: bool,
-    /// DT_SYMBOLIC or DF_SYMBOLIC: the object looks into itself first.
+    /// True for DT_SYMBOLIC or DF_SYMBOLIC: lookups search the object itself first.
     pub symbolic: bool,
-    /// DT_RELR is there: glibc wants the GLIBC_ABI_DT_RELR marker (`elf/dl-version.c`).
+    /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
+    /// (`elf/dl-version.c`).
     pub relr: bool,
-    /// It is linked as a program, so that its data may be the target of copy relocations.
+    /// True if it is linked as a program, so that its data may be the target of copy relocations.
     pub may_copy: bool,
     /// Needed and defined versions.
     pub versions: Versions,
-    /// What may have to be bound, with GNU hashes; see [`Reference`].
+    /// References that the loader may have to bind, with GNU hashes; see [`Reference`].
     pub references: Box<[Reference]>,
     /// Names of `references` and all other strings, each with its NUL.
     pub text: Box<[u8]>,
-    /// The dynamic tables, where the object may be asked for definitions.
+    /// The dynamic tables, if the object may be searched for definitions.
     pub tables: Option<Tables>,
-    /// Where the relocation tables lie, read on demand.
+    /// Positions of the relocation tables, which are read on demand.
     pub relocations: relocs::Places,
-    /// What is wrong with the file.
+    /// The defects of the file.
     pub defects: Vec<Defect>,
 }
 
@@ -102,14 +104,14 @@ pub struct Str {
     len: u32,
 }
 
-/// What an ELF file is to a loader.
+/// The role of an ELF file for a loader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// It has PT_INTERP and a dynamic section: the kernel starts it through a loader.
     Program,
     /// A shared object, or a program without PT_INTERP that has a dynamic section.
     Shared,
-    /// An executable without dynamic section.
+    /// An executable without a dynamic section.
     Static,
     /// ET_REL.
     Relocatable,
@@ -123,14 +125,14 @@ pub enum Role {
     Broken,
 }
 
-/// How a need is treated when it is found or missing (`elf/dl-deps.c`).
+/// The effect of a need on load order, and whether it may be missing (`elf/dl-deps.c`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NeedKind {
     /// DT_NEEDED
     Needed,
-    /// DT_AUXILIARY: comes before the object that names it; may be missing.
+    /// DT_AUXILIARY: loaded before the object that names it; may be missing.
     Auxiliary,
-    /// DT_FILTER: comes before the object that names it.
+    /// DT_FILTER: loaded before the object that names it.
     Filter,
 }
 
@@ -139,12 +141,12 @@ pub enum NeedKind {
 pub struct Need {
     /// The tag.
     pub kind: NeedKind,
-    /// The name, dynamic string tokens not replaced.
+    /// The name, with dynamic string tokens not expanded.
     pub name: Str,
 }
 
-/// A symbol that a relocation may ask for. All undefined global and weak symbols are here, and the
-/// few defined ones whose lookup can fail; whether relocations use them is read later.
+/// A symbol that a relocation may look up. All undefined global and weak symbols are here, and the
+/// few defined ones whose lookup can fail. Whether relocations use them is read later.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     /// Offset of the name in [`Object::text`].
@@ -156,16 +158,16 @@ pub struct Reference {
     pub symbol: u32,
     /// Version index, DT_VERSYM without its top bit.
     pub version: u16,
-    /// What kind of reference it is.
+    /// The kind of reference.
     pub kind: RefKind,
 }
 
-/// The length of a reference's name in 16 bits, of which there are millions.
+/// The length of a reference's name in 16 bits, because there are millions of references.
 #[derive(Clone, Copy, Debug)]
 struct NameLen(u16);
 
 impl NameLen {
-    /// As long as the string that begins there: hardly a name has so many bytes.
+    /// The length up to the NUL: hardly any name has so many bytes.
     const OF_STRING: u16 = u16::MAX;
 
     fn of(name: &[u8]) -> Self {
@@ -173,33 +175,33 @@ impl NameLen {
     }
 }
 
-/// What must be known of a reference before its relocations are read.
+/// The kind of a reference, known before its relocations are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefKind {
     /// Undefined and strong: it must bind.
     Strong,
     /// Undefined and weak: it may stay unbound.
     Weak,
-    /// An undefined function with a value: its address in a program that is not position
-    /// independent.
+    /// An undefined function with a value: its address in a program that is not
+    /// position-independent.
     Canonical,
     /// Defined data of a program: perhaps the target of a copy relocation.
     Copy {
-        /// `st_size`, to be held against the library's.
+        /// `st_size`, compared with the library's.
         size: CopySize,
         /// STB_WEAK: a library may lack it.
         weak: bool,
     },
-    /// Defined, but not to be found through the object's own hash table.
+    /// Defined, but absent from the object's own hash table.
     Unhashed,
 }
 
-/// The size of a program's data, in as many bits as a program can address.
+/// The size of a program's data, in as many bits as an address space needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopySize([u8; 7]);
 
 impl CopySize {
-    /// Nothing for a size that no address space has room for.
+    /// `None` for a size that exceeds any address space.
     fn of(size: u64) -> Option<Self> {
         let [bytes @ .., 0] = size.to_le_bytes() else { return None };
         Some(Self(bytes))
@@ -212,7 +214,7 @@ impl CopySize {
 }
 
 impl Object {
-    /// An object of which no more than the header is known.
+    /// An object of which only the header is known.
     fn empty(header: Header) -> Self {
         Self {
             header,
@@ -242,7 +244,7 @@ impl Object {
         }
     }
 
-    /// A file that has no header.
+    /// A file without a valid header.
     fn broken(head: &[u8], defect: Defect) -> Self {
         let mut object = Self::empty(Header {
             ident: Ident::new(head),
@@ -267,7 +269,7 @@ impl Object {
         &self.text[s.start as usize..(s.start + s.len) as usize]
     }
 
-    /// The indices of all references: each is a symbol, of which a number of 32 bits names any.
+    /// The indices of all references; they fit in 32 bits because each is a symbol.
     pub(crate) fn reference_indices(&self) -> std::ops::Range<u32> {
         let count = u32::try_from(self.references.len());
         0..count.expect("no more references than symbols")
@@ -282,7 +284,7 @@ impl Object {
         }
     }
 
-    /// The name of a symbol, which the object may have been read without its tables for.
+    /// The name of a symbol; the object may have been read without its tables.
     pub fn symbol_name(&self, symbol: u32) -> &[u8] {
         if let Ok(at) = self.references.binary_search_by_key(&symbol, |r| r.symbol) {
             return self.reference_name(&self.references[at]);
@@ -300,7 +302,7 @@ impl Object {
         self.interp.map(|s| self.str(s))
     }
 
-    /// The text with which a loader refuses this object as the one it starts from.
+    /// The loader's message if it refuses this object as an entry point.
     pub fn refused_as_main(&self) -> Option<&'static str> {
         match self.header.verdict(self.header.target()) {
             Verdict::Fatal(text) => Some(text),
@@ -308,7 +310,7 @@ impl Object {
         }
     }
 
-    /// True if a loader can take the object as what it starts from.
+    /// True if a loader can start from the object.
     pub fn is_dynamic(&self) -> bool {
         matches!(self.role, Role::Program | Role::Shared)
     }
@@ -318,17 +320,17 @@ impl Object {
 #[derive(Default)]
 struct TextBuilder {
     text: Vec<u8>,
-    /// More than this is not collected: names may share bytes of a string table, and a hostile file
-    /// makes them all share a long one.
+    /// Most bytes to collect. Names may share bytes of a string table, and a hostile file may make
+    /// them all share a long one.
     most: usize,
-    /// Something was left out.
+    /// True if a string was dropped.
     overrun: bool,
 }
 
 impl TextBuilder {
     fn add(&mut self, bytes: &[u8]) -> Str {
         let place = (u32::try_from(self.text.len()), u32::try_from(bytes.len()));
-        // Both ends of a string are numbers of 32 bits.
+        // Start and length of a string must fit in 32 bits.
         let fits = |len: usize| len < self.most && u32::try_from(len).is_ok();
         let (Ok(start), Ok(len), true) = (place.0, place.1, fits(self.text.len() + bytes.len()))
         else {

@@ -1,5 +1,5 @@
-//! Where the dynamic tables lie in a file, and the covering reads that bring them into one buffer: one
-//! for most files, two where a tool such as patchelf has moved a table away.
+//! The positions of the dynamic tables in a file, and the covering reads that bring them into one
+//! buffer: one read for most files, two if a tool such as patchelf has moved a table.
 
 use super::dynamic::Dynamic;
 use super::segments::Segments;
@@ -7,20 +7,20 @@ use crate::format::{Defect, ReadError, Table, in_memory};
 use crate::tree::Handle;
 use std::ops::Range;
 
-/// Tables that lie closer than this are read in one go.
+/// Tables with smaller gaps than this are read together, in bytes.
 const GAP: u64 = 64 << 10;
-/// The most that is read of a table whose end nothing tells.
+/// Upper bound, in bytes, for a table of unknown size.
 const OPEN_END: u64 = 4 << 20;
 
-/// The most that is read of one table, in bytes: a file with holes can be larger than any memory.
+/// Upper bound, in bytes, for one table: a sparse file can be larger than any memory.
 const MOST: u64 = 256 << 20;
 
-/// Room for tables that a thread holds on to, in bytes; hardly any program has more.
+/// Buffer size that a thread keeps for tables, in bytes; hardly any program has more.
 pub(super) const ROOM: usize = 1 << 20;
-/// The same where no tables are kept: the largest libraries come one after the other.
+/// The same if no tables are kept, because the largest libraries then reuse the buffer one by one.
 pub(super) const ROOM_LEAN: usize = 16 << 20;
 
-/// Where one table lies: in the file, and then in the buffer.
+/// The position of one table: first in the file, later in the buffer.
 #[derive(Clone)]
 pub(super) struct Piece {
     pub(super) table: Table,
@@ -29,8 +29,8 @@ pub(super) struct Piece {
     pub(super) at: Range<usize>,
 }
 
-/// The tables with their places in the file, in file order, each ending at the latest where the
-/// next one starts.
+/// The tables in file order, with their positions; each ends at the latest where the next one
+/// starts.
 pub(super) fn pieces(
     segments: &Segments,
     dynamic: &Dynamic,
@@ -55,7 +55,7 @@ pub(super) fn pieces(
     let mut pieces = Vec::new();
     for (table, vaddr) in wanted {
         let Some(vaddr) = vaddr else {
-            // What a dynamic section that was cut off names is not known; that it is cut off is said.
+            // A truncated dynamic section may lack tags, and its truncation is reported already.
             if dynamic.terminated && matches!(table, Table::Symbols | Table::Strings) {
                 let what = match table {
                     Table::Symbols => "has no DT_SYMTAB",
@@ -88,7 +88,7 @@ pub(super) fn pieces(
     pieces
 }
 
-/// Shortens what is longer than anybody's tables.
+/// Shortens tables beyond the upper bound and reports them.
 pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Defect>) {
     for piece in pieces {
         if piece.len.min(file_len.saturating_sub(piece.offset)) > MOST {
@@ -99,12 +99,12 @@ pub(super) fn shorten(pieces: &mut [Piece], file_len: u64, defects: &mut Vec<Def
     }
 }
 
-/// Reads the pieces into one buffer and tells each where it lies there. What lies in `head`, the
-/// file's first bytes, is not read again: six of ten libraries and programs have all tables there.
+/// Reads the pieces into one buffer and records the position of each there. Pieces in `head`, the
+/// file's first bytes, are not read again: six of ten libraries and programs have all tables there.
 ///
-/// A buffer that is kept is no larger than needed. Otherwise it is what `scratch` holds, so that the
-/// next file is read into the same pages; the few that are large are given back to the allocator,
-/// which has use for them in libraries as large.
+/// A buffer that is kept has exactly the needed size. Otherwise it is the memory of `scratch`, so
+/// that the next file is read into the same pages. The few large ones go back to the allocator,
+/// which reuses them for other large libraries.
 pub(super) fn read_pieces(
     (file, head): (&Handle, &[u8]),
     scratch: Option<(&mut Vec<u8>, usize)>,
@@ -136,8 +136,8 @@ pub(super) fn read_pieces(
             }
             (None, true) => file.read_at(&mut buffer[base..base + len], run.offset)?,
             (None, false) => {
-                // Where there are later runs it fills their room too, which costs no more than to
-                // clear it all first.
+                // If later runs follow, this read may fill their room too, which is cheaper than
+                // clearing that room first.
                 file.read_on(&mut buffer, run.offset)?;
                 buffer.truncate(base + len);
                 buffer.len() - base
@@ -158,11 +158,11 @@ pub(super) fn read_pieces(
     Ok(buffer)
 }
 
-/// At least `len` bytes, whatever they hold: what a longer file left behind is read over or not
-/// looked at.
+/// A buffer of at least `len` bytes with arbitrary content: later reads overwrite the bytes of an
+/// earlier file, or no reader uses them.
 fn with_len(mut buffer: Vec<u8>, len: usize, room: usize) -> Vec<u8> {
     if buffer.len() < len {
-        // Room for all that come: pages that nothing is read into are never touched.
+        // Reserves the largest size at once: unused pages are never touched.
         buffer.reserve_exact(room.saturating_sub(buffer.len()));
         buffer.resize(len, 0);
     }
@@ -176,7 +176,7 @@ struct Run {
     pieces: Range<usize>,
 }
 
-/// Groups pieces, which are sorted by offset, where at most [`GAP`] bytes lie between them.
+/// Groups pieces, sorted by offset, with gaps of at most [`GAP`] bytes.
 fn runs(pieces: &[Piece], file_len: u64) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (i, piece) in pieces.iter().enumerate() {

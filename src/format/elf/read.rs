@@ -1,6 +1,7 @@
-//! Reads one ELF file: the header and program headers from its head, then the dynamic section,
-//! then all dynamic tables in one covering `pread` (none where the head holds them, a second one
-//! where a tool such as patchelf has moved a table away), then takes out what is kept.
+//! Reads one ELF file. The header and program headers come from its head, then the dynamic section,
+//! then all dynamic tables in one covering `pread`. That read is omitted if the head holds the
+//! tables, and doubled if a tool such as patchelf has moved one away. Finally the relevant parts
+//! are copied.
 
 use super::dynamic::Dynamic;
 use super::foreign::Foreign;
@@ -21,13 +22,13 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::sync::Arc;
 
-/// Room for names besides what the string table accounts for, in bytes.
+/// Extra room for names beyond the size of the string table, in bytes.
 const ROOM: usize = 64 << 10;
 
-/// Room for names that a thread begins with, in bytes: a buffer that grows is moved to fresh pages.
+/// Initial room for names in each thread, in bytes: a growing buffer moves to fresh pages.
 const ROOM_AT_ONCE: usize = 1 << 20;
 
-/// Names that a program shows others before its relocations are looked at for what it copies.
+/// Number of exports from which a program's relocations are read to find copied data.
 const FEW_EXPORTS: u32 = 100;
 
 /// Reads the object in `file`, whose first bytes are `head`.
@@ -43,12 +44,12 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     object.role = early_role(&header);
     if object.role != Role::Shared {
         let (start, end) = header.sections;
-        // To a linker, an object is what its section headers name.
+        // For a linker, the section headers define the object.
         if object.role == Role::Relocatable && end > file.stat().len {
             let what = "end beyond the end of the file";
             object.defects.push(Defect::cut(Table::SectionHeaders, start, end, what));
         }
-        // Numbers from ET_LOOS on mean something to other systems and machines.
+        // Values from ET_LOOS on have a meaning on other systems and machines.
         if object.role == Role::Broken && header.kind < elf::ET_LOOS {
             let what = "has a type that no loader and no linker takes";
             object.defects.push(Defect::new(Table::ElfHeader, 16, what));
@@ -72,7 +73,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     let mut text =
         TextBuilder { text: std::mem::take(&mut scratch.text), most: ROOM, overrun: false };
     text.text.reserve(ROOM_AT_ONCE);
-    // An empty name is one that was left out.
+    // Offset 0 is the empty string, which replaces dropped strings.
     text.text.push(0);
     let mut segments = Segments::parse(&header, &phdrs, file.stat().len);
     object.segments = std::mem::take(&mut segments.all).into();
@@ -98,8 +99,8 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     })
 }
 
-/// Where a part of the dynamic section or of a table lies beyond the end of the file, what else seems
-/// wrong in the tables follows from that, as far as anybody knows.
+/// If a part of the dynamic section or of a table is beyond the end of the file, other defects in
+/// the tables probably follow from that. They are dropped.
 fn drop_consequences(defects: &mut Vec<Defect>, known: usize) {
     let is_lost = |defect: &Defect| defect.end.is_some();
     if defects.iter().any(|defect| is_lost(defect) && defect.table != Table::ProgramHeaders) {
@@ -118,7 +119,7 @@ fn early_role(header: &Header) -> Role {
     }
 }
 
-/// Bytes of the head, or of the file where the head does not reach.
+/// Bytes from the head, or from the file beyond the head.
 fn slice_or_read<'h>(
     file: &Handle,
     head: &'h [u8],
@@ -139,16 +140,17 @@ pub(super) struct Reader<'a> {
     segments: Segments,
     pub(super) text: TextBuilder,
     pub(super) scratch: Scratch,
-    /// The first symbol of data that no address space has room for.
+    /// The first data symbol whose size exceeds any address space.
     pub(super) oversized: Option<u32>,
-    /// The first symbol whose name lies outside the string table.
+    /// The first symbol whose name is outside the string table.
     pub(super) nameless: Option<u32>,
-    /// The first reference with a version index beyond all versions: the loader reads behind its table.
+    /// The first reference with a version index beyond all versions: the loader reads past its
+    /// table.
     pub(super) versionless: Option<u32>,
 }
 
-/// Buffers that one thread uses for file after file: pages that were touched once cost nothing the
-/// next time.
+/// Buffers that one thread reuses for all files: pages that were touched once cost nothing the next
+/// time.
 #[derive(Default)]
 pub(super) struct Scratch {
     text: Vec<u8>,
@@ -204,7 +206,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What is wrong with PT_LOAD headers. A debug companion keeps those of the file it is of.
+    /// Takes the defects of PT_LOAD headers. A debug companion has those of its original file.
     fn take_load_defects(&mut self, object: &mut Object) {
         object.defects.append(&mut self.segments.defects);
         if !self.segments.has_loads() {
@@ -215,7 +217,7 @@ impl Reader<'_> {
 
     fn read_interp(&mut self, object: &mut Object) -> Result<(), ReadError> {
         let Some((offset, size)) = self.segments.interp else { return Ok(()) };
-        // The kernel takes at most PATH_MAX bytes (fs/binfmt_elf.c).
+        // The kernel accepts at most PATH_MAX bytes (fs/binfmt_elf.c).
         let bytes = slice_or_read(self.file, self.head, offset, size.min(4096))?;
         match c_string(&bytes, 0) {
             Some(path) => object.interp = Some(self.text.add(path)),
@@ -224,13 +226,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The checks of segments, which a root must pass too.
+    /// The checks of segments, which also apply to an entry point.
     fn unmappable(&self) -> Option<&'static str> {
         let none = (!self.segments.has_loads()).then_some("object file has no loadable segments");
         self.segments.refused.or(none)
     }
 
-    /// The checks between a successful open and the mapping of a library, in the loader's order.
+    /// The loader's checks between opening and mapping a library, in its order.
     fn refusal(&self, object: &Object, dynamic: Option<&Dynamic>) -> Option<&'static str> {
         if let Some(text) = self.unmappable() {
             return Some(text);
@@ -248,7 +250,7 @@ impl Reader<'_> {
     }
 
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
-        // Programs hold half of all table bytes and are hardly ever asked for a definition.
+        // Programs hold half of all table bytes, and lookups hardly ever find definitions in them.
         let shared = dynamic.soname.is_some() || object.interp.is_none();
         let keep = self.reading.tables || shared && !self.reading.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
@@ -298,7 +300,7 @@ impl Reader<'_> {
             && (object.header.kind == elf::ET_EXEC.0
                 || dynamic.has_flag_1(elf::DF_1_PIE)
                 || object.soname.is_none());
-        // A program that others see much of: little of its data was copied from libraries.
+        // If a program exports many symbols, few of its data symbols are copies from libraries.
         let much = object.may_copy && tables.count - tables.unhashed_end() > FEW_EXPORTS;
         let copied = if much { relocs::copied(self.file, object)? } else { None };
         object.references = self.take_references(object, &tables, copied.as_ref());
@@ -362,7 +364,7 @@ impl Reader<'_> {
         if let (Some(name), Some((start, size)), Some(_)) =
             (outside, self.segments.dynamic, dynamic.strtab)
         {
-            // Entries do not keep their places: that would cost memory in every sound file.
+            // Entries do not store their positions: that would cost memory for every valid file.
             let bytes = slice_or_read(self.file, self.head, start, size)?;
             let at = start + Dynamic::place_of_name(&object.header, &bytes, name);
             let what = "holds a name that lies outside the string table";
@@ -427,7 +429,7 @@ impl Reader<'_> {
             plt_is_rela: dynamic.plt_is_rela,
             got: None,
         };
-        // elf/dynamic-link.h: DT_RELASZ may count the PLT's entries too.
+        // elf/dynamic-link.h: DT_RELASZ may include the PLT's entries.
         let same_kind = if dynamic.plt_is_rela { &mut places.rela } else { &mut places.rel };
         if let (Some(all), Some(plt)) = (same_kind.as_mut(), places.plt)
             && all.offset + all.size == plt.offset + plt.size

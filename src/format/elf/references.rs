@@ -1,5 +1,5 @@
-//! Which symbols of an object may have to be bound: taken out and hashed while the tables are warm.
-//! Whether a relocation uses them is read later, and only where it matters.
+//! The symbols of an object that the loader may have to bind: collected and hashed while the tables
+//! are in the cache. Whether a relocation uses them is read later, and only if it matters.
 
 use super::hash_table::HashTable;
 use super::header::endian;
@@ -10,11 +10,11 @@ use crate::id::FastSet;
 use object::read::elf::Sym as _;
 use object::{Endianness, elf};
 
-/// References that a thread has room for from the beginning.
+/// Initial room for references in each thread.
 const AT_ONCE: usize = 1 << 15;
 
-/// True for what can hardly be anything else than an undefined symbol: where nothing tells how many
-/// symbols there are, other things may lie behind them.
+/// True for an entry that is almost certainly an undefined symbol. If the number of symbols is
+/// unknown, other data may follow them.
 fn is_surely_undefined(symbol: &Symbol<'_>) -> bool {
     let is_global = matches!(elf::SymbolBind(symbol.bind), elf::STB_GLOBAL | elf::STB_WEAK);
     let is_blank = symbol.section == elf::SHN_UNDEF.0 && (symbol.value, symbol.size) == (0, 0);
@@ -22,7 +22,7 @@ fn is_surely_undefined(symbol: &Symbol<'_>) -> bool {
 }
 
 impl Reader<'_> {
-    /// `copied` are the symbols that copy relocations name, where that is known.
+    /// `copied` are the symbols of copy relocations, if known.
     pub(super) fn take_references(
         &mut self,
         object: &Object,
@@ -50,7 +50,7 @@ impl Reader<'_> {
         let names = tables.strings.source(&tables.bytes);
         let is_lost = |at: u32| names.len() > 0 && names.at(at as usize).is_none();
         for (index, raw) in (0_u32..).zip(tables.entries::<H>()).skip(1) {
-            // Nearly all symbols behind a GNU table's base are plain definitions.
+            // Nearly all symbols from a GNU table's base on are plain definitions.
             if index >= unhashed_end && is_plain_definition::<H>(raw, || may_copy(index)) {
                 if raw.st_name(e) as usize >= names.len() && tables.is_counted && names.len() > 0 {
                     self.nameless.get_or_insert(index);
@@ -89,7 +89,7 @@ impl Reader<'_> {
         kept
     }
 
-    /// What kind of reference a symbol is, if it is one.
+    /// The kind of reference that a symbol is, if any.
     fn ref_kind(
         &mut self,
         symbol: &Symbol<'_>,

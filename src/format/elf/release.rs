@@ -1,4 +1,4 @@
-//! Releases of C libraries: what a loader or a libc says it is of, and what rules of loaders changed at.
+//! Releases of C libraries: those of loaders and libcs, and those at which loader rules changed.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct GlibcVersion {
     /// 2 since 1997.
     pub major: u16,
-    /// What changes twice a year.
+    /// The number that changes twice a year.
     pub minor: u16,
 }
 
@@ -48,7 +48,7 @@ impl MuslVersion {
         Self { major, minor, patch }
     }
 
-    /// A text that is a release such as `1.2.3` and nothing else.
+    /// Parses text that is only a release such as `1.2.3`.
     pub(super) fn parse(text: &[u8]) -> Option<Self> {
         if text.len() >= 16 || !text.last().is_some_and(u8::is_ascii_digit) {
             return None;

@@ -1,6 +1,7 @@
-//! Relocation tables, read only for the few objects where it matters which relocations ask for a
-//! symbol: those with something unbound, and those whose bindings are wanted whole.
-//! `facts::collect` reads them on a need; `bind::eager` goes through them in the loader's order.
+//! Relocation tables. They are read only for the few objects where it matters which relocations
+//! look up a symbol: objects with unbound references, and objects whose bindings are all requested.
+//! `facts::collect` reads them on a need; `bind::relocation_pass` visits them in the loader's
+//! order.
 
 use super::got::{self, Got};
 use super::machine::{self, Effect, LookupClass, Machine};
@@ -11,18 +12,18 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, Rel, Rela};
 use object::{Endianness, elf};
 
-/// Where the tables lie in the file.
+/// Positions of the tables in the file.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Places {
     pub(super) rel: Option<Place>,
     pub(super) rela: Option<Place>,
     pub(super) plt: Option<Place>,
     pub(super) plt_is_rela: bool,
-    /// MIPS.
+    /// The global offset table, on MIPS.
     pub(super) got: Option<Got>,
 }
 
-/// One table: offset and size in the file, and how many entries at its begin are relative.
+/// One table: offset and size in the file, and the number of relative entries at its start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) offset: u64,
@@ -31,18 +32,18 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// How much of the table the relative entries take, of `entry` bytes each; perhaps more than there
-    /// is.
+    /// Size of the relative entries, of `entry` bytes each; it may exceed the table.
     fn relative_size(self, entry: u64) -> u64 {
         self.relative.saturating_mul(entry)
     }
 }
 
-/// A relocation that looks up a symbol, in one word: the symbol's index and two bits for the class.
+/// A relocation that looks up a symbol, in one word: the symbol's index, and two bits for its
+/// class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Relocation(u32);
 
-/// The number of symbols that fit; an ELF string table ends far earlier.
+/// Number of symbols that fit; an ELF string table is exhausted far earlier.
 const MOST_SYMBOLS: u32 = 1 << 30;
 
 impl Relocation {
@@ -61,7 +62,7 @@ impl Relocation {
         self.0 >> 2
     }
 
-    /// How the symbol is looked up.
+    /// The class of its lookup.
     pub fn class(self) -> LookupClass {
         match self.0 & 3 {
             0 => LookupClass::Plain,
@@ -72,25 +73,24 @@ impl Relocation {
     }
 }
 
-/// How much of a table is read at a time, in bytes: a multiple of every entry size, and little enough
-/// to stay in the cache of a core and in pages that were touched before.
+/// Bytes that are read at a time: a multiple of every entry size, small enough for a core's cache
+/// and for pages that were touched before.
 const CHUNK: u64 = 24 * 12 * 224;
 
-/// All relocations of one object that look up symbols, in the order in which the loader goes
-/// through them when it binds everything at load (`elf/dynamic-link.h`).
+/// All relocations of one object that look up symbols, in the order of a loader that binds
+/// everything at load (`elf/dynamic-link.h`).
 #[derive(Debug, Default)]
 pub struct Relocations {
     /// In the loader's order.
     pub list: Vec<Relocation>,
-    /// What is wrong with the tables.
+    /// The defects of the tables.
     pub defects: Vec<Defect>,
 }
 
-/// The most that is read to know which data of a program are copied, in bytes.
+/// Most bytes that are read to find a program's copied data.
 const MOST_FOR_COPIES: u64 = 64 << 10;
 
-/// The symbols that copy relocations of `object` name; nothing where that takes much reading, or
-/// something is wrong with the tables.
+/// The symbols of `object`'s copy relocations; `None` if the tables are too large or have defects.
 pub(super) fn copied(file: &Handle, object: &Object) -> Result<Option<FastSet<u32>>, ReadError> {
     let places = Places { got: None, ..object.relocations };
     let tables = [(places.rel, false), (places.rela, true), (places.plt, places.plt_is_rela)];
@@ -127,13 +127,13 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
     for (place, addends) in [(places.rel, false), (rela, true), (plt, places.plt_is_rela)] {
         let Some(place) = place else { continue };
         let entry = entry_size(object, addends);
-        // The loader goes on while an entry begins inside the table.
+        // The loader continues while an entry starts inside the table.
         let size = place.size.next_multiple_of(entry);
         if size != place.size {
             let what = "have a size that is no multiple of an entry's";
             out.defects.push(Defect::new(Table::Relocations, place.offset, what));
         }
-        // Relative entries look nothing up, and a library may have a million.
+        // Relative entries look up no symbol, and a library may have a million.
         let mut at = place.relative_size(entry).min(size);
         while at < size {
             let want = CHUNK.min(size - at);
@@ -156,8 +156,8 @@ fn read_at(file: &Handle, object: &Object, places: &Places) -> Result<Relocation
     Ok(out)
 }
 
-/// DT_RELA and DT_JMPREL as one table, so that one `pread` reads both: only if the second begins where
-/// the first ends and both are sound.
+/// DT_RELA and DT_JMPREL as one table, so that one `pread` reads both. Only if the second starts
+/// where the first ends, and both are valid.
 fn joined(file: &Handle, object: &Object, places: &Places) -> Option<Place> {
     let (rela, plt) = places.rela.zip(places.plt).filter(|_| places.plt_is_rela)?;
     let entry = entry_size(object, true);
@@ -183,12 +183,12 @@ fn entry_size(object: &Object, addends: bool) -> u64 {
 /// A part of a table.
 struct Part<'b> {
     bytes: &'b [u8],
-    /// Where in the file it lies.
+    /// Its offset in the file.
     offset: u64,
     addends: bool,
 }
 
-/// A relocation type, and how its machine treats it.
+/// A relocation type, and its machine's handling of it.
 struct Kind {
     number: u32,
     effect: Effect,
@@ -201,10 +201,10 @@ impl Kind {
     }
 }
 
-/// Goes through the entries of one part.
+/// Decodes the entries of one part.
 struct Decoder<'m> {
     machine: &'m Machine,
-    /// The type of the last entry. Entries of one type follow one another.
+    /// The type of the last entry. Entries of one type are usually adjacent.
     last: Kind,
     /// The first entry whose type the loader does not know.
     unknown: Option<usize>,

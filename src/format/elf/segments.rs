@@ -1,5 +1,5 @@
-//! Program headers: which part of the file lies at which address. All offsets of dynamic tables go
-//! through [`Segments::file_offset`], so no table can lie outside the loaded part of the file.
+//! Program headers, which map parts of the file to addresses. All offsets of dynamic tables go
+//! through [`Segments::file_offset`], so that every table is in a loaded part of the file.
 
 use super::foreign::Notes;
 use super::header::{Header, endian};
@@ -8,8 +8,8 @@ use crate::format::{Defect, Table};
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
 
-/// The page size that decides alignment errors where no row of a machine has one; the loader takes
-/// it from the kernel.
+/// The page size for alignment errors on a machine without a row, in bytes; the loader gets it from
+/// the kernel.
 const PAGE: u64 = 4096;
 
 /// One program header.
@@ -31,23 +31,23 @@ struct Load {
     filesz: u64,
 }
 
-/// What the program headers say.
+/// The facts from the program headers.
 #[derive(Default)]
 pub(super) struct Segments {
     loads: Vec<Load>,
     /// All program headers in their order.
     pub(super) all: Vec<Segment>,
-    /// PT_DYNAMIC: file offset and size in the file.
+    /// PT_DYNAMIC: offset and size in the file, in bytes.
     pub(super) dynamic: Option<(u64, u64)>,
-    /// A PT_DYNAMIC without file content was met: a debug companion.
+    /// True if a PT_DYNAMIC has no file content: a debug companion.
     pub(super) hollow_dynamic: bool,
-    /// PT_INTERP: file offset and size.
+    /// PT_INTERP: offset and size in the file, in bytes.
     pub(super) interp: Option<(u64, u64)>,
     /// PT_NOTE.
     pub(super) notes: Vec<Notes>,
-    /// The alignment error with which the loader stops, in the order of its checks.
+    /// The alignment error at which the loader stops, by the order of its checks.
     pub(super) refused: Option<&'static str>,
-    /// What is wrong with PT_LOAD headers.
+    /// The defects of PT_LOAD headers.
     pub(super) defects: Vec<Defect>,
 }
 
@@ -86,11 +86,11 @@ impl Segments {
                     let vaddr = ph.p_vaddr(e).into();
                     out.check_alignment(vaddr, range.0, page);
                     out.check_extent(range, ph.p_memsz(e).into(), file_len);
-                    // No table can reach beyond what an offset can say.
+                    // No table can reach beyond the largest offset.
                     let filesz = range.1.min(u64::MAX - range.0);
                     out.loads.push(Load { vaddr, offset: range.0, filesz });
                 }
-                // Of several the last one counts, one without content is passed over (dl-load.c).
+                // Of several the last one counts; one without content is skipped (dl-load.c).
                 elf::PT_DYNAMIC if range.1 == 0 => out.hollow_dynamic = true,
                 elf::PT_DYNAMIC => out.dynamic = Some(range),
                 elf::PT_INTERP => out.interp = Some(range),
@@ -104,7 +104,7 @@ impl Segments {
         out
     }
 
-    /// A segment that the file does not hold makes the loader fail, or die when it is touched.
+    /// A segment that is not fully in the file makes the loader fail, or crash on access.
     fn check_extent(&mut self, (offset, filesz): (u64, u64), memsz: u64, file_len: u64) {
         let table = Table::ProgramHeaders;
         let end = offset.saturating_add(filesz);
@@ -117,7 +117,7 @@ impl Segments {
         }
     }
 
-    /// `_dl_map_object_from_fd`: every PT_LOAD must lie alike in memory and file.
+    /// `_dl_map_object_from_fd`: every PT_LOAD must have the same alignment in memory and file.
     fn check_alignment(&mut self, vaddr: u64, offset: u64, page: u64) {
         if vaddr.wrapping_sub(offset) & (page - 1) != 0 {
             self.refused = Some("ELF load command address/offset not page-aligned");
@@ -128,7 +128,8 @@ impl Segments {
         !self.loads.is_empty()
     }
 
-    /// Where the byte at `vaddr` lies in the file, and how many bytes of the segment follow it there.
+    /// The file offset of the byte at `vaddr`, and the number of the segment's bytes that follow it
+    /// there.
     pub(super) fn file_offset(&self, vaddr: u64, table: Table) -> Result<(u64, u64), Defect> {
         self.loads
             .iter()

@@ -1,9 +1,9 @@
-//! The dynamic string table of an object: in one buffer with the other tables, or, where it is large,
-//! left in the file and read page by page as names are asked for. Of a large program only the names of
-//! undefined symbols are ever asked for, of a large library those that somebody refers to.
+//! The dynamic string table of an object. It is in one buffer with the other tables; a large one
+//! stays in the file, and its pages are read as lookups need them. In a large program lookups need
+//! only the names of undefined symbols, in a large library those that other objects refer to.
 //!
-//! It knows no symbols. `read` makes it, `tables` asks it for names; it reads through the file that
-//! `read` was given, and opens none.
+//! It knows no symbols. `read` makes it, and `tables` asks it for names. It reads through the file
+//! that `read` opened, and opens none itself.
 
 use super::pieces::Piece;
 use crate::format::{Defect, Table, c_string};
@@ -12,16 +12,16 @@ use memchr::memchr;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-/// String tables from this size on are left in the file, in bytes. Smaller ones hold hardly a page
-/// without a name that is asked for.
+/// Size in bytes from which a string table stays in the file. In a smaller one hardly a page lacks
+/// a requested name.
 const LARGE: u64 = 1 << 20;
-/// What is read at a time, in bytes.
+/// Bytes that are read at a time.
 const PAGE: usize = 4 << 10;
-/// What is read of the next pages, one after the other until the name ends that begins on this one.
-/// Where a longer one crosses a page the whole table is read.
+/// Bytes to read of the following pages, tried in turn until the last name of this page ends. If a
+/// name is longer, the whole table is read.
 const MARGINS: [usize; 3] = [256, 4 << 10, 64 << 10];
 
-/// Where the strings of an object are.
+/// The location of an object's strings.
 #[derive(Clone, Debug)]
 pub(super) enum Strings {
     /// In the buffer of the tables.
@@ -36,15 +36,15 @@ pub(super) struct Apart {
     file: Held,
     offset: u64,
     len: usize,
-    /// Each from its first byte to the end of the last string that begins on it; empty if that is too
-    /// far away.
+    /// One page: from its first byte to the end of the last string that starts on it; empty if that
+    /// end is too far away.
     pages: Box<[OnceLock<Box<[u8]>>]>,
     whole: OnceLock<Vec<u8>>,
-    /// What went wrong when a page was read.
+    /// The defect found while a page was read.
     defect: OnceLock<Defect>,
 }
 
-/// The strings of an object, to be asked for.
+/// Access to the strings of an object.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'t> {
     Inside(&'t [u8]),
@@ -52,7 +52,7 @@ pub(super) enum Source<'t> {
 }
 
 impl Strings {
-    /// The strings, where `bytes` are the tables.
+    /// Access to the strings; `bytes` are the tables.
     #[inline]
     pub(super) fn source<'t>(&'t self, bytes: &'t [u8]) -> Source<'t> {
         match self {
@@ -61,7 +61,7 @@ impl Strings {
         }
     }
 
-    /// Where a table that is left in the file begins in it.
+    /// The file offset of a table that stays in the file.
     pub(super) fn offset(&self) -> Option<u64> {
         match self {
             Self::Inside(_) => None,
@@ -69,7 +69,7 @@ impl Strings {
         }
     }
 
-    /// What went wrong since the object was read.
+    /// A defect found after the object was read.
     pub(super) fn defect(&self) -> Option<&Defect> {
         match self {
             Self::Inside(_) => None,
@@ -95,7 +95,7 @@ impl<'t> Source<'t> {
         }
     }
 
-    /// True if the string at `offset` is `name`, which holds no NUL.
+    /// True if the string at `offset` is `name`, which must not contain a NUL.
     #[inline]
     pub(super) fn is(self, offset: usize, name: &[u8]) -> bool {
         let from = match self {
@@ -109,7 +109,7 @@ impl<'t> Source<'t> {
 }
 
 impl Apart {
-    /// Takes the string table out of `pieces` if it is large and `file` may be held open.
+    /// Removes the string table from `pieces` if it is large and `file` may be held open.
     pub(super) fn take(
         pieces: &mut Vec<Piece>,
         file: &Handle,
@@ -118,7 +118,7 @@ impl Apart {
         let at = pieces.iter().position(|piece| piece.table == Table::Strings)?;
         let Piece { offset, len: stated, .. } = pieces[at];
         let present = stated.min(file.stat().len.saturating_sub(offset));
-        // What memory cannot hold is an error where the piece is read.
+        // If the size exceeds memory, reading the piece reports the error.
         let len = usize::try_from(present).ok().filter(|_| present >= LARGE)?;
         let file = file.hold()?;
         pieces.remove(at);
@@ -131,7 +131,7 @@ impl Apart {
         Some(Self { file, offset, len, pages, whole: OnceLock::new(), defect: OnceLock::new() })
     }
 
-    /// The table from `offset` on, at least to the end of the string there.
+    /// The table from `offset` on, at least up to the end of the string there.
     fn from(&self, offset: usize) -> Option<&[u8]> {
         let number = offset / PAGE;
         let page = self.pages.get(number)?.get_or_init(|| self.page(number));
@@ -157,8 +157,8 @@ impl Apart {
         Box::default()
     }
 
-    /// Reads as much of the table as there is. What was written meanwhile is taken as it is, and told:
-    /// mostly it is what was there before.
+    /// Reads as much of the table as exists. If the file was modified meanwhile, the new content is
+    /// used and reported; usually it is equal.
     fn read(&self, start: usize, len: usize) -> Option<Vec<u8>> {
         let len = len.min(self.len - start);
         let read = self.file.read_new(len, self.offset + start as u64);
@@ -179,7 +179,7 @@ mod tests {
     use crate::tree::{MemTree, Opened, Tree as _};
     use std::path::Path;
 
-    /// A table that begins at byte 3 of its file, with names of all lengths, some across pages.
+    /// A table that starts at byte 3 of its file, with names of all lengths, some across pages.
     fn table() -> Vec<u8> {
         let mut bytes = vec![0];
         let lengths =

@@ -1,6 +1,6 @@
-//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`): which
-//! functions and data lie inside, whatever their visibility. No loader looks at it, and `strip` takes
-//! it away; so it is asked only by `fix --minimal`, which must know what a link took.
+//! The symbol table that a linker leaves in a library or program for debuggers (`.symtab`):
+//! functions and data of any visibility. Loaders ignore it, and `strip` removes it. Only `fix
+//! --minimal` reads it, to find the names that a link took.
 
 use super::{Header, header::endian};
 use crate::format::{ReadError, c_string, read_range};
@@ -8,12 +8,12 @@ use crate::tree::Handle;
 use object::read::elf::{FileHeader, SectionHeader, Sym};
 use object::{Endianness, elf};
 
-/// Section headers of a file, and tables larger than this, are not read.
+/// Upper bounds for section headers and for one table, in bytes; larger ones are not read.
 const MOST_HEADERS: u64 = 64 << 20;
 const MOST_TABLE: u64 = 1 << 30;
 
-/// Calls `visit` with the name of every function and object that the file defines; false if it has no
-/// symbol table that can be read.
+/// Calls `visit` with the name of every function and object that the file defines; false if it has
+/// no readable symbol table.
 pub fn each_defined(file: &Handle, visit: impl FnMut(&[u8])) -> Result<bool, ReadError> {
     let head = read_range(file, 0, 64)?;
     match Header::parse(&head) {

@@ -1,9 +1,9 @@
-//! The dynamic tables of an object that can be asked for definitions: symbols, strings, version
-//! indices and a hash table, in one buffer, probed in place. Large string tables are not in it.
+//! The dynamic tables of an object for lookups: symbols, strings, version indices and a hash table,
+//! in one buffer that is searched in place. Large string tables stay in the file.
 //!
-//! Every extent is validated once, when the tables are made; every access is checked again by the
-//! slice. It is not a list of exports: names are compared only behind an equal hash, as
-//! `elf/dl-lookup.c` does. `find` asks for one name, [`Tables::symbols`] lists for reports.
+//! Every extent is validated once, when the tables are made; the slice checks every access again.
+//! The tables are not a list of exports: names are compared only after an equal hash, as
+//! `elf/dl-lookup.c` does. `find` looks up one name, and [`Tables::symbols`] lists all for reports.
 
 use super::got::is_unmarked;
 pub use super::hash_table::Bloom;
@@ -16,10 +16,10 @@ use object::{Endianness, elf};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One buffer with all tables, and where each lies in it.
+/// One buffer with all tables, and the position of each.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    /// Shared with the edits of an object, which change none of it.
+    /// Shared with edits of the object, which do not change it.
     pub(super) bytes: Arc<Vec<u8>>,
     pub(super) is_64: bool,
     pub(super) big: bool,
@@ -27,15 +27,15 @@ pub struct Tables {
     pub(super) strings: Strings,
     pub(super) versym: Option<Range<usize>>,
     pub(super) hash: HashTable,
-    /// DT_HASH has words of 64 bits.
+    /// True if DT_HASH has words of 64 bits.
     pub(super) wide_hash: bool,
     /// MIPS: DT_MIPS_SYMTABNO. Undefined entries count only with `STO_MIPS_PLT`.
     pub(super) mips_symbols: Option<u64>,
-    /// How many symbols there are, as far as the hash table or the place of the next table tell.
+    /// Number of symbols, by the hash table or by the start of the next table.
     pub(super) count: u32,
-    /// The hash table told their number; else the last may be no symbols.
+    /// True if the hash table gives their number; otherwise the last entries may not be symbols.
     pub(super) is_counted: bool,
-    /// Names of undefined symbols behind those, which the file does not have: an edit refers to them.
+    /// Names of additional undefined symbols after these, which only an edit refers to.
     pub(super) added: Vec<Box<[u8]>>,
 }
 
@@ -44,9 +44,9 @@ pub struct Tables {
 pub struct Symbol<'t> {
     /// Index in the dynamic symbol table.
     pub index: u32,
-    /// The name without NUL; empty if it lies outside the string table.
+    /// The name without NUL; empty if it is outside the string table.
     pub name: &'t [u8],
-    /// DT_VERSYM's entry with its top bit, 1 where the object has none.
+    /// DT_VERSYM's entry with its top bit; 1 if the object has none.
     pub versym: u16,
     /// STB_*
     pub bind: u8,
@@ -60,7 +60,7 @@ pub struct Symbol<'t> {
     pub value: u64,
     /// st_size
     pub size: u64,
-    /// MIPS: the value of the undefined entry is that of a lazy stub.
+    /// True on MIPS if the value of the undefined entry is that of a lazy stub.
     pub stub: bool,
 }
 
@@ -73,12 +73,12 @@ impl Symbol<'_> {
             && !self.stub
     }
 
-    /// True for an entry that no lookup is about.
+    /// True for an entry that lookups ignore.
     pub(super) fn is_local(&self) -> bool {
         self.bind == elf::STB_LOCAL.0
     }
 
-    /// True if `check_match` would look at this definition at all.
+    /// True if `check_match` considers this definition.
     pub fn is_findable(&self) -> bool {
         allowed(self.kind) && has_place(self.value, self.section, self.kind)
     }
@@ -95,7 +95,7 @@ impl Symbol<'_> {
     }
 }
 
-/// `dl_symbol_visibility_binds_local_p`: such entries are no targets for others.
+/// `dl_symbol_visibility_binds_local_p`: other objects do not bind to such entries.
 pub fn binds_local(visibility: u8) -> bool {
     matches!(elf::SymbolVisibility(visibility), elf::STV_HIDDEN | elf::STV_INTERNAL)
 }
@@ -113,13 +113,13 @@ pub(super) fn allowed(kind: u8) -> bool {
     )
 }
 
-/// `check_match`: an entry without value defines nothing, unless absolute or thread-local.
+/// `check_match`: an entry without a value defines nothing, unless it is absolute or thread-local.
 pub(super) fn has_place(value: u64, section: u16, kind: u8) -> bool {
     value != 0 || section == elf::SHN_ABS.0 || kind == elf::STT_TLS.0
 }
 
-/// True for a definition that a lookup can find, and that is no data where data `may_copy`; a quick
-/// look at one entry. What is not zero is so in either byte order.
+/// True for a definition that a lookup can find, unless it is data and data `may_copy`. A quick
+/// check of one entry; a nonzero value is nonzero in either byte order.
 pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
     symbol: &H::Sym,
     may_copy: impl FnOnce() -> bool,
@@ -133,7 +133,7 @@ pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
 }
 
 impl Tables {
-    /// Tables in which nothing is ever found.
+    /// Tables in which no lookup finds a symbol.
     pub fn empty() -> Self {
         Self {
             bytes: Arc::default(),
@@ -151,22 +151,22 @@ impl Tables {
         }
     }
 
-    /// What went wrong when names were read that were left in the file.
+    /// A defect found while names were read from the file.
     pub fn late_defect(&self) -> Option<&Defect> {
         self.strings.defect()
     }
 
-    /// True if the value of an undefined entry is that of a lazy stub, which defines nothing.
+    /// True if the value of an undefined entry is that of a lazy stub, which is not a definition.
     pub(super) fn is_stub(&self, other: u8) -> bool {
         self.mips_symbols.is_some() && is_unmarked(other)
     }
 
-    /// All symbols of the table, undefined ones too, from index 1 on.
+    /// All symbols of the table, including undefined ones, from index 1 on.
     pub fn symbols(&self) -> impl Iterator<Item = Symbol<'_>> {
         (1..self.count).filter_map(|index| self.symbol(index))
     }
 
-    /// The symbol at `index`, if the table reaches so far.
+    /// The symbol at `index`, if the table has it.
     pub fn symbol(&self, index: u32) -> Option<Symbol<'_>> {
         if self.is_64 {
             self.symbol_as::<elf::FileHeader64<Endianness>>(index)
@@ -180,8 +180,8 @@ impl Tables {
         raw.map(|raw| self.describe::<H>(index, raw)).or_else(|| self.added(index))
     }
 
-    /// True if the symbol at `index` is looked up in a scope, and any object's definition may be what it
-    /// gets: it is not local, and its visibility is the default one.
+    /// True if the symbol at `index` is looked up in a scope and any object's definition may win:
+    /// it is not local, and its visibility is the default.
     pub fn is_preemptible(&self, index: u32) -> bool {
         if self.is_64 {
             self.is_preemptible_as::<elf::FileHeader64<Endianness>>(index)
@@ -196,7 +196,7 @@ impl Tables {
         })
     }
 
-    /// The entries of the table from index 0 on, as they lie in the file.
+    /// The entries of the table from index 0 on, as stored in the file.
     pub(super) fn entries<H: FileHeader<Endian = Endianness>>(&self) -> &[H::Sym] {
         let bytes = &self.bytes[self.symbols.clone()];
         let count = (bytes.len() / size_of::<H::Sym>()).min(self.count as usize);

@@ -1,4 +1,4 @@
-//! Which loader an object is for.
+//! The target of an object: the loaders that can take it.
 
 /// The objects that one loader takes: those of its own class, byte order and machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -11,6 +11,6 @@ pub struct Target {
     pub machine: u16,
     /// e_flags
     pub flags: u32,
-    /// Debian's loaders pass over a file of another machine before they judge its e_ident.
+    /// True if the loader skips a file of another machine before it checks e_ident, as Debian's do.
     pub machine_first: bool,
 }

@@ -1,5 +1,5 @@
 //! Needed and defined versions (DT_VERNEED, DT_VERDEF), and the table by version index that the
-//! loader makes of them (`elf/dl-version.c`, `l_versions`).
+//! loader builds from them (`elf/dl-version.c`, `l_versions`).
 
 use super::header::Header;
 use super::header::endian;
@@ -7,7 +7,7 @@ use super::{Str, TextBuilder, strings};
 use crate::format::{Defect, Table};
 use object::{Endianness, elf};
 
-/// One file that versions are needed of: a `Verneed` record.
+/// A file whose versions are needed: a `Verneed` record.
 #[derive(Clone, Debug)]
 pub struct NeedFile {
     /// vn_file
@@ -25,7 +25,7 @@ pub struct VersionNeed {
     pub hash: u32,
     /// VER_FLG_WEAK
     pub weak: bool,
-    /// vna_other without its top bit: the index that symbols carry.
+    /// vna_other without its top bit: the index that symbols have.
     pub index: u16,
     /// The top bit of vna_other.
     pub hidden: bool,
@@ -40,7 +40,7 @@ pub struct VersionDef {
     pub hash: u32,
     /// vd_ndx without its top bit.
     pub index: u16,
-    /// VER_FLG_BASE: the name of the file, no version of symbols.
+    /// VER_FLG_BASE: the name of the file, which is not a version of symbols.
     pub base: bool,
 }
 
@@ -51,13 +51,13 @@ pub struct Versions {
     pub needs: Box<[NeedFile]>,
     /// DT_VERDEF in file order.
     pub defs: Box<[VersionDef]>,
-    /// DT_VERNEED is there.
+    /// True if DT_VERNEED is present.
     pub has_verneed: bool,
-    /// DT_VERDEF is there.
+    /// True if DT_VERDEF is present.
     pub has_verdef: bool,
-    /// DT_VERSYM is there.
+    /// True if DT_VERSYM is present.
     pub has_versym: bool,
-    /// By version index; the loader's `l_versions` when every needed file is found.
+    /// By version index; equals the loader's `l_versions` if every needed file is found.
     pub by_index: Box<[VersionEntry]>,
     /// The last index of `by_index`, or 0.
     pub(super) highest: u16,
@@ -68,7 +68,7 @@ pub struct Versions {
 pub struct VersionEntry {
     /// SysV hash of the name; 0 means no version.
     pub hash: u32,
-    /// The name, where `hash` is not 0.
+    /// The name, if `hash` is not 0.
     pub name: Str,
     /// `vna_other & 0x8000`
     pub hidden: bool,
@@ -79,24 +79,24 @@ pub struct VersionEntry {
 const EMPTY: VersionEntry =
     VersionEntry { hash: 0, name: Str { start: 0, len: 0 }, hidden: false, file: None };
 
-/// As a limit of version indices: every index that there can be.
+/// The limit of version indices that excludes none.
 pub const EVERY_VERSION: u16 = u16::MAX;
 
-/// Records of one table are linked by offsets; a loop in the links would never end.
+/// Most records of one table. Offsets link the records, and a cycle would never end.
 const MOST_RECORDS: usize = 1 << 16;
 
 impl Versions {
-    /// The highest index that the loader makes room for; 0 if it makes no table at all.
+    /// The highest index in the loader's table; 0 if it makes no table.
     pub fn highest_index(&self) -> u16 {
         self.highest
     }
 
-    /// The entry of a version index, if it stands for a version.
+    /// The entry of a version index, if it has a version.
     pub fn entry(&self, index: u16) -> Option<&VersionEntry> {
         self.by_index.get(usize::from(index)).filter(|entry| entry.hash != 0)
     }
 
-    /// Builds `by_index`: needs first, definitions over them, the base name left out.
+    /// Builds `by_index`: needs first, then definitions over them, without the base name.
     pub(super) fn index(&mut self) {
         let needs = || self.needs.iter().flat_map(|file| &*file.versions);
         let highest = needs()
@@ -126,7 +126,7 @@ impl Versions {
     }
 }
 
-/// One version table as read, and where it lies in the file, for error texts.
+/// One version table as read, with its file offset for error texts.
 pub(super) struct Source<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) offset: u64,
@@ -142,7 +142,7 @@ impl Source<'_> {
             .ok_or(Defect::new(table, self.offset + at as u64, "a record lies outside the table"))
     }
 
-    /// The string at offset `name`, which the record at `at` refers to.
+    /// The string at offset `name`; the record at `at` refers to it.
     fn name(
         &self,
         (name, at): (u32, usize),
@@ -155,12 +155,12 @@ impl Source<'_> {
     }
 }
 
-/// Follows `next` links from `at`; nothing when the walk ends.
+/// Follows a `next` link from `at`; `None` at the end.
 fn step(at: usize, next: u32) -> Option<usize> {
     (next != 0).then(|| at.checked_add(next as usize)).flatten()
 }
 
-/// Reads DT_VERNEED. What was read before a defect is kept.
+/// Reads DT_VERNEED. Records before a defect are kept.
 pub(super) fn needs(
     header: &Header,
     source: &Source<'_>,
@@ -227,7 +227,7 @@ fn spend(budget: &mut usize, table: Table, offset: u64) -> Result<(), Defect> {
     Ok(())
 }
 
-/// Reads DT_VERDEF. What was read before a defect is kept.
+/// Reads DT_VERDEF. Records before a defect are kept.
 pub(super) fn defs(
     header: &Header,
     source: &Source<'_>,

@@ -1,9 +1,9 @@
-//! The next step of an entry: what to do, and a command or an edit where one is known. It words what
-//! the report holds, and proves nothing; verified fixes are written by `candidates`.
+//! The next step of an entry: advice, and a command or an edit if one is known. It puts the
+//! report's data into words and verifies nothing; `candidates` writes verified fixes.
 
 use super::Sheet;
 use crate::finding::{EvidenceKind, Intent};
-use crate::report::entry::Entry;
+use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name, some};
 use crate::report::model::{CauseKind, Finding};
 use crate::text::{shell, show, show_path};
@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Directories of archives named in a command.
+/// Most directories of archives in a command.
 const MOST_DIRECTORIES: usize = 4;
 
 impl Sheet<'_> {
-    pub(super) fn advice(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn advice(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let Some(first) = entry.findings.first() else { return Ok(()) };
         match (entry.cause.kind, &*entry.cause.rule) {
             (CauseKind::LibraryNotFound, "missing-library") => self.find(entry, first, page),
@@ -43,7 +43,12 @@ impl Sheet<'_> {
     }
 
     /// A library that is not found.
-    fn find(&self, entry: &Entry<'_>, first: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+    fn find(
+        &self,
+        entry: &ReportEntry<'_>,
+        first: &Finding,
+        page: &mut Page<'_>,
+    ) -> io::Result<()> {
         let library = first.library.as_deref().map(show).unwrap_or_default();
         let shown = name(&library);
         if first.detail.as_deref() == Some(b"PT_INTERP") {
@@ -79,10 +84,10 @@ impl Sheet<'_> {
         or_host(&format!("give each of these files a RUNPATH with {directories}"), entry, page)
     }
 
-    /// A library or interpreter that is found outside of a store or prefix.
+    /// A library or interpreter that was found outside of a store or prefix.
     fn bring_inside(
         &self,
-        entry: &Entry<'_>,
+        entry: &ReportEntry<'_>,
         first: &Finding,
         page: &mut Page<'_>,
     ) -> io::Result<()> {
@@ -98,13 +103,13 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
-    fn candidate_paths<'e>(&'e self, entry: &'e Entry<'_>) -> Vec<&'e Path> {
+    fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
         candidates.iter().filter_map(|evidence| evidence.path.as_deref()).collect()
     }
 
     /// Archives that a list leaves out.
-    fn regenerate(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn regenerate(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let mut fixes = entry.findings.iter().flat_map(|finding| &finding.fix);
         let listed = fixes.find(|fix| fix.intent == Intent::AddToList);
         let list = listed.and_then(|fix| fix.list.as_deref());
@@ -126,15 +131,20 @@ impl Sheet<'_> {
         page.help("regenerate the list", Some(&command))
     }
 
-    /// Undefined symbols, with a provider or without.
-    fn link(&self, entry: &Entry<'_>, first: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+    /// Undefined symbols, with or without a provider.
+    fn link(
+        &self,
+        entry: &ReportEntry<'_>,
+        first: &Finding,
+        page: &mut Page<'_>,
+    ) -> io::Result<()> {
         let candidates = self.candidate_paths(entry);
         let candidate = nearest(&first.full_path(), &candidates);
         let is_one = entry.files().len() == 1;
         let who =
             if is_one { name(&self.entries.file(first)) } else { "each of these files".to_owned() };
         if let (Some(candidate), None) = (candidate, entry.group) {
-            // Each of several files may have a candidate of its own tree.
+            // Each of several files may have a candidate in its own tree.
             let base = candidate.file_name().map_or(candidate, Path::new);
             let candidate = if is_one { self.entries.short(candidate) } else { show_path(base) };
             let text = format!("link {who} with {}", name(&candidate));
@@ -147,6 +157,11 @@ impl Sheet<'_> {
             return page.help(&text, None);
         }
         let Some(directory) = entry.group.and_then(|group| group.directory.as_deref()) else {
+            // A gate's reader cannot change its options.
+            if !page.style.next_step {
+                let text = format!("link {who} with a library that defines what it lacks");
+                return or_host(&text, entry, page);
+            }
             let option = name("--lib-path DIR");
             let text = format!("name directories with more libraries and archives: {option}");
             return or_host(&text, entry, page);
@@ -159,8 +174,8 @@ impl Sheet<'_> {
     }
 }
 
-/// Says of shared objects that no program of the report loads that a program may load them.
-fn or_host(text: &str, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+/// Adds that a program may load these objects, if no program of the report loads any of them.
+fn or_host(text: &str, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let is_plugin = entry.findings.iter().all(|finding| {
         let base = finding.root.as_deref().and_then(Path::file_name).map(Path::new);
         base.is_some_and(|base| show_path(base).contains(".so"))
@@ -173,7 +188,7 @@ fn or_host(text: &str, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()>
     page.help(&format!("{text}, or name the program that loads {them}: {option}"), None)
 }
 
-/// The candidate whose directory has the most in common with a file's.
+/// The candidate whose directory shares the longest path with a file's.
 fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     let common = |other: &Path| {
         file.components().zip(other.components()).take_while(|(a, b)| a == b).count()
@@ -181,7 +196,7 @@ fn nearest<'a>(file: &Path, candidates: &[&'a Path]) -> Option<&'a Path> {
     candidates.iter().copied().rev().max_by_key(|candidate| common(candidate))
 }
 
-/// How to get a library of which there is no candidate.
+/// How to install a library without candidates.
 fn install(finding: &Finding, library: &str) -> String {
     let shown = name(library);
     let path = finding.full_path();
@@ -214,8 +229,8 @@ fn is_of_wheel(library: &str) -> bool {
     hash.is_some()
 }
 
-/// The way from a file to a directory, as an entry of a search path. It is absolute from one store
-/// item to another.
+/// The path from a file to a directory, as an entry of a search path. Between store items it is
+/// absolute.
 fn origin(file: &Path, to: &Path) -> Option<String> {
     let from = file.parent()?;
     let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();

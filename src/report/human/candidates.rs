@@ -1,10 +1,10 @@
-//! Files that could satisfy an entry, with the reason why the loader did not take them, the members
-//! of archives that refer to its symbols, and the fixes that are known.
+//! Files that could satisfy an entry, with the reason why the loader did not take them; the members
+//! of archives that refer to its symbols; and the known fixes.
 
 use super::Sheet;
 use crate::demangle::demangle;
 use crate::finding::{EvidenceKind, Fix, Intent, Proof};
-use crate::report::entry::Entry;
+use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
 use crate::report::model::CauseKind;
 use crate::text::{show, show_path};
@@ -12,16 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Candidates, members and fixes shown unless everything is wanted.
+/// Candidates, members and fixes shown without `-v`.
 const MOST: usize = 5;
 const MOST_FIXES: usize = 20;
 
-/// A candidate by name, the reason why it was not taken, and the symbols that it defines.
+/// A candidate's name, the reason why the loader did not take it, and the symbols that it defines.
 type File<'a> = (String, Option<&'a str>, BTreeSet<&'a [u8]>);
 
 impl Sheet<'_> {
-    /// Members that refer to the symbols, each once, with the archive they came from.
-    pub(super) fn referrers(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// Members that refer to the symbols, each once, with the archive that they came from.
+    pub(super) fn referrers(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let base = |path: &Path| show_path(path.file_name().map_or(path, Path::new));
         let mut known: BTreeSet<String> = BTreeSet::new();
         let mut shown: Vec<String> = Vec::new();
@@ -41,12 +41,16 @@ impl Sheet<'_> {
         page.more(shown.len().saturating_sub(most), "member", "members")
     }
 
-    /// Candidates, each once, with how many of the symbols it defines.
-    pub(super) fn candidates(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// Candidates, each once, with the number of symbols that it defines.
+    pub(super) fn candidates(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut Page<'_>,
+    ) -> io::Result<()> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
         let mut files: Vec<File<'_>> = Vec::new();
         let all = self.entries.evidence(entry, EvidenceKind::Candidate);
-        // Findings about a list repeat the archives that symbols name with the member.
+        // Findings about a list repeat the archives that symbols already name with the member.
         let has_members = all.iter().any(|evidence| evidence.member.is_some());
         let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
         for evidence in all.into_iter().filter(|e| !by_member || e.member.is_some()) {
@@ -70,7 +74,7 @@ impl Sheet<'_> {
                 (1, _) => symbols.first().map(|raw| format!("defines {}", name(&readable(raw)))),
                 (some, all) => Some(format!("defines {some} of {all}")),
             };
-            // The heading of several archives says that a list leaves all of them out.
+            // The heading of a group already says that a list omits the archives.
             let reason = reason.filter(|_| entry.group.is_none());
             let words: Vec<&str> = defines.as_deref().into_iter().chain(reason).collect();
             let words =
@@ -81,10 +85,10 @@ impl Sheet<'_> {
     }
 }
 
-/// Fixes, each once, under a line for all that are alike.
-pub(super) fn fixes(entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+/// Fixes, each once; equal ones share a heading.
+pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
-    // Of one fix that is verified for some findings only, the doubt is what matters.
+    // If a fix is verified only for some findings, the unverified state is shown.
     fixes.sort_by(|a, b| {
         let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
         of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))
@@ -101,7 +105,7 @@ pub(super) fn fixes(entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let what = match (first.intent, &first.set) {
             (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
             (Intent::AddToList, None) => format!("add to {list}"),
-            (Intent::LinkArchive, _) => "link with".to_owned(),
+            (Intent::LinkArchive | Intent::LinkLibrary, _) => "link with".to_owned(),
         };
         let sure = match &first.proof {
             Proof::Proven(_) => "(verified)".to_owned(),

@@ -1,18 +1,19 @@
 //! `human`: an entry for each cause, then the summary with the list of causes, because build logs
-//! show only their last lines. Symbols are demangled here and nowhere earlier. This file decides
-//! which sections an entry has; the others write one each.
+//! show only their last lines. Symbols are demangled only here. This file selects the sections of
+//! an entry; each other file writes one section.
 
 mod advice;
 mod candidates;
+mod changes;
 mod rolled;
 mod symbols;
 mod tried;
 mod who;
 
-use super::entry::{Entries, Entry};
+use super::entry::{Entries, ReportEntry};
 use super::layout::{Page, name};
-use super::model::{CauseKind, Facts, Finding, Report};
-use super::{Style, summary};
+use super::model::{CauseKind, Finding, Report};
+use super::{Rendering, Style, summary};
 use crate::finding::EvidenceKind;
 use crate::text::show_path;
 use std::io::{self, Write};
@@ -22,18 +23,14 @@ const MOST_ENTRIES: usize = 40;
 /// Findings of other rules shown in one entry.
 const MOST_FINDINGS: usize = 20;
 
-/// What all sections read.
+/// The data that all sections read.
 struct Sheet<'r> {
     report: &'r Report,
     entries: Entries<'r>,
 }
 
-pub(super) fn render(
-    report: &Report,
-    _: Option<&dyn Facts>,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let style = how.style;
     let sheet = Sheet { report, entries: Entries::of(report, style) };
     if !style.quiet {
         let page = &mut Page::new(style, out);
@@ -54,8 +51,8 @@ pub(super) fn render(
     summary::write(report, &sheet.entries, style, out)
 }
 
-/// Writes the headings, candidates and next steps of the causes that have a `wanted` finding, at most
-/// `most` of them. The view of one name shows with it what the report says.
+/// Writes the headings, candidates and next steps of the causes that have a `wanted` finding, at
+/// most `most` of them. The view of one name repeats this part of the report.
 pub(crate) fn steps(
     report: &Report,
     wanted: &dyn Fn(&Finding) -> bool,
@@ -63,9 +60,9 @@ pub(crate) fn steps(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // Each cause by itself: a group holds causes about other names too.
+    // Causes without their groups: a group may hold causes about other names.
     let apart = Style { verbose: true, quiet: false, ..style };
-    // Views write whole paths.
+    // Views write full paths.
     let entries = Entries { prefix: None, ..Entries::of(report, apart) };
     let sheet = Sheet { report, entries };
     let page = &mut Page::new(style, out);
@@ -84,7 +81,7 @@ pub(crate) fn steps(
 
 impl Sheet<'_> {
     /// Writes an entry.
-    fn entry(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn entry(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let (code, level) = entry.level_name();
         let tag = format!("{level}[{}]", entry.cause.rule);
         let (subject, rest) = self.entries.heading(entry);
@@ -102,6 +99,7 @@ impl Sheet<'_> {
                 _ => self.findings(entry, page)?,
             }
             self.tried(entry, page)?;
+            self.changes(entry, page)?;
             self.referrers(entry, page)?;
             self.candidates(entry, page)?;
             self.explained(entry, page)?;
@@ -116,8 +114,8 @@ impl Sheet<'_> {
         page.blank()
     }
 
-    /// Findings that the heading does not say in full, each with its message.
-    fn findings(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// Findings that the heading does not state in full, each with its message.
+    fn findings(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let findings = &entry.findings;
         if findings.len() == 1 {
             return Ok(());
@@ -130,9 +128,9 @@ impl Sheet<'_> {
         page.more(findings.len().saturating_sub(most), "finding", "findings")
     }
 
-    /// Each finding with the evidence of its own, and the command that shows it with another tool.
-    /// Symbols stand above.
-    fn each(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// Each finding with its own evidence, and the command that shows it with another tool. Symbols
+    /// are listed earlier.
+    fn each(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let several = entry.findings.len() > 1;
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_none()) {
             if several {

@@ -1,7 +1,7 @@
 //! Groups of causes in one directory: the files and the symbols with their counts.
 
 use crate::demangle::demangle;
-use crate::report::entry::Entry;
+use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, count, name, some};
 use crate::text::{show, show_path};
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ const MOST_FILES: usize = 8;
 const MOST_SYMBOLS: usize = 6;
 
 /// Writes the files and symbols of an entry.
-pub(super) fn rolled(entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let directory = entry.group.and_then(|group| group.directory.as_deref());
     let below = |path: &Path| {
         let below = directory.and_then(|directory| path.strip_prefix(directory).ok());

@@ -1,10 +1,10 @@
-//! Undefined symbols: each once with when it fails, the files of the scope that were searched, and
+//! Undefined symbols, each once: when it fails, the files of the scope that were searched, and
 //! definitions that nearly fit. Also the references that a missing library explains.
 
 use super::Sheet;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind, When};
-use crate::report::entry::{Entry, symbol};
+use crate::report::entry::{ReportEntry, symbol};
 use crate::report::layout::{Page, count, name, some};
 use crate::report::model::{Finding, Scope};
 use crate::text::{show, show_path};
@@ -12,18 +12,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-/// Symbols shown of one entry.
+/// Symbols shown for one entry.
 const MOST: usize = 20;
-/// Plain names from which on several share a line.
+/// Number of plain names from which several share a line.
 const LIST: usize = 6;
-/// Files of a scope, definitions that nearly fit, and explained symbols that are shown.
+/// Most files of a scope, definitions that nearly fit, and explained symbols that are shown.
 const MOST_SEARCHED: usize = 4;
 const MOST_NEAR: usize = 3;
 const MOST_EXPLAINED: usize = 3;
-/// Upper bound for the characters of a name in a list.
+/// Most characters of a name in a list.
 const MOST_NAME: usize = 60;
 
-/// When a lookup fails, as a label.
+/// A label for the time at which a lookup fails.
 fn label(when: Option<When>) -> &'static str {
     match when {
         Some(When::Load) => "at load",
@@ -33,8 +33,8 @@ fn label(when: Option<When>) -> &'static str {
 }
 
 impl Sheet<'_> {
-    /// The undefined symbols of an entry. The heading names the only one.
-    pub(super) fn symbols(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// The undefined symbols of an entry, unless the heading names the only one.
+    pub(super) fn symbols(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let mut distinct: BTreeMap<_, (&Finding, usize)> = BTreeMap::new();
         for finding in entry.findings.iter().filter(|finding| finding.symbol.is_some()) {
             let when = label(finding.when);
@@ -67,7 +67,7 @@ impl Sheet<'_> {
         page.more(symbols.len() - shown.len(), "symbol", "symbols")
     }
 
-    /// The raw name of the symbol in the heading, if that is another, and when it fails.
+    /// The raw name of the heading's symbol, if it differs, and when the lookup fails.
     fn only_symbol(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
         let raw = finding.symbol.as_deref().unwrap_or_default();
         match (demangle(raw), finding.when) {
@@ -79,7 +79,7 @@ impl Sheet<'_> {
         self.near_misses(finding, page)
     }
 
-    /// One symbol. `files` refer to it.
+    /// One symbol; `files` files refer to it.
     fn symbol(&self, finding: &Finding, files: usize, page: &mut Page<'_>) -> io::Result<()> {
         let library = finding.library.as_deref().map(|library| format!(" of {}", show(library)));
         let files = match files {
@@ -121,8 +121,8 @@ impl Sheet<'_> {
         format!("{symbol}{version} in {path}{reason}")
     }
 
-    /// The files that the loader looks for the symbols in.
-    pub(super) fn searched(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// The files in which the loader searches for the symbols.
+    pub(super) fn searched(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let roots: BTreeSet<&Path> =
             entry.findings.iter().filter_map(|finding| finding.root.as_deref()).collect();
         let scopes: Vec<&Scope> =
@@ -147,8 +147,8 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// References that only a missing library could satisfy.
-    pub(super) fn explained(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// References that only a missing library could define.
+    pub(super) fn explained(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let explained = self.entries.evidence(entry, EvidenceKind::Explained);
         let symbols: BTreeSet<&[u8]> =
             explained.iter().filter_map(|evidence| evidence.symbol.as_deref()).collect();
@@ -168,7 +168,7 @@ impl Sheet<'_> {
         }
         let names = symbols.iter().map(|raw| demangle(raw).unwrap_or_else(|| show(raw)));
         let names: Vec<String> = names.collect();
-        // Names that fill a line each are left to `-v`.
+        // Names that fill a line each are shown only with `-v`.
         if names.iter().take(MOST_EXPLAINED).any(|name| name.chars().count() > MOST_NAME) {
             return page.item("explains", &text);
         }
@@ -176,7 +176,7 @@ impl Sheet<'_> {
     }
 }
 
-/// A symbol's two names, where lines may break inside the readable one.
+/// A symbol's two names; lines may break inside the readable one.
 fn spaced(raw: &[u8]) -> String {
     match demangle(raw) {
         Some(text) => format!("{text} {}", name(&format!("[{}]", show(raw)))),

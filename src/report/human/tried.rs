@@ -1,28 +1,29 @@
-//! What the loader tried for a library: the nearest miss first, the default directories in one line.
+//! The paths that the loader tried for a library: the nearest miss first, the default directories
+//! in one line.
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
-use crate::report::entry::Entry;
+use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-/// Paths shown unless everything is wanted.
+/// Paths shown without `-v`.
 const MOST: usize = 4;
-/// The reasons of a path that is not there, and of a directory.
+/// The reasons for a missing path and for a missing directory.
 const ABSENT: &str = "no such file or directory";
 const NO_DIRECTORY: &str = "no such directory";
 
-/// How far a path was from being taken, the nearest first.
+/// How near a path was to being taken, the nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
-    /// A file was there.
+    /// A file exists.
     File,
-    /// The directory is there, or the path is one that an object names.
+    /// The directory exists, or an object names this path.
     Named,
-    /// A directory that an object names is not there.
+    /// A directory that an object names does not exist.
     Directory,
     /// The cache.
     Cache,
@@ -48,7 +49,7 @@ impl Miss {
 }
 
 impl Sheet<'_> {
-    pub(super) fn tried(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn tried(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let mut known: BTreeSet<_> = BTreeSet::new();
         let mut all: Vec<(Miss, &Evidence)> = Vec::new();
         for evidence in self.entries.evidence(entry, EvidenceKind::Tried) {
@@ -70,7 +71,7 @@ impl Sheet<'_> {
         let directories: Vec<&Evidence> = directories.map(|(_, evidence)| *evidence).collect();
         defaults(&directories, page)?;
         if near.is_empty() && directories.is_empty() {
-            // Only subdirectories for processors.
+            // Only subdirectories for processors are left.
             for (_, evidence) in all.iter().take(MOST) {
                 page.item("tried", &words(evidence))?;
             }
@@ -99,7 +100,7 @@ fn step(how: &str) -> &str {
     }
 }
 
-/// The default directories, in which the file is not there.
+/// The default directories, which do not have the file.
 fn defaults(tried: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
     let mut directories: Vec<String> = Vec::new();
     for path in tried.iter().filter_map(|evidence| evidence.path.as_deref()) {

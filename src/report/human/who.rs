@@ -1,8 +1,9 @@
-//! Who is affected: the files of an entry, how they come to be loaded, and the entry points.
+//! The affected objects: the files of an entry, the chain of needs that loads them, and the entry
+//! points.
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
-use crate::report::entry::Entry;
+use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, count, some};
 use crate::report::model::Finding;
 use crate::text::show_path;
@@ -10,27 +11,36 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files that are named without their directories' counts.
+/// Up to this many files are listed without counts by directory.
 const FEW: usize = 6;
-/// Names shown of each directory, and directories shown.
+/// Names shown for each directory, and directories shown.
 const MOST_NAMES: usize = 3;
 const MOST_DIRECTORIES: usize = 5;
 
 impl Sheet<'_> {
-    /// Who needs a library.
-    pub(super) fn needed_by(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// The files that need a library.
+    pub(super) fn needed_by(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         self.files("needed by", entry, page)
     }
 
-    /// Who refers to undefined symbols, unless the heading names the only file.
-    pub(super) fn undefined_in(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// The files that refer to undefined symbols, unless the heading names the only one.
+    pub(super) fn undefined_in(
+        &self,
+        entry: &ReportEntry<'_>,
+        page: &mut Page<'_>,
+    ) -> io::Result<()> {
         if entry.files().len() == 1 {
             return Ok(());
         }
         self.files("in", entry, page)
     }
 
-    fn files(&self, label: &'static str, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    fn files(
+        &self,
+        label: &'static str,
+        entry: &ReportEntry<'_>,
+        page: &mut Page<'_>,
+    ) -> io::Result<()> {
         let files = entry.files();
         if files.len() <= FEW {
             let names: Vec<String> =
@@ -53,7 +63,7 @@ impl Sheet<'_> {
     }
 
     /// The chain of needs that leads from the first entry point to the only file.
-    pub(super) fn chain(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    pub(super) fn chain(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         match (&entry.files()[..], &entry.findings[..]) {
             ([_], [first, ..]) if first.symbol.is_some() || entry.findings.len() == 1 => {
                 self.own_chain(first, page)
@@ -74,10 +84,10 @@ impl Sheet<'_> {
         if hops.len() > 1 { page.item("loaded by", &hops.join(" > ")) } else { Ok(()) }
     }
 
-    /// The entry points under which the findings hold, if they are not the files themselves.
-    pub(super) fn affected(&self, entry: &Entry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    /// The entry points of the findings, unless they are the files themselves.
+    pub(super) fn affected(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let roots = self.entries.evidence(entry, EvidenceKind::Root);
-        // A root that was found somehow is the host program of one.
+        // Only a host program has a `how` here.
         let roots = roots.into_iter().filter(|root| root.how.is_none());
         let roots: BTreeSet<&Path> = roots.filter_map(|root| root.path.as_deref()).collect();
         let files: BTreeSet<PathBuf> = entry.findings.iter().map(|f| f.full_path()).collect();

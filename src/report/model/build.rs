@@ -9,25 +9,25 @@ use super::{
     Tool, Totals, Waived, WaivedBy, Waiver, group, layers, scope,
 };
 use crate::audit::Audit;
-use crate::blame::{Assumed, FirstLoader, InferredHost, Loaded};
 use crate::catalogue::Level;
+use crate::diagnosis::{Assumed, FirstLoader, InferredHost, Loaded};
 use crate::facts::FileFacts;
 use crate::finding::CauseHint;
 use crate::format::elf::{Object, Str, machine};
 use crate::id::{FastMap, FileId};
-use crate::judge::{By, Entry, Judged, Stale, Verdict};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::Edge;
 use crate::rules::{RULES, Rule};
 use crate::text::show_path;
+use crate::triage::{BaselineLine, By, Stale, Triage, Triaged};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Parts of a report that are expensive and that only some outputs need.
+/// Parts of a report that are expensive to compute and that only some outputs need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Parts {
     /// The files.
@@ -46,11 +46,11 @@ impl Parts {
 
 impl Report {
     /// The report of an audit.
-    pub fn new(audit: &Audit, plan: &Plan, verdict: Verdict, parts: Parts) -> Self {
+    pub fn new(audit: &Audit, plan: &Plan, verdict: Triage, parts: Parts) -> Self {
         let counts = counts(&verdict);
         let complete = verdict.complete;
         let (totals, assumptions) = (totals(audit, &verdict), assumptions(audit, &verdict));
-        let Verdict { findings, waived, stale, .. } = verdict;
+        let Triage { findings, waived, stale, .. } = verdict;
         let mut naming = Naming::new(&audit.prefixes);
         let mut findings: Vec<Finding> =
             findings.into_iter().map(|judged| naming.finding(judged)).collect();
@@ -108,11 +108,11 @@ fn run(rule: &Rule, plan: &Plan) -> RuleRun {
     }
 }
 
-fn counts(verdict: &Verdict) -> Counts {
-    let count = |counts: &dyn Fn(&Judged) -> bool| {
+fn counts(verdict: &Triage) -> Counts {
+    let count = |counts: &dyn Fn(&Triaged) -> bool| {
         verdict.findings.iter().filter(|judged| counts(judged)).count()
     };
-    let is_input = |judged: &Judged| judged.rule.group.is_input;
+    let is_input = |judged: &Triaged| judged.rule.group.is_input;
     Counts {
         errors: count(&|judged| !is_input(judged) && judged.level == Level::Error),
         warnings: count(&|judged| !is_input(judged) && judged.level == Level::Warning),
@@ -123,8 +123,8 @@ fn counts(verdict: &Verdict) -> Counts {
     }
 }
 
-fn totals(audit: &Audit, verdict: &Verdict) -> Totals {
-    let (totals, blame) = (&audit.totals, &audit.blame);
+fn totals(audit: &Audit, verdict: &Triage) -> Totals {
+    let (totals, diagnosis) = (&audit.totals, &audit.diagnosis);
     let references = |assumed: &[Assumed]| assumed.iter().map(|one| one.references).sum::<usize>();
     let is_audited =
         |facts: &&FileFacts| facts.audited && facts.object().is_some() && facts.foreign().is_none();
@@ -141,12 +141,12 @@ fn totals(audit: &Audit, verdict: &Verdict) -> Totals {
         skipped: totals.skipped.clone(),
         roots: audit.closures.roots.len(),
         code_objects: 0,
-        explained: blame.explained - verdict.assumed,
+        explained: diagnosis.explained - verdict.assumed,
         assumed: verdict.assumed
-            + references(&blame.assumed)
-            + references(&blame.provided)
-            + blame.inferred.iter().map(|host| host.references).sum::<usize>(),
-        assumed_by_host: blame
+            + references(&diagnosis.assumed)
+            + references(&diagnosis.provided)
+            + diagnosis.inferred.iter().map(|host| host.references).sum::<usize>(),
+        assumed_by_host: diagnosis
             .assumed
             .iter()
             .map(|host| (host.host.clone(), host.references))
@@ -156,7 +156,7 @@ fn totals(audit: &Audit, verdict: &Verdict) -> Totals {
     }
 }
 
-fn assumptions(audit: &Audit, verdict: &Verdict) -> Vec<Assumption> {
+fn assumptions(audit: &Audit, verdict: &Triage) -> Vec<Assumption> {
     let of = |by: AssumedBy| {
         move |assumed: &Assumed| Assumption {
             by,
@@ -169,9 +169,9 @@ fn assumptions(audit: &Audit, verdict: &Verdict) -> Vec<Assumption> {
     let (by, references) = (AssumedBy::AcceptedMissingLibrary, verdict.assumed);
     let accepted = Assumption { by, name: None, references, files: None, plugins: Vec::new() };
     let accepted = (references > 0).then_some(accepted);
-    let hosts = audit.blame.assumed.iter().map(of(AssumedBy::HostProgram));
-    let provided = audit.blame.provided.iter().map(of(AssumedBy::ProvidedLibrary));
-    let inferred = audit.blame.inferred.iter().map(|host| inferred(audit, host));
+    let hosts = audit.diagnosis.assumed.iter().map(of(AssumedBy::HostProgram));
+    let provided = audit.diagnosis.provided.iter().map(of(AssumedBy::ProvidedLibrary));
+    let inferred = audit.diagnosis.inferred.iter().map(|host| inferred(audit, host));
     accepted.into_iter().chain(hosts).chain(provided).chain(inferred).collect()
 }
 
@@ -190,7 +190,7 @@ fn inferred(audit: &Audit, host: &InferredHost) -> Assumption {
     }
 }
 
-/// The backslash before what a pattern takes for its own.
+/// Escapes the characters that have a meaning in a pattern.
 fn escaped(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes().iter();
     let escaped = bytes.flat_map(|byte| {
@@ -204,7 +204,7 @@ fn escaped(path: &Path) -> Vec<u8> {
 struct Naming<'a> {
     prefixes: &'a Prefixes,
     causes: FastMap<Arc<str>, (CauseKind, String)>,
-    /// The files that ids stand for.
+    /// The file of each id.
     files: FastMap<Arc<str>, PathBuf>,
 }
 
@@ -213,8 +213,8 @@ impl<'a> Naming<'a> {
         Self { prefixes, causes: FastMap::default(), files: FastMap::default() }
     }
 
-    fn finding(&mut self, judged: Judged) -> Finding {
-        let Judged { finding, level, fingerprint, .. } = judged;
+    fn finding(&mut self, judged: Triaged) -> Finding {
+        let Triaged { finding, level, fingerprint, .. } = judged;
         let hint = finding.cause;
         let mut out = Finding {
             rule: Cow::Borrowed(finding.rule.as_str()),
@@ -252,8 +252,8 @@ impl<'a> Naming<'a> {
         id
     }
 
-    /// The id of a cause. Files of two prefixes may have one id: a count is appended for all but the
-    /// first.
+    /// A unique id for a cause. If files of two prefixes would share an id, all but the first get a
+    /// number.
     fn free_id(&self, named: &Named) -> String {
         let first = named.id();
         let is_other = |id: &String| {
@@ -289,7 +289,7 @@ impl Waivers {
 }
 
 fn stale_line(Stale { entry, gone }: Stale) -> StaleLine {
-    let Entry { line, fingerprint, rule, path, name, .. } = entry;
+    let BaselineLine { line, fingerprint, rule, path, name, .. } = entry;
     StaleLine { line, fingerprint, rule, path, name, gone }
 }
 
@@ -310,7 +310,7 @@ fn files(audit: &Audit) -> Vec<File> {
 /// The needs of a file, as resolved under the first entry point that loads it.
 fn met(audit: &Audit, file: FileId, loaded: Loaded) -> Vec<Need> {
     let closure = &audit.closures.roots[loaded.root];
-    // Trace mode may map the entry point a second time.
+    // Trace mode may map the entry point twice.
     let edges = if loaded.is_twice { closure.edges() } else { closure.needs(loaded.module) }.iter();
     let own = edges.filter(|edge| closure.module(edge.from).file == Some(file));
     let need = |edge: &Edge| {
@@ -352,9 +352,16 @@ fn file(
         runpath: string(object.runpath),
         interpreter: string(object.interp),
         machine: machine::name(object.header.target()),
+        prefix: prefix_of(audit, facts),
         origin: facts.origin.map(|origin| origin.name().into()),
         exports: None,
     }
+}
+
+/// The prefix of an audited file.
+fn prefix_of(audit: &Audit, facts: &FileFacts) -> Option<Arc<Path>> {
+    let located = facts.audited.then(|| audit.prefixes.locate(&facts.path))?;
+    located.prefix.map(Arc::from)
 }
 
 fn archives(audit: &Audit) -> Vec<Archive> {

@@ -1,8 +1,8 @@
 //! Causes: a cause is the one repair that removes a group of findings. Each finding names its cause
 //! by id, and a cause holds the evidence that all of its findings share. The hint of the rule and
-//! the fixes decide the cause. The first that applies counts: a soname that is not found, an
+//! the fixes decide the cause. The first that applies counts: a soname that was not found, an
 //! archive missing from a list, a provider that is not linked, a damaged file, an entry of a
-//! policy, a loader that is not on this system, else the finding itself. `group` joins causes that are alike.
+//! policy, a loader that the system lacks, else the finding itself. `group` joins similar causes.
 
 use super::finding::{Finding, level};
 use crate::catalogue::Level;
@@ -43,15 +43,15 @@ pub struct Cause {
     /// Number of distinct symbols.
     #[serde(default)]
     pub symbols: usize,
-    /// Directories of the files, the most findings first.
+    /// Directories of the files; those with the most findings come first.
     #[serde(default)]
-    pub places: Vec<Place>,
+    pub places: Vec<AffectedDirectory>,
     /// The id of the group that it belongs to.
     #[serde(default)]
     pub group: Option<Arc<str>>,
     /// The fix, if one is known.
     pub fix: Vec<Fix>,
-    /// Evidence that all of its findings share, if it has several.
+    /// The evidence that all of its findings share, if there are several findings.
     pub evidence: Vec<Evidence>,
 }
 
@@ -65,7 +65,7 @@ impl Cause {
 
 /// A directory with files of a cause.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Place {
+pub struct AffectedDirectory {
     /// Its path; relative if it belongs to no prefix and its files have relative paths.
     #[serde(with = "raw")]
     pub path: PathBuf,
@@ -75,14 +75,14 @@ pub struct Place {
     pub findings: usize,
 }
 
-/// The begin of the key of a cause whose provider is unknown, after the kind.
+/// The start of the key of a cause with an unknown provider, after the kind.
 const UNKNOWN_KEY: &str = ":unknown ";
 
 /// Kinds of causes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CauseKind {
-    /// A soname or interpreter that is not found.
+    /// A soname or interpreter that was not found.
     LibraryNotFound,
     /// An archive missing from a list of archives.
     ArchiveNotListed,
@@ -93,7 +93,7 @@ pub enum CauseKind {
     DamagedFile,
     /// A violated entry of a policy.
     PolicyEntry,
-    /// A loader that the system does not have: one cause for all objects of a machine.
+    /// The system lacks the loader: one cause for all objects of a machine.
     NoLoader,
     /// The finding itself.
     Finding,
@@ -119,7 +119,7 @@ pub(super) struct Named {
     pub(super) kind: CauseKind,
     key: String,
     pub(super) title: String,
-    /// The file that the key stands for, if it stands for one. Two files with one key are two causes.
+    /// The file that the key identifies, if any. Two files with the same key are two causes.
     pub(super) file: Option<PathBuf>,
 }
 
@@ -132,8 +132,8 @@ impl Named {
         Self { file: Some(file), ..self }
     }
 
-    /// Kind and key. The key of a file is its package and its path below the prefix, that of an entry
-    /// of a policy is its place in the table of keys: neither depends on where the run takes place.
+    /// Kind and key. A file's key is its package and its path below the prefix; that of a policy
+    /// entry is its place in the table of keys. Neither depends on the directory of the run.
     pub(super) fn id(&self) -> String {
         format!("{}:{}", self.kind.name(), self.key)
     }
@@ -188,7 +188,7 @@ pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefi
     }
 }
 
-/// A soname or interpreter that is not found, or whose files are not for the requester.
+/// A soname or interpreter that was not found, or whose files are for other requesters.
 fn not_found(finding: &Finding, name: &[u8]) -> Named {
     let key = show(name);
     let title = match &*finding.rule {
@@ -208,8 +208,8 @@ fn in_package(package: &str, path: &[u8]) -> String {
     if package.is_empty() { path } else { format!("{package}/{path}") }
 }
 
-/// A file in ids: package and path below the prefix, else the file name, since providers and lists
-/// outside of prefixes lie wherever they were built.
+/// A file in ids: package and path below the prefix. Outside of prefixes it is the file name,
+/// because providers and lists are wherever they were built.
 fn file_key(path: &Path, prefixes: &Prefixes) -> String {
     let located = prefixes.locate(path);
     match &located.prefix {
@@ -237,7 +237,7 @@ fn unlisted(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
 /// The file that defines an undefined symbol: the one that a fix links, else the first candidate.
 fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     finding.symbol.as_ref()?;
-    let fix = finding.fix.iter().find(|fix| fix.intent == Intent::LinkArchive);
+    let fix = finding.fix.iter().find(|fix| fix.intent != Intent::AddToList);
     let linked = fix.and_then(|fix| fix.entry.as_deref());
     let candidate = || finding.evidence_of(EvidenceKind::Candidate).find_map(|e| e.path.as_deref());
     let path = linked.or_else(|| candidate().map(|path| path.as_os_str().as_bytes()))?;
@@ -248,8 +248,8 @@ fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     Some(Named::new(CauseKind::ProviderNotLinked, key, title).of_file(path.to_path_buf()))
 }
 
-/// The causes of `findings`, which name them by id; kinds and titles are given by id. Evidence that
-/// all findings of a cause share moves to the cause.
+/// The causes of `findings`, which name them by id. `known` has kind and title by id. Evidence
+/// that all findings of a cause share moves to the cause.
 pub(super) fn gather(
     findings: &mut [Finding],
     known: &FastMap<Arc<str>, (CauseKind, String)>,
@@ -280,7 +280,7 @@ pub(super) fn gather(
     out
 }
 
-/// A cause with the findings at `places`.
+/// A cause with the findings at these indices.
 fn weigh(
     id: Arc<str>,
     kind: CauseKind,
@@ -321,7 +321,7 @@ fn weigh(
 }
 
 /// Counts files and findings by directory.
-fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Place> {
+fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<AffectedDirectory> {
     let mut directories: FastMap<PathBuf, (FastSet<PathBuf>, usize)> = FastMap::default();
     for finding in findings {
         let path = finding.full_path();
@@ -330,18 +330,15 @@ fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Place> {
         files.insert(path);
         *count += 1;
     }
-    let place = |(path, (files, findings)): (PathBuf, (FastSet<PathBuf>, usize))| Place {
-        path,
-        files: files.len(),
-        findings,
+    let place = |(path, (files, findings)): (PathBuf, (FastSet<PathBuf>, usize))| {
+        AffectedDirectory { path, files: files.len(), findings }
     };
-    let mut out: Vec<Place> = directories.into_iter().map(place).collect();
+    let mut out: Vec<AffectedDirectory> = directories.into_iter().map(place).collect();
     out.sort_by(|a, b| b.findings.cmp(&a.findings).then_with(|| a.path.cmp(&b.path)));
     out
 }
 
-/// Removes shared evidence from the findings at `places`: each kind that is the same for all of
-/// them.
+/// Removes shared evidence from the findings at `places`: each kind that is equal for all of them.
 fn share(findings: &mut [Finding], places: &[usize]) -> Vec<Evidence> {
     let [first, others @ ..] = places else { return Vec::new() };
     if others.is_empty() {
@@ -371,8 +368,8 @@ impl<'r> Causes<'r> {
         Self(report.causes.iter().map(|cause| (&*cause.id, cause)).collect())
     }
 
-    /// All evidence of one kind for a finding: its own, or that of its cause. A waived finding has all of
-    /// its evidence itself.
+    /// All evidence of one kind for a finding: its own, or that of its cause. A waived finding
+    /// holds all of its evidence itself.
     pub fn evidence<'f>(
         &self,
         finding: &'f Finding,

@@ -2,9 +2,9 @@
 //! point at a time.
 
 use super::build::objects;
-use super::file::{Bound, Export, Facts, RootBindings};
+use super::file::{Bound, Export, ExportKind, Facts, RootBindings};
 use crate::audit::Audit;
-use crate::bind::exact::allocator_version;
+use crate::bind::relocation_pass::allocator_version;
 use crate::format::elf::Object;
 use crate::id::{Id as _, RootId};
 use crate::resolve::ROOT;
@@ -20,7 +20,7 @@ pub struct AuditFacts<'a> {
 }
 
 impl<'a> AuditFacts<'a> {
-    /// The facts of `audit`, which bound everything.
+    /// The facts of `audit`, which must have all bindings.
     pub fn new(audit: &'a Audit) -> Self {
         let objects = objects(audit).into_iter().map(|(_, _, object)| object).collect();
         Self { audit, objects, roots: audit.closures.roots.ids().collect() }
@@ -39,6 +39,9 @@ impl Facts for AuditFacts<'_> {
                     .versions
                     .entry(symbol.versym & 0x7fff)
                     .map(|e| Cow::Borrowed(object.str(e.name))),
+                kind: ExportKind::of(symbol.kind),
+                size: (matches!(ExportKind::of(symbol.kind), ExportKind::Data | ExportKind::Tls))
+                    .then_some(symbol.size),
             })
             .collect();
         out.sort_unstable();

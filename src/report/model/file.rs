@@ -31,6 +31,9 @@ pub struct File {
     pub interpreter: Option<Vec<u8>>,
     /// Its machine.
     pub machine: String,
+    /// The prefix in which it was audited; none for a dependency elsewhere.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Arc<Path>>,
     /// The layer that it lies in, `stage` or `sysroot`; absent without stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Cow<'static, str>>,
@@ -48,7 +51,7 @@ pub struct Need {
     /// The path by which the loader opened the file, if found.
     #[serde(with = "raw_option")]
     pub path: Option<Vec<u8>>,
-    /// How it was found.
+    /// The word for how it was found.
     pub how: Cow<'static, str>,
 }
 
@@ -61,6 +64,64 @@ pub struct Export<'a> {
     /// Its version.
     #[serde(with = "raw_option")]
     pub version: Option<Cow<'a, [u8]>>,
+    /// Its type; functions do not state theirs.
+    #[serde(default, skip_serializing_if = "ExportKind::is_function")]
+    pub kind: ExportKind,
+    /// The size of data in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+}
+
+impl Export<'_> {
+    /// The same with names of its own.
+    pub fn into_owned(self) -> Export<'static> {
+        let Self { name, version, kind, size } = self;
+        let version = version.map(|version| Cow::Owned(version.into_owned()));
+        Export { name: Cow::Owned(name.into_owned()), version, kind, size }
+    }
+}
+
+/// Types of exported symbols.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExportKind {
+    /// A function, also one that is chosen at load (STT_GNU_IFUNC).
+    #[default]
+    Function,
+    /// Data.
+    Data,
+    /// Thread-local data.
+    Tls,
+    /// A symbol without type, such as one made by hand or by a linker script.
+    Other,
+}
+
+impl ExportKind {
+    /// The type of a symbol by its STT_*.
+    pub(super) fn of(kind: u8) -> Self {
+        use object::elf::{STT_COMMON, STT_FUNC, STT_GNU_IFUNC, STT_OBJECT, STT_TLS, SymbolType};
+        match SymbolType(kind) {
+            STT_FUNC | STT_GNU_IFUNC => Self::Function,
+            STT_OBJECT | STT_COMMON => Self::Data,
+            STT_TLS => Self::Tls,
+            _ => Self::Other,
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    fn is_function(&self) -> bool {
+        *self == Self::Function
+    }
+
+    /// Its name in messages.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Function => "a function",
+            Self::Data => "data",
+            Self::Tls => "thread-local data",
+            Self::Other => "a symbol without type",
+        }
+    }
 }
 
 /// The bindings of one entry point.
@@ -73,7 +134,8 @@ pub struct RootBindings<'a> {
     pub bound: Vec<Bound<'a>>,
 }
 
-/// One binding: the file that refers, the symbol, its version, and the file that provides it.
+/// One binding: the file that has the reference, the symbol, its version, and the file that
+/// provides it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Bound<'a>(
     #[serde(with = "raw")] pub Cow<'a, [u8]>,
@@ -82,7 +144,7 @@ pub struct Bound<'a>(
     #[serde(with = "raw")] pub Cow<'a, [u8]>,
 );
 
-/// A static archive that was audited.
+/// An audited static archive.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Archive {
     /// Its path.
@@ -92,7 +154,7 @@ pub struct Archive {
     pub members: Option<usize>,
     /// Number of members without a readable object, such as bitcode.
     pub opaque: Option<usize>,
-    /// Names that they refer to and that no audited file defines.
+    /// Names that its members refer to and that no audited file defines.
     pub references: Option<usize>,
 }
 

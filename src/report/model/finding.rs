@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// One fact. Keys that do not apply are empty.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// The rule's id, which this version may not know.
+    /// The rule's id; this version may not know it.
     pub rule: Cow<'static, str>,
     /// Warning or error.
     #[serde(with = "level")]
@@ -77,32 +77,32 @@ impl Finding {
     }
 }
 
-/// A finding that is known and accepted.
+/// A waived finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Waived {
     /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Who waives it.
+    /// The waiver.
     pub waiver: Arc<Waiver>,
 }
 
 /// The waiver of a finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Waiver {
-    /// Where it is written.
+    /// The kind of its source.
     pub by: WaivedBy,
-    /// Why; a line of a baseline may have no reason.
+    /// The reason; a line of a baseline may have none.
     pub reason: Option<String>,
-    /// The policy or baseline by name.
+    /// The name of the policy or baseline.
     pub source: String,
     /// The line, from 1, if the source has lines.
     pub line: Option<u32>,
-    /// The last day on which it waives.
+    /// The last day on which it applies.
     pub expires: Option<String>,
 }
 
-/// Where a waiver is written.
+/// Sources of waivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaivedBy {
@@ -128,7 +128,7 @@ pub(super) mod level {
         let name = Cow::<str>::deserialize(from)?;
         let all = [Level::Allow, Level::Warning, Level::Error];
         let found = all.into_iter().find(|level| level.name() == name);
-        found.ok_or_else(|| D::Error::custom(format!("`{name}` is no level")))
+        found.ok_or_else(|| D::Error::custom(format!("unknown level `{name}`")))
     }
 }
 

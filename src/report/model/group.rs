@@ -1,6 +1,6 @@
-//! Groups of causes that reports for people show as one: many objects of one directory that lack
-//! the same kind of thing, and the archives that one list leaves out. Only causes with the same
-//! rule, level, kind and host program are joined. It decides nothing about causes themselves.
+//! Groups of causes that reports for people show as one: many objects of one directory with the
+//! same kind of defect, and the archives that one list omits. Causes are grouped only if rule,
+//! level, kind and host program are equal. Groups do not change causes.
 
 use super::cause::{Cause, CauseKind};
 use super::finding::{Finding, level};
@@ -17,15 +17,15 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Causes in one directory that become a group.
+/// Number of causes in one directory from which they become a group.
 const MANY: usize = 5;
-/// Causes alike, in any directory, from which on those of neighbouring directories are joined.
+/// Number of similar causes, in any directory, from which neighbouring directories share a group.
 const CROWD: usize = 20;
 
-/// Causes that are alike.
+/// A group of similar causes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Group {
-    /// Kind and key, stable across runs; a number tells groups with one key apart.
+    /// Kind and key, stable across runs. A number distinguishes groups with the same key.
     pub id: Arc<str>,
     /// The kind of its causes.
     pub kind: CauseKind,
@@ -34,10 +34,10 @@ pub struct Group {
     /// The level of its causes.
     #[serde(with = "level")]
     pub level: Level,
-    /// The list that leaves archives out.
+    /// The list that omits archives.
     #[serde(with = "raw_option")]
     pub list: Option<Arc<Path>>,
-    /// The directory above all of its files.
+    /// The common parent directory of its files.
     #[serde(with = "raw_option")]
     pub directory: Option<PathBuf>,
     /// The host program of its files.
@@ -68,7 +68,8 @@ enum Subject {
     Directory(PathBuf),
 }
 
-/// Makes the groups of `causes`, which name theirs afterwards. Causes of `findings` are named.
+/// Makes the groups of `causes`, and stores the group's id in each cause. `findings` must name
+/// their causes.
 pub(super) fn gather(causes: &mut [Cause], findings: &[Finding]) -> Vec<Group> {
     let mut of_cause: FastMap<&str, Vec<&Finding>> = FastMap::default();
     for finding in findings {
@@ -119,7 +120,7 @@ pub(super) fn gather(causes: &mut [Cause], findings: &[Finding]) -> Vec<Group> {
     out
 }
 
-/// True for causes that are about one object each and that a large system has by the hundred.
+/// True for a cause about one object; a large system has hundreds of them.
 fn is_of_one_object(cause: &Cause) -> bool {
     match cause.kind {
         CauseKind::ProviderNotLinked => cause.lacks_provider(),
@@ -128,7 +129,7 @@ fn is_of_one_object(cause: &Cause) -> bool {
     }
 }
 
-/// The list that leaves an archive out.
+/// The list that omits an archive.
 fn list(cause: &Cause) -> Option<Arc<Path>> {
     let of_list = cause.kind == CauseKind::ArchiveNotListed;
     let mut fixes = cause.fix.iter().filter(|fix| of_list && fix.intent == Intent::AddToList);
@@ -142,7 +143,8 @@ fn host(cause: &Cause, findings: &[&Finding]) -> Option<Arc<Path>> {
     roots.find(|root| root.how.is_some()).and_then(|root| root.path.clone())
 }
 
-/// Directories with many causes each. Of a crowd, causes of directories with few pass to the parent.
+/// Groups by directory, each with many causes. In a crowd, directories with few causes pass them to
+/// their parent.
 fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     let is_crowd = members.len() > CROWD;
     let key = |path: PathBuf| (Reverse(path.components().count()), path);

@@ -1,5 +1,5 @@
-//! Which libraries come from a stage and which from the system below it; and, without stages, given
-//! directories that look like one.
+//! Which libraries come from a stage and which from the system below it. Without stages, the given
+//! directories that look like a stage.
 
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The libraries that entry points load, by the layer that holds them.
+/// The libraries that entry points load, by layer.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Layers {
     /// Files of stages, by path.
@@ -24,8 +24,8 @@ pub struct Layers {
 #[serde(transparent)]
 pub struct LayerFile(#[serde(with = "raw")] pub Arc<Path>);
 
-/// A given directory that looks like a staging directory: a file of the system was loaded although
-/// the directory holds the library.
+/// A given directory that looks like a staging directory: the loader took a file of the system,
+/// although the directory has the library.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LikeStage {
     /// The directory.
@@ -59,7 +59,7 @@ pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
     Some(out)
 }
 
-/// The files that entry points load, without the entry points themselves.
+/// The files that entry points load, except the entry points themselves.
 fn loaded(audit: &Audit) -> FastSet<FileId> {
     let mut out = FastSet::default();
     for closure in &audit.closures.roots {

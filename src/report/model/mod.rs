@@ -1,5 +1,5 @@
-//! The report model: the result of a run, as data. [`Report::new`](build) makes it once, and
-//! renderers only render it. `json` writes it and reads it back, and that file alone is enough to
+//! The report model: the result of a run, as data. `Report::new`(build) makes it once, and
+//! renderers only render it. `json` writes it and reads it back; the JSON file alone is enough to
 //! render the report again. The model holds names, never ids.
 //!
 //! Two lists can be far larger than the rest: the exports of files and the bindings of `--facts`.
@@ -16,9 +16,9 @@ mod platform;
 mod scope;
 
 pub use build::Parts;
-pub use cause::{Cause, CauseKind, Causes, Place};
+pub use cause::{AffectedDirectory, Cause, CauseKind, Causes};
 pub use facts::AuditFacts;
-pub use file::{Archive, Bound, Export, Facts, File, Need, RootBindings};
+pub use file::{Archive, Bound, Export, ExportKind, Facts, File, Need, RootBindings};
 pub use finding::{Finding, Waived, WaivedBy, Waiver};
 pub use group::Group;
 pub use layers::{LayerFile, Layers, LikeStage};
@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The name of the schema, `docs/report.schema.json`. Versions of `/1` may add keys and never
+/// The name of the schema, `docs/report.schema.json`. Later versions of `/1` may add keys and never
 /// remove one.
 pub const SCHEMA: &str = "linkaudit.report/1";
 
@@ -45,7 +45,7 @@ pub struct Report {
     pub tool: Tool,
     /// The policies by name, in the order in which they were merged.
     pub policies: Vec<String>,
-    /// True if everything could be read and decided.
+    /// True if all files could be read and all questions decided.
     pub complete: bool,
     /// Counts of the walk, and of undefined references that are not findings.
     pub totals: Totals,
@@ -55,13 +55,13 @@ pub struct Report {
     /// The rules that ran, with their levels.
     #[serde(default)]
     pub rules: Vec<RuleRun>,
-    /// Assumed references, and their assumed providers.
+    /// Assumed references, by provider.
     #[serde(default)]
     pub assumptions: Vec<Assumption>,
-    /// The causes, the highest level and the most findings first.
+    /// The causes, sorted by level and then by number of findings, descending.
     #[serde(default)]
     pub causes: Vec<Cause>,
-    /// Causes that are alike, in the same order.
+    /// Groups of similar causes, in the same order.
     #[serde(default)]
     pub groups: Vec<Group>,
     /// The lookup scopes of entry points with undefined symbols, by path.
@@ -75,7 +75,7 @@ pub struct Report {
     pub files: Vec<File>,
     /// Audited archives by path; empty if no output asked for them.
     pub archives: Vec<Archive>,
-    /// Lines of the baseline whose findings are gone.
+    /// Lines of the baseline whose findings no longer occur.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
     /// The platforms that the files satisfy, if a policy asks for one.
@@ -121,7 +121,7 @@ pub struct Totals {
     pub special: usize,
     /// Files that were only partly readable.
     pub partial: usize,
-    /// ELF files that are not this system's and were not audited, by kind.
+    /// ELF files of other systems, which were not audited, by kind.
     #[serde(default)]
     pub foreign: BTreeMap<String, usize>,
     /// Entries that could not be opened, by reason.
@@ -134,7 +134,7 @@ pub struct Totals {
     pub explained: usize,
     /// Assumed references; `assumptions` names the providers.
     pub assumed: usize,
-    /// Those assumed of host programs, by the name of the `[[host]]` entry.
+    /// References assumed of host programs, by the name of the `[[host]]` entry.
     pub assumed_by_host: BTreeMap<String, usize>,
     /// Audited ELF files, including those reached only through links.
     #[serde(default)]
@@ -171,11 +171,11 @@ pub struct RuleRun {
     /// Its level in this run.
     #[serde(with = "finding::level")]
     pub level: Level,
-    /// Its findings make the run incomplete.
+    /// True if its findings make the run incomplete.
     pub input: bool,
 }
 
-/// Assumed providers of references.
+/// Kinds of assumed providers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AssumedBy {
@@ -185,7 +185,7 @@ pub enum AssumedBy {
     ProvidedLibrary,
     /// Missing libraries whose findings are allowed or waived.
     AcceptedMissingLibrary,
-    /// A program that is inferred to load the plugins that refer to it.
+    /// A program that is inferred to load the plugins with these references.
     InferredHost,
 }
 
@@ -194,7 +194,7 @@ pub enum AssumedBy {
 pub struct Assumption {
     /// The kind of provider.
     pub by: AssumedBy,
-    /// The host program's name or the soname; none if it stands for several libraries.
+    /// The host program's name or the soname; `None` if several libraries are meant.
     pub name: Option<String>,
     /// Number of references.
     pub references: usize,
@@ -211,12 +211,12 @@ pub struct Plugin {
     /// Its path.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
-    /// The pattern of `--host` that matches it alone.
+    /// The pattern of `--host` that matches only this plugin.
     #[serde(with = "raw")]
     pub pattern: Vec<u8>,
 }
 
-/// A line of a baseline whose finding is gone.
+/// A line of a baseline whose finding no longer occurs.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StaleLine {
     /// The line, from 1.
@@ -228,10 +228,10 @@ pub struct StaleLine {
     /// Its path, relative to the prefix.
     #[serde(with = "raw")]
     pub path: Vec<u8>,
-    /// The name in the finding.
+    /// The name in the finding: a symbol, library, member or detail.
     #[serde(with = "raw")]
     pub name: Vec<u8>,
-    /// The file is not there any more.
+    /// True if the file no longer exists.
     #[serde(default)]
     pub gone: bool,
 }
@@ -249,7 +249,7 @@ impl StaleLine {
 /// The result of the cross-check.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CrossCheck {
-    /// Files that were compared.
+    /// Number of files that were compared.
     pub read: usize,
     /// Skipped files, by reason.
     pub not_read: BTreeMap<String, usize>,

@@ -1,6 +1,6 @@
-//! The tightest platform that the audited files satisfy, where a policy asks for one, and the
-//! obstacles to the next: libraries, versions and symbols that it does not have. All platforms of
-//! auditwheel are compared with the facts of the run, whichever the policy asks for.
+//! The tightest platform that the audited files satisfy, if a policy asks for one. Also the
+//! obstacles to the next one: libraries, versions and symbols that it lacks. The facts of the run
+//! are compared with all platforms of auditwheel, whichever the policy asks for.
 
 use crate::audit::Audit;
 use crate::format::elf::{Object, RefKind, machine};
@@ -16,15 +16,15 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct PlatformResult {
     /// The architecture, as platform tags name it.
     pub arch: String,
-    /// The oldest platform that all files satisfy, without architecture; null if there is none.
+    /// The oldest platform that all files satisfy, without architecture; null if no platform fits.
     pub satisfies: Option<String>,
     /// The next older platform, or the newest if the files satisfy none; null after the oldest.
     pub next: Option<String>,
-    /// The obstacles to that one.
+    /// The obstacles to `next`.
     pub blocked_by: Vec<Blocker>,
 }
 
-/// One thing that files need and a platform does not have.
+/// A dependency of files that a platform lacks.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Blocker {
     /// Its kind.
@@ -43,11 +43,11 @@ pub struct Blocker {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BlockerKind {
-    /// A library outside of the prefix.
+    /// A library outside of the prefix that the platform does not provide.
     Library,
     /// A version of a library.
     Version,
-    /// A symbol that the library does not export there.
+    /// A symbol that the platform's library does not export.
     Symbol,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn results(audit: &Audit, plan: &Plan) -> Vec<PlatformResult> {
     families.flat_map(of_family).collect()
 }
 
-/// The audited objects by architecture, and the needs that lead out of the prefix.
+/// The audited objects by architecture, and their needs that are satisfied outside of the prefix.
 struct Needed<'a> {
     objects: BTreeMap<Arch, Vec<(FileId, &'a Object)>>,
     outside: BTreeSet<(FileId, &'a [u8])>,
@@ -102,7 +102,7 @@ impl<'a> Needed<'a> {
         Self { objects, outside }
     }
 
-    /// The obstacles for `objects` on a platform, each with the files that have it.
+    /// The obstacles for `objects` on a platform, each with the files that cause it.
     fn obstacles(
         &self,
         (platform, rules, arch): (&Platform, &'a Rules, Arch),
@@ -139,7 +139,8 @@ impl<'a> Needed<'a> {
     }
 }
 
-/// The result for one architecture; none if no platform knows it. `platforms` has the oldest first.
+/// The result for one architecture; `None` if no platform knows it. `platforms` starts with the
+/// oldest.
 fn result<'a>(
     audit: &'a Audit,
     needed: &Needed<'a>,

@@ -1,4 +1,4 @@
-//! The lookup scopes of entry points under which symbols are undefined: the files that were searched.
+//! The lookup scopes of entry points with undefined symbols: the files that were searched.
 
 use super::Finding;
 use crate::audit::Audit;
@@ -23,12 +23,12 @@ pub struct Scope {
 #[serde(transparent)]
 pub struct ScopeFile(#[serde(with = "raw")] pub Arc<Path>);
 
-/// The scopes of all entry points that undefined symbols among `findings` name, by path.
+/// The scopes of the entry points of all undefined symbols in `findings`, by path.
 pub(super) fn scopes(audit: &Audit, findings: &[Finding]) -> Vec<Scope> {
     let undefined = findings.iter().filter(|finding| finding.rule == "undefined-symbol");
     let named: FastSet<&Path> = undefined.filter_map(|finding| finding.root.as_deref()).collect();
     let mut roots: FastMap<&Arc<Path>, RootId> = FastMap::default();
-    for root in audit.blame.undefined.iter().filter_map(|undefined| undefined.roots.first()) {
+    for root in audit.diagnosis.undefined.iter().filter_map(|undefined| undefined.roots.first()) {
         let path = &audit.corpus.files[audit.closures.roots[*root].root.file].path;
         if named.contains(&**path) {
             roots.entry(path).or_insert(*root);

@@ -1,6 +1,5 @@
-//! The loader of a policy's platform, where no binary is asked: under a whitelist the files of this
-//! machine say nothing about the system that the audited files will run on. Only [`super::Loaders`]
-//! uses it.
+//! The loader of a policy's platform, made without a binary: under a whitelist the files of this
+//! machine are no evidence of the target system. Only [`super::Loaders`] uses it.
 
 use super::rules::{Family, Loader};
 use crate::format::elf::{GlibcVersion, MuslVersion, Object, Target};
@@ -10,12 +9,12 @@ use crate::policy::Libc;
 use crate::resolve::{Machine, hwcaps};
 use crate::text::last_part;
 
-/// The releases whose rules are followed. No search rule that differs between releases matters to
-/// files of one prefix.
+/// Releases whose rules apply. For files of one prefix, no search rule that differs between
+/// releases matters.
 const GLIBC: GlibcVersion = GlibcVersion::new(2, 41);
 const MUSL: MuslVersion = MuslVersion::new(1, 2, 5);
 
-/// The C library that an object was linked for, as far as the object and the policy tell.
+/// The C library that an object was linked for, judged by the object and the policy.
 pub(super) fn libc(plan: &Plan, object: &Object, needs_musl: bool) -> Libc {
     let interp = object.interp().unwrap_or_default();
     let base = last_part(interp);
@@ -41,7 +40,8 @@ pub(super) fn loader(
         Libc::Glibc => (Family::Glibc, machine.dirs),
         Libc::Musl => (Family::Musl(MUSL), &["/lib", "/usr/local/lib", "/usr/lib"]),
     };
-    // Unless it is named, the processor is the oldest: this machine's is not the target's.
+    // Without a stated processor the oldest is assumed: the target's may differ from this
+    // machine's.
     let cpu = if plan.cpu_stated { &plan.cpu } else { &Cpu::BASELINE };
     Loader {
         family,

@@ -1,6 +1,6 @@
-//! Files that configure a loader, ld.so.cache and ld.so.preload, and what is wrong with them. The
-//! loader goes on without such a file, and so does the audit. `read` calls it, and the map of
-//! a program under Guix's loader, whose package has a cache.
+//! The configuration files of a loader, ld.so.cache and ld.so.preload, and their defects. Like the
+//! loader, the audit continues without such a file. Called by `read`, and by link maps under Guix's
+//! loader, which reads a cache of the program's package.
 
 use crate::facts::{FactStore, Need};
 use crate::resolve::cache::Cache;
@@ -8,20 +8,20 @@ use crate::tree::Errno;
 
 /// A configuration file of a loader that could not be used.
 #[derive(Clone, Debug)]
-pub struct ConfigFault {
+pub struct ConfigDefect {
     /// The path of the file.
     pub path: Vec<u8>,
-    /// What is wrong, as the end of a sentence.
+    /// The defect, as the end of a sentence.
     pub what: String,
-    /// The content is damaged; else the file could not be read.
+    /// True if the content is damaged, false if the file could not be read.
     pub is_damage: bool,
 }
 
-/// The content of the file at `path`, if it can be read. A file that is absent is no fault.
+/// The content of the file at `path`, if it can be read. An absent file is normal.
 pub(super) fn bytes<'s>(
     store: &'s dyn FactStore,
     path: &[u8],
-    faults: &mut Vec<ConfigFault>,
+    faults: &mut Vec<ConfigDefect>,
 ) -> Result<Option<&'s [u8]>, Need> {
     let what = match store.bytes(path)? {
         Ok(bytes) => return Ok(Some(bytes)),
@@ -32,7 +32,7 @@ pub(super) fn bytes<'s>(
         Err(Errno::FBIG) => "is larger than 64 MiB".to_owned(),
         Err(errno) => crate::tree::walk::describe(errno),
     };
-    faults.push(ConfigFault { path: path.to_vec(), what, is_damage: false });
+    faults.push(ConfigDefect { path: path.to_vec(), what, is_damage: false });
     Ok(None)
 }
 
@@ -41,7 +41,7 @@ pub(in crate::resolve) fn cache(
     store: &dyn FactStore,
     path: &[u8],
     big: bool,
-    faults: &mut Vec<ConfigFault>,
+    faults: &mut Vec<ConfigDefect>,
 ) -> Result<Option<Cache>, Need> {
     let Some(bytes) = bytes(store, path, faults)? else { return Ok(None) };
     let cache = Cache::parse(bytes.into(), big);
@@ -51,7 +51,7 @@ pub(in crate::resolve) fn cache(
     };
     if let Some((offset, what)) = defect {
         let what = format!("ld.so.cache at {offset:#x} {what}");
-        faults.push(ConfigFault { path: path.to_vec(), what, is_damage: true });
+        faults.push(ConfigDefect { path: path.to_vec(), what, is_damage: true });
     }
     Ok(cache)
 }

@@ -1,41 +1,41 @@
-//! Which loader a root runs under, and what that loader is like: its directories, cache, preload
-//! list and release, read out of its own binary by `read`.
+//! Chooses the loader of an entry point and keeps all loaders: directories, cache, preload list and
+//! release. `read` extracts these from the loader's binary.
 
 mod assumed;
 pub(super) mod config;
 mod read;
 mod rules;
 
-pub use config::ConfigFault;
+pub use config::ConfigDefect;
 pub use rules::{Family, Loader, NoLoader};
 
 use super::Machine;
 use super::musl::names::arches;
-use crate::facts::{FactStore, Need, Place};
+use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{Object, Target, Verdict, machine};
 use crate::id::{FastMap, IdVec, LoaderId, StrId, Strings};
 use crate::plan::{LoaderRules, Plan};
 use crate::policy::Libc;
 use rules::file_for;
 
-/// Why a program's interpreter is not its loader.
+/// Why the loader cannot be the one that PT_INTERP names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InterpFault {
-    /// Nothing lies there, or it cannot be opened.
+pub enum InterpreterDefect {
+    /// The path does not exist or cannot be opened.
     Absent,
-    /// It is for another class or machine.
+    /// The file is for another class or machine.
     WrongArchitecture,
-    /// It is no file that could be a loader.
+    /// The file cannot be a loader, with the reason.
     NoLoader(&'static str),
 }
 
-/// The loader for a root, or why there is none; and PT_INTERP if nothing lies there.
+/// The loader of an entry point, or the reason why it has none.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     /// The loader.
     pub loader: Result<LoaderId, NoLoader>,
-    /// What is wrong with the program's PT_INTERP; the system's loader is taken instead.
-    pub interp: Option<InterpFault>,
+    /// The defect of the program's PT_INTERP. The audit then uses the system's loader.
+    pub interp: Option<InterpreterDefect>,
 }
 
 /// All loaders of a run, each read once.
@@ -43,16 +43,16 @@ pub struct Choice {
 pub struct Loaders {
     list: IdVec<LoaderId, Loader>,
     by_path: FastMap<(StrId, Target), Result<LoaderId, NoLoader>>,
-    /// By PT_INTERP: most programs have the same.
+    /// Choices by PT_INTERP: most programs share one.
     by_interp: FastMap<(StrId, Target), Choice>,
-    /// Those of platforms.
+    /// Loaders of policies' platforms.
     assumed: FastMap<(StrId, Target), LoaderId>,
-    /// What the root's system has.
+    /// The loaders of the system in the sysroot.
     of_system: FastMap<Target, Result<LoaderId, NoLoader>>,
 }
 
 impl Loaders {
-    /// All loaders that were read.
+    /// Ids of all loaders.
     pub(super) fn ids(&self) -> impl Iterator<Item = LoaderId> + use<> {
         self.list.ids()
     }
@@ -62,10 +62,10 @@ impl Loaders {
         &self.list[id]
     }
 
-    /// The loader with which `object` is loaded; `run_path` are the directories of its own RPATH or
-    /// RUNPATH. Under a whitelist, an object without a loader in its prefix gets one by its platform.
-    /// Without one, what the object itself decides is decided where the system has no loader; only
-    /// `ldd` needs one that can run.
+    /// The loader of `object`. `run_path` holds the directories of the object's own RPATH or
+    /// RUNPATH. Under a whitelist, an object without a loader in its prefix gets the loader of its
+    /// platform. Where the system has no loader, an assumed one decides the needs that depend on
+    /// the object alone. `ldd` requires a loader that can run.
     pub fn choose(
         &mut self,
         store: &dyn FactStore,
@@ -85,7 +85,8 @@ impl Loaders {
         match machine.filter(|_| is_absent && (is_closed || !plan.every_file_is_root)) {
             Some(machine) => {
                 let loader = self.assumed(plan, strings, object, machine);
-                // Outside of a whitelist nothing of that system is there, its loader neither.
+                // Without a whitelist the other system's files are absent, so its PT_INTERP is not
+                // a defect.
                 let interp = choice.interp.filter(|_| is_closed);
                 Ok(Choice { loader: Ok(loader), interp })
             }
@@ -93,7 +94,7 @@ impl Loaders {
         }
     }
 
-    /// The loader of the object's platform, without a binary.
+    /// The loader of the object's platform, made without a binary.
     fn assumed(
         &mut self,
         plan: &Plan,
@@ -116,7 +117,7 @@ impl Loaders {
         known.unwrap_or_else(|| {
             let mut loader = assumed::loader(plan, strings, path, target, machine, libc);
             if !plan.policy.is_closed() {
-                // The default directories are those of another system.
+                // These default directories belong to another system.
                 loader.system_dirs.clear();
                 loader.is_absent = true;
             }
@@ -136,8 +137,8 @@ impl Loaders {
     ) -> Result<Choice, Need> {
         let target = object.header.target();
         let found = |loader| Choice { loader, interp: None };
-        // A program that the kernel maps is not judged again by its loader; the kernel maps no segment
-        // that lies askew either (fs/binfmt_elf.c, elf_map).
+        // The kernel maps a program with PT_INTERP, so the loader does not check it again. The
+        // kernel refuses misaligned segments too (fs/binfmt_elf.c, elf_map).
         let is_mapped_by_kernel = !plan.as_ldd && object.interp.is_some();
         let refused =
             if is_mapped_by_kernel { object.unmappable } else { object.refused_as_main() };
@@ -174,7 +175,7 @@ impl Loaders {
         Ok(found(self.system(store, plan, strings, target, machine)?))
     }
 
-    /// The loader that lies at a PT_INTERP.
+    /// The loader at a PT_INTERP path.
     fn named(
         &mut self,
         store: &dyn FactStore,
@@ -189,7 +190,7 @@ impl Loaders {
             let loader = self.system(store, plan, strings, target, machine)?;
             return Ok(Choice { loader, interp: Some(fault) });
         };
-        // `--loader` may say that musl's is not what will run it.
+        // With `--loader`, another loader than musl's may run the object.
         let other = plan.loader.is_some() && store.interpreter(file)?.musl.is_some();
         let loader = if other {
             self.system(store, plan, strings, target, machine)?
@@ -199,7 +200,7 @@ impl Loaders {
         Ok(Choice { loader, interp: None })
     }
 
-    /// The loader that `ldd` of the root's system runs for objects of `target`.
+    /// The loader that `ldd` of the audited system runs for objects of `target`.
     fn system(
         &mut self,
         store: &dyn FactStore,
@@ -234,7 +235,7 @@ impl Loaders {
         Ok(musl.unwrap_or(Err(NoLoader::NotHere)))
     }
 
-    /// musl's loader, whatever PT_INTERP says: the one it names if that is musl's, else the root's.
+    /// musl's loader: the file at PT_INTERP if that is musl's, else the system's.
     fn musl(
         &mut self,
         store: &dyn FactStore,
@@ -255,7 +256,7 @@ impl Loaders {
         Ok(system.unwrap_or(Err(NoLoader::NotHere)))
     }
 
-    /// The root's own musl, if it has one for objects of `target`.
+    /// The system's own musl loader, if it has one for objects of `target`.
     fn musl_of_system(
         &mut self,
         store: &dyn FactStore,
@@ -296,7 +297,7 @@ impl Loaders {
 }
 
 /// True for a library that was linked against musl: its libc is `libc.so`, or Alpine's
-/// `libc.musl-ARCH.so.1`. Android's is `libc.so` too.
+/// `libc.musl-ARCH.so.1`. Android's is also `libc.so`.
 fn needs_musl(object: &Object) -> bool {
     object.foreign.is_none()
         && object.needs.iter().any(|need| {
@@ -305,22 +306,24 @@ fn needs_musl(object: &Object) -> bool {
         })
 }
 
-/// What lies at a PT_INTERP that no loader for `target` lies at.
-fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> InterpFault {
+/// The defect of a PT_INTERP path without a loader for `target`.
+fn interp_fault(store: &dyn FactStore, path: &[u8], target: Target) -> InterpreterDefect {
     match store.place(path) {
-        Some(Place::File(file)) => match store.file(file).content.verdict(target) {
-            Verdict::WrongClass | Verdict::WrongMachine => InterpFault::WrongArchitecture,
-            Verdict::Fatal(text) => InterpFault::NoLoader(text),
-            Verdict::Accepted => InterpFault::Absent,
+        Some(PathState::File(file)) => match store.file(file).content.verdict(target) {
+            Verdict::WrongClass | Verdict::WrongMachine => InterpreterDefect::WrongArchitecture,
+            Verdict::Fatal(text) => InterpreterDefect::NoLoader(text),
+            Verdict::Accepted => InterpreterDefect::Absent,
         },
-        Some(Place::Directory) => InterpFault::NoLoader("is a directory"),
-        Some(Place::Special(special)) => InterpFault::NoLoader(special.describe()),
-        Some(Place::OfProcess) => InterpFault::NoLoader("something else in every process"),
-        Some(Place::Failed(_)) | None => InterpFault::Absent,
+        Some(PathState::Directory) => InterpreterDefect::NoLoader("is a directory"),
+        Some(PathState::Special(special)) => InterpreterDefect::NoLoader(special.describe()),
+        Some(PathState::OfProcess) => {
+            InterpreterDefect::NoLoader("something else in every process")
+        }
+        Some(PathState::Failed(_)) | None => InterpreterDefect::Absent,
     }
 }
 
-/// The loader that lies beside a libc.so.6 in `dir`: a libc only works with its own.
+/// The loader beside a libc.so.6 in `dir`: a libc works only with its own loader.
 fn beside_libc(
     store: &dyn FactStore,
     strings: &mut Strings,

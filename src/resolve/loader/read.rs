@@ -1,5 +1,5 @@
-//! Reads the rules of one loader out of its binary, its cache and its lists. Only [`super::Loaders`]
-//! calls it, once for each loader.
+//! Reads the rules of one loader from its binary, its cache and its lists. [`super::Loaders`] calls
+//! it once for each loader.
 
 use super::config;
 use super::rules::{Family, Loader, NoLoader, file_for};
@@ -10,7 +10,7 @@ use crate::plan::{LoaderRules, Plan};
 use crate::resolve::{Machine, hwcaps};
 use crate::tree::Errno;
 
-/// What is assumed of a glibc whose binary does not tell.
+/// The release assumed for a glibc whose binary does not contain it.
 const ASSUMED_RELEASE: GlibcVersion = GlibcVersion::new(2, 36);
 
 /// Reads the loader at `path`.
@@ -86,8 +86,8 @@ pub(super) fn read(
     }))
 }
 
-/// musl's loader at `path`. Its directories are those that a file beside it lists: in `etc` of the
-/// directory above the loader's own.
+/// musl's loader at `path`. Its directories are listed in a file in `etc`, next to the directory of
+/// the loader.
 fn musl(
     store: &dyn FactStore,
     strings: &mut Strings,
@@ -129,11 +129,11 @@ fn musl(
     })
 }
 
-/// A glibc release, and whether Debian's patches are in it.
+/// A glibc release, and whether it has Debian's patches.
 type Told = (GlibcVersion, bool);
 
-/// Release and vendor of a loader that does not tell them (before 2.33): those that the libc in its
-/// directories says of itself, or the highest version it defines.
+/// Release and vendor of a loader whose binary lacks them (before 2.33). They come from the strings
+/// of the libc in its directories, or from the highest version that libc defines.
 fn told_by_libc(
     store: &dyn FactStore,
     dirs: &[Vec<u8>],
@@ -154,9 +154,9 @@ fn told_by_libc(
     Ok(None)
 }
 
-/// The preload list with its comments made blank, as `elf/rtld.c` does it: every `#` is looked for
-/// from the begin of the file on, but only over as many bytes as are left behind the last comment,
-/// so that a comment may be missed.
+/// The preload list with comments blanked, as in `elf/rtld.c`. The loader searches every `#` from
+/// the start of the file, but only over as many bytes as remain after the last comment. It may
+/// therefore miss a comment.
 fn without_comments(bytes: &[u8]) -> Vec<u8> {
     let mut text = bytes.to_vec();
     let mut rest = text.len();

@@ -1,8 +1,8 @@
 //! The rules of one loader: its directories, cache, preload list and release. `read` extracts them
 //! from its binary; searches and bindings follow them.
 
-use super::config::ConfigFault;
-use crate::facts::{FactStore, Need, Place};
+use super::config::ConfigDefect;
+use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{GlibcVersion, MuslVersion, Target, Verdict};
 use crate::id::{FileId, StrId};
 use crate::plan::Cpu;
@@ -23,15 +23,15 @@ pub enum Family {
 
 /// The rules of one loader binary.
 pub struct Loader {
-    /// Whose rules they are.
+    /// The loader's family.
     pub family: Family,
-    /// The path by which it is started: PT_INTERP, or where the system keeps it.
+    /// The path that starts it: PT_INTERP, or the system's usual path.
     pub path: StrId,
     /// Its binary, if there is one.
     pub file: Option<FileId>,
-    /// The objects it takes.
+    /// The objects that it accepts.
     pub target: Target,
-    /// The row of its machine.
+    /// The machine's row in the table.
     pub machine: Machine,
     /// glibc's release.
     pub release: GlibcVersion,
@@ -52,10 +52,10 @@ pub struct Loader {
     /// Guix only: it uses the cache of the program's package, before RUNPATH.
     pub package_cache: bool,
     /// The system has no such loader. These are its rules without directories or cache: needs are
-    /// searched along the objects' own paths, and all others are taken as provided.
+    /// searched along the objects' own paths, and all other needs count as provided.
     pub is_absent: bool,
     /// Configuration files that could not be used.
-    pub config_faults: Vec<ConfigFault>,
+    pub config_faults: Vec<ConfigDefect>,
     /// Guesses, reported as `undecided` findings.
     pub guessed: Option<&'static str>,
 }
@@ -74,7 +74,7 @@ pub enum NoLoader {
 }
 
 impl Loader {
-    /// The query of this loader to its cache.
+    /// The parameters of this loader's cache lookups.
     pub fn asker(&self, cpu: &Cpu) -> Asker<'_> {
         Asker {
             flags: self.machine.cache_flags,
@@ -94,12 +94,15 @@ pub(super) fn file_for(
 ) -> Result<Option<FileId>, Need> {
     match store.place(path) {
         None => Err(Need::path(path.to_vec(), None)),
-        Some(Place::File(file)) => {
+        Some(PathState::File(file)) => {
             let taken = store.file(file).content.verdict(target) == Verdict::Accepted;
             Ok(taken.then_some(file))
         }
-        Some(Place::Directory | Place::Special(_) | Place::OfProcess | Place::Failed(_)) => {
-            Ok(None)
-        }
+        Some(
+            PathState::Directory
+            | PathState::Special(_)
+            | PathState::OfProcess
+            | PathState::Failed(_),
+        ) => Ok(None),
     }
 }

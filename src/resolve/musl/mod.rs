@@ -1,8 +1,8 @@
-//! The link map of one root under musl's loader (`ldso/dynlink.c`): which file each need leads to, by
-//! its search order, its built-in names and its own idea of what is already there. DT_SONAME is
-//! never looked at, every search path is inherited, the first file that opens is taken.
+//! The link map of one entry point under musl's loader (`ldso/dynlink.c`). musl has its own search
+//! order, built-in names and rule for a library that is already loaded. It never reads DT_SONAME,
+//! inherits every search path, and takes the first file that opens.
 //!
-//! `resolver` calls it for roots whose loader is musl's; binding by its rules is `bind::musl`.
+//! `resolver` calls it for entry points whose loader is musl's; `bind::musl` binds by musl's rules.
 
 pub(super) mod names;
 
@@ -10,11 +10,11 @@ pub use names::builtin;
 
 use super::chain::Depths;
 use super::names::NameTable;
-use super::portions::{self, portion};
+use super::probe_batch::{self, portion};
 use super::search::Search;
 use super::trace::{Outcome, Trace, Tried};
-use super::{Closure, Edge, Fatal, How, LOADER, Links, LoadFailure, Module, ROOT, Root};
-use crate::facts::{Content, Need, Place, Portion};
+use super::{Closure, Edge, Fatal, FoundBy, LOADER, Links, LoadFailure, Module, ROOT, Root};
+use crate::facts::{Content, Need, PathState, Portion};
 use crate::format::elf::{NeedKind, Object, Role};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, StrId};
 use crate::text::last_part;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Longest file name (`limits.h`).
 const NAME_MAX: usize = 255;
 
-/// How many needs one round asks for: each may be hundreds of paths.
+/// Most needs that one round requests: each may be hundreds of paths.
 const MOST_ASKED: usize = 512;
 
 /// The state of one load.
@@ -36,32 +36,32 @@ pub(super) struct Load<'a> {
     modules: Vec<Module>,
     edges: Vec<Edge>,
     failures: Vec<LoadFailure>,
-    /// The loader's list, the root first.
+    /// The loader's list, the program first.
     chain: Vec<ModuleId>,
-    /// `shortname`: what a search has found an object by.
+    /// `shortname`: the name by which a search found an object.
     by_name: FastMap<StrId, ModuleId>,
     named: Vec<bool>,
     by_file: FastMap<FileId, ModuleId>,
     by_cwd: bool,
     by_process: bool,
-    /// The words of the last error number.
+    /// Text of the last error number.
     errno: &'static str,
     trace: Option<Trace>,
 }
 
 /// How the search through one list of directories ended.
 enum Opened {
-    At(StrId, Place),
+    At(StrId, PathState),
     Not,
     /// An error that ends the whole search.
     Stop(Errno),
     Unknown,
 }
 
-/// What one name led to.
+/// The result of loading one name.
 enum Loaded {
-    Module(ModuleId, How),
-    /// Nothing: what was opened, if anything was, and the words of the error number.
+    Module(ModuleId, FoundBy),
+    /// Not loaded: the file that was opened, if any, and the text of the error number.
     Failed(Option<FileId>, &'static str),
     /// A fact is missing; it is in `needs`.
     Unknown,
@@ -73,8 +73,8 @@ impl<'a> Load<'a> {
         let empty = search.strings.id(b"");
         let module = |file, name, path, how| Module::new(file, name, path, None, how);
         let modules = vec![
-            module(Some(root.file), empty, root.path, How::Root),
-            module(file, path, path, How::Builtin),
+            module(Some(root.file), empty, root.path, FoundBy::Root),
+            module(file, path, path, FoundBy::Builtin),
         ];
         Self {
             search,
@@ -102,7 +102,7 @@ impl<'a> Load<'a> {
         if !self.chain.contains(&LOADER) && !self.search.loader.is_absent {
             self.chain.push(LOADER);
         }
-        // Copies come last: they depend on the libraries' own relocations.
+        // The program comes last: its copy relocations depend on the libraries' own relocations.
         let mut order = self.chain[1..].to_vec();
         order.push(ROOT);
         Some(Links {
@@ -127,7 +127,8 @@ impl<'a> Load<'a> {
         })
     }
 
-    /// `load_deps`: the needs of everything in the list from `at` on, and of what they load.
+    /// `load_deps`: resolves the needs of the listed objects from `at` on, and of the objects that
+    /// they load.
     fn visit_from(&mut self, mut at: usize) -> bool {
         let mut complete = true;
         while at < self.chain.len() {
@@ -144,12 +145,12 @@ impl<'a> Load<'a> {
     pub(super) fn tried(mut self, modules: Vec<Module>, edge: &Edge, trace: Trace) -> Vec<Tried> {
         self.modules = modules;
         self.trace = Some(trace);
-        // Every fact is known by now; what it comes to is in the trace.
+        // All facts are known by now, and the trace holds the result.
         let _ = self.find(edge.name, Some(edge.from));
         self.trace.map_or_else(Vec::new, |trace| trace.kept)
     }
 
-    /// `load_preload`: what cannot be loaded is passed over without a word.
+    /// `load_preload`: the loader silently skips a library that it cannot load.
     fn preload(&mut self) -> bool {
         let plan = self.search.plan;
         let names = plan.ld_preload.split(|b| b.is_ascii_whitespace() || *b == b':');
@@ -180,9 +181,9 @@ impl<'a> Load<'a> {
                 }
                 Loaded::Failed(file, text) => {
                     self.errno = text;
-                    let to = self.push(None, name, name, Some(module), How::Missing);
+                    let to = self.push(None, name, name, Some(module), FoundBy::Missing);
                     self.failures.push(LoadFailure { module: to, file, text });
-                    (to, How::Missing)
+                    (to, FoundBy::Missing)
                 }
             };
             self.edges.push(Edge { from: module, raw: name, name, kind, to, how });
@@ -192,12 +193,12 @@ impl<'a> Load<'a> {
         complete
     }
 
-    /// `load_library`; what is not found is provided by a system that is not here.
+    /// `load_library`. If the loader is assumed, a library that was not found counts as provided.
     fn load(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
         match self.load_library(name, requester) {
             Loaded::Failed(None, _) if self.search.loader.is_absent => {
-                let module = self.push(None, name, name, requester, How::Provided);
-                Loaded::Module(module, How::Provided)
+                let module = self.push(None, name, name, requester, FoundBy::Provided);
+                Loaded::Module(module, FoundBy::Provided)
             }
             loaded => loaded,
         }
@@ -208,13 +209,13 @@ impl<'a> Load<'a> {
         if text.is_empty() {
             return Loaded::Failed(None, "Invalid argument");
         }
-        // Without its binary nothing is known of a libc but that the platform provides it.
+        // Without the binary of libc, the platform is assumed to provide it.
         let is_own = builtin(text).is_some() || name == self.modules[LOADER.index()].path;
         if is_own && self.search.loader.file.is_some() {
             if !self.chain.contains(&LOADER) {
                 self.chain.push(LOADER);
             }
-            return Loaded::Module(LOADER, How::Builtin);
+            return Loaded::Module(LOADER, FoundBy::Builtin);
         }
         let is_provided = self.search.provides(name);
         if is_provided && !self.search.plan.policy.is_closed() {
@@ -223,9 +224,9 @@ impl<'a> Load<'a> {
         let is_path = text.contains(&b'/');
         if !is_path {
             if let Some(module) = self.by_name.get(&name) {
-                return Loaded::Module(*module, How::Loaded);
+                return Loaded::Module(*module, FoundBy::Loaded);
             }
-            // `errno` is left as it was.
+            // musl leaves `errno` unchanged here.
             if text.len() > NAME_MAX {
                 return Loaded::Failed(None, self.errno);
             }
@@ -236,14 +237,14 @@ impl<'a> Load<'a> {
             Err(failed) => return failed,
         };
         let file = match place {
-            Place::File(file) => file,
-            Place::Directory => return Loaded::Failed(None, "Is a directory"),
-            Place::Special(_) => return Loaded::Failed(None, "it is a special file"),
-            Place::OfProcess => {
+            PathState::File(file) => file,
+            PathState::Directory => return Loaded::Failed(None, "Is a directory"),
+            PathState::Special(_) => return Loaded::Failed(None, "it is a special file"),
+            PathState::OfProcess => {
                 self.by_process = true;
                 return self.provided(name, requester);
             }
-            Place::Failed(errno) => return Loaded::Failed(None, words(errno)),
+            PathState::Failed(errno) => return Loaded::Failed(None, words(errno)),
         };
         if let Some(module) = self.by_file.get(&file).copied() {
             if !is_path && !self.named[module.index()] {
@@ -263,7 +264,7 @@ impl<'a> Load<'a> {
             }
             Ok(Mapped::Library) => {}
         }
-        let how = if requester.is_none() { How::Preload } else { how };
+        let how = if requester.is_none() { FoundBy::Preload } else { how };
         let module = self.push(Some(file), name, path, requester, how);
         self.by_file.insert(file, module);
         self.chain.push(module);
@@ -274,8 +275,8 @@ impl<'a> Load<'a> {
     }
 
     fn provided(&mut self, name: StrId, requester: Option<ModuleId>) -> Loaded {
-        let module = self.push(None, name, name, requester, How::Provided);
-        Loaded::Module(module, How::Provided)
+        let module = self.push(None, name, name, requester, FoundBy::Provided);
+        Loaded::Module(module, FoundBy::Provided)
     }
 
     fn push(
@@ -284,7 +285,7 @@ impl<'a> Load<'a> {
         name: StrId,
         path: StrId,
         requester: Option<ModuleId>,
-        how: How,
+        how: FoundBy,
     ) -> ModuleId {
         self.modules.push(Module::new(file, name, path, requester, how));
         self.named.push(false);
@@ -300,8 +301,8 @@ impl<'a> Load<'a> {
         self.named[module.index()] = true;
     }
 
-    /// `map_library`, and the probe for a libc that is not musl's; an error if the tables it asks are
-    /// not there.
+    /// `map_library`, and the check for another libc than musl's. An error means that the object's
+    /// tables have not been read.
     fn is_mappable(&mut self, file: FileId) -> Result<Mapped, ()> {
         let target = self.search.loader.target;
         let facts = self.search.store.file(file);
@@ -326,21 +327,21 @@ impl<'a> Load<'a> {
     }
 }
 
-/// What a file is to `load_library`.
+/// How `load_library` treats a file.
 enum Mapped {
     Library,
-    /// A libc: musl's own takes its place.
+    /// Another libc: musl's own takes its place.
     OtherLibc,
-    /// Of the same class and byte order, for another machine: musl looks at neither and fails at the
-    /// first relocation. `--list` shows it as loaded; here it is an error at once.
+    /// Same class and byte order, another machine. musl does not check the machine and fails at the
+    /// first relocation. `--list` shows the file as loaded; here the error comes at once.
     OtherMachine,
     Refused,
 }
 
-/// `dlopen`: the file is loaded by its path, as if the program needed it. Its needs come after the
+/// `dlopen`: loads the file by its path, as if the program needed it. Its needs come after the
 /// objects that the program has loaded.
 impl Load<'_> {
-    /// The link map of a plugin, on top of its host program's; none if a fact is missing.
+    /// The link map of a plugin, on top of its host program's; `None` if a fact is missing.
     pub(super) fn run_plugin(mut self, host: &Arc<Closure>) -> Option<Links> {
         self.take_over(host);
         let (before, listed) = (self.modules.len(), self.chain.len());
@@ -354,10 +355,10 @@ impl Load<'_> {
                 ROOT
             }
         };
-        // The path of the plugin is the given one; a program may pass another.
+        // The given path stands for the plugin, although a program may pass another one.
         (self.by_cwd, self.by_process) = (false, false);
         if start.index() >= before {
-            self.modules[start.index()].how = How::Dlopen;
+            self.modules[start.index()].how = FoundBy::Dlopen;
         }
         if !self.visit_from(listed) {
             return None;
@@ -385,7 +386,7 @@ impl Load<'_> {
         })
     }
 
-    /// Starts with the host program's list. An object has a short name if a search has found it.
+    /// Starts with the host program's list. An object that a search has found gets its short name.
     fn take_over(&mut self, host: &Closure) {
         self.modules = host.all_modules().collect();
         self.named.resize(self.modules.len(), false);
@@ -412,29 +413,29 @@ impl Load<'_> {
 /// the requester and of its requesters, the system's directories.
 impl Load<'_> {
     /// The first file that opens: in LD_LIBRARY_PATH, in the paths of the requester and its
-    /// requesters, in the system's.
+    /// requesters, in the system's directories.
     fn find(
         &mut self,
         name: StrId,
         requester: Option<ModuleId>,
-    ) -> Result<(StrId, Place, How), Loaded> {
+    ) -> Result<(StrId, PathState, FoundBy), Loaded> {
         if self.search.strings.text(name).contains(&b'/') {
             self.by_cwd |= !self.search.strings.text(name).starts_with(b"/");
-            return match self.look(name, How::Path) {
-                Some(Place::Failed(errno)) => Err(Loaded::Failed(None, words(errno))),
-                Some(place) => Ok((name, place, How::Path)),
+            return match self.look(name, FoundBy::Path) {
+                Some(PathState::Failed(errno)) => Err(Loaded::Failed(None, words(errno))),
+                Some(place) => Ok((name, place, FoundBy::Path)),
                 None => Err(Loaded::Unknown),
             };
         }
-        let mut lists = vec![(self.search.plan.ld_library_path.clone(), How::LdLibraryPath)];
+        let mut lists = vec![(self.search.plan.ld_library_path.clone(), FoundBy::LdLibraryPath)];
         let mut here = requester;
         while let Some(module) = here {
-            lists.extend(self.rpath(module).map(|list| (list, How::Rpath(module))));
+            lists.extend(self.rpath(module).map(|list| (list, FoundBy::Rpath(module))));
             here = self.modules[module.index()].requester.or((module != ROOT).then_some(ROOT));
         }
         let loader = self.search.loader;
         let system = loader.system_dirs.iter().map(|dir| self.search.strings.text(*dir));
-        lists.push((system.collect::<Vec<_>>().join(&b':'), How::Default));
+        lists.push((system.collect::<Vec<_>>().join(&b':'), FoundBy::Default));
         for (list, how) in lists {
             match self.open_in(&list, name, how) {
                 Opened::At(path, place) => return Ok((path, place, how)),
@@ -447,10 +448,10 @@ impl Load<'_> {
     }
 
     /// `path_open`
-    fn open_in(&mut self, list: &[u8], name: StrId, how: How) -> Opened {
+    fn open_in(&mut self, list: &[u8], name: StrId, how: FoundBy) -> Opened {
         let dirs: Vec<&[u8]> =
             list.split(|b| matches!(b, b':' | b'\n')).filter(|dir| !dir.is_empty()).collect();
-        let number = (dirs.len() > portions::FIRST).then(|| self.number(list));
+        let number = (dirs.len() > probe_batch::FIRST).then(|| self.number(list));
         let key = number.map(|number| (number, name));
         // A trace starts from the beginning.
         let known = key.filter(|_| self.trace.is_none());
@@ -464,8 +465,8 @@ impl Load<'_> {
             let path_here = path(dir);
             passed.done = at;
             match self.place(&path_here, key.and_then(|(list, name)| portion(list, name, at))) {
-                Some(Place::Failed(errno)) => {
-                    self.tell(&path_here, Place::Failed(errno), how);
+                Some(PathState::Failed(errno)) => {
+                    self.tell(&path_here, PathState::Failed(errno), how);
                     self.errno = words(errno);
                     let goes_on = [Errno::NOENT, Errno::NOTDIR, Errno::ACCESS, Errno::NAMETOOLONG];
                     if !goes_on.contains(&errno) {
@@ -478,8 +479,8 @@ impl Load<'_> {
                 }
                 None => {
                     self.search.cache.passed.extend(key.map(|key| (key, passed)));
-                    // Requested in one round, up to the loader's end of the search.
-                    let end = portions::end_of(at).min(dirs.len());
+                    // One round requests them all, up to the point where the loader would stop.
+                    let end = probe_batch::end_of(at).min(dirs.len());
                     let portion = key.and_then(|(list, name)| portion(list, name, at));
                     if self.search.needs.len() < MOST_ASKED {
                         let paths = dirs[at..end].iter().map(|dir| path(dir)).collect();
@@ -500,15 +501,15 @@ impl Load<'_> {
         *self.search.cache.long.entry(text).or_insert_with(|| store.new_list())
     }
 
-    /// The entry at a path. In a portion that was searched, an unknown path does not exist.
-    fn place(&self, path: &[u8], portion: Option<Portion>) -> Option<Place> {
+    /// The entry at a path. In a batch that was already probed, an unknown path does not exist.
+    fn place(&self, path: &[u8], portion: Option<Portion>) -> Option<PathState> {
         self.search.store.place(path).or_else(|| {
             let absent = self.search.store.is_looked_through(&portion?);
-            absent.then_some(Place::Failed(Errno::NOENT))
+            absent.then_some(PathState::Failed(Errno::NOENT))
         })
     }
 
-    fn look(&mut self, path: StrId, how: How) -> Option<Place> {
+    fn look(&mut self, path: StrId, how: FoundBy) -> Option<PathState> {
         let text = self.search.strings.text(path).to_vec();
         let Some(place) = self.search.store.place(&text) else {
             self.search.needs.push(Need::path(text, None));
@@ -519,20 +520,20 @@ impl Load<'_> {
     }
 
     /// Records the outcome of a path in the trace, if there is one.
-    fn tell(&mut self, path: &[u8], place: Place, how: How) {
+    fn tell(&mut self, path: &[u8], place: PathState, how: FoundBy) {
         if let Some(trace) = &mut self.trace {
             let outcome = match place {
-                Place::OfProcess => Outcome::OfProcess,
-                Place::Failed(errno) => Outcome::Failed(errno),
-                Place::File(_) => Outcome::Taken,
-                Place::Directory => Outcome::Fatal("Is a directory"),
-                Place::Special(special) => Outcome::Fatal(special.describe()),
+                PathState::OfProcess => Outcome::OfProcess,
+                PathState::Failed(errno) => Outcome::Failed(errno),
+                PathState::File(_) => Outcome::Taken,
+                PathState::Directory => Outcome::Fatal("Is a directory"),
+                PathState::Special(special) => Outcome::Fatal(special.describe()),
             };
             trace.push(how, outcome, false, || path.to_vec());
         }
     }
 
-    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; with any token but `$ORIGIN` there is none.
+    /// `fixup_rpath`: DT_RUNPATH, else DT_RPATH; `None` if it has any token but `$ORIGIN`.
     fn rpath(&self, module: ModuleId) -> Option<Vec<u8>> {
         let m = &self.modules[module.index()];
         let object = self.search.store.object(m.file?)?;

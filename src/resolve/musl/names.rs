@@ -1,8 +1,8 @@
-//! Names built into musl: the libraries that are part of its libc, and its architectures.
+//! Names built into musl: the libraries that its libc contains, and its architectures.
 
-/// Libraries that are part of libc: the name after `lib`, up to the dot.
+/// Libraries that libc contains: the name after `lib`, up to the dot.
 const BUILTIN: [&str; 7] = ["c.", "pthread.", "rt.", "m.", "dl.", "util.", "xnet."];
-/// The library of libc that `name` stands for, if any.
+/// Index of the library of libc that `name` stands for, if any.
 pub fn builtin(name: &[u8]) -> Option<usize> {
     let rest = name.strip_prefix(b"lib")?;
     BUILTIN.iter().position(|start| rest.starts_with(start.as_bytes()))

@@ -1,20 +1,20 @@
-//! `archive` for people: the archives with what is needed of each, choices that only names made, what
-//! stays undefined with everybody who refers to it, and the summary last.
+//! `archive` for people: the archives with their needed members, the choices that only names
+//! decided, the undefined names with all that refer to them, and the summary.
 
 use super::Archive;
-use crate::cover::{By, Library, Needed};
+use crate::cover::{ArchiveSet, By, Needed};
 use crate::demangle::demangle;
-use crate::format::archive::MemberKind;
-use crate::id::ArchiveId;
+use crate::format::archive::{Member, MemberKind};
+use crate::id::{ArchiveId, MemberId};
 use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use crate::views::count;
 use std::io::{self, Write};
 
-/// Lines of one kind that are shown unless everything is wanted.
+/// Lines of one kind shown without `-v`.
 const MOST: usize = 20;
-/// Referrers that are named for one symbol.
+/// Referrers named for one symbol.
 const MOST_BY: usize = 3;
 
 pub(super) fn render(
@@ -32,11 +32,15 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
+/// A name as people read it, with the mangled one beside.
 fn symbol(name: &[u8]) -> String {
-    demangle(name).unwrap_or_else(|| show(name))
+    match demangle(name) {
+        Some(text) => format!("{text} [{}]", show(name)),
+        None => show(name),
+    }
 }
 
-fn reason(view: &Archive, library: &Library, needed: &Needed) -> String {
+fn reason(view: &Archive, library: &ArchiveSet, needed: &Needed) -> String {
     let member = show(library.member_name(needed.member));
     if needed.symbol.is_empty() {
         return member;
@@ -46,16 +50,21 @@ fn reason(view: &Archive, library: &Library, needed: &Needed) -> String {
     format!("{member}  {}  {who}", symbol(&needed.symbol))
 }
 
-fn needed(view: &Archive, library: &Library, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn needed(
+    view: &Archive,
+    library: &ArchiveSet,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for (archive, count) in view.coverage.archives(library) {
-        let shelf = library.shelf(archive);
-        let heading = style.bold(&show_path(&shelf.path));
-        let of = shelf.members.list.len();
+        let entry = library.entry(archive);
+        let heading = style.bold(&show_path(&entry.path));
+        let of = entry.members.list.len();
         writeln!(out, "{heading}: {count} of {of} {}", if of == 1 { "member" } else { "members" })?;
         let here = |needed: &&Needed| library.archive_of(needed.member) == archive;
         let mut here: Vec<&Needed> = view.coverage.needed.iter().filter(here).collect();
         if !style.verbose {
-            // What leads from the outside into the archive says most.
+            // References into the archive from outside are the most informative.
             let inner = |needed: &&Needed| match needed.by {
                 By::Asked | By::Root(_) => 0,
                 By::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
@@ -73,9 +82,9 @@ fn needed(view: &Archive, library: &Library, style: Style, out: &mut dyn Write) 
     Ok(())
 }
 
-fn ties(view: &Archive, library: &Library, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn ties(view: &Archive, library: &ArchiveSet, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let most = if style.verbose { usize::MAX } else { MOST };
-    let name = |archive: &ArchiveId| super::file_name(&library.shelf(*archive).path);
+    let name = |archive: &ArchiveId| super::file_name(&library.entry(*archive).path);
     for tie in view.coverage.ties.iter().take(most) {
         let others: Vec<String> = tie.others.iter().map(name).collect();
         let (symbol, taken) = (symbol(&tie.symbol), name(&tie.taken));
@@ -91,10 +100,10 @@ fn more(hidden: usize, style: Style, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What stays undefined, with who refers to it.
+/// Undefined names, each with its referrers.
 pub(super) fn undefined(
     view: &Archive,
-    library: &Library,
+    library: &ArchiveSet,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -108,10 +117,23 @@ pub(super) fn undefined(
         }
         more(undefined.by.len().saturating_sub(most_by), style, out)?;
     }
-    more(view.coverage.undefined.len().saturating_sub(most), style, out)
+    more(view.coverage.undefined.len().saturating_sub(most), style, out)?;
+    for unknown in view.unknown.iter().take(most) {
+        writeln!(out, "unknown   {}: no archive is known to define it", symbol(&unknown.symbol))?;
+        for by in unknown.by.iter().take(most_by) {
+            writeln!(out, "    by {}", view.who(library, *by))?;
+        }
+    }
+    more(view.unknown.len().saturating_sub(most), style, out)?;
+    let unread = view.unread.iter().filter(|_| !view.unknown.is_empty());
+    for member in unread.take(most_by) {
+        let reason = super::reason(library.member(*member).kind);
+        writeln!(out, "    {} may define it: {reason}", view.member(library, *member))?;
+    }
+    Ok(())
 }
 
-/// What it came to.
+/// The summary.
 pub(super) fn summary(
     subject: &Subject<'_>,
     view: &Archive,
@@ -125,11 +147,11 @@ pub(super) fn summary(
     let of_added: usize = added.iter().map(|(_, count)| count).sum();
     let undefined = view.coverage.undefined.len();
     let text = match undefined {
-        0 if !view.coverage.opaque.is_empty() => {
-            "nothing stays undefined as far as is known".to_owned()
+        0 if !view.coverage.opaque.is_empty() || !view.unknown.is_empty() => {
+            "no undefined symbols, as far as known".to_owned()
         }
-        0 => "nothing stays undefined".to_owned(),
-        n => format!("{} undefined", count(n, "symbol stays", "symbols stay")),
+        0 => "no undefined symbols".to_owned(),
+        n => count(n, "undefined symbol", "undefined symbols"),
     };
     let code = match (view.fails(), view.is_complete(subject.report.complete)) {
         (true, _) => "1;31",
@@ -151,44 +173,52 @@ pub(super) fn summary(
 
 type IsKind = fn(MemberKind) -> bool;
 
-/// What was not looked into.
-fn notes(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<()> {
-    let shelves = || view.archives.iter().chain(&view.candidates).map(|(a, _)| library.shelf(*a));
-    let members = || shelves().flat_map(|shelf| &shelf.members.list);
+/// The parts that could not be examined.
+fn notes(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
+    let entries = || view.archives.iter().chain(&view.candidates).map(|(a, _)| library.entry(*a));
+    let members = || entries().flat_map(|entry| &entry.members.list);
     let opaque = members().filter(|member| member.is_opaque()).count();
     if opaque > 0 {
-        let needed = view.coverage.opaque.len();
+        let is_opaque = |member: &&MemberId| library.member(**member).is_opaque();
+        let needed = view.coverage.opaque.iter().filter(is_opaque).count();
         let text = count(opaque, "member is", "members are");
         writeln!(
             out,
-            "{text} opaque (LTO or bitcode), {needed} of them needed: what they refer to is not known"
+            "{text} opaque (LTO or bitcode), {needed} of them needed: references unknown"
         )?;
         if needed > 0 {
-            writeln!(out, "incomplete: only their compiler knows what these members refer to")?;
+            writeln!(out, "incomplete: only their compiler knows the references of these members")?;
         }
     }
     let notes: [(IsKind, &str, &str); 4] = [
         (
             |kind| kind == MemberKind::Missing,
-            "member that a thin archive names is not there",
-            "members that thin archives name are not there",
+            "thin archive member does not exist",
+            "thin archive members do not exist",
         ),
         (
             |kind| matches!(kind, MemberKind::NoFile(_)),
-            "member that a thin archive names is not a file that can be read",
-            "members that thin archives name are not files that can be read",
+            "thin archive member cannot be read",
+            "thin archive members cannot be read",
         ),
         (
             |kind| kind == MemberKind::Outside,
-            "member of a thin archive lies outside of what was named, and was not opened",
-            "members of thin archives lie outside of what was named, and were not opened",
+            "thin archive member outside the given paths: not opened",
+            "thin archive members outside the given paths: not opened",
         ),
         (|kind| kind == MemberKind::Damaged, "member is damaged", "members are damaged"),
     ];
     for (is_kind, one, many) in notes {
-        let n = members().filter(|member| is_kind(member.kind)).count();
-        if n > 0 {
-            writeln!(out, "{}", count(n, one, many))?;
+        let found: Vec<&Member> = members().filter(|member| is_kind(member.kind)).collect();
+        if let Some(first) = found.first() {
+            let text = count(found.len(), one, many);
+            let entry =
+                entries().find(|entry| entry.members.list.iter().any(|m| std::ptr::eq(m, *first)));
+            let name = entry.map(|entry| {
+                let archive = super::file_name(&entry.path);
+                format!("{archive}({})", show(entry.members.name(first)))
+            });
+            writeln!(out, "{text}: {}", name.unwrap_or_default())?;
         }
     }
     if let Some(first) = view.foreign.first() {

@@ -1,8 +1,8 @@
-//! `archive` for programs, by the schema `linkaudit.archive/1` that lies in
-//! `docs/archive.schema.json`.
+//! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
 
 use super::Archive;
-use crate::cover::{By, Library, Needed};
+use crate::cover::{ArchiveSet, By, Needed, Undefined};
+use crate::demangle::demangle;
 use crate::id::{ArchiveId, MemberId};
 use crate::report::Style;
 use crate::text::Text;
@@ -22,6 +22,7 @@ struct Out<'a> {
     archives: Vec<Text<'a>>,
     needed: Vec<ArchiveOut<'a>>,
     undefined: Vec<UndefinedOut<'a>>,
+    unknown: Vec<UndefinedOut<'a>>,
     ties: Vec<TieOut<'a>>,
     opaque: Vec<Opaque<'a>>,
     foreign: usize,
@@ -51,7 +52,7 @@ struct MemberOut<'a> {
     by: Option<ByOut<'a>>,
 }
 
-/// Who refers: a root by its path, or a member by its archive, name and offset.
+/// A referrer: an entry point by its path, or a member by its archive, name and offset.
 #[derive(Serialize)]
 struct ByOut<'a> {
     path: Text<'a>,
@@ -63,6 +64,7 @@ struct ByOut<'a> {
 #[derive(Serialize)]
 struct UndefinedOut<'a> {
     symbol: Text<'a>,
+    demangled: Option<String>,
     by: Vec<ByOut<'a>>,
 }
 
@@ -79,6 +81,7 @@ struct Opaque<'a> {
     name: Text<'a>,
     offset: u64,
     needed: bool,
+    reason: &'static str,
 }
 
 pub(super) fn render(
@@ -96,14 +99,8 @@ pub(super) fn render(
         roots: page.roots(),
         archives: view.archives.iter().map(|(archive, _)| page.path(*archive)).collect(),
         needed: page.needed(),
-        undefined: coverage
-            .undefined
-            .iter()
-            .map(|undefined| UndefinedOut {
-                symbol: Text(&undefined.symbol),
-                by: undefined.by.iter().filter_map(|by| page.by(*by)).collect(),
-            })
-            .collect(),
+        undefined: page.undefined(&coverage.undefined),
+        unknown: page.undefined(&view.unknown),
         ties: coverage
             .ties
             .iter()
@@ -122,12 +119,21 @@ pub(super) fn render(
 
 struct Page<'a> {
     view: &'a Archive,
-    library: &'a Library,
+    library: &'a ArchiveSet,
 }
 
 impl<'a> Page<'a> {
     fn path(&self, archive: ArchiveId) -> Text<'a> {
-        Text::path(&self.library.shelf(archive).path)
+        Text::path(&self.library.entry(archive).path)
+    }
+
+    fn undefined(&self, list: &'a [Undefined]) -> Vec<UndefinedOut<'a>> {
+        let out = |undefined: &'a Undefined| UndefinedOut {
+            symbol: Text(&undefined.symbol),
+            demangled: demangle(&undefined.symbol),
+            by: undefined.by.iter().filter_map(|by| self.by(*by)).collect(),
+        };
+        list.iter().map(out).collect()
     }
 
     fn origin(&self, member: MemberId) -> Option<Text<'a>> {
@@ -161,7 +167,7 @@ impl<'a> Page<'a> {
             ArchiveOut {
                 archive: self.path(archive),
                 candidate: !self.view.is_linked(archive),
-                total: self.library.shelf(archive).members.list.len(),
+                total: self.library.entry(archive).members.list.len(),
                 members: group.iter().map(|needed| self.member(needed)).collect(),
             }
         };
@@ -197,13 +203,14 @@ impl<'a> Page<'a> {
     fn opaque(&self) -> Vec<Opaque<'a>> {
         let archives = self.view.archives.iter().chain(&self.view.candidates);
         let members = archives.flat_map(|(archive, _)| self.library.members_of(*archive));
-        let opaque = members.filter(|member| self.library.member(*member).is_opaque());
+        let opaque = members.filter(|member| self.library.member(*member).is_unknown());
         opaque
             .map(|member| Opaque {
                 archive: self.path(self.library.archive_of(member)),
                 name: Text(self.library.member_name(member)),
                 offset: self.library.member(member).offset,
                 needed: self.view.coverage.opaque.contains(&member),
+                reason: super::reason(self.library.member(member).kind),
             })
             .collect()
     }

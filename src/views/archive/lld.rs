@@ -1,17 +1,17 @@
-//! The two tables that `ld.lld --why-extract` and `--print-archive-stats` write (lld 19,
-//! `ELF/MapFile.cpp`, `writeWhyExtract` and `writeArchiveStats`), names not demangled
-//! and without default versions.
+//! The tables of `ld.lld --why-extract` and `--print-archive-stats` (lld 19, `ELF/MapFile.cpp`,
+//! `writeWhyExtract` and `writeArchiveStats`). Names are not demangled and have no default
+//! versions.
 
 use super::Archive;
-use crate::cover::{By, Library};
+use crate::cover::{ArchiveSet, By};
 use crate::id::{ArchiveId, FastMap, MemberId};
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// `--why-extract`: what was taken, for which symbol, and for whom.
-pub fn why_extract(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<()> {
+/// `--why-extract`: each extracted member, with the symbol and the referrer that needed it.
+pub fn why_extract(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"reference\textracted\tsymbol\n")?;
     for needed in &view.coverage.needed {
         let reference = match needed.by {
@@ -25,17 +25,17 @@ pub fn why_extract(view: &Archive, library: &Library, out: &mut dyn Write) -> io
     Ok(())
 }
 
-/// `--print-archive-stats`: how many members every archive has, and how many of them were taken.
-pub fn archive_stats(view: &Archive, library: &Library, out: &mut dyn Write) -> io::Result<()> {
+/// `--print-archive-stats`: the number of members and of extracted members of every archive.
+pub fn archive_stats(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"members\textracted\tarchive\n")?;
     let mut taken: FastMap<ArchiveId, usize> = FastMap::default();
     for needed in &view.coverage.needed {
         *taken.entry(library.archive_of(needed.member)).or_default() += 1;
     }
     for (archive, path) in view.archives.iter().chain(&view.candidates) {
-        // An archive that is named again has nothing left to take.
+        // If an archive is named again, none of its members is left to extract.
         let taken = taken.remove(archive).unwrap_or(0);
-        let members = library.shelf(*archive).members.list.len();
+        let members = library.entry(*archive).members.list.len();
         out.write_all(format!("{members}\t{taken}\t").as_bytes())?;
         out.write_all(path.as_os_str().as_bytes())?;
         out.write_all(b"\n")?;
@@ -43,15 +43,15 @@ pub fn archive_stats(view: &Archive, library: &Library, out: &mut dyn Write) -> 
     Ok(())
 }
 
-/// `ARCHIVE(MEMBER)`, the archive as typed.
-fn name(view: &Archive, library: &Library, member: MemberId) -> Vec<u8> {
+/// `ARCHIVE(MEMBER)`, with the archive as typed.
+fn name(view: &Archive, library: &ArchiveSet, member: MemberId) -> Vec<u8> {
     let archive = library.archive_of(member);
     let typed = view.archives.iter().chain(&view.candidates);
     let mut typed = typed.filter(|(known, _)| *known == archive).map(|(_, path)| path.as_path());
-    let path = typed.next().unwrap_or(&library.shelf(archive).path);
+    let path = typed.next().unwrap_or(&library.entry(archive).path);
     let name = library.member_name(member);
-    // A member of a thin archive goes by the path of its file.
-    let dir = typed_dir(path).filter(|_| library.shelf(archive).members.thin);
+    // A member of a thin archive is named by the path of its file.
+    let dir = typed_dir(path).filter(|_| library.entry(archive).members.thin);
     let name = dir.map_or_else(|| name.to_vec(), |dir| join(dir, name));
     [path.as_os_str().as_bytes(), b"(", &name, b")"].concat()
 }

@@ -1,5 +1,6 @@
-//! `archive`: which members of static archives something that is linked needs, and what stays
-//! undefined. The question is put together here from an audit and what was typed; `cover` answers it.
+//! `archive`: the members of static archives that a linked object needs, and the names that stay
+//! undefined. This module builds the question from an audit and the command line; `cover` answers
+//! it.
 
 mod human;
 mod json;
@@ -8,11 +9,14 @@ mod table;
 
 use super::Output;
 use crate::audit::Audit;
-use crate::cover::{self, By, Coverage, Library, Origins, Question, Root};
+use crate::cover::{self, ArchiveSet, By, Coverage, Origins, Question, Root, Undefined};
 use crate::facts::Content;
+use crate::format::archive::MemberKind;
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
+use crate::merged::solve::is_runtime;
 use crate::text::{show, show_path};
+use crate::tree::Tree;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -23,12 +27,12 @@ pub const OUTPUTS: &[Output<Archive>] = &[
     Output { name: "json", render: json::render },
 ];
 
-/// What was typed.
+/// The arguments of the command.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// The archives.
     pub archives: Vec<PathBuf>,
-    /// `--order`: more archives, and the order of all of them counts.
+    /// `--order`: further archives; the order of all archives then counts.
     pub order: Option<Vec<PathBuf>>,
     /// `--root-object`
     pub objects: Vec<PathBuf>,
@@ -36,46 +40,55 @@ pub struct Asked {
     pub symbols: Vec<Box<[u8]>>,
     /// `--all-members`
     pub all_members: bool,
+    /// What the link makes, and the linker.
+    pub output: cover::Output,
 }
 
-/// The answer with what it was asked about.
+/// The answer, with its question.
 pub struct Archive {
-    /// The objects that ask.
+    /// The objects whose references need definitions.
     pub roots: Vec<Root>,
-    /// Names that were asked for.
+    /// Names of `--root-symbol`.
     pub symbols: Vec<Box<[u8]>>,
-    /// Every member asks.
+    /// True if every member's references need definitions.
     pub all_members: bool,
-    /// The order counts.
+    /// True if the order of archives counts.
     pub ordered: bool,
-    /// The archives that are linked anyway, as typed.
+    /// The archives that are linked in any case, as typed.
     pub archives: Vec<(ArchiveId, PathBuf)>,
-    /// The archives that may be added; as typed where their order counts.
+    /// The archives that may be added, as typed if their order counts.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
     linked: FastSet<ArchiveId>,
     added: FastSet<ArchiveId>,
     origins: RefCell<Origins>,
     /// The answer.
     pub coverage: Coverage,
-    /// Objects of archives that were passed over for their class or machine.
+    /// Names that no archive defines as far as is known: a member that could not be read may.
+    pub unknown: Vec<Undefined>,
+    /// Members that could not be read and of which no index says what they define.
+    pub unread: Vec<MemberId>,
+    /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
 }
 
 impl Archive {
-    /// Asks the question. The error is a sentence about what was typed.
-    pub fn new(audit: &Audit, asked: &Asked) -> Result<Self, String> {
-        let archives = shelves(audit, &asked.archives)?;
+    /// Answers the question. The error is a sentence about the arguments.
+    pub fn new(audit: &Audit, tree: &dyn Tree, asked: &Asked) -> Result<Self, String> {
+        let archives = entries(audit, &asked.archives)?;
         let candidates = match &asked.order {
-            Some(order) => shelves(audit, order)?,
-            None => providers(audit, &archives),
+            Some(order) => entries(audit, order)?,
+            None => providers(audit, &archives, asked),
         };
         let files: Vec<FileId> =
             asked.objects.iter().map(|path| file(audit, path)).collect::<Result<_, _>>()?;
         let root = |(file, path): (&FileId, &PathBuf)| {
             let shown = show_path(path);
-            audit.cover_root(*file).map(|root| Root { path: path.as_path().into(), ..root }).ok_or_else(
-                || format!("{shown} is no shared library, program or relocatable object that can be read whole"),
-            )
+            audit
+                .cover_root(*file)
+                .map(|root| Root { path: path.as_path().into(), ..root })
+                .ok_or_else(|| {
+                    format!("{shown}: not a readable shared library, program or relocatable object")
+                })
         };
         let roots: Vec<Root> =
             files.iter().zip(&asked.objects).map(root).collect::<Result<_, _>>()?;
@@ -95,15 +108,24 @@ impl Archive {
             candidates: &added,
             objects: &objects,
             provided: &|name| libraries.define(name),
+            output: asked.output,
         };
         let ordered = asked.order.is_some();
-        let coverage = if ordered { cover::in_order(&question) } else { cover::cover(&question) };
-        let foreign = foreign(&question);
+        let mut coverage =
+            if ordered { cover::in_order(&question) } else { cover::cover(&question) };
+        audit.refine(tree, &question, &files, &mut coverage);
+        let (foreign, unread) = (foreign(&question), unread(&question));
+        let unknown = match unread.first() {
+            Some(_) => std::mem::take(&mut coverage.undefined),
+            None => Vec::new(),
+        };
         Ok(Self {
             symbols: asked.symbols.clone(),
             all_members: asked.all_members,
             ordered,
             coverage,
+            unknown,
+            unread,
             foreign,
             roots,
             linked: linked.into_iter().collect(),
@@ -114,24 +136,24 @@ impl Archive {
         })
     }
 
-    /// True if something stays undefined that must not.
+    /// True if a name stays undefined that must not.
     pub fn fails(&self) -> bool {
         !self.all_members && !self.coverage.undefined.is_empty()
     }
 
-    /// True if everything that the answer rests on was read: an opaque member does not tell what it
-    /// refers to.
+    /// True if everything that the answer depends on was read. The references of an opaque member
+    /// are unknown.
     pub fn is_complete(&self, report_is_complete: bool) -> bool {
-        report_is_complete && self.coverage.opaque.is_empty()
+        report_is_complete && self.coverage.opaque.is_empty() && self.unknown.is_empty()
     }
 
-    /// True for an archive that is linked anyway.
+    /// True for an archive that is linked in any case.
     pub fn is_linked(&self, archive: ArchiveId) -> bool {
         self.linked.contains(&archive)
     }
 
-    /// Where a member of an archive that is linked anyway came from, if it was merged.
-    pub fn origin(&self, library: &Library, member: MemberId) -> Option<MemberId> {
+    /// The origin of a merged member of an archive that is linked in any case.
+    pub fn origin(&self, library: &ArchiveSet, member: MemberId) -> Option<MemberId> {
         if !self.is_linked(library.archive_of(member)) {
             return None;
         }
@@ -139,8 +161,8 @@ impl Archive {
         self.origins.borrow_mut().of(library, member, is_candidate)
     }
 
-    /// Who refers, in words.
-    fn who(&self, library: &Library, by: By) -> String {
+    /// The referrer, in words.
+    fn who(&self, library: &ArchiveSet, by: By) -> String {
         match by {
             By::Asked => "asked for".to_owned(),
             By::Root(at) => {
@@ -150,9 +172,9 @@ impl Archive {
         }
     }
 
-    /// A member in words: its archive's file name, its own, and where it came from.
-    fn member(&self, library: &Library, member: MemberId) -> String {
-        let archive = |member| file_name(&library.shelf(library.archive_of(member)).path);
+    /// A member in words: the file name of its archive, its own name, and its origin.
+    fn member(&self, library: &ArchiveSet, member: MemberId) -> String {
+        let archive = |member| file_name(&library.entry(library.archive_of(member)).path);
         let name = show(library.member_name(member));
         let from = match self.origin(library, member) {
             Some(origin) => format!(", from {}", archive(origin)),
@@ -166,7 +188,7 @@ fn file_name(path: &Path) -> String {
     show_path(path.file_name().map_or(path, Path::new))
 }
 
-/// Objects of the archives in question that cannot be linked with what asks.
+/// Members of the archives that cannot be linked with the referring objects.
 fn foreign(question: &Question<'_>) -> Vec<MemberId> {
     let Some(target) = question.target() else { return Vec::new() };
     let library = question.library;
@@ -177,33 +199,67 @@ fn foreign(question: &Question<'_>) -> Vec<MemberId> {
         .collect()
 }
 
-/// The file that was typed as `path`.
-fn file(audit: &Audit, path: &Path) -> Result<FileId, String> {
-    let known = audit.corpus.file_at(path);
-    known.ok_or_else(|| format!("{} is no ELF file and no archive", show_path(path)))
+/// Members of the archives in question that could not be read and of which no index tells either.
+fn unread(question: &Question<'_>) -> Vec<MemberId> {
+    let library = question.library;
+    let archives = question.archives.iter().chain(question.candidates);
+    let members = archives.flat_map(|archive| library.members_of(*archive));
+    let unknown = members.filter(|member| library.member(*member).is_unknown());
+    unknown.filter(|member| library.hashes(*member).is_empty()).collect()
 }
 
-/// Archives that were typed, each once.
-fn shelves(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>, String> {
+/// Why it is not known what a member refers to.
+fn reason(kind: MemberKind) -> &'static str {
+    match kind {
+        MemberKind::Bitcode => "bitcode without a symbol table",
+        MemberKind::SlimLto => "GCC's intermediate language without a symbol table",
+        MemberKind::Missing => "the file of a thin archive does not exist",
+        MemberKind::NoFile(_) => "the file of a thin archive cannot be read",
+        MemberKind::Outside => "the file of a thin archive lies outside of what was named",
+        MemberKind::Damaged => "the object is damaged",
+        _ => "",
+    }
+}
+
+/// The file at the typed path.
+fn file(audit: &Audit, path: &Path) -> Result<FileId, String> {
+    let known = audit.corpus.file_at(path);
+    known.ok_or_else(|| format!("{}: neither an ELF file nor an archive", show_path(path)))
+}
+
+/// The typed archives, each once.
+fn entries(audit: &Audit, paths: &[PathBuf]) -> Result<Vec<(ArchiveId, PathBuf)>, String> {
     let mut out: Vec<(ArchiveId, PathBuf)> = Vec::new();
     for path in paths {
         let file = file(audit, path)?;
         let is_archive = matches!(audit.corpus.files[file].content, Content::Archive(_));
         let Some(archive) = audit.library.archive(file).filter(|_| is_archive) else {
-            return Err(format!("{} is no static archive", show_path(path)));
+            return Err(format!("{}: not a static archive", show_path(path)));
         };
         out.push((archive, path.clone()));
     }
     Ok(out)
 }
 
-/// All other archives at hand, by path.
-fn providers(audit: &Audit, not: &[(ArchiveId, PathBuf)]) -> Vec<(ArchiveId, PathBuf)> {
-    let shelves = audit.library.shelves().filter(|(archive, shelf)| {
-        audit.corpus.files[shelf.file].provider && !not.iter().any(|(known, _)| known == archive)
+/// All other archives of `--lib-path`, by path.
+fn providers(
+    audit: &Audit,
+    not: &[(ArchiveId, PathBuf)],
+    asked: &Asked,
+) -> Vec<(ArchiveId, PathBuf)> {
+    let is_dynamic = |path: &PathBuf| {
+        let file = audit.corpus.file_at(path);
+        file.and_then(|file| audit.corpus.files[file].object()).is_some_and(Object::is_dynamic)
+    };
+    let dynamic =
+        asked.output.kind == cover::OutputKind::Shared || asked.objects.iter().any(is_dynamic);
+    let entries = audit.library.entries().filter(|(archive, entry)| {
+        audit.corpus.files[entry.file].provider
+            && !not.iter().any(|(known, _)| known == archive)
+            && !(dynamic && is_runtime(&entry.path))
     });
     let mut out: Vec<(ArchiveId, PathBuf)> =
-        shelves.map(|(archive, shelf)| (archive, shelf.path.to_path_buf())).collect();
+        entries.map(|(archive, entry)| (archive, entry.path.to_path_buf())).collect();
     out.sort_by(|(_, a), (_, b)| a.as_os_str().cmp(b.as_os_str()));
     out
 }

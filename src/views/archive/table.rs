@@ -1,4 +1,4 @@
-//! `archive` as a table: a row for each archive with needed members. The summary comes last, as for
+//! `archive` as a table: a row for each archive with needed members. The summary comes last, as in
 //! `human`.
 
 use super::{Archive, human};
@@ -30,12 +30,12 @@ pub(super) fn render(
         .set_header(["archive", "members", "needed", "first symbol", "referenced by"]);
     let archives = view.coverage.archives(library);
     for (archive, count) in &archives {
-        let shelf = library.shelf(*archive);
+        let entry = library.entry(*archive);
         let needed = first.get(archive);
         let symbol = needed.map(|n| demangle(&n.symbol).unwrap_or_else(|| show(&n.symbol)));
         table.add_row([
-            show_path(&shelf.path),
-            shelf.members.list.len().to_string(),
+            show_path(&entry.path),
+            entry.members.list.len().to_string(),
             count.to_string(),
             symbol.unwrap_or_default(),
             needed.map(|n| view.who(library, n.by)).unwrap_or_default(),

@@ -1,11 +1,11 @@
-//! `tree` for graphviz: roots in bold frames, what is missing in red, how a need was met on its
-//! edge. Names reach graphviz only inside quoted strings.
+//! `tree` for graphviz: entry points have bold frames, missing libraries are red, and edges say how
+//! a need was satisfied. Names reach graphviz only inside quoted strings.
 
 use super::{Edge, Tag, Tree};
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FastSet, FileId, StrId};
-use crate::report::Style;
-use crate::resolve::How;
+use crate::report::{Style, quoted};
+use crate::resolve::FoundBy;
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use std::io::{self, Write};
@@ -53,39 +53,11 @@ pub(super) fn render(
         }
         let label = quoted(&words.join(", "));
         let style = match edge.how {
-            How::Missing => ", color=red",
-            How::Loaded => ", style=dotted",
+            FoundBy::Missing => ", color=red",
+            FoundBy::Loaded => ", style=dotted",
             _ => "",
         };
         writeln!(out, "  n{} -> {to} [label={label}{style}];", numbers[&edge.from])?;
     }
     writeln!(out, "}}")
-}
-
-/// `text` as a quoted string that graphviz shows as it is: besides quotes, a label gives meaning to
-/// backslashes (escString) and to entities.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '&' => out.push_str("&amp;"),
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn nothing_leaves_the_string() {
-        assert_eq!(quoted(r#"a"b\"#), r#""a\"b\\""#);
-        assert_eq!(quoted(r"\N &lt;"), r#""\\N &amp;lt;""#);
-    }
 }

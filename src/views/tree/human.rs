@@ -1,14 +1,15 @@
-//! `tree` for people: a page a root, each file expanded where the loader loaded it first, needs met
-//! by what is shown elsewhere gathered in one line, what is missing and the summary last.
+//! `tree` for people: a page for each entry point. Each file is expanded where the loader loaded it
+//! first. Needs that are shown elsewhere share one line; missing libraries and the summary come
+//! last.
 //!
-//! Lines are as many as nodes and edges, and no deeper than [`DEEPEST`]: what lies deeper begins
-//! anew at the left, so that a long chain is no wider than a short one.
+//! The number of lines is that of nodes and edges. A file deeper than [`DEEPEST`] starts again at
+//! the left, so that a long chain is not wider than a short one.
 
 use super::{Edge, Tag, Tree};
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId, Id as _, RootId};
 use crate::report::Style;
-use crate::resolve::How;
+use crate::resolve::FoundBy;
 use crate::rules::outcome;
 use crate::text::{show, show_path};
 use crate::views::Subject;
@@ -17,9 +18,9 @@ use std::io::{self, Write};
 
 /// Levels below a heading.
 const DEEPEST: usize = 12;
-/// The column of `how` is not pushed further to the right than this part of the line.
+/// Largest indent of the `how` column, as a fraction of the line.
 const NAMES: (usize, usize) = (1, 2);
-/// Missing needs that the summary names.
+/// Missing needs named in the summary.
 const MOST_MISSING: usize = 20;
 
 pub(super) fn render(
@@ -51,7 +52,7 @@ enum Row<'t> {
         edge: &'t Edge,
         note: &'static str,
     },
-    /// Needs of one file that are met by what is there.
+    /// Needs of one file that objects loaded before satisfy.
     Loaded {
         lines: String,
         names: Vec<&'t Edge>,
@@ -70,7 +71,7 @@ struct Page<'a, 't> {
     rows: Vec<Row<'t>>,
 }
 
-/// Needs of one root that are not shown yet.
+/// Needs of one entry point that are not shown yet.
 type ByFile<'t> = FastMap<FileId, Vec<&'t Edge>>;
 
 impl<'t> Page<'_, 't> {
@@ -109,11 +110,11 @@ impl<'t> Page<'_, 't> {
         }
         self.rows.push(Row::Heading(heading));
         self.blocks(file, &mut by_file);
-        // What is left are files that an earlier root has shown, with needs that differ here.
+        // The remaining files were shown under an earlier entry point, but have other needs here.
         for file in order.into_iter().filter(|file| *file != root_file(self.audit, root)) {
             if by_file.contains_key(&file) {
                 let path = self.path(file);
-                let text = format!("{path}  under this root, other than above:");
+                let text = format!("{path}  under this entry point, unlike above:");
                 self.rows.push(Row::Note { lines: "   ".to_owned(), text });
                 self.blocks(file, &mut by_file);
             }
@@ -129,7 +130,8 @@ impl<'t> Page<'_, 't> {
         self.shown.insert(file);
     }
 
-    /// The needs of `file` and of what they load, with those that lie too deep behind them.
+    /// The needs of `file` and of the files that they load. Needs that are too deep follow as
+    /// blocks of their own.
     fn blocks(&mut self, file: FileId, by_file: &mut ByFile<'t>) {
         let mut deeper = vec![file];
         let mut first = true;
@@ -143,7 +145,7 @@ impl<'t> Page<'_, 't> {
             first = false;
             let mut below = Vec::new();
             self.needs(file, "   ", 1, by_file, &mut below);
-            // The first that was met is the next that is shown.
+            // Keeps the order in which the files were met.
             deeper.extend(below.into_iter().rev());
         }
     }
@@ -158,7 +160,7 @@ impl<'t> Page<'_, 't> {
     ) {
         let Some(edges) = by_file.remove(&file) else { return };
         self.shown.insert(file);
-        let folds = |edge: &&Edge| edge.how == How::Loaded && !self.style.verbose;
+        let folds = |edge: &&Edge| edge.how == FoundBy::Loaded && !self.style.verbose;
         let (loaded, own): (Vec<&'t Edge>, Vec<&'t Edge>) = edges.into_iter().partition(folds);
         let last = own.len() - usize::from(loaded.is_empty()).min(own.len());
         for (number, edge) in own.into_iter().enumerate() {
@@ -170,10 +172,10 @@ impl<'t> Page<'_, 't> {
             let children = to.is_some_and(|to| by_file.contains_key(&to));
             let is_shown = edge.to.is_some_and(|to| self.shown.contains(&to));
             let note = match edge.how {
-                How::Missing if edge.is_missing() => "NOT FOUND",
-                How::Missing => "not found, and need not be",
-                How::Loaded => "",
-                How::Provided => "by the system",
+                FoundBy::Missing if edge.is_missing() => "NOT FOUND",
+                FoundBy::Missing => "not found, optional",
+                FoundBy::Loaded => "",
+                FoundBy::Provided => "by the system",
                 _ if !edge.loads && edge.tag != Tag::Preload => "  the same file as another need's",
                 _ if children && depth == DEEPEST => "  see below",
                 _ if is_shown => "  see above",
@@ -203,7 +205,7 @@ impl<'t> Page<'_, 't> {
         }
     }
 
-    /// Writes the rows of one root with their columns aligned.
+    /// Writes the rows of one entry point with aligned columns.
     fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let name = |edge: &Edge| show(self.audit.text(edge.name));
         let width = |lines: &str, edge: &Edge| lines.chars().count() + name(edge).chars().count();
@@ -232,13 +234,13 @@ impl<'t> Page<'_, 't> {
         writeln!(out)
     }
 
-    /// How a need was met, and by what.
+    /// How a need was satisfied, and by which file.
     fn found(&self, edge: &Edge, note: &str) -> String {
         let how = format!("{:<8}", edge.how.name());
         if edge.is_missing() {
             return format!("{} {}", self.style.alarm(&how), self.style.alarm(note));
         }
-        let path = if matches!(edge.how, How::Missing | How::Provided) {
+        let path = if matches!(edge.how, FoundBy::Missing | FoundBy::Provided) {
             String::new()
         } else {
             self.opened(edge)
@@ -253,7 +255,7 @@ impl<'t> Page<'_, 't> {
         show(self.audit.text(edge.path))
     }
 
-    /// Names in as few lines as they need.
+    /// Names, packed into lines.
     fn loaded(&self, lines: &str, names: &[String], out: &mut dyn Write) -> io::Result<()> {
         let start = format!("{lines}loaded:");
         let indent = start.chars().count();
@@ -301,13 +303,13 @@ fn summary(
     let interps = audit.closures.bad_interps.len();
     let mut bad = Vec::new();
     if !missing.is_empty() {
-        bad.push(count(missing.len(), "need is missing", "needs are missing"));
+        bad.push(count(missing.len(), "library not found", "libraries not found"));
     }
     if interps > 0 {
-        bad.push(count(interps, "interpreter is missing", "interpreters are missing"));
+        bad.push(count(interps, "interpreter not found", "interpreters not found"));
     }
     if stops > 0 {
-        bad.push(count(stops, "root stops the loader", "roots stop the loader"));
+        bad.push(count(stops, "entry point stops the loader", "entry points stop the loader"));
     }
     let open = audit_open(subject);
     let verdict = match (bad.is_empty(), open) {
@@ -319,11 +321,11 @@ fn summary(
     let sizes = [
         count(tree.nodes.len(), "file", "files"),
         count(needs, "need", "needs"),
-        count(audit.closures.roots.len(), "root", "roots"),
+        count(audit.closures.roots.len(), "entry point", "entry points"),
     ];
     writeln!(out, "{verdict}: {}", sizes.join(", "))?;
     if open > 0 {
-        let text = count(open, "thing", "things");
+        let text = count(open, "file or question", "files or questions");
         writeln!(out, "incomplete: {text} could not be read or decided")?;
     }
     let paths = typed_paths(subject);
@@ -338,7 +340,7 @@ fn summary(
     }
 }
 
-/// How much could not be read or decided.
+/// The number of findings that make the run incomplete.
 fn audit_open(subject: &Subject<'_>) -> usize {
     subject.report.counts.incomplete
 }

@@ -1,5 +1,6 @@
-//! `tree` for programs, by the schema `linkaudit.tree/1` that lies in `docs/tree.schema.json`. Nodes
-//! are sorted by path, edges by the node they come from and then in the order of its needs.
+//! `tree` for programs, by the schema `linkaudit.tree/1` in `docs/tree.schema.json`. Nodes are
+//! sorted by path. Edges are sorted by the node that has the need, and then in the order of its
+//! needs.
 
 use super::{Edge, Tree};
 use crate::audit::Audit;
@@ -33,7 +34,7 @@ struct RootOut<'a> {
     stopped: Option<Stopped<'a>>,
 }
 
-/// Where the loader stops.
+/// The error at which the loader stops.
 #[derive(Serialize)]
 struct Stopped<'a> {
     object: Text<'a>,
@@ -61,7 +62,7 @@ struct EdgeOut<'a> {
     tried: Vec<TriedOut<'a>>,
 }
 
-/// One path that a search passed over.
+/// A path that a search tried and skipped.
 #[derive(Serialize)]
 pub(in crate::views) struct TriedOut<'a> {
     path: Text<'a>,
@@ -84,7 +85,8 @@ pub(super) fn render(
 ) -> io::Result<()> {
     let audit = subject.audit;
     let mut edges: Vec<&Edge> = tree.edges.iter().collect();
-    // Stable: needs of one file stay in their order, the first root before others.
+    // The sort is stable: needs of one file keep their order, and the first entry point comes
+    // first.
     edges.sort_by_key(|edge| audit.corpus.files[edge.from].path.as_os_str());
     let whole = Out {
         schema: SCHEMA,

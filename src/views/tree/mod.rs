@@ -1,8 +1,9 @@
-//! `linkaudit tree`: what every root loads, as one graph. A file is one node and a need one edge,
-//! however many roots and paths lead there, so that the graph is as large as what was read.
+//! `linkaudit tree`: the files that every entry point loads, as one graph. A file is one node and a
+//! need is one edge, for any number of entry points and paths, so that the graph is as large as its
+//! input.
 //!
-//! An edge is what a name led to under the first root that loads the file which needs it. Where
-//! another root leads the same name of the same file elsewhere, that is an edge of its own.
+//! An edge shows which file a need found under the first entry point that loads the needing file.
+//! If the same need finds another file under another entry point, that is a further edge.
 
 mod dot;
 mod human;
@@ -18,7 +19,7 @@ use crate::format::elf::NeedKind;
 use crate::id::{FastSet, FileId, Id as _, IdVec, RootId, StrId};
 use crate::plan::Plan;
 use crate::resolve::trace::{Outcome, Tried};
-use crate::resolve::{self, Closure, How, ROOT};
+use crate::resolve::{self, Closure, FoundBy, ROOT};
 
 /// All formats.
 pub const OUTPUTS: &[Output<Tree>] = &[
@@ -27,17 +28,17 @@ pub const OUTPUTS: &[Output<Tree>] = &[
     Output { name: "dot", render: dot::render },
 ];
 
-/// What makes an object need another.
+/// The reason why an object needs another.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Tag {
     /// An entry of its dynamic section.
     Need(NeedKind),
-    /// ld.so.preload names it: every program needs it.
+    /// ld.so.preload lists it, so every program needs it.
     Preload,
 }
 
 impl Tag {
-    /// The word in machine formats.
+    /// The word for machine formats.
     pub fn name(self) -> &'static str {
         match self {
             Self::Need(NeedKind::Needed) => "needed",
@@ -51,47 +52,47 @@ impl Tag {
 /// One need of one file.
 #[derive(Debug)]
 pub struct Edge {
-    /// The first root under which it leads there.
+    /// The first entry point under which it finds this file.
     pub root: RootId,
-    /// Under the first root that loads `from` it leads elsewhere.
+    /// True if it finds another file under the first entry point that loads `from`.
     pub differs: bool,
-    /// Who needs.
+    /// The file that has the need.
     pub from: FileId,
-    /// The name as it stands in the file.
+    /// The name in the file.
     pub name: StrId,
-    /// The file it led to; nothing if none was found.
+    /// The file that satisfies it; `None` if none was found.
     pub to: Option<FileId>,
-    /// The path by which that was opened.
+    /// The path by which the loader opened that file.
     pub path: StrId,
     /// How it was found.
-    pub how: How,
+    pub how: FoundBy,
     /// The object whose DT_RPATH found it.
     pub rpath_of: Option<FileId>,
-    /// What names it.
+    /// The reason for the need.
     pub tag: Tag,
-    /// It is this need that loaded `to` under `root`; else `to` was there before.
+    /// True if this need loaded `to` under `root`, false if `to` was loaded before.
     pub loads: bool,
-    /// Paths that the search passed over, in order.
+    /// Paths that the search skipped, in order.
     pub tried: Vec<Tried>,
 }
 
 impl Edge {
-    /// Nothing was found, and the loader does not go on without it.
+    /// True if no file was found and the loader requires one.
     pub fn is_missing(&self) -> bool {
-        self.how == How::Missing && self.tag != Tag::Need(NeedKind::Auxiliary)
+        self.how == FoundBy::Missing && self.tag != Tag::Need(NeedKind::Auxiliary)
     }
 }
 
-/// The graph.
+/// The graph of all files that entry points load.
 #[derive(Debug, Default)]
 pub struct Tree {
     /// All files, in byte order of their paths.
     pub nodes: Vec<FileId>,
-    /// Needs, by root and then in the order in which the loader met them.
+    /// Needs, by entry point and then in the loader's order.
     pub edges: Vec<Edge>,
 }
 
-/// A need of one file, whatever it leads to.
+/// A need of one file, whichever file it finds.
 type Key = (FileId, StrId, Tag);
 
 #[derive(Default)]
@@ -100,17 +101,17 @@ struct Maker {
     known: FastSet<Key>,
     led: FastSet<(Key, Option<FileId>)>,
     edges: Vec<Edge>,
-    /// By root: edges that a search found, as places in `edges`, with what the resolver calls them.
+    /// By entry point: edges that a search found, as indices in `edges`, with the resolver's edges.
     searched: IdVec<RootId, Vec<(usize, resolve::Edge)>>,
 }
 
 impl Tree {
-    /// The graph of all roots of an audit.
+    /// The graph of all entry points of an audit.
     pub fn new(audit: &mut Audit, plan: &Plan) -> Self {
         Self::under(audit, plan, None)
     }
 
-    /// The graph of some roots.
+    /// The graph of some entry points.
     pub(super) fn under(audit: &mut Audit, plan: &Plan, only: Option<&[RootId]>) -> Self {
         let mut maker = Maker::default();
         for (root, closure) in audit.closures.roots.entries() {
@@ -132,11 +133,11 @@ impl Maker {
         self.nodes.extend(closure.found().map(|(_, file)| file));
         self.nodes.insert(closure.root.file);
         for (index, module) in closure.modules() {
-            if module.how == How::Preload {
+            if module.how == FoundBy::Preload {
                 let (name, to) = (module.name, index);
                 let kind = NeedKind::Needed;
                 let edge =
-                    resolve::Edge { from: ROOT, raw: name, name, kind, to, how: How::Preload };
+                    resolve::Edge { from: ROOT, raw: name, name, kind, to, how: FoundBy::Preload };
                 self.edge(root, closure, edge, Tag::Preload, true);
             }
         }
@@ -145,7 +146,7 @@ impl Maker {
         loaded[..before].fill(true);
         for edge in closure.edges() {
             let seen = std::mem::replace(&mut loaded[edge.to.index()], true);
-            let loads = !seen && edge.how != How::Loaded;
+            let loads = !seen && edge.how != FoundBy::Loaded;
             self.edge(root, closure, *edge, Tag::Need(edge.kind), loads);
         }
     }
@@ -165,10 +166,10 @@ impl Maker {
             return;
         }
         let rpath_of = match edge.how {
-            How::Rpath(owner) => closure.module(owner).file,
+            FoundBy::Rpath(owner) => closure.module(owner).file,
             _ => None,
         };
-        if edge.how != How::Loaded {
+        if edge.how != FoundBy::Loaded {
             self.searched[root].push((self.edges.len(), edge));
         }
         self.edges.push(Edge {
@@ -186,7 +187,7 @@ impl Maker {
         });
     }
 
-    /// What the searches passed over.
+    /// Adds the paths that the searches skipped.
     fn trace(&mut self, audit: &mut Audit, plan: &Plan) {
         let Audit { corpus, resolver, closures, .. } = audit;
         for (root, searched) in self.searched.entries().filter(|(_, list)| !list.is_empty()) {

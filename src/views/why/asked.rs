@@ -1,6 +1,6 @@
-//! NAME as it is typed: with the version of a symbol as `nm`, `readelf` and loaders write it.
+//! NAME as typed: possibly with the version of a symbol, as `nm`, `readelf` and loaders write it.
 
-/// A name and the version that it is restricted to.
+/// A name, optionally with the only version to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Asked<'n> {
     /// The name.
@@ -10,7 +10,7 @@ pub(super) struct Asked<'n> {
 }
 
 impl<'n> Asked<'n> {
-    /// The meanings that `typed` may have: the name as it is, then `NAME@VERSION`, `NAME@@VERSION` and
+    /// The possible meanings of `typed`: the plain name, then `NAME@VERSION`, `NAME@@VERSION` and
     /// `NAME, version VERSION`.
     pub(super) fn readings(typed: &'n [u8]) -> impl Iterator<Item = Self> {
         let whole = Self { name: typed, version: None };

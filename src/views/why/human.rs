@@ -1,5 +1,5 @@
-//! `why` for people: providers first, then who asks, the summary last. The pages of libraries and of
-//! symbols are in `library_page`, `symbol_page` and `undefined_page`.
+//! `why` for people: providers first, then requesters, then the summary. The pages of libraries and
+//! of symbols are in `library_page`, `symbol_page` and `undefined_page`.
 
 use super::{Answer, Why};
 use crate::audit::Audit;
@@ -13,9 +13,9 @@ use crate::views::Subject;
 use crate::views::{count, typed_paths};
 use std::io::{self, Write};
 
-/// Lines of one kind, unless everything is wanted.
+/// Lines of one kind without `-v`.
 const MOST: usize = 20;
-/// Columns before a detail, of its label, and between cells.
+/// Width of the indent before a detail, of its label, and of the gap between cells, in columns.
 const DETAIL: usize = 6;
 const LABEL: usize = 8;
 const GAP: usize = 2;
@@ -35,7 +35,7 @@ pub(super) fn render(
     }
     let open = subject.report.counts.incomplete;
     if open > 0 {
-        let text = count(open, "thing", "things");
+        let text = count(open, "file or question", "files or questions");
         writeln!(page.out, "incomplete: {text} could not be read or decided")?;
         writeln!(page.out, "next: linkaudit check {}", typed_paths(subject))?;
     }
@@ -60,11 +60,15 @@ impl Page<'_> {
         self.path(file) + &host.unwrap_or_default()
     }
 
-    /// The first root and how many more there are.
+    /// The first entry point and the number of others.
     pub(super) fn roots(&self, first: RootId, all: usize) -> String {
         match all - 1 {
             0 => self.root(first),
-            more => format!("{} and {}", self.root(first), count(more, "more root", "more roots")),
+            more => format!(
+                "{} and {}",
+                self.root(first),
+                count(more, "more entry point", "more entry points")
+            ),
         }
     }
 
@@ -98,8 +102,8 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// A row of cells in columns. A row that is too long for its line goes on below, and no name in it is
-    /// cut.
+    /// A row of cells in columns. A row that is too long continues on the next line; names are
+    /// never cut.
     pub(super) fn row(&mut self, indent: usize, cells: &[Cell]) -> io::Result<()> {
         let columns = self.style.columns();
         let last = cells.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |at| at + 1);
@@ -181,12 +185,12 @@ impl Cell {
         Self { text: text.into(), width, code: None }
     }
 
-    /// Text that may be read over.
+    /// Less important text.
     pub(super) fn dim(text: impl Into<String>) -> Self {
         Self { code: Some("2"), ..Self::new(text, 0) }
     }
 
-    /// Something that is not there.
+    /// Text about a missing thing.
     pub(super) fn alarm(text: impl Into<String>) -> Self {
         Self { code: Some("1;31"), ..Self::new(text, 0) }
     }
@@ -207,7 +211,7 @@ pub(super) fn column(style: Style, paths: impl Iterator<Item = String>) -> usize
     paths.map(|path| path.chars().count()).filter(|width| *width <= most).max().unwrap_or(0)
 }
 
-/// A symbol as people read it.
+/// A symbol, demangled if possible.
 pub(super) fn display(raw: &[u8]) -> String {
     demangle(raw).unwrap_or_else(|| show(raw))
 }

@@ -1,11 +1,11 @@
-//! `why` for programs, by the schema `linkaudit.why/1` that lies in `docs/why.schema.json`.
+//! `why` for programs, by the schema `linkaudit.why/1` in `docs/why.schema.json`.
 
 use super::library::{self, Library};
 use super::symbol::{self, Symbol};
 use super::undefined::Outcome;
 use super::{Answer, Why};
 use crate::audit::Audit;
-use crate::blame::Fate;
+use crate::diagnosis::ReferenceState;
 use crate::id::{FileId, RootId};
 use crate::report::Style;
 use crate::text::Text;
@@ -286,19 +286,25 @@ fn symbol_requester<'a>(
     }
 }
 
-fn fate_out<'a>(subject: &Subject<'a>, requester: &symbol::Requester, fate: Fate) -> FateOut<'a> {
+fn fate_out<'a>(
+    subject: &Subject<'a>,
+    requester: &symbol::Requester,
+    fate: ReferenceState,
+) -> FateOut<'a> {
     let Subject { audit, plan, report } = *subject;
     let out = |kind, name, by| FateOut { kind, name, by };
     match fate {
-        Fate::Undefined => out(Outcome::of(requester, audit, report).name(), None, None),
-        Fate::Explained(from, name) => {
+        ReferenceState::Undefined => out(Outcome::of(requester, audit, report).name(), None, None),
+        ReferenceState::Explained(from, name) => {
             out("missing-library", Some(Text(audit.text(name))), Some(path(audit, from)))
         }
-        Fate::Assumed(host) => {
+        ReferenceState::Assumed(host) => {
             let name = plan.policy.hosts.get(host).map(|host| Text(host.name.as_bytes()));
             out("host-program", name, None)
         }
-        Fate::Inferred(program) => out("inferred-host", Some(path(audit, program)), None),
-        Fate::Provided(name) => out("provided-library", Some(Text(audit.text(name))), None),
+        ReferenceState::Inferred(program) => out("inferred-host", Some(path(audit, program)), None),
+        ReferenceState::Provided(name) => {
+            out("provided-library", Some(Text(audit.text(name))), None)
+        }
     }
 }

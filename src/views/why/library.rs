@@ -1,69 +1,69 @@
-//! `why` for a library: files that answer to the name, and every need that asks for it by that name or
-//! leads to one of them.
+//! `why` for a library: the files that answer to the name, and every need that requests it by that
+//! name or finds one of these files.
 
 use crate::audit::Audit;
-use crate::facts::{FileFacts, Place};
+use crate::facts::{FileFacts, PathState};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId, StrId};
 use crate::resolve::trace::Tried;
-use crate::resolve::{Closure, How, ROOT};
+use crate::resolve::{Closure, FoundBy, ROOT};
 use crate::text::last_part;
 use crate::views::tree::{Edge, Tag, Tree};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-/// A file that answers to the name, or to which the name led.
+/// A file that answers to the name, or that a need with the name found.
 #[derive(Debug)]
 pub struct Provider {
     /// The file.
     pub file: FileId,
-    /// Where it is loaded: roots in their order.
+    /// The entry points that load it, in order.
     pub places: Vec<Loaded>,
 }
 
-/// A file under one root.
+/// A file under one entry point.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
-    /// The root.
+    /// The entry point.
     pub root: RootId,
-    /// Its place in the scope, the root's own is 0; nothing if it is in none.
+    /// Its index in the scope, where the entry point has 0; `None` if it is outside the scope.
     pub position: Option<u32>,
     /// How it was found.
-    pub how: How,
+    pub how: FoundBy,
 }
 
 /// A need of one file for the library.
 #[derive(Debug)]
 pub struct Requester {
-    /// Who needs it.
+    /// The file that has the need.
     pub file: FileId,
-    /// The name as it stands in the file.
+    /// The name in the file.
     pub name: StrId,
-    /// What names it.
+    /// The reason for the need.
     pub tag: Tag,
-    /// The file it led to.
+    /// The file that satisfies it.
     pub to: Option<FileId>,
-    /// The path by which that was opened.
+    /// The path by which the loader opened that file.
     pub opened: StrId,
     /// How it was found.
-    pub how: How,
+    pub how: FoundBy,
     /// The object whose DT_RPATH found it.
     pub rpath_of: Option<FileId>,
-    /// All roots under which the need leads there.
+    /// All entry points under which the need finds this file.
     pub roots: Vec<RootId>,
-    /// From the first root to the requester, both included.
+    /// The chain from the first entry point to the requester, both included.
     pub chain: Vec<FileId>,
-    /// Paths that the search passed over.
+    /// Paths that the search skipped.
     pub tried: Vec<Tried>,
 }
 
 impl Requester {
-    /// Nothing was found.
+    /// True if no file was found.
     pub fn is_missing(&self) -> bool {
-        self.how == How::Missing
+        self.how == FoundBy::Missing
     }
 }
 
-/// What is known of a library.
+/// The answer about a library.
 #[derive(Debug)]
 pub struct Library {
     /// In byte order of their paths.
@@ -75,8 +75,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// What is known of the library `name`; nothing if no file and no need has this name. Names of
-    /// files count only `by_file`. `graph` is that of the roots `under` which the answer holds.
+    /// The answer about the library `name`; `None` if no file and no need has this name. Names of
+    /// files count only if `by_file` is true. `graph` covers the entry points in `under`.
     pub(super) fn new(
         name: &[u8],
         audit: &Audit,
@@ -115,7 +115,7 @@ impl Library {
 fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
     let mut out = FastSet::default();
     if name.contains(&b'/') {
-        if let Some(Place::File(file)) = audit.corpus.place(name) {
+        if let Some(PathState::File(file)) = audit.corpus.place(name) {
             out.insert(file);
         }
         let of = |facts: &FileFacts| facts.path.as_os_str().as_bytes() == name;
@@ -133,7 +133,7 @@ fn named(name: &[u8], audit: &Audit, by_file: bool) -> FastSet<FileId> {
     out
 }
 
-/// Programs whose PT_INTERP has this name or leads to one of `files`.
+/// Programs whose PT_INTERP has this name or is one of `files`.
 fn programs(name: &[u8], audit: &Audit, files: &FastSet<FileId>) -> Vec<FileId> {
     let mut out: Vec<FileId> = Vec::new();
     for closure in &audit.closures.roots {
@@ -141,7 +141,7 @@ fn programs(name: &[u8], audit: &Audit, files: &FastSet<FileId>) -> Vec<FileId> 
         let object = audit.corpus.files[file].object();
         let Some(interp) = object.and_then(|object| object.interp()) else { continue };
         let leads = match audit.corpus.place(interp) {
-            Some(Place::File(loader)) => files.contains(&loader),
+            Some(PathState::File(loader)) => files.contains(&loader),
             _ => last_part(interp) == name,
         };
         if (interp == name || leads) && out.last() != Some(&file) {
@@ -178,7 +178,7 @@ fn requesters(audit: &Audit, edges: &[&Edge], is_meant: impl Fn(RootId) -> bool)
                 met(audit, &mut out[*at], root, edge.from);
             }
         }
-        for (_, module) in closure.modules().filter(|(_, module)| module.how == How::Preload) {
+        for (_, module) in closure.modules().filter(|(_, module)| module.how == FoundBy::Preload) {
             let key = (closure.root.file, module.name, Tag::Preload, module.file);
             if let Some(at) = at.get(&key) {
                 met(audit, &mut out[*at], root, ROOT);
@@ -217,7 +217,7 @@ fn providers(
         for (module, file) in closure.modules().map(|(index, module)| (index, module.file)) {
             let Some(place) = file.and_then(|file| at.get(&file)) else { continue };
             let position = position(closure, module);
-            // The loader is there from the start, in the scope only where something needs it.
+            // The loader is mapped from the start; it is in the scope only if an object needs it.
             let how = closure.module(module).how;
             out[*place].places.push(Loaded { root, position, how });
         }
@@ -225,7 +225,7 @@ fn providers(
     out
 }
 
-/// The place of a module in the scope.
+/// The index of a module in the scope.
 pub(super) fn position(closure: &Closure, module: ModuleId) -> Option<u32> {
     let place = closure.whole_scope().position(|other| other == module)?;
     u32::try_from(place).ok()

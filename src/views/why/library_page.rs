@@ -1,9 +1,10 @@
-//! The page of a library: files of its name, then who needs it, what is missing first.
+//! The page of a library: files with its name, then the files that need it, with missing ones
+//! first.
 
 use super::human::{Cell, Page, column};
 use super::library::{self, Library};
 use crate::id::FileId;
-use crate::resolve::How;
+use crate::resolve::FoundBy;
 use crate::resolve::trace::Tried;
 use crate::rules::outcome;
 use crate::text::show;
@@ -32,7 +33,7 @@ impl Page<'_> {
             }
             if !requesters.is_empty() {
                 self.heading("needed by")?;
-                // What is missing comes first, then what is not the same everywhere.
+                // Missing libraries come first, then needs that differ between entry points.
                 let mut sorted: Vec<&library::Requester> = requesters.iter().collect();
                 sorted.sort_by_key(|requester| !requester.is_missing());
                 let paths = sorted.iter().take(self.most()).map(|r| self.path(r.file));
@@ -67,11 +68,11 @@ impl Page<'_> {
     fn library_provider(&mut self, provider: &library::Provider) -> io::Result<()> {
         let path = self.path(provider.file);
         let text = match provider.places.first() {
-            None => "no root loads it".to_owned(),
+            None => "no entry point loads it".to_owned(),
             Some(place) => {
                 let roots = self.roots(place.root, provider.places.len());
                 match place.position {
-                    Some(0) if provider.places.len() == 1 => "a root itself".to_owned(),
+                    Some(0) if provider.places.len() == 1 => "an entry point".to_owned(),
                     Some(at) => format!("place {at} in the scope of {roots}"),
                     None => format!("in the link map of {roots}"),
                 }
@@ -89,8 +90,8 @@ impl Page<'_> {
         let how = requester.how.name();
         let name = show(audit.text(requester.name));
         let found = match requester.how {
-            How::Missing => [Cell::alarm(format!("{how:<8} {name} NOT FOUND")), Cell::dim("")],
-            How::Provided => [Cell::dim(format!("{how:<8}")), Cell::new("by the system", 0)],
+            FoundBy::Missing => [Cell::alarm(format!("{how:<8} {name} NOT FOUND")), Cell::dim("")],
+            FoundBy::Provided => [Cell::dim(format!("{how:<8}")), Cell::new("by the system", 0)],
             _ => {
                 let opened = show(audit.text(requester.opened));
                 [Cell::dim(format!("{how:<8}")), Cell::new(opened, 0)]
@@ -121,5 +122,5 @@ impl Page<'_> {
 }
 
 fn roots_in_words(n: usize) -> String {
-    count(n, "root", "roots")
+    count(n, "entry point", "entry points")
 }

@@ -1,6 +1,6 @@
-//! `linkaudit why NAME`: who needs a library or refers to a symbol, who provides it, and what was
-//! tried. `library` and `symbol` make the answers, `names` finds out which of the two a name is, and
-//! `under` which entry point the answer is restricted to.
+//! `linkaudit why NAME`: the objects that need a library or refer to a symbol, the files that
+//! provide it, and the paths that were tried. `library` and `symbol` make the answers. `names`
+//! decides which of the two a name is, and `under` selects the entry point.
 
 mod asked;
 mod human;
@@ -40,26 +40,25 @@ pub const OUTPUTS: &[Output<Why>] = &[
 pub struct Why {
     /// The name as typed.
     pub name: Vec<u8>,
-    /// The entry point under which the answer holds; without one it holds under all.
+    /// The entry point that the answer is restricted to; `None` for all.
     pub under: Option<Under>,
-    /// What is known of it.
+    /// The answer about the name.
     pub answer: Answer,
 }
 
-/// What a name is.
+/// The meaning of a name.
 #[derive(Debug)]
 pub enum Answer {
-    /// Something needs a library of this name, or a file has it.
+    /// A library: an object needs it by this name, or a file has the name.
     Library(Library),
-    /// Something refers to a symbol of this name, or defines it.
+    /// A symbol: an object refers to it or defines it.
     Symbol(Symbol),
-    /// Nothing knows it; these are alike.
+    /// Unknown; these names are similar.
     Unknown(Vec<Vec<u8>>),
 }
 
 impl Why {
-    /// What an audit knows of `name`, raw or as people read it. `tree` answers what must be read for
-    /// it.
+    /// The answer about `name`, raw or demangled. Facts that are missing are read from `tree`.
     pub fn new(
         name: &[u8],
         under: Option<Under>,
@@ -69,7 +68,7 @@ impl Why {
     ) -> Self {
         let roots = under.as_ref().map(|under| &*under.roots);
         let graph = Tree::under(audit, plan, roots);
-        // A program's file may be called like a symbol, which is meant then.
+        // A program's file may have the name of a symbol; then the symbol is meant.
         let dotted = name.contains(&b'.');
         let library = |by_file: bool, audit: &Audit| {
             Library::new(name, audit, &graph, by_file, roots).map(Answer::Library)
@@ -88,7 +87,7 @@ impl Why {
         tree: &dyn tree::Tree,
         under: Option<&[RootId]>,
     ) -> Option<Answer> {
-        // A plain name is that of a C++ function only if no symbol has it.
+        // A plain name means a C++ function only if no symbol has that raw name.
         let readings = [names::raw, names::functions]
             .into_iter()
             .flat_map(|names| Asked::readings(name).map(move |asked| (names, asked)));
@@ -118,8 +117,8 @@ impl Why {
         Some(symbol)
     }
 
-    /// Names that are like an unknown one: the symbol with its versions, if the version is what is
-    /// unknown.
+    /// Names similar to an unknown one. If only the version is unknown, they are the symbol with
+    /// its versions.
     fn near(
         name: &[u8],
         audit: &mut Audit,
@@ -137,7 +136,7 @@ impl Why {
         names::near(name, audit, graph)
     }
 
-    /// False if nothing knows the name.
+    /// False if the name is unknown.
     pub fn is_known(&self) -> bool {
         !matches!(self.answer, Answer::Unknown(_))
     }

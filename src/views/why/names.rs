@@ -1,5 +1,5 @@
-//! Names as they are typed: which raw symbols a name stands for, and which known names are like one
-//! that nothing knows.
+//! Names as typed: the raw symbols that a name stands for, and known names that are similar to an
+//! unknown one.
 
 use super::qualified::{Qualified, with_one_spelling};
 use crate::audit::Audit;
@@ -13,10 +13,10 @@ use memchr::memmem::Finder;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// Names shown for one that is not known.
+/// Similar names shown for an unknown one.
 const MOST_NEAR: usize = 5;
 
-/// Every name of a symbol of an object, its references first.
+/// Visits every symbol name of an object, references first.
 fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
     for reference in &object.references {
         visit(object.reference_name(reference));
@@ -26,8 +26,8 @@ fn each_name<'o>(object: &'o Object, visit: &mut dyn FnMut(&'o [u8])) {
     }
 }
 
-/// The raw names that `name` stands for: itself, and those that are demangled to it or to a name that
-/// ends with it.
+/// The raw names that `name` stands for: the name itself, and those whose demangled form is `name`
+/// or ends with it.
 pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
     let mut names = Names::default();
     names.insert(name, hash::gnu(name));
@@ -36,7 +36,7 @@ pub(super) fn raw(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
     names
 }
 
-/// The raw names of functions outside of any class and namespace that are called `name`, which is no
+/// The raw names of functions called `name` outside of any class or namespace. `name` must not be a
 /// raw name itself.
 pub(super) fn functions(name: &[u8], view: View<'_>, corpus: &Corpus) -> Names {
     let mut names = Names::default();
@@ -62,7 +62,7 @@ fn add(names: &mut Names, text: Option<&str>, view: View<'_>, corpus: &Corpus) {
     }
 }
 
-/// Mangled names that hold one of `words` and are `wanted`.
+/// Mangled names that contain one of `words` and for which `wanted` is true.
 fn mangled<'v>(
     words: &[&[u8]],
     view: View<'v>,
@@ -88,17 +88,17 @@ fn mangled<'v>(
     found.into_iter().flatten().collect()
 }
 
-/// True for text that no compiler makes a raw name of.
+/// True for text that cannot be a raw name.
 fn reads_demangled(text: &str) -> bool {
     text.contains("::") || text.contains(['(', ' ', '<', '~'])
 }
 
-/// The longest word of `text`: a mangled name holds it as it is. Text in `[]` is a tag or a hash, which
-/// mangled names write differently.
+/// The longest word of `text`, which a mangled name contains literally. Text in `[]` is a tag or a
+/// hash, which mangled names encode differently.
 fn longest_identifier(text: &str) -> &str {
     let parts = text.split('[').map(|part| part.rsplit(']').next().unwrap_or(part));
     let words = parts.flat_map(|part| part.split(|c: char| !(c.is_alphanumeric() || c == '_')));
-    // Words of the language and numbers are not written out.
+    // Mangled names do not spell out keywords and numbers.
     let words = words.filter(|word| {
         !WORDS.contains(word) && !word.starts_with(|first: char| first.is_ascii_digit())
     });
@@ -180,7 +180,7 @@ const WORDS: &[&str] = &[
     "__float128",
 ];
 
-/// Known names that are like `name`: libraries first, then symbols, then names of C++ and Rust.
+/// Known names similar to `name`: libraries first, then symbols, then names of C++ and Rust.
 pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
     let Ok(text) = std::str::from_utf8(name) else { return Vec::new() };
     if reads_demangled(text) {
@@ -199,15 +199,15 @@ pub(super) fn near(name: &[u8], audit: &Audit, graph: &Tree) -> Vec<Vec<u8>> {
         });
     }
     let mut out = closest(text, libraries.into_iter());
-    // A member of this name is surer than a symbol with another one.
+    // A member with this name is a better guess than a symbol with another name.
     out.extend(near_qualified(text, audit));
     out.extend(closest(text, symbols.into_iter()));
     out.truncate(MOST_NEAR);
     out
 }
 
-/// Names of C++ and Rust whose end is like `text`; for a name without `::` those of members that are
-/// called so.
+/// Names of C++ and Rust whose end is similar to `text`. For a name without `::`, the members with
+/// exactly this name.
 fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     let Some(typed) = Qualified::new(text) else { return Vec::new() };
     let Some(own) = typed.end(typed.depth()) else { return Vec::new() };
@@ -223,14 +223,14 @@ fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
     };
     let found = mangled(&words, audit.view(), &audit.corpus, |raw| like(raw).is_some());
     let mut found: BTreeSet<(usize, String)> = found.into_iter().filter_map(like).collect();
-    // Other parameters, or other namespaces.
+    // An exact match differs only in its parameters or namespaces.
     if found.first().is_some_and(|(edits, _)| *edits == 0) {
         found.retain(|(edits, _)| *edits == 0);
     }
     found.into_iter().take(MOST_NEAR).map(|(_, name)| name.into_bytes()).collect()
 }
 
-/// The closest of some names, closest first.
+/// The most similar names, closest first.
 fn closest<'n>(text: &str, all: impl Iterator<Item = &'n [u8]>) -> Vec<Vec<u8>> {
     within(text, most_edits(text), all)
 }
@@ -250,7 +250,8 @@ pub(super) fn within<'n>(
     found.into_iter().map(|(_, other)| other.as_bytes().to_vec()).collect()
 }
 
-/// So many edits may still be a slip; in a short name each makes another one.
+/// Most edits that still count as a typing error. In a short name a single edit
+/// already gives another name.
 pub(super) fn most_edits(text: &str) -> usize {
     match text.len() {
         0..=3 => 0,
@@ -260,8 +261,8 @@ pub(super) fn most_edits(text: &str) -> usize {
     }
 }
 
-/// Edits between two names, the case of letters aside; nothing if they are more than `most`. A name
-/// that begins with the other is as near as can be.
+/// Edits between two names, ignoring case; `None` if there are more than `most`. If `b` starts with
+/// `a`, the distance is 1.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
     if most > 0 && b.starts_with(a) {
         return Some(1);

@@ -1,9 +1,9 @@
-//! Demangled names taken apart: enough to tell whether a name that was typed is the end of another,
-//! component by component, and whether it has the same parameters. `names` asks.
+//! Splits demangled names into parts, to test if a typed name is the end of another, component by
+//! component, and has the same parameters. `names` uses it.
 
 use std::borrow::Cow;
 
-/// Words in front of the names of tables and helpers that a compiler makes.
+/// Prefixes of the names of tables and helpers that a compiler generates.
 const SPECIAL: &[&str] = &[
     "vtable for ",
     "VTT for ",
@@ -21,19 +21,19 @@ const SPECIAL: &[&str] = &[
     "TLS wrapper function for ",
 ];
 
-/// Operators, those that begin with another one first.
+/// Operators; an operator comes before those that it starts with.
 const OPERATORS: &[&str] = &[
     "<=>", "<<=", ">>=", "->*", "()", "[]", "<<", ">>", "<=", ">=", "->", "==", "!=", "&&", "||",
     "++", "--", "+=", "-=", "*=", "/=", "%=", "^=", "&=", "|=", "<", ">", "+", "-", "*", "/", "%",
     "^", "&", "|", "~", "!", "=", ",",
 ];
 
-/// The parts of a demangled name. A return type is left out.
+/// The parts of a demangled name, without return type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Qualified<'t> {
-    /// It is a table or helper of what it names.
+    /// The prefix of a generated table or helper, if it is one.
     special: Option<&'static str>,
-    /// The namespaces and classes, and its own name.
+    /// The namespaces and classes, and finally its own name.
     components: Vec<&'t str>,
     /// The parameters in their parentheses.
     parameters: Option<&'t str>,
@@ -41,7 +41,7 @@ pub(super) struct Qualified<'t> {
     qualifiers: &'t str,
 }
 
-/// Texts that demanglers write in two ways, with the one that is kept. A class comes before its
+/// Texts that demanglers write in two ways, and the one that is kept. A class precedes its
 /// constructors.
 const SPELLINGS: &[(&str, &str)] = &[
     ("std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"),
@@ -56,7 +56,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("decltype(nullptr)", "std::nullptr_t"),
 ];
 
-/// Types of numbers among template arguments, as a cast and as a suffix.
+/// Types of numbers in template arguments, as a cast and as a suffix.
 const NUMBERS: &[(&str, &str)] = &[
     ("(unsigned int)", "u"),
     ("(long)", "l"),
@@ -65,7 +65,7 @@ const NUMBERS: &[(&str, &str)] = &[
     ("(unsigned long long)", "ull"),
 ];
 
-/// `text` with one spelling of what demanglers write in two ways.
+/// `text` with one spelling where demanglers have two.
 pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(text);
     for (other, kept) in SPELLINGS {
@@ -81,7 +81,7 @@ pub(super) fn with_one_spelling(text: &str) -> Cow<'_, str> {
     out
 }
 
-/// `text` with a suffix behind each number in place of a cast in front of it.
+/// `text` with a suffix after each number instead of a cast before it.
 fn suffixed(text: &str, cast: &str, suffix: &str) -> String {
     let mut parts = text.split(cast);
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -96,7 +96,7 @@ fn suffixed(text: &str, cast: &str, suffix: &str) -> String {
 }
 
 impl<'t> Qualified<'t> {
-    /// The parts of `text`; nothing if they cannot be told.
+    /// The parts of `text`; `None` if they cannot be determined.
     pub(super) fn new(text: &'t str) -> Option<Self> {
         let special = SPECIAL.iter().copied().find(|word| text.starts_with(word));
         let text = text[special.map_or(0, str::len)..].trim();
@@ -127,7 +127,7 @@ impl<'t> Qualified<'t> {
                     at += 2;
                     start = at;
                 }
-                // The name begins behind its return type.
+                // The name starts after its return type.
                 [b' ', ..] => {
                     components.clear();
                     at += 1;
@@ -141,9 +141,9 @@ impl<'t> Qualified<'t> {
         is_whole.then_some(Self { special, components, parameters, qualifiers })
     }
 
-    /// True if this name, as it was typed, means `whole`: `Shape::id` means `ns::Shape::id(int)`.
-    /// Parameters, `[abi:…]` tags and template arguments may be left out; a single component is no end
-    /// of a longer name.
+    /// True if this name, as typed, means `whole`: `Shape::id` means `ns::Shape::id(int)`.
+    /// Parameters, `[abi:…]` tags and template arguments may be omitted. A single component does
+    /// not match the end of a longer name.
     pub(super) fn means(&self, whole: &Self) -> bool {
         let Some(before) = whole.components.len().checked_sub(self.components.len()) else {
             return false;
@@ -166,7 +166,7 @@ impl<'t> Qualified<'t> {
         self.special.is_none().then(|| bare.join("::"))
     }
 
-    /// How many components it has.
+    /// Number of components.
     pub(super) fn depth(&self) -> usize {
         self.components.len()
     }
@@ -177,7 +177,7 @@ fn is_same_list(own: &str, other: Option<&str>) -> bool {
     other.is_some_and(|other| tight(own) == tight(other))
 }
 
-/// True if a component that was typed means another one.
+/// True if a typed component means another one.
 fn is_same(own: &str, other: &str) -> bool {
     let own_end = operator(own).unwrap_or(0);
     let other = if own.contains("[abi:") { other.to_owned() } else { without(other, '[') };
@@ -186,8 +186,8 @@ fn is_same(own: &str, other: &str) -> bool {
     tight(own) == tight(&other)
 }
 
-/// A component without its brackets of one kind and their content. A component that begins with
-/// such a bracket stays as it is.
+/// A component without its brackets of one kind and their content. A component that starts with
+/// such a bracket is unchanged.
 fn without(component: &str, open: char) -> String {
     let start = operator(component).unwrap_or(0);
     let (mut out, mut rest) = component.split_at(start);
@@ -201,7 +201,7 @@ fn without(component: &str, open: char) -> String {
     kept + rest
 }
 
-/// Text with those blanks only that keep words apart: demanglers set the others differently.
+/// Text with only those blanks that separate words: demanglers differ in the others.
 fn tight(text: &str) -> String {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let mut out = String::with_capacity(text.len());
@@ -214,7 +214,7 @@ fn tight(text: &str) -> String {
     out
 }
 
-/// The length of an operator's name at the begin of `text`, without template arguments.
+/// The length of an operator's name at the start of `text`, without template arguments.
 fn operator(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("operator")?;
     let word = text.len() - rest.len();
@@ -222,7 +222,7 @@ fn operator(text: &str) -> Option<usize> {
         let end = word + symbol.len();
         return Some(if text[end..].starts_with(" <") { end + 1 } else { end });
     }
-    // A conversion, `new`, `delete` or a literal: up to the parameters.
+    // A conversion, `new`, `delete` or a literal: the name ends at the parameters.
     if !rest.starts_with([' ', '"']) {
         return None;
     }
@@ -233,7 +233,7 @@ fn operator(text: &str) -> Option<usize> {
     Some(at)
 }
 
-/// The length of the brackets with which `text` begins. A `>` closes only a `<`.
+/// The length of the bracketed text at the start of `text`. A `>` closes only a `<`.
 fn bracketed(text: &str) -> Option<usize> {
     let mut open: Vec<u8> = Vec::new();
     for (at, byte) in text.bytes().enumerate() {

@@ -1,11 +1,11 @@
-//! `why` for a symbol: definitions in the order in which each root's lookup meets them, references
-//! with what each binds to, and definitions at hand that no root loads. `undefined` knows more about
-//! references without definition.
+//! `why` for a symbol: definitions in the lookup order of each entry point, references with their
+//! bindings, and definitions that no entry point loads. `undefined` adds details about undefined
+//! references.
 
 use super::library::position;
 use crate::audit::{Audit, NamedBindings};
-use crate::bind::{Binding, named};
-use crate::blame::{Fate, FirstLoader};
+use crate::bind::{Binding, symbol_query};
+use crate::diagnosis::{FirstLoader, ReferenceState};
 use crate::format::elf::tables::{Symbol as Entry, binds_local};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId};
@@ -25,11 +25,11 @@ pub struct Provider {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// The version is the one that a link against the file takes: it is written with `@@`.
+    /// True if a link against the file takes this version, which is then written with `@@`.
     pub default: bool,
-    /// What kind of definition it is.
+    /// The binding of the definition.
     pub bind: Bind,
-    /// Where it is in a scope: roots in their order.
+    /// Its positions in scopes, by entry point.
     pub places: Vec<InScope>,
 }
 
@@ -38,18 +38,18 @@ pub struct Provider {
 pub enum Bind {
     /// STB_GLOBAL
     Global,
-    /// STB_WEAK, which counts like a global one once it is linked
+    /// STB_WEAK; the loader treats it like a global one
     Weak,
     /// STB_GNU_UNIQUE
     Unique,
-    /// Hidden or local: never found from outside
+    /// Hidden or local: no lookup from outside finds it
     Local,
     /// A member of an archive defines it
     Member,
 }
 
 impl Bind {
-    /// The word in machine formats.
+    /// The word for machine formats.
     pub fn name(self) -> &'static str {
         match self {
             Self::Global => "global",
@@ -61,33 +61,33 @@ impl Bind {
     }
 }
 
-/// A definition in the scope of one root.
+/// A definition in the scope of one entry point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InScope {
-    /// The root.
+    /// The entry point.
     pub root: RootId,
-    /// The place of its file in the scope.
+    /// The index of its file in the scope.
     pub position: u32,
-    /// How many files take it.
+    /// Number of files that bind to it.
     pub taken: u32,
 }
 
 /// A symbol that a file refers to.
 #[derive(Debug)]
 pub struct Requester {
-    /// Who refers.
+    /// The file that has the reference.
     pub file: FileId,
     /// The raw name.
     pub symbol: Vec<u8>,
-    /// The version it asks for.
+    /// The version that it requires.
     pub version: Option<Vec<u8>>,
-    /// It may stay without definition.
+    /// True if it may stay undefined.
     pub weak: bool,
-    /// It has a definition of its own.
+    /// True if the file itself defines the symbol.
     pub defined: bool,
-    /// What it binds to under each root that loads the file.
+    /// Its binding under each entry point that loads the file.
     pub bound: Vec<Bound>,
-    /// Definitions that nearly fit, if `check` reports it.
+    /// Definitions that nearly fit, if `check` reports the reference.
     pub near: Vec<Near>,
 }
 
@@ -100,47 +100,49 @@ pub struct Near {
     pub symbol: Vec<u8>,
     /// Its version.
     pub version: Option<Vec<u8>>,
-    /// How it differs.
+    /// The difference.
     pub reason: &'static str,
 }
 
-/// What a reference binds to under one root.
+/// The binding of a reference under one entry point.
 #[derive(Clone, Debug)]
 pub struct Bound {
-    /// The root.
+    /// The entry point.
     pub root: RootId,
-    /// The place of the definition among the providers; nothing if there is none.
+    /// Index of the definition in the providers; `None` if undefined.
     pub provider: Option<usize>,
-    /// A relocation asks for it.
+    /// True if a relocation uses it.
     pub used: bool,
-    /// Its fate without definition.
-    pub fate: Option<Fate>,
-    /// The files that are searched, in order and up to the definition; only under one entry point.
+    /// Its state, if it is undefined.
+    pub fate: Option<ReferenceState>,
+    /// The files that were searched, in order and up to the definition; `Some` only if the answer
+    /// is restricted to one entry point.
     pub searched: Option<Vec<FileId>>,
 }
 
 impl Bound {
-    /// A relocation asks for a definition, and there is none.
+    /// True if a relocation uses it and it is undefined.
     pub fn is_open(&self) -> bool {
         self.used && self.provider.is_none()
     }
 }
 
-/// What is known of a symbol.
+/// The answer about a symbol.
 #[derive(Debug)]
 pub struct Symbol {
     /// In byte order of their paths.
     pub providers: Vec<Provider>,
     /// In byte order of their paths.
     pub requesters: Vec<Requester>,
-    /// The scopes in which references without definition were looked up, under the first root of each.
+    /// The scopes in which undefined references were looked up, under the first entry point of
+    /// each.
     pub searched: Vec<Searched>,
 }
 
 /// The files of a scope.
 #[derive(Debug)]
 pub struct Searched {
-    /// The root.
+    /// The entry point.
     pub root: RootId,
     /// The files, in search order.
     pub files: Vec<FileId>,
@@ -149,19 +151,20 @@ pub struct Searched {
 /// A symbol of a file.
 pub(super) type Key = (FileId, u32);
 
-/// The fates of references without definition, by root.
-pub(super) type Fates = FastMap<(RootId, Key), Fate>;
+/// The states of undefined references, by entry point.
+pub(super) type Fates = FastMap<(RootId, Key), ReferenceState>;
 
-/// A reference under a root: the definition by its key, whether a relocation asks for it, and the
-/// files that are searched.
+/// A reference under an entry point: the key of its definition, whether a relocation uses it, and
+/// the files that were searched.
 type Met = (RootId, Option<Key>, bool, Option<Vec<FileId>>);
 
-/// The part of the answer that is wanted.
+/// The requested part of the answer.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
-    /// References to this version, and definitions with it or that they bind to.
+    /// Only references to this version, and definitions that have it or that such references bind
+    /// to.
     pub(super) version: Option<&'a [u8]>,
-    /// Under these roots.
+    /// Only these entry points.
     pub(super) under: Option<&'a [RootId]>,
 }
 
@@ -171,13 +174,13 @@ struct Maker<'a> {
     part: Part<'a>,
     providers: BTreeMap<Key, Provider>,
     requesters: BTreeMap<Key, Requester>,
-    /// Whether a relocation names a symbol.
+    /// Whether a relocation uses a symbol.
     used: FastMap<Key, bool>,
     bound: BTreeMap<Key, Vec<Met>>,
 }
 
 impl Symbol {
-    /// What is known of the symbols that were looked for; nothing if nothing is.
+    /// The answer about the symbols in `found`; `None` if they are unknown.
     pub(super) fn new(
         audit: &Audit,
         found: &NamedBindings,
@@ -221,7 +224,7 @@ impl Symbol {
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Drops definitions in no scope, unless one is missing.
+    /// Drops definitions outside of all scopes, unless a definition is missing.
     fn drop_outside(&mut self) {
         if self.requesters.iter().any(|r| !r.weak && r.bound.iter().any(Bound::is_open)) {
             return;
@@ -259,7 +262,8 @@ impl Maker<'_> {
         let closure = &self.audit.closures.roots[root];
         let bindings = &self.found.bindings[root.index()];
         let mut taken: BTreeMap<Key, BTreeSet<FileId>> = BTreeMap::new();
-        // A symbol that is used in two classes may be bound twice: a copy, and what it is a copy of.
+        // A symbol that is used in two classes may be bound twice: to a copy, and to the source of
+        // the copy.
         let mut by_module: FastMap<(ModuleId, u32), BTreeSet<Option<Key>>> = FastMap::default();
         for binding in bindings {
             let key = self.taken(closure, *binding);
@@ -281,11 +285,11 @@ impl Maker<'_> {
                     let taken = u32::try_from(taken).unwrap_or(u32::MAX);
                     provider.places.push(InScope { root, position, taken });
                 }
-                // What the host's own files refer to is said under the host.
+                // References of the host's own files are listed under the host.
                 if module.index() < before {
                     continue;
                 }
-                // A definition whose own file never asks for it is no reference.
+                // A definition that its own file never uses is not a reference.
                 let asked = bound.is_some() || !self.providers.contains_key(&key);
                 if asked {
                     self.refer(key);
@@ -322,22 +326,22 @@ impl Maker<'_> {
             return Some(files);
         }
         let view = self.audit.view();
-        let lists = named::searched(closure, view, module, symbol, loader.release);
+        let lists = symbol_query::searched(closure, view, module, symbol, loader.release);
         let file = |module: &ModuleId| closure.module(*module).file;
         let ends_there = |list: &&Vec<ModuleId>| list.last().and_then(file) == provider;
         let list = lists.iter().find(ends_there).or(lists.first())?;
         Some(list.iter().filter_map(file).collect())
     }
 
-    /// The definition that a binding takes.
+    /// The definition behind a binding.
     fn taken(&self, closure: &Closure, binding: Binding) -> Option<Key> {
         let file = closure.module(binding.provider).file?;
         let release = self.audit.resolver.loaders.get(closure.root.loader).release;
-        let symbol = named::definition(closure, self.audit.view(), binding, release)?;
+        let symbol = symbol_query::definition(closure, self.audit.view(), binding, release)?;
         Some((file, symbol))
     }
 
-    /// A relocation of the file names the symbol; not known where nobody had to read them.
+    /// True if a relocation of the file uses the symbol; false if the relocations were not read.
     fn is_used(&mut self, key: Key) -> bool {
         let (file, symbol) = key;
         let relocations = || self.audit.corpus.relocations(file);
@@ -350,7 +354,7 @@ impl Maker<'_> {
         let (file, symbol) = key;
         let Some(object) = self.audit.corpus.files[file].object() else { return };
         self.requesters.entry(key).or_insert_with(|| {
-            let version = named::reference_version(object, symbol);
+            let version = symbol_query::reference_version(object, symbol);
             let entry = object.versions.entry(version);
             Requester {
                 file,
@@ -364,7 +368,8 @@ impl Maker<'_> {
         });
     }
 
-    /// References of files that no root loads, with a fatal root's among them.
+    /// Adds references of files that no entry point loads; the entry points with fatal errors are
+    /// among them.
     fn lone(&mut self) {
         let loaded = FirstLoader::new(&self.audit.closures);
         let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
@@ -378,7 +383,7 @@ impl Maker<'_> {
         }
     }
 
-    /// True if a file refers to such a symbol or defines it, under whichever root.
+    /// True if a file refers to such a symbol or defines it, under any entry point.
     fn is_known(&self) -> bool {
         let Some(wanted) = self.part.version else {
             let in_archive = self.found.archives.iter().any(|(_, list)| !list.is_empty());
@@ -387,7 +392,7 @@ impl Maker<'_> {
         let has_version = |file: FileId, symbol: u32| {
             let object = self.audit.corpus.files[file].object();
             object.is_some_and(|object| {
-                let entry = object.versions.entry(named::reference_version(object, symbol));
+                let entry = object.versions.entry(symbol_query::reference_version(object, symbol));
                 entry.is_some_and(|entry| object.str(entry.name) == wanted)
             })
         };
@@ -395,7 +400,7 @@ impl Maker<'_> {
         symbols.any(|(file, list)| list.iter().any(|symbol| has_version(*file, *symbol)))
     }
 
-    /// Drops what has another version, unless a reference to the wanted one binds to it.
+    /// Drops other versions, except definitions that a reference to the wanted version binds to.
     fn restrict(&mut self) {
         let Some(wanted) = self.part.version else { return };
         self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
@@ -413,7 +418,7 @@ impl Maker<'_> {
         let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
         let mut keyed: Vec<(Option<Key>, Provider)> =
             providers.into_iter().map(|(key, provider)| (Some(key), provider)).collect();
-        // A member has no versions.
+        // Definitions in archive members have no versions.
         let archives = found.archives.iter().filter(|_| part.version.is_none());
         keyed.extend(archives.flat_map(|(file, list)| {
             list.iter().map(|definition| {
@@ -459,9 +464,9 @@ fn sorted(symbols: &crate::id::FastSet<u32>) -> Vec<u32> {
     out
 }
 
-/// What a symbol table's entry defines, if it does.
+/// The definition in a symbol table entry, if it is one.
 fn definition(file: FileId, object: &Object, entry: &Entry<'_>) -> Option<Provider> {
-    // A program that is not position independent gives functions an address without defining them.
+    // A program that is not position-independent gives functions an address without defining them.
     let canonical = entry.section == elf::SHN_UNDEF.0 && entry.value != 0;
     if (entry.section == elf::SHN_UNDEF.0 && !canonical) || !entry.is_findable() {
         return None;

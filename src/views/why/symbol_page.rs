@@ -1,5 +1,5 @@
-//! The page of a symbol: its names, definitions in the order of lookup, then what refers to it and
-//! where that leads, what is undefined first.
+//! The page of a symbol: its names, definitions in lookup order, then the references and their
+//! bindings, with undefined ones first.
 
 use super::human::{Cell, Page, column, display};
 use super::symbol::{self, Bind, Bound, Symbol};
@@ -10,11 +10,11 @@ use crate::views::count;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Groups of roots that are told apart, unless everything is wanted.
+/// Groups of entry points shown without `-v`.
 const MOST_GROUPS: usize = 3;
 
-/// Definitions in the order of lookup, each with whether somebody takes it; one of the root itself,
-/// whichever root that is, has no place among the providers. Roots with the same order are alike.
+/// Definitions in lookup order, each with true if an object binds to it. `None` means the entry
+/// point itself, so that entry points with the same order share a group.
 type Order = Vec<(Option<usize>, bool)>;
 
 impl Page<'_> {
@@ -53,7 +53,7 @@ impl Page<'_> {
         writeln!(self.out, "{}: a symbol; {verdict}; {defined}{under}", show(name))
     }
 
-    /// The raw names beside those that people read, where they differ.
+    /// The raw names, where they differ from the demangled ones.
     fn names(&mut self, symbol: &Symbol) -> io::Result<()> {
         let defined = symbol.providers.iter().map(|provider| &provider.symbol);
         let asked = symbol.requesters.iter().map(|requester| &requester.symbol);
@@ -71,7 +71,7 @@ impl Page<'_> {
         self.more(names.len())
     }
 
-    /// Definitions in the order of lookup, for each group of roots in which it is the same.
+    /// Definitions in lookup order, for each group of entry points with the same order.
     fn scopes(&mut self, symbol: &Symbol) -> io::Result<()> {
         let mut by_root: BTreeMap<RootId, Vec<(u32, usize, u32)>> = BTreeMap::new();
         for (at, provider) in symbol.providers.iter().enumerate() {
@@ -120,10 +120,10 @@ impl Page<'_> {
             };
             let taken_at = list.iter().find(is_taken).map(|(position, ..)| *position);
             let what = match (taken, taken_at) {
-                (0, _) if provider.bind == Bind::Local => "not for others".to_owned(),
+                (0, _) if provider.bind == Bind::Local => "local".to_owned(),
                 (0, Some(first)) if *position > first => "shadowed".to_owned(),
-                (0, Some(_)) => "passed over".to_owned(),
-                (0, None) => "nothing takes it".to_owned(),
+                (0, Some(_)) => "skipped".to_owned(),
+                (0, None) => "not used".to_owned(),
                 (n, _) => {
                     let files = count(usize::try_from(*n).unwrap_or(usize::MAX), "file", "files");
                     format!("taken by {files}")
@@ -143,7 +143,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Definitions at hand that are in no scope.
+    /// Definitions in audited or `--lib-path` files that are in no scope.
     fn outside(&mut self, providers: &[symbol::Provider]) -> io::Result<()> {
         let facts = |file: FileId| &self.audit.corpus.files[file];
         let at_hand = |provider: &&symbol::Provider| {
@@ -154,7 +154,7 @@ impl Page<'_> {
         if outside.is_empty() {
             return Ok(());
         }
-        self.heading("at hand, in the scope of no root")?;
+        self.heading("candidates, in the scope of no entry point")?;
         for provider in outside.iter().take(self.most()) {
             let member = provider.member.as_deref().map(|name| format!("({})", show(name)));
             let path = format!("{}{}", self.path(provider.file), member.unwrap_or_default());
@@ -169,7 +169,7 @@ impl Page<'_> {
         }
         self.heading("referred to by")?;
         let mut sorted: Vec<&symbol::Requester> = symbol.requesters.iter().collect();
-        // What is undefined comes first.
+        // Undefined references come first.
         sorted.sort_by_key(|r| r.weak || r.bound.iter().all(|bound| bound.provider.is_some()));
         let shown = &sorted[..sorted.len().min(self.most())];
         let column = column(self.style, shown.iter().map(|r| self.path(r.file)));
@@ -199,7 +199,7 @@ impl Page<'_> {
         self.more(sorted.len())
     }
 
-    /// What a reference binds to, with the roots under which it does.
+    /// The bindings of a reference, each with its entry points.
     fn reached(&self, symbol: &Symbol, requester: &symbol::Requester) -> Vec<Reached> {
         let mut out: Vec<Reached> = Vec::new();
         for Bound { root, provider, used, fate, searched } in &requester.bound {
@@ -207,7 +207,7 @@ impl Page<'_> {
                 Some(file) if file == requester.file => Cell::new("-> itself", 0),
                 Some(file) => Cell::new(format!("-> {}", self.path(file)), 0),
                 None if !used => Cell::dim("no relocation uses it"),
-                None if requester.weak => Cell::new("undefined, and may be", 0),
+                None if requester.weak => Cell::new("undefined, allowed", 0),
                 None => Cell::alarm("UNDEFINED"),
             };
             let fate = fate.map(|fate| self.fate(requester, fate));
@@ -218,14 +218,14 @@ impl Page<'_> {
             }
         }
         if out.is_empty() {
-            let what = Cell::dim("no root loads it");
+            let what = Cell::dim("no entry point loads it");
             out.push(Reached { what, fate: None, searched: None, roots: Vec::new() });
         }
         out
     }
 }
 
-/// An answer that a reference gets under some roots.
+/// A binding that a reference has under some entry points.
 struct Reached {
     what: Cell,
     fate: Option<String>,

@@ -1,9 +1,9 @@
-//! References without definition: whether `check` reports each, the files that were searched, and the
+//! Undefined references: whether `check` reports each, the files that were searched, and the
 //! definitions that nearly fit.
 
 use super::symbol::{Bound, Fates, Near, Requester, Searched, Symbol};
 use crate::audit::Audit;
-use crate::blame::{Fate, ReferenceFate};
+use crate::diagnosis::{ReferenceFate, ReferenceState};
 use crate::id::RootId;
 use crate::plan::Plan;
 use crate::report::Report;
@@ -11,13 +11,13 @@ use crate::report::model::Finding;
 use crate::rules::NearMisses;
 use std::collections::BTreeSet;
 
-/// The fates of all references.
+/// The states of all references.
 pub(super) fn fates(audit: &Audit, plan: &Plan) -> Fates {
     let key = |one: &ReferenceFate| (one.root, (one.file, one.symbol));
     audit.fates(plan).iter().map(|one| (key(one), one.fate)).collect()
 }
 
-/// Adds the scopes that were searched and the definitions that nearly fit.
+/// Adds the searched scopes and the definitions that nearly fit.
 pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
     let first = |r: &Requester| reported(r).or_else(|| first_open(r)).map(|bound| bound.root);
     let roots: BTreeSet<RootId> =
@@ -41,28 +41,28 @@ pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
     }
 }
 
-/// The first root under which `check` reports a reference.
+/// The first entry point under which `check` reports a reference.
 fn reported(requester: &Requester) -> Option<&Bound> {
-    requester.bound.iter().find(|bound| bound.fate == Some(Fate::Undefined))
+    requester.bound.iter().find(|bound| bound.fate == Some(ReferenceState::Undefined))
 }
 
 fn first_open(requester: &Requester) -> Option<&Bound> {
     requester.bound.iter().find(|bound| bound.is_open())
 }
 
-/// The answer of `check` to a reference that nothing defines.
+/// The reaction of `check` to an undefined reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
-    /// It is a finding.
+    /// A finding.
     Reported,
-    /// It is a finding that a waiver takes away.
+    /// A finding that a waiver covers.
     Waived,
-    /// The rule is off.
+    /// No finding: the rule is off.
     Allowed,
 }
 
 impl Outcome {
-    /// The answer for the reference in `report`.
+    /// The reaction to the reference in `report`.
     pub(super) fn of(requester: &Requester, audit: &Audit, report: &Report) -> Self {
         if report.findings.iter().any(|finding| is_about(finding, requester, audit)) {
             Self::Reported
@@ -73,7 +73,7 @@ impl Outcome {
         }
     }
 
-    /// The word in machine formats.
+    /// The word for machine formats.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Reported => "finding",
@@ -83,7 +83,7 @@ impl Outcome {
     }
 }
 
-/// True if `finding` reports that the reference has no definition.
+/// True if `finding` reports the reference as undefined.
 pub(super) fn is_about(finding: &Finding, requester: &Requester, audit: &Audit) -> bool {
     finding.rule == "undefined-symbol"
         && finding.symbol.as_ref() == Some(&requester.symbol)

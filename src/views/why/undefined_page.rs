@@ -1,11 +1,11 @@
-//! The part of a symbol's page about references without definition: what `check` makes of each, the
-//! definitions that nearly fit, the files that were searched, and the next steps.
+//! The part of a symbol's page about undefined references: the reaction of `check`, the definitions
+//! that nearly fit, the files that were searched, and the next steps.
 
 use super::human::Page;
 use super::symbol::{Requester, Symbol};
 use super::undefined::{Outcome, is_about};
-use crate::blame::Fate;
 use crate::demangle::demangle;
+use crate::diagnosis::ReferenceState;
 use crate::id::FileId;
 use crate::report::layout::{name, some};
 use crate::report::model::Finding;
@@ -14,36 +14,36 @@ use crate::views::count;
 use std::io;
 use std::path::Path;
 
-/// Files of a scope, scopes and causes that are shown unless everything is wanted.
+/// Files of a scope, scopes and causes shown without `-v`.
 const MOST_FILES: usize = 4;
 const MOST_SCOPES: usize = 1;
 const MOST_CAUSES: usize = 3;
 
 impl Page<'_> {
-    /// The fate of a reference without definition, in words.
-    pub(super) fn fate(&self, requester: &Requester, fate: Fate) -> String {
+    /// The state of an undefined reference, in words.
+    pub(super) fn fate(&self, requester: &Requester, fate: ReferenceState) -> String {
         let audit = self.audit;
         match fate {
-            Fate::Undefined => match Outcome::of(requester, audit, self.subject.report) {
+            ReferenceState::Undefined => match Outcome::of(requester, audit, self.subject.report) {
                 Outcome::Reported => "reports undefined-symbol".to_owned(),
                 Outcome::Waived => "silent: the finding undefined-symbol is waived".to_owned(),
                 Outcome::Allowed => "silent: the rule undefined-symbol is allowed".to_owned(),
             },
-            Fate::Explained(from, library) => format!(
+            ReferenceState::Explained(from, library) => format!(
                 "explained by {}, which {} needs and which is not found",
                 name(&show(audit.text(library))),
                 name(&self.path(from))
             ),
-            Fate::Assumed(host) => {
+            ReferenceState::Assumed(host) => {
                 let host = self.subject.plan.policy.hosts.get(host);
                 let host = host.map(|host| show(host.name.as_bytes())).unwrap_or_default();
                 format!("assumed: the host program {} defines it", name(&host))
             }
-            Fate::Inferred(program) => format!(
+            ReferenceState::Inferred(program) => format!(
                 "assumed: the program {} is inferred to load the file and defines it",
                 name(&self.path(program))
             ),
-            Fate::Provided(library) => format!(
+            ReferenceState::Provided(library) => format!(
                 "assumed: the system provides {}, which may define it",
                 name(&show(audit.text(library)))
             ),
@@ -66,7 +66,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The scopes in which references without definition were looked up.
+    /// The scopes in which undefined references were looked up.
     pub(super) fn searched(&mut self, symbol: &Symbol) -> io::Result<()> {
         let shown_above = |r: &Requester| r.bound.iter().any(|bound| bound.searched.is_some());
         if symbol.searched.is_empty() || symbol.requesters.iter().any(shown_above) {
@@ -108,7 +108,7 @@ impl Page<'_> {
         let bounds = requesters().flat_map(|requester| &requester.bound);
         let missing: Vec<(&[u8], &Path)> = bounds
             .filter_map(|bound| match bound.fate? {
-                Fate::Explained(from, library) => {
+                ReferenceState::Explained(from, library) => {
                     Some((audit.text(library), &*audit.corpus.files[from].path))
                 }
                 _ => None,

@@ -1,8 +1,8 @@
-//! `--under ENTRY`: the entry point that is meant, or why there is none.
+//! `--under ENTRY`: selects the entry point, or explains why none matches.
 
 use super::names;
 use crate::audit::Audit;
-use crate::blame::FirstLoader;
+use crate::diagnosis::FirstLoader;
 use crate::facts::FileFacts;
 use crate::id::{FileId, RootId};
 use crate::text::show_path;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Entry points that a message names.
+/// Entry points named in a message.
 const MOST: usize = 3;
 
 /// An entry point to which an answer is restricted.
@@ -18,13 +18,13 @@ const MOST: usize = 3;
 pub struct Under {
     /// Its file.
     pub file: FileId,
-    /// The roots that start from it: a plugin has one for each program that loads it.
+    /// The closures that start from it: a plugin has one for each host program.
     pub roots: Vec<RootId>,
 }
 
 impl Under {
-    /// The entry point that `typed` names, by its path, which is `real` with links resolved, or by the
-    /// end of its path; or what is wrong with it.
+    /// The entry point that `typed` names, by its path or by the end of its path; or an error
+    /// message. `real` is the path with links resolved.
     pub fn find(typed: &Path, real: Option<&Path>, audit: &Audit) -> Result<Self, String> {
         let known: BTreeSet<FileId> =
             audit.closures.roots.iter().map(|closure| closure.root.file).collect();
@@ -43,7 +43,7 @@ impl Under {
                 let loader = FirstLoader::new(&audit.closures).of(*file);
                 Err(match loader.map(|root| audit.closures.roots[root].root.file) {
                     Some(root) => format!(
-                        "--under {shown}: not an entry point, {} loads it; use --under {} or add \
+                        "--under {shown}: not an entry point, {} loads it\nhelp: use --under {}, or add \
                          {shown} as a PATH",
                         path(root),
                         path(root)
@@ -55,12 +55,11 @@ impl Under {
                 let near = near(typed, known.iter().map(|file| &audit.corpus.files[*file]));
                 Err(if near.is_empty() {
                     format!(
-                        "--under {shown}: not an entry point of this audit; `linkaudit tree PATH...` \
-                         lists them"
+                        "--under {shown}: not an entry point of this audit\nhelp: list them with linkaudit tree"
                     )
                 } else {
                     format!(
-                        "--under {shown}: not an entry point of this audit; did you mean {}?",
+                        "--under {shown}: not an entry point of this audit\nhelp: did you mean {}?",
                         near.join(", ")
                     )
                 })
@@ -70,7 +69,7 @@ impl Under {
                     several.iter().take(MOST).map(|file| path(*file)).collect();
                 let more = if several.len() > MOST { ", ..." } else { "" };
                 Err(format!(
-                    "--under {shown}: {} entry points have this name, write the path: {}{more}",
+                    "--under {shown}: {} entry points have this name\nhelp: write the path: {}{more}",
                     several.len(),
                     paths.join(", ")
                 ))
@@ -79,7 +78,7 @@ impl Under {
     }
 }
 
-/// The files that `typed` names: that of a path, else all whose path ends so.
+/// The files that `typed` names: the file at that path, else all files whose path ends with it.
 fn named(typed: &Path, real: Option<&Path>, audit: &Audit) -> BTreeSet<FileId> {
     let corpus = &audit.corpus;
     if let Some(file) = real.and_then(|real| corpus.file_at(real)) {
@@ -93,7 +92,7 @@ fn named(typed: &Path, real: Option<&Path>, audit: &Audit) -> BTreeSet<FileId> {
     files.map(|(file, _)| file).collect()
 }
 
-/// The entry points whose file names are like that of `typed`.
+/// Entry points with file names similar to that of `typed`.
 fn near<'f>(typed: &Path, entries: impl Iterator<Item = &'f FileFacts>) -> Vec<String> {
     let Some(base) = typed.file_name().and_then(|base| base.to_str()) else { return Vec::new() };
     let paths: Vec<PathBuf> = entries.map(|facts| facts.path.to_path_buf()).collect();

@@ -1,6 +1,6 @@
-//! What each family of machines has in common, as rows that `table` takes as they are or with a
-//! difference. Facts are those of glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions`
-//! and `configure.ac` (`LIBC_SLIBDIR_RTLDDIR`) of each machine.
+//! Common facts of each family of machines, as rows that `table` uses directly or with changes. The
+//! facts are from glibc's `sysdeps/`: `dl-machine.h`, `dl-cache.h`, `shlib-versions` and
+//! `configure.ac` (`LIBC_SLIBDIR_RTLDDIR`) of each machine.
 
 use super::kinds;
 use super::{Flags, Guard, IdentRules, Info, Machine};
@@ -13,7 +13,7 @@ const IDENT_MIPS: IdentRules = IdentRules { osabi: None, below: (6, 6) };
 const IDENT_ARM: IdentRules =
     IdentRules { osabi: Some(elf::ELFOSABI_ARM_AEABI), below: IdentRules::PLAIN.below };
 
-/// 32 bits, little-endian, System V's file layout: what most rows differ from in little.
+/// 32 bits, little-endian, System V's file layout: most rows differ little from it.
 const BASE: Machine = Machine {
     name: "",
     numbers: &[],
@@ -81,7 +81,7 @@ pub(super) const AARCH64: Machine = Machine {
     ..BASE64
 };
 
-/// The bit that a hard-float object has; neither bit is that of an object which passes no floats.
+/// The bit of a hard-float object. An object that passes no floats has neither bit.
 const HARD: u32 = elf::EF_ARM_ABI_FLOAT_HARD;
 const SOFT: u32 = elf::EF_ARM_ABI_FLOAT_SOFT;
 
@@ -92,7 +92,7 @@ pub(super) const ARMHF: Machine = Machine {
     guard: Guard::StopAt(SOFT),
     ident: IDENT_ARM,
     kinds: &kinds::ARM,
-    // Entries without a mark of either kind are taken too.
+    // The loader also takes entries without either mark.
     cache_flags: &[0x0003, 0x0903],
     loaders: &["/lib/ld-linux-armhf.so.3"],
     oldest: "GLIBC_2.4",
@@ -108,7 +108,7 @@ pub(super) const ARMEL: Machine = Machine {
     ..ARMHF
 };
 
-/// EF_RISCV_FLOAT_ABI. glibc is built for soft and double floats only.
+/// EF_RISCV_FLOAT_ABI. glibc has builds only for soft and double floats.
 const RISCV_FLOAT: u32 = elf::EF_RISCV_FLOAT_ABI;
 
 pub(super) const RISCV64: Machine = Machine {
@@ -137,7 +137,7 @@ pub(super) const RISCV32: Machine = Machine {
 pub(super) const RISCV_SOFT: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SOFT.0]);
 pub(super) const RISCV_SINGLE: Flags = Flags::new(RISCV_FLOAT, &[elf::EF_RISCV_FLOAT_ABI_SINGLE.0]);
 
-/// ELFv2. An object whose e_flags name no ABI belongs to the usual one of its byte order.
+/// ELFv2. An object without an ABI in e_flags has the usual ABI of its byte order.
 pub(super) const PPC64LE: Machine = Machine {
     name: "ppc64le",
     numbers: &[elf::EM_PPC64.0],
@@ -188,7 +188,7 @@ pub(super) const S390X: Machine = Machine {
     ..BASE64
 };
 
-/// That a processor may lack the upper halves of registers (EF_S390_HIGH_GPRS) is not looked at.
+/// The loader does not check if a processor lacks the upper register halves (EF_S390_HIGH_GPRS).
 pub(super) const S390: Machine = Machine {
     name: "s390",
     numbers: S390X.numbers,
@@ -200,7 +200,7 @@ pub(super) const S390: Machine = Machine {
 
 const NAN2008: u32 = elf::EF_MIPS_NAN2008.0;
 const ABI2: u32 = elf::EF_MIPS_ABI2.0;
-/// Objects with EF_MIPS_FP64 are never taken.
+/// The loader never takes objects with EF_MIPS_FP64.
 const MIPS_ABI: u32 = NAN2008 | elf::EF_MIPS_FP64.0;
 const MIPS32_ABI: u32 = MIPS_ABI | ABI2;
 const N8_LOADER: &[&str] = &["/lib/ld-linux-mipsn8.so.1"];
@@ -257,7 +257,7 @@ pub(super) const MIPS64EL_N8: Machine = Machine {
     ..MIPS64EL
 };
 
-/// A V8+ object wants a V9 processor, which every Linux of today has.
+/// A V8+ object needs a V9 processor, which every current Linux on SPARC has.
 pub(super) const SPARC: Machine = Machine {
     name: "sparc",
     numbers: &[elf::EM_SPARC.0, elf::EM_SPARC32PLUS.0],
@@ -282,13 +282,12 @@ pub(super) const SPARC64: Machine = Machine {
     ..BASE64
 };
 
-/// EF_LOONGARCH_ABI: only the loader for double floats is built in `shlib-versions`, and it looks at
-/// no e_flags.
+/// EF_LOONGARCH_ABI: `shlib-versions` has only the loader for double floats, which ignores e_flags.
 pub(super) const LOONGARCH64: Machine = Machine {
     name: "loongarch64",
     numbers: &[elf::EM_LOONGARCH.0],
     kinds: &kinds::LOONGARCH,
-    // The plain flags are those of 2.36.
+    // glibc 2.36 wrote the plain flags.
     cache_flags: &[0x1203, 0x0003],
     loaders: &["/lib64/ld-linux-loongarch-lp64d.so.1"],
     platform: Some("loongarch"),

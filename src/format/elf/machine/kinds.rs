@@ -1,26 +1,26 @@
-//! Relocation types of each machine by what they ask of the symbol tables: `elf_machine_type_class`
-//! and the begin of `elf_machine_rela` in `sysdeps/**/dl-machine.h`. `table` names these constants.
+//! Relocation types of each machine, by their effect on symbol lookup: `elf_machine_type_class` and
+//! the start of `elf_machine_rela` in `sysdeps/**/dl-machine.h`. `table` uses these constants.
 
 use super::{Effect, LookupClass};
 use object::elf;
 use object::elf::RelocationType as Type;
 
-/// Types from the first to the last.
+/// Relocation types from the first to the last, both included.
 type Span = (Type, Type);
 
-/// The types of one machine that are not plain lookups.
+/// The relocation types of one machine that are not plain lookups.
 pub(super) struct Kinds {
-    /// No symbol is looked up.
+    /// Types without a symbol lookup.
     nothing: &'static [Span],
-    /// Jump slots, which `elf_machine_lazy_rel` puts off.
+    /// Jump slots, which `elf_machine_lazy_rel` defers.
     slots: &'static [Type],
-    /// All others of `ELF_RTYPE_CLASS_PLT`.
+    /// All other types of `ELF_RTYPE_CLASS_PLT`.
     plt: &'static [Span],
     copy: Option<Type>,
-    /// Types of `rest` that the loader knows, where the list is whole: it stops at all others
+    /// Types in `rest` that the loader knows, if the list is complete: it stops at all others
     /// (`elf/dl-reloc.c`, `_dl_reloc_bad_type`).
     known: Option<&'static [Span]>,
-    /// All that is not listed.
+    /// The class of all types that are not listed.
     rest: LookupClass,
 }
 
@@ -113,7 +113,7 @@ pub(super) static ARM: Kinds = Kinds {
     ..NONE
 };
 
-/// riscv looks the symbol of an R_RISCV_NONE up as of any other type.
+/// On riscv, the loader looks up the symbol of an R_RISCV_NONE like that of any other type.
 pub(super) static RISCV64: Kinds = Kinds {
     nothing: &[one(elf::R_RISCV_RELATIVE), one(elf::R_RISCV_IRELATIVE)],
     slots: &[elf::R_RISCV_JUMP_SLOT],
@@ -176,8 +176,8 @@ pub(super) static S390: Kinds = Kinds {
     ..NONE
 };
 
-/// R_MIPS_REL32 and R_MIPS_GLOB_DAT take what the global offset table holds for their symbol; the
-/// lookup is that of the table (`elf_machine_got_rel`).
+/// R_MIPS_REL32 and R_MIPS_GLOB_DAT use the symbol's entry in the global offset table; the loader
+/// looks it up for that table (`elf_machine_got_rel`).
 pub(super) static MIPS: Kinds = Kinds {
     nothing: &[one(elf::R_MIPS_NONE), one(elf::R_MIPS_REL32), one(elf::R_MIPS_GLOB_DAT)],
     slots: &[elf::R_MIPS_JUMP_SLOT],
@@ -185,7 +185,7 @@ pub(super) static MIPS: Kinds = Kinds {
     ..NONE
 };
 
-/// The same with R_MIPS_64 as their second type.
+/// The same; R_MIPS_64 is their second type.
 pub(super) static MIPS64: Kinds = Kinds {
     nothing: &[
         one(elf::R_MIPS_NONE),
@@ -195,7 +195,7 @@ pub(super) static MIPS64: Kinds = Kinds {
     ..MIPS
 };
 
-/// The R_SPARC_SIZE types take st_size of the object's own entry.
+/// The R_SPARC_SIZE types use st_size of the object's own entry.
 pub(super) static SPARC: Kinds = Kinds {
     nothing: &[
         one(elf::R_SPARC_NONE),
@@ -209,7 +209,7 @@ pub(super) static SPARC: Kinds = Kinds {
     ..NONE
 };
 
-/// Thread-local types are plain here; R_LARCH_NONE is looked up.
+/// Thread-local types are plain here; the loader looks up R_LARCH_NONE.
 pub(super) static LOONGARCH: Kinds = Kinds {
     nothing: &[one(elf::R_LARCH_RELATIVE), one(elf::R_LARCH_IRELATIVE)],
     slots: &[elf::R_LARCH_JUMP_SLOT],
@@ -224,7 +224,8 @@ pub(super) static ALPHA: Kinds = Kinds {
     ..NONE
 };
 
-/// There is no relative type: that is R_PARISC_DIR32 without a symbol. R_PARISC_NONE is looked up.
+/// There is no relative type: R_PARISC_DIR32 without a symbol serves as one. The loader looks up
+/// R_PARISC_NONE.
 pub(super) static HPPA: Kinds = Kinds {
     slots: &[elf::R_PARISC_IPLT, elf::R_PARISC_EPLT],
     plt: &[
@@ -236,7 +237,7 @@ pub(super) static HPPA: Kinds = Kinds {
     ..NONE
 };
 
-/// R_68K_NONE is looked up.
+/// The loader looks up R_68K_NONE.
 pub(super) static M68K: Kinds = Kinds {
     nothing: &[one(elf::R_68K_RELATIVE)],
     slots: &[elf::R_68K_JMP_SLOT],
@@ -261,7 +262,7 @@ pub(super) static IA64: Kinds = Kinds {
     ..NONE
 };
 
-/// `R_ARC_*` of glibc's elf.h, which the object crate has not.
+/// `R_ARC_*` of glibc's elf.h, which the object crate lacks.
 pub(super) static ARC: Kinds = Kinds {
     nothing: &[one(Type(0)), one(Type(0x38))],
     slots: &[Type(0x37)],

@@ -1,7 +1,7 @@
-//! What differs between machines: which objects a loader takes, how relocation types look symbols
-//! up, which cache entries are its own, and where a system keeps its loader. One row a machine and
-//! ABI, in `table`, made of `families`; what a row says of relocation types is in `kinds`. `header`, `relocs`, `resolve`
-//! and `bind` are the callers.
+//! The differences between machines: the objects that a loader takes, the effect of relocation
+//! types, the cache entries of a loader, and its usual paths. `table` has one row for each machine
+//! and ABI, made of `families`; `kinds` has the relocation types of each row. `header`, `relocs`,
+//! `resolve` and `bind` are the callers.
 
 mod families;
 mod kinds;
@@ -11,69 +11,70 @@ use super::target::Target;
 use kinds::Kinds;
 use object::elf;
 
-/// How a relocation looks up its symbol (`elf_machine_type_class`).
+/// The way in which a relocation looks up its symbol (`elf_machine_type_class`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LookupClass {
-    /// Any definition, also an undefined entry that has a value (the canonical address of a PLT slot).
+    /// Any definition counts, and also an undefined entry with a value (the canonical address of a
+    /// PLT slot).
     Plain,
     /// `ELF_RTYPE_CLASS_PLT`: an undefined entry does not count.
     Plt {
-        /// A jump slot: bound at the first call unless the object is bound at load.
+        /// True for a jump slot: bound at the first call, unless the object is bound at load.
         slot: bool,
     },
-    /// `ELF_RTYPE_CLASS_COPY`: the program itself is passed over.
+    /// `ELF_RTYPE_CLASS_COPY`: the lookup skips the program itself.
     Copy,
 }
 
-/// What a relocation type asks of the symbol tables.
+/// The effect of a relocation type on symbol lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// No symbol is looked up (NONE, RELATIVE, IRELATIVE).
+    /// No symbol lookup (NONE, RELATIVE, IRELATIVE).
     Nothing,
-    /// The symbol is looked up in this way.
+    /// A symbol lookup of this class.
     Lookup(LookupClass),
 }
 
-/// One machine and ABI as its loader sees it.
+/// The properties of one machine and ABI that matter to its loader.
 #[derive(Clone, Copy)]
 pub struct Machine {
     /// The name in reports, as `readelf` and package names have it.
     pub name: &'static str,
-    /// e_machine of its objects, the usual one first.
+    /// e_machine values of its objects, the usual one first.
     numbers: &'static [u16],
     is_64: bool,
     big: bool,
-    /// Which e_flags put an object under this row.
+    /// The e_flags that select this row.
     flags: Flags,
-    /// What the loader makes of the e_flags of other objects.
+    /// The loader's reaction to objects with other e_flags.
     guard: Guard,
-    /// What e_ident may say besides System V and version 0.
+    /// Values of e_ident that are accepted besides System V and version 0.
     pub(super) ident: IdentRules,
     kinds: &'static Kinds,
     info: Info,
-    /// A word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
+    /// True if a word of DT_HASH has 64 bits (`bits/elfclass.h`, `Elf_Symndx`).
     pub(super) wide_hash: bool,
-    /// MIPS: symbols of the global offset table are relocations without an entry, undefined entries
-    /// are no definitions unless marked, and DT_MIPS_XHASH stands for DT_GNU_HASH.
+    /// True for MIPS. Symbols of the global offset table are implicit relocations, undefined
+    /// entries count only if marked, and DT_MIPS_XHASH replaces DT_GNU_HASH.
     pub(super) is_mips: bool,
-    /// The smallest page a kernel for this machine has, in bytes.
+    /// The smallest page size of a kernel for this machine, in bytes.
     pub(super) page: u64,
-    /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`), first the one
-    /// that ends a search.
+    /// `flags` of the ld.so.cache entries for this machine (`sysdeps/**/dl-cache.h`); the first
+    /// value ends a search.
     pub cache_flags: &'static [i32],
-    /// Where systems keep the loader that `ldd` runs for this machine.
+    /// Usual paths of the loader that `ldd` runs for this machine.
     pub loaders: &'static [&'static str],
-    /// Default directories as glibc's own Makefiles set them, for a loader that does not tell.
+    /// Default directories by glibc's own Makefiles, for a loader binary without them.
     pub dirs: &'static [&'static str],
-    /// The newest glibc-hwcaps subdirectories first (`sysdeps/**/dl-hwcaps-subdirs.c`).
+    /// Names of glibc-hwcaps subdirectories, the newest first (`sysdeps/**/dl-hwcaps-subdirs.c`).
     pub hwcaps: &'static [&'static str],
-    /// AT_PLATFORM where the kernel gives every processor the same.
+    /// AT_PLATFORM, if the kernel gives the same value on every processor.
     pub platform: Option<&'static str>,
     /// The oldest symbol version of libc (`shlib-versions`).
     pub oldest: &'static str,
 }
 
-/// A test of e_flags: the bits under the mask have one of these values, the usual one first.
+/// A test of e_flags: the masked bits must have one of these values, the usual one first.
 #[derive(Clone, Copy)]
 struct Flags {
     mask: u32,
@@ -92,52 +93,52 @@ impl Flags {
     }
 }
 
-/// What a loader makes of the e_flags of an object of its machine.
+/// The loader's reaction to other e_flags of an object of its machine.
 #[derive(Clone, Copy)]
 enum Guard {
-    /// Objects of other rows are passed over (`elf_machine_matches_host`).
+    /// It skips objects of other rows (`elf_machine_matches_host`).
     Pass,
-    /// Version 5 of the ARM EABI with this bit makes the loader stop
+    /// It stops at version 5 of the ARM EABI with this bit
     /// (`sysdeps/unix/sysv/linux/arm/ldsodefs.h`, `VALID_FLOAT_ABI`).
     StopAt(u32),
 }
 
-/// `VALID_ELF_OSABI` and `VALID_ELF_ABIVERSION` (`sysdeps/**/ldsodefs.h`). GNU and System V are
-/// known everywhere.
+/// `VALID_ELF_OSABI` and `VALID_ELF_ABIVERSION` (`sysdeps/**/ldsodefs.h`). Every loader accepts GNU
+/// and System V.
 #[derive(Clone, Copy)]
 pub(super) struct IdentRules {
-    /// One more EI_OSABI that is taken.
+    /// Another accepted EI_OSABI.
     pub(super) osabi: Option<elf::OsAbi>,
-    /// EI_ABIVERSION must be below this: with System V, and with GNU (`LIBC_ABI_MAX`, counted from
-    /// `libc-abis`).
+    /// Upper bounds of EI_ABIVERSION, excluded: for System V, and for GNU (`LIBC_ABI_MAX`, counted
+    /// from `libc-abis`).
     pub(super) below: (u8, u8),
 }
 
 impl IdentRules {
-    /// Those of a machine without a row.
+    /// The rules of a machine without a row.
     pub(super) const PLAIN: Self = Self { osabi: None, below: (1, 3) };
 }
 
-/// How symbol and type lie in the r_info of a 64-bit relocation.
+/// The layout of symbol and type in the r_info of a 64-bit relocation.
 #[derive(Clone, Copy)]
 enum Info {
     /// The symbol in the upper half, the type in the lower.
     Halves,
     /// SPARC: the upper 24 bits of the type are a second addend.
     Sparc,
-    /// MIPS: the symbol first in memory, then four bytes: a second symbol, the third, second and
-    /// first type.
+    /// MIPS: the symbol comes first in memory, then four bytes: a second symbol, and the third,
+    /// second and first type.
     Mips,
 }
 
 impl Machine {
-    /// What a relocation of this type asks for. A type that no table lists is a lookup: loaders look
-    /// the symbol up before they stop at such a type.
+    /// The effect of a relocation type. A type that no table lists is a lookup, because loaders
+    /// look the symbol up before they stop at such a type.
     pub fn effect(&self, kind: u32) -> Effect {
         self.kinds.effect(kind)
     }
 
-    /// True for relocation types that the loader knows, and where it is not known which those are.
+    /// True for relocation types that the loader knows, and for all types if its list is unknown.
     pub fn knows(&self, kind: u32) -> bool {
         self.kinds.is_known(kind)
     }
@@ -157,7 +158,7 @@ impl Machine {
         }
     }
 
-    /// `elf_machine_matches_host`: false for an object that the loader passes over.
+    /// `elf_machine_matches_host`: false for an object that the loader skips.
     pub(super) fn takes(&self, machine: u16, flags: u32) -> bool {
         let same_abi = match self.guard {
             Guard::Pass => self.flags.hold(flags),
@@ -166,7 +167,7 @@ impl Machine {
         self.numbers.contains(&machine) && same_abi
     }
 
-    /// True if the loader passes over e_machine alone.
+    /// True if the loader accepts e_machine, whatever the flags.
     pub(super) fn is_number(&self, machine: u16) -> bool {
         self.numbers.contains(&machine)
     }
@@ -181,13 +182,13 @@ impl Machine {
         }
     }
 
-    /// `target` with the e_flags that stand for all objects of this row.
+    /// `target` with the e_flags that represent all objects of this row.
     pub fn canonical(&self, target: Target) -> Target {
         Target { flags: self.flags.values.first().copied().unwrap_or(0), ..target }
     }
 }
 
-/// The row of the machine that `target` names, if its loader rules are known.
+/// The row of the machine of `target`, if its loader rules are known.
 pub fn of(target: Target) -> Option<&'static Machine> {
     table::MACHINES.iter().find(|m| {
         m.numbers.contains(&target.machine)
@@ -197,7 +198,7 @@ pub fn of(target: Target) -> Option<&'static Machine> {
     })
 }
 
-/// Where systems keep their loaders, for all machines.
+/// Usual paths of loaders, for all machines.
 pub fn loaders() -> impl Iterator<Item = &'static str> {
     table::MACHINES.iter().flat_map(|machine| machine.loaders.iter().copied())
 }
@@ -207,7 +208,7 @@ pub fn hwcaps() -> impl Iterator<Item = &'static str> {
     table::MACHINES.iter().flat_map(|machine| machine.hwcaps.iter().copied())
 }
 
-/// The name of a machine for reports: the row's, else its number.
+/// The name of a machine for reports: that of its row, else its number.
 pub fn name(target: Target) -> String {
     match (of(target), elf::Machine(target.machine)) {
         (Some(machine), _) => machine.name.to_owned(),
@@ -220,7 +221,7 @@ pub fn name(target: Target) -> String {
     }
 }
 
-/// True for code that runs on an accelerator or inside another program and never under a loader.
+/// True for code that runs on an accelerator or inside another program, never under a loader.
 pub fn is_device(machine: u16) -> bool {
     matches!(elf::Machine(machine), elf::EM_AMDGPU | elf::EM_CUDA | elf::EM_BPF)
 }

@@ -1,5 +1,5 @@
-//! The table of machines. A row is found by e_machine, class, byte order and e_flags; no two rows
-//! hold for one object.
+//! The table of machines. e_machine, class, byte order and e_flags select a row; no two rows match
+//! the same object.
 
 use super::families::{
     AARCH64, ALPHA, ARC, ARMEL, ARMHF, HPPA, I386, IA64, LOONGARCH64, M68K, MIPS64EL, MIPS64EL_N8,
@@ -9,7 +9,7 @@ use super::families::{
 use super::{Flags, Machine, kinds};
 use object::elf;
 
-/// Found from the front: the machines that are met most come first.
+/// Searched from the start, so that the most frequent machines come first.
 pub(super) static MACHINES: &[Machine] = &[
     X86_64,
     I386,

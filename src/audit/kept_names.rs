@@ -1,0 +1,40 @@
+//! Selects file names that a walk keeps although the files are neither ELF files nor archives:
+//! those that a policy may require. The rule compares whole paths; this filter compares the last
+//! part.
+
+use crate::policy::{Pattern, Policy};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// True if a policy selects files by path, so that their other names matter.
+pub(super) fn names_files(policy: &Policy) -> bool {
+    let mut symbols = policy.required_symbols.iter().chain(&policy.forbidden_symbols);
+    !policy.required_files.is_empty() || symbols.any(|at| at.path.is_some())
+}
+
+/// Last parts of the paths that a policy requires.
+pub(super) struct KeptNames {
+    /// `None` stands for a pattern whose last part is unknown: it matches any name.
+    names: Vec<Option<Pattern>>,
+}
+
+impl KeptNames {
+    pub(super) fn new(policy: &Policy) -> Self {
+        let last = |text: &str| {
+            let name = text.rsplit('/').next().unwrap_or(text);
+            // Brackets may contain a slash.
+            let simple = !text.contains(['{', '[', '\\']);
+            if simple { Pattern::name(name).ok() } else { None }
+        };
+        let files = policy.required_files.iter();
+        Self { names: files.map(|required| last(required.path.text())).collect() }
+    }
+
+    pub(super) fn may_be(&self, path: &Path) -> bool {
+        let mut names = self.names.iter();
+        !self.names.is_empty()
+            && path.file_name().is_some_and(|name| {
+                names.any(|p| p.as_ref().is_none_or(|pattern| pattern.matches(name.as_bytes())))
+            })
+    }
+}

@@ -1,0 +1,55 @@
+//! Reads what a linker looks at in members behind their symbol tables, and lets `cover` remove from
+//! an answer the names that a linker would not report. The view `archive` and fixes are the callers.
+
+use super::Audit;
+use crate::cover::{Coverage, Facts, Question, referring, refine, rivals};
+use crate::facts::members;
+use crate::format::archive::LinkFacts;
+use crate::id::{FastMap, FileId, MemberId};
+use crate::tree::Tree;
+use rayon::prelude::*;
+
+impl Audit {
+    /// The facts of members; those that cannot be read are left out.
+    pub fn link_facts(
+        &self,
+        tree: &dyn Tree,
+        members: &[MemberId],
+    ) -> FastMap<MemberId, LinkFacts> {
+        let library = &self.library;
+        let one = |member: &MemberId| {
+            let entry = library.entry(library.archive_of(*member));
+            let of = (&*entry.members, library.member(*member));
+            let file = &self.corpus.files[entry.file];
+            let found = members::link_facts(tree, file, Some(of))?;
+            Some((*member, found))
+        };
+        let found: Vec<_> = members.par_iter().filter_map(one).collect();
+        found.into_iter().collect()
+    }
+
+    /// Removes from an answer what a linker would not report. `files` are those of the roots.
+    pub fn refine(
+        &self,
+        tree: &dyn Tree,
+        question: &Question<'_>,
+        files: &[FileId],
+        coverage: &mut Coverage,
+    ) {
+        if coverage.undefined.is_empty() {
+            return;
+        }
+        let root = |(file, root): (&FileId, &crate::cover::Root)| {
+            let file = &self.corpus.files[*file];
+            let read = || members::link_facts(tree, file, None);
+            (!root.linked).then(read).flatten()
+        };
+        let mut facts = Facts {
+            roots: files.iter().zip(question.roots).map(root).collect(),
+            members: self.link_facts(tree, &referring(question, coverage)),
+        };
+        let more = rivals(question, coverage, &facts);
+        facts.members.extend(self.link_facts(tree, &more));
+        refine(question, coverage, &facts);
+    }
+}

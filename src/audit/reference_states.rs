@@ -1,0 +1,21 @@
+//! The state of each undefined reference under each entry point. It is one of three: `check`
+//! reports it, a missing library explains it, or a program is assumed to define it. The diagnosis
+//! sums this up by object; a view about one symbol needs it by entry point.
+
+use super::binding::Bound;
+use super::{Audit, source};
+use crate::diagnosis::{self, Claims, Explanations, Lent, ReferenceFate, Undefined};
+use crate::plan::Plan;
+
+impl Audit {
+    /// The states of all undefined references, in the order of the entry points.
+    pub fn fates(&self, plan: &Plan) -> Vec<ReferenceFate> {
+        let Self { resolver, closures, bindings, providers, libraries, inferred, .. } = self;
+        let bound = Bound { resolver, closures, bindings };
+        let source = source(plan, &self.prefixes, self.view(), bound);
+        let claims = Claims { providers, policy: &plan.policy };
+        let lent = Lent::find(source);
+        let explanations = Explanations { claims, libraries, inferred, lent: &lent };
+        diagnosis::fates(source, &Undefined::find(source), explanations)
+    }
+}

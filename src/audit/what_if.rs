@@ -1,0 +1,112 @@
+//! Resolves and binds again, with some objects changed: the effect of a fix. The same code runs on
+//! a [`View`] with edits, and covers only the entry points that load a changed
+//! object. `fix::prove` is the caller.
+
+use super::binding::{Bound, Resolved};
+use super::{Audit, EntryPoints, binding, hosts, resolve, source};
+use crate::diagnosis::{self, Claims, Explanations, Lent, Undefined};
+use crate::facts::collect::Collector;
+use crate::facts::{Edits, Need, View};
+use crate::id::{FileId, RootId};
+use crate::plan::Plan;
+use crate::resolve::candidate::Start;
+use crate::resolve::resolver::Resolver;
+use crate::tree::Tree;
+use std::collections::BTreeSet;
+
+/// A load error, by its subject.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LoadError {
+    /// The object that has it.
+    pub file: FileId,
+    /// The kind of error.
+    pub kind: &'static str,
+    /// The library, symbol, version or object.
+    pub name: Vec<u8>,
+    /// The symbol's version, or the loader's message.
+    pub detail: Option<Vec<u8>>,
+}
+
+impl LoadError {
+    /// An error of `file`.
+    pub fn new(file: FileId, kind: &'static str, name: &[u8], detail: Option<&[u8]>) -> Self {
+        Self { file, kind, name: name.to_vec(), detail: detail.map(<[u8]>::to_vec) }
+    }
+}
+
+impl Audit {
+    /// The load errors in `diagnosis`.
+    pub fn faults(diagnosis: &diagnosis::Diagnosis) -> BTreeSet<LoadError> {
+        let mut out: BTreeSet<LoadError> = BTreeSet::new();
+        for missing in &diagnosis.missing {
+            out.insert(LoadError::new(missing.file, "missing", &missing.name, None));
+            let explained = missing.explained.iter();
+            out.extend(explained.map(|(file, symbol, version)| {
+                LoadError::new(*file, "explained", symbol, version.as_deref())
+            }));
+        }
+        let undefined = diagnosis.undefined.iter();
+        out.extend(
+            undefined.map(|u| LoadError::new(u.file, "undefined", &u.symbol, u.version.as_deref())),
+        );
+        let versions = diagnosis.versions.iter();
+        out.extend(versions.map(|v| LoadError::new(v.file, "version", &v.version, None)));
+        let stopped = diagnosis.stopped.iter();
+        out.extend(
+            stopped.map(|s| LoadError::new(s.file, "stopped", &s.object, Some(s.text.as_bytes()))),
+        );
+        out
+    }
+
+    /// Reads the facts that an edit of these files needs: their tables and relocations.
+    pub fn read_for_edits(&mut self, plan: &Plan, tree: &dyn Tree, files: &[FileId]) {
+        let needs = files.iter().flat_map(|file| {
+            let bare = self.corpus.files[*file].object().is_some_and(|o| o.tables.is_none());
+            let tables = bare.then_some(Need::Tables(*file));
+            let relocations = self.corpus.relocations(*file).err();
+            tables.into_iter().chain(relocations)
+        });
+        let needs: Vec<Need> = needs.collect();
+        Collector::new(tree, plan.reading()).answer(&mut self.corpus, needs);
+    }
+
+    /// The load errors under all entry points that load an edited object, with the edits applied.
+    pub fn again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> BTreeSet<LoadError> {
+        let roots = self.roots_with(edits).map(|root| {
+            let root = &self.closures.roots[root].root;
+            let path = self.resolver.strings.text(root.path).to_vec();
+            (root.host.is_none(), Start { file: root.file, path })
+        });
+        // A file that a program opens is a plugin again; any other starts directly.
+        let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
+        let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
+        let plan = Plan { facts: false, ..plan.clone() };
+        let mut collector = Collector::new(tree, plan.reading());
+        let mut resolver = Resolver::default();
+        let corpus = &mut self.corpus;
+        let hosts = hosts(&plan, corpus, &mut collector, &self.prefixes);
+        let entries = EntryPoints { given: only(given), walked: only(walked), hosts };
+        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, entries);
+        let resolved = Resolved { resolver: &resolver, closures: &closures };
+        let bindings = binding::bind(&plan, corpus, edits, &mut collector, resolved);
+        let view = View::edited(corpus, edits);
+        let bound =
+            Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
+        let source = source(&plan, &self.prefixes, view, bound);
+        let lent = Lent::find(source);
+        let explanations = Explanations {
+            claims: Claims { providers: &self.providers, policy: &plan.policy },
+            libraries: &self.libraries,
+            inferred: &self.inferred,
+            lent: &lent,
+        };
+        Self::faults(&diagnosis::diagnosis(source, &Undefined::find(source), explanations))
+    }
+
+    fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {
+        let loads = |closure: &crate::resolve::Closure| {
+            closure.found().any(|(_, file)| edits.contains_key(&file))
+        };
+        self.closures.roots.entries().filter(move |(_, c)| loads(c)).map(|(root, _)| root)
+    }
+}

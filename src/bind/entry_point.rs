@@ -1,0 +1,265 @@
+//! Binds one entry point: checks versions, then looks up the unresolved references of each module,
+//! then collects the messages.
+//!
+//! A module is skipped if its own closure resolved every reference and each of its needs finds the
+//! same file here. Parallel site 3 runs this over all entry points.
+
+use super::lookup::Scope;
+use super::relocation_pass::Exact;
+use super::standalone::{Own, Rules, Search};
+use super::{OwnBindings, RootBinding, Unique};
+use crate::facts::{Need, View};
+use crate::format::elf::{GlibcVersion, RefKind};
+use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, Strings};
+use crate::resolve::versions::{self, Check, Memory, NeededFiles, Part};
+use crate::resolve::{Closure, LOADER, ROOT};
+
+/// Data shared by all entry points.
+#[derive(Clone, Copy)]
+pub struct Shared<'a> {
+    /// The facts.
+    pub view: View<'a>,
+    /// Names of closures.
+    pub strings: &'a Strings,
+    /// The files whose versions objects need.
+    pub needed: &'a NeededFiles,
+    /// Standalone bindings by file.
+    pub own: &'a OwnBindings,
+    /// Ids ([`Closure::links_id`]) of link maps that several entry points share. In each, all
+    /// modules except the entry point are known to bind.
+    pub quiet: &'a FastSet<usize>,
+    /// True if all bindings are requested.
+    pub bindings: bool,
+    /// True if programs are started, false if traced as by `ldd`.
+    pub started: bool,
+    /// Unique definitions that the host program of a plugin has reached.
+    pub unique: Option<&'a Unique>,
+}
+
+impl Shared<'_> {
+    fn check(&self, release: GlibcVersion, part: Part) -> Check<'_> {
+        Check { store: &self.view, needed: self.needed, release, part }
+    }
+}
+
+/// Buffers and results that one worker reuses across entry points.
+#[derive(Default)]
+pub struct Worker {
+    versions: Memory,
+    here: FileSet,
+}
+
+/// A set of files that is cleared in constant time: members of an earlier set have an old stamp.
+#[derive(Default)]
+struct FileSet {
+    stamp: u32,
+    stamps: Vec<u32>,
+}
+
+impl FileSet {
+    fn fill(&mut self, files: impl Iterator<Item = FileId>) {
+        self.stamp += 1;
+        for file in files {
+            if file.index() >= self.stamps.len() {
+                self.stamps.resize((file.index() + 1).next_power_of_two(), 0);
+            }
+            self.stamps[file.index()] = self.stamp;
+        }
+    }
+
+    fn contains(&self, file: FileId) -> bool {
+        self.stamps.get(file.index()).is_some_and(|stamp| *stamp == self.stamp)
+    }
+}
+
+/// Binds one entry point, or returns the missing facts.
+pub fn bind(
+    closure: &Closure,
+    shared: Shared<'_>,
+    release: GlibcVersion,
+    worker: &mut Worker,
+) -> Result<RootBinding, Vec<Need>> {
+    let Worker { versions: memory, here } = worker;
+    let quiet = shared.quiet.contains(&closure.links_id());
+    let part = if quiet { Part::Root } else { Part::Whole };
+    let mut out = RootBinding {
+        checked: versions::check(closure, shared.check(release, part), memory),
+        ..RootBinding::default()
+    };
+    if closure.fatal().is_some() || out.checked.stop.is_some() {
+        return Ok(out);
+    }
+    here.fill(closure.in_scope().map(|(_, file)| file));
+    let open = open_modules(closure, shared, release, here, part)?;
+    if open.is_empty() && !shared.bindings {
+        return Ok(out);
+    }
+    // A copy relocation skips the program; any other reference may find a definition there.
+    let with_root = shared.bindings || open.values().any(|open| !matches!(open, Open::Copies(_)));
+    let scope = Scope::new(closure, shared.view, with_root)?;
+    let mut needs = Vec::new();
+    let mut exact = Exact {
+        closure,
+        scope: &scope,
+        strings: shared.strings,
+        release,
+        unique: shared.unique.cloned().unwrap_or_default(),
+    };
+    // When a program is started, its loader relocates itself again and uses the program's
+    // allocator.
+    let started = shared.bindings && shared.started && starts(closure, shared.view);
+    let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
+    for module in modules.chain(started.then_some(LOADER)) {
+        let Some(file) = closure.module(module).file else { continue };
+        let only = open.get(&module);
+        if only.is_none() && !shared.bindings {
+            continue;
+        }
+        let relocations = match shared.view.relocations(file) {
+            Ok(relocations) => relocations,
+            Err(need) => {
+                needs.push(need);
+                continue;
+            }
+        };
+        if !needs.is_empty() {
+            continue;
+        }
+        let only = match only {
+            Some(Open::Symbols(symbols) | Open::Copies(symbols)) if !shared.bindings => {
+                Some(symbols)
+            }
+            _ => None,
+        };
+        let bindings = shared.bindings.then_some(&mut out.bindings);
+        let (reports, abort) = exact.relocate(module, relocations, only, bindings);
+        if reports.left_out() > 0 {
+            out.left_out.push((module, reports.left_out()));
+        }
+        if !reports.list.is_empty() {
+            out.reports.push((module, reports.list));
+        }
+        if let Some(abort) = abort {
+            out.abort = Some((module, abort));
+            break;
+        }
+    }
+    if started && out.abort.is_none() {
+        out.allocator = exact.allocator();
+    }
+    if shared.bindings && closure.host().is_none() {
+        out.unique = exact.unique;
+    }
+    out.bindings.sort_unstable();
+    out.bindings.dedup();
+    if needs.is_empty() { Ok(out) } else { Err(needs) }
+}
+
+/// True if the entry point is a program whose loader relocates itself again.
+pub(super) fn starts(closure: &Closure, view: View<'_>) -> bool {
+    let program = view.object(closure.root.file).is_some_and(|object| object.interp.is_some());
+    program && closure.host().is_none() && closure.scope().contains(&LOADER)
+}
+
+/// True if only the entry point can have unresolved references, for any entry point with these
+/// links. All other modules bind to files that are present without it.
+pub fn is_quiet(
+    closure: &Closure,
+    shared: Shared<'_>,
+    release: GlibcVersion,
+    worker: &mut Worker,
+) -> bool {
+    let Worker { versions: memory, here } = worker;
+    let checked = versions::check(closure, shared.check(release, Part::Others), memory);
+    let others = || closure.found().filter(|(module, _)| *module != ROOT);
+    here.fill(others().map(|(_, file)| file));
+    let is_settled = |(module, file): (ModuleId, FileId)| {
+        let own = settled(closure, shared, module, file, here);
+        match shared.view.object(file) {
+            _ if closure.module(module).version_limit == 0 => false,
+            Some(_) => own.is_some_and(|own| own.open.is_empty()),
+            None => true,
+        }
+    };
+    checked.stop.is_none()
+        && checked.issues.is_empty()
+        && others().filter(|(module, _)| *module != LOADER).all(is_settled)
+}
+
+/// The references of a module that need a lookup relocation by relocation.
+enum Open {
+    /// These symbols.
+    Symbols(FastSet<u32>),
+    /// These symbols of the program, which may be targets of copy relocations.
+    Copies(FastSet<u32>),
+    /// All: the loader's version table is missing.
+    All,
+}
+
+/// Modules that may have unbound references under this entry point.
+fn open_modules(
+    closure: &Closure,
+    shared: Shared<'_>,
+    release: GlibcVersion,
+    here: &FileSet,
+    part: Part,
+) -> Result<FastMap<ModuleId, Open>, Vec<Need>> {
+    let mut scope: Option<Scope<'_>> = None;
+    let mut out = FastMap::default();
+    let concerns = |module| module != LOADER && (part == Part::Whole || module == ROOT);
+    for (module, file) in closure.found().filter(|(module, _)| concerns(*module)) {
+        let limit = closure.module(module).version_limit;
+        let settled = settled(closure, shared, module, file, here);
+        // For most modules this check is all.
+        if limit != 0 && settled.is_some_and(|own| own.open.is_empty()) {
+            continue;
+        }
+        let Some(object) = shared.view.object(file) else { continue };
+        if limit == 0 && object.versions.has_versym {
+            out.insert(module, Open::All);
+            continue;
+        }
+        if settled.is_some_and(|own| own.open.is_empty()) {
+            continue;
+        }
+        let open = match settled {
+            Some(own) if module == ROOT => own.open.clone(),
+            _ => {
+                let scope = match &mut scope {
+                    Some(scope) => scope,
+                    None => scope.insert(Scope::new(closure, shared.view, true)?),
+                };
+                let indices = settled
+                    .map_or_else(|| object.reference_indices().collect(), |own| own.open.clone());
+                let rules = Rules { release };
+                let search = Search { scope, object, limit, rules, weak: false };
+                search.open(indices.into_iter(), &mut |_, _| {})
+            }
+        };
+        if open.is_empty() {
+            continue;
+        }
+        let references = || open.iter().map(|i| &object.references[*i as usize]);
+        let copies = references().all(|r| matches!(r.kind, RefKind::Copy { .. }));
+        let symbols = references().map(|r| r.symbol).collect();
+        let copies = copies && module == ROOT;
+        out.insert(module, if copies { Open::Copies(symbols) } else { Open::Symbols(symbols) });
+    }
+    Ok(out)
+}
+
+/// The standalone bindings of a module, if they hold under this entry point.
+fn settled<'a>(
+    closure: &Closure,
+    shared: Shared<'a>,
+    module: ModuleId,
+    file: FileId,
+    here: &FileSet,
+) -> Option<&'a Own> {
+    let own = shared.own.get(file)?;
+    // The loader must know the same versions, and every file of the standalone closure must be
+    // here.
+    let same = closure.module(module).version_limit == own.limit
+        && own.files.iter().all(|file| here.contains(*file));
+    same.then_some(own)
+}

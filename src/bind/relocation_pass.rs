@@ -1,0 +1,314 @@
+//! The exact pass: visits the relocations in the loader's order and looks up their symbols, each in
+//! its relocation class (`elf/do-rel.h`, `elf/dl-reloc.c`, `elf/dl-lookup.c`).
+//!
+//! `entry_point` calls it for modules with unresolved references, and for all modules if bindings
+//! are requested.
+
+use super::lookup::{Route, Scope, Winner, wanted};
+use super::{Abort, Binding, MOST_REPORTS, Report, Unique};
+use crate::format::elf::find::{Query, Wanted};
+use crate::format::elf::machine::{self, LookupClass};
+use crate::format::elf::relocs::{Relocation, Relocations};
+use crate::format::elf::tables::binds_local;
+use crate::format::elf::{GlibcVersion, Object, RefKind, hash};
+use crate::id::{FastMap, FastSet, ModuleId, Strings};
+use crate::resolve::{Closure, ROOT};
+use object::elf;
+
+/// The glibc release since which a definition without a version satisfies a versioned reference only
+/// if the object has no definition with that version (46d3198094).
+pub const EXACT_FIRST: GlibcVersion = GlibcVersion::new(2, 42);
+/// The glibc release that warns about copies of protected symbols (7374c02b68).
+const PROTECTED_CHECK: GlibcVersion = GlibcVersion::new(2, 36);
+/// The glibc release since which the loader no longer asserts on a provider without versions
+/// (bdaf500353).
+pub const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
+
+/// The glibc release since which the loader uses the program's allocator.
+const ALLOCATOR: GlibcVersion = GlibcVersion::new(2, 31);
+
+/// The version of libc's allocator functions: the oldest of the machine.
+pub fn allocator_version(object: Option<&Object>) -> &'static [u8] {
+    let row = object.and_then(|object| machine::of(object.header.target()));
+    row.map_or("GLIBC_2.0", |row| row.oldest).as_bytes()
+}
+
+/// One entry point during relocation.
+pub struct Exact<'a, 'v> {
+    /// The link map.
+    pub closure: &'a Closure,
+    /// Its scope, with tables for every object that lookups ask.
+    pub scope: &'a Scope<'v>,
+    /// Names of closures.
+    pub strings: &'a Strings,
+    /// glibc's release.
+    pub release: GlibcVersion,
+    /// Unique definitions that lookups have reached so far.
+    pub unique: Unique,
+}
+
+/// The symbol of a relocation.
+struct Asked<'o> {
+    name: &'o [u8],
+    hash: u32,
+    version: u16,
+    weak: bool,
+    protected: bool,
+    /// True for an undefined function with a value.
+    canonical: bool,
+    size: u64,
+}
+
+impl<'v> Exact<'_, 'v> {
+    /// Relocates `module`. `only` restricts it to some symbols; all others are known to bind.
+    /// Returns the messages, and appends bindings if they are requested.
+    pub fn relocate(
+        &mut self,
+        module: ModuleId,
+        relocations: &Relocations,
+        only: Option<&FastSet<u32>>,
+        mut bindings: Option<&mut Vec<Binding>>,
+    ) -> (Reports, Option<Abort>) {
+        let mut reports = Reports::default();
+        let Some(object) = self.scope.object(module) else { return (reports, None) };
+        let mut done: FastSet<Relocation> = FastSet::default();
+        let is_asked = only.map(table);
+        for relocation in &relocations.list {
+            let symbol = relocation.symbol();
+            let holds = |table: &Vec<bool>| table.get(symbol as usize) == Some(&true);
+            if !is_asked.as_ref().is_none_or(holds) || !done.insert(*relocation) {
+                continue;
+            }
+            let Some(asked) = asked(object, symbol) else { continue };
+            if self.no_version_table(module, object) && asked.version != 0 {
+                return (reports, Some(Abort::NoVersionTable));
+            }
+            match self.lookup(module, object, &asked, *relocation) {
+                Err(abort) => return (reports, Some(abort)),
+                Ok(Some(winner)) => {
+                    if module == ROOT
+                        && self.release >= PROTECTED_CHECK
+                        && let Some(report) = protected(symbol, &asked, winner, *relocation)
+                    {
+                        reports.push(report);
+                    }
+                    if relocation.class() == LookupClass::Copy
+                        && winner.candidate.size != asked.size
+                    {
+                        reports.push(Report::Size { symbol });
+                    }
+                    if let Some(bindings) = &mut bindings {
+                        let provider = winner.module;
+                        bindings.push(Binding { module, symbol, provider });
+                    }
+                }
+                Ok(None) if asked.weak => {}
+                Ok(None) => {
+                    reports.push(self.undefined(module, object, symbol, &asked, *relocation));
+                }
+            }
+        }
+        (reports, None)
+    }
+
+    /// The functions with which the loader allocates once the program runs, and their modules
+    /// (`elf/rtld-malloc.h`, `__rtld_malloc_init_real`; since glibc 2.31).
+    pub fn allocator(&mut self) -> Vec<(&'static str, ModuleId)> {
+        if self.release < ALLOCATOR {
+            return Vec::new();
+        }
+        let version = allocator_version(self.scope.object(ROOT));
+        let wanted = Wanted { hash: hash::sysv(version), name: version, hidden: false };
+        let names = ["calloc", "free", "malloc", "realloc"];
+        let find = |name: &'static str| {
+            let mut query = Query::new(name.as_bytes(), hash::gnu(name.as_bytes()), Some(wanted));
+            query.plt = false;
+            Some((name, self.scope.lookup(&query, Route::default())?.module))
+        };
+        names.into_iter().filter_map(find).collect()
+    }
+
+    fn undefined(
+        &self,
+        module: ModuleId,
+        object: &Object,
+        symbol: u32,
+        asked: &Asked<'_>,
+        relocation: Relocation,
+    ) -> Report {
+        let slot = relocation.class() == LookupClass::Plt { slot: true };
+        Report::Undefined {
+            symbol,
+            version: asked.version,
+            version_known: asked.version <= self.closure.module(module).version_limit,
+            at_load: !slot || object.bind_now,
+        }
+    }
+
+    /// True if the loader follows a null pointer: the object has version indices, but no version
+    /// table.
+    fn no_version_table(&self, module: ModuleId, object: &Object) -> bool {
+        object.versions.has_versym
+            && (self.closure.module(module).version_limit == 0
+                || object.versions.highest_index() == 0)
+    }
+
+    fn lookup(
+        &mut self,
+        module: ModuleId,
+        object: &'v Object,
+        asked: &Asked<'_>,
+        relocation: Relocation,
+    ) -> Result<Option<Winner>, Abort> {
+        let limit = self.closure.module(module).version_limit;
+        let version = wanted(object, asked.version, limit);
+        let mut query = Query::new(asked.name, asked.hash, version);
+        query.plt = matches!(relocation.class(), LookupClass::Plt { .. });
+        query.exact_first = self.release >= EXACT_FIRST;
+        let copy = relocation.class() == LookupClass::Copy;
+        let route =
+            Route { first: (object.symbolic && module != ROOT).then_some(module), skip_root: copy };
+        let Some(mut winner) = self.scope.lookup(&query, route) else { return Ok(None) };
+        if winner.candidate.versionless && self.lost_versions(object, asked.version, winner.module)
+        {
+            return Err(Abort::ProviderLostVersions);
+        }
+        if elf::SymbolBind(winner.candidate.bind) == elf::STB_GNU_UNIQUE {
+            winner = self.unique(asked.name, winner, copy, module);
+        }
+        if asked.protected && winner.module != module {
+            // Another object's definition never replaces a protected one. The address that a
+            // program fixes for a function does, if no other object defines the function
+            // (`_dl_lookup_symbol_x`).
+            query.plt = true;
+            let defined = self.scope.lookup(&query, route);
+            if defined.is_some_and(|defined| defined.module != module) {
+                winner.module = module;
+            }
+        }
+        Ok(Some(winner))
+    }
+
+    /// `check_match` asserts that the object that a version was linked against still has versions.
+    fn lost_versions(&self, object: &Object, version: u16, provider: ModuleId) -> bool {
+        let Some(file) = object.versions.entry(version).and_then(|entry| entry.file) else {
+            return false;
+        };
+        let answers = |name| self.closure.answers(provider, name);
+        self.release < NO_ASSERT && self.strings.find(object.str(file)).is_some_and(answers)
+    }
+
+    /// `do_lookup_unique`.
+    fn unique(&mut self, name: &[u8], found: Winner, copy: bool, module: ModuleId) -> Winner {
+        match self.unique.get(name) {
+            // The source of a copy is the definition just found, not the process-wide one.
+            Some(_) if copy => found,
+            Some(first) => *first,
+            None => {
+                let central = if copy { Winner { module, ..found } } else { found };
+                self.unique.insert(name.to_vec(), central);
+                found
+            }
+        }
+    }
+}
+
+/// A set of symbols as a table, for a fast test of every relocation.
+fn table(only: &FastSet<u32>) -> Vec<bool> {
+    let mut out = vec![false; only.iter().max().map_or(0, |last| *last as usize + 1)];
+    only.iter().for_each(|symbol| out[*symbol as usize] = true);
+    out
+}
+
+/// `_dl_check_protected_symbol` (`elf/dl-protected.h`).
+fn protected(
+    symbol: u32,
+    asked: &Asked<'_>,
+    winner: Winner,
+    relocation: Relocation,
+) -> Option<Report> {
+    let copy = relocation.class() == LookupClass::Copy;
+    let provider = winner.module;
+    (winner.is_protected() && (copy || asked.canonical)).then_some(Report::Protected {
+        symbol,
+        provider,
+        copy,
+    })
+}
+
+/// Messages about one module, one for each symbol and kind.
+#[derive(Default)]
+pub struct Reports {
+    /// Up to [`MOST_REPORTS`] of them.
+    pub list: Vec<Report>,
+    /// Index in `list` by kind and symbol. Messages beyond the limit have indices after its end.
+    places: FastMap<(Kind, u32), u32>,
+}
+
+/// The kind of a message.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Undefined,
+    Size,
+    Protected,
+}
+
+impl Reports {
+    /// Number of messages beyond the limit.
+    pub fn left_out(&self) -> usize {
+        self.places.len() - self.list.len()
+    }
+
+    /// Adds a message. A symbol that is used in two classes gets one message; a failure at load
+    /// outweighs one at the first call.
+    pub(super) fn push(&mut self, report: Report) {
+        let key = match report {
+            Report::Undefined { symbol, .. } => (Kind::Undefined, symbol),
+            Report::Size { symbol } => (Kind::Size, symbol),
+            Report::Protected { symbol, .. } => (Kind::Protected, symbol),
+        };
+        let next = self.places.len();
+        let new = u32::try_from(next).unwrap_or(u32::MAX);
+        let place = *self.places.entry(key).or_insert(new) as usize;
+        match (self.list.get_mut(place), report) {
+            (None, report) if place == next && next < MOST_REPORTS => self.list.push(report),
+            (Some(Report::Undefined { at_load, .. }), Report::Undefined { at_load: now, .. }) => {
+                *at_load |= now;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The symbol of a relocation; `None` if the loader resolves it within the object without a lookup
+/// (`RESOLVE_MAP`).
+fn asked(object: &Object, symbol: u32) -> Option<Asked<'_>> {
+    if let Some(tables) = &object.tables
+        && let Some(s) = tables.symbol(symbol)
+    {
+        let bind = elf::SymbolBind(s.bind);
+        return (bind != elf::STB_LOCAL && !binds_local(s.visibility)).then(|| Asked {
+            name: s.name,
+            hash: hash::gnu(s.name),
+            version: if object.versions.has_versym { s.versym & 0x7fff } else { 0 },
+            weak: bind == elf::STB_WEAK,
+            protected: elf::SymbolVisibility(s.visibility) == elf::STV_PROTECTED,
+            canonical: s.is_canonical(),
+            size: s.size,
+        });
+    }
+    let at = object.references.binary_search_by_key(&symbol, |r| r.symbol).ok()?;
+    let reference = &object.references[at];
+    Some(Asked {
+        name: object.reference_name(reference),
+        hash: reference.hash,
+        version: if object.versions.has_versym { reference.version } else { 0 },
+        weak: matches!(reference.kind, RefKind::Weak | RefKind::Copy { weak: true, .. }),
+        protected: false,
+        canonical: reference.kind == RefKind::Canonical,
+        size: match reference.kind {
+            RefKind::Copy { size, .. } => size.get(),
+            _ => 0,
+        },
+    })
+}

@@ -1,0 +1,135 @@
+//! The references that an object leaves undefined in the scope of its own closure. The answer is
+//! reused under every entry point whose scope contains all of that closure, because a larger scope
+//! cannot unbind a symbol.
+
+use super::lookup::{Pending, Route, Scope, Winner, wanted};
+use crate::facts::{Need, View};
+use crate::format::elf::find::Query;
+use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, RefKind};
+use crate::id::FileId;
+use crate::resolve::{Closure, ROOT};
+
+/// The references that one object's own closure does not resolve, as indices into
+/// `Object::references`.
+#[derive(Debug, Default)]
+pub struct Own {
+    /// Indices, ascending.
+    pub open: Vec<u32>,
+    /// The highest version index that the loader knows for the object there.
+    pub limit: u16,
+    /// All files of that closure.
+    pub files: Box<[FileId]>,
+    /// The provider of each reference, if requested and if the loader knows all versions there.
+    pub providers: Option<Providers>,
+}
+
+/// The file that each reference of an object binds to in its own closure, by index in
+/// `Object::references`; `None` for an undefined one.
+pub type Providers = Box<[Option<FileId>]>;
+
+/// The first glibc release without the assertion that a provider has the versions that were linked.
+const NO_ASSERT: GlibcVersion = GlibcVersion::new(2, 41);
+
+/// Rules that decide a lookup besides the scope.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// glibc's release.
+    pub release: GlibcVersion,
+}
+
+/// Binds the references of the entry point of `closure`. With `providers` it also looks up weak
+/// ones, and lists the provider of each reference.
+pub fn bind(
+    closure: &Closure,
+    view: View<'_>,
+    rules: Rules,
+    providers: bool,
+) -> Result<Own, Vec<Need>> {
+    let scope = Scope::new(closure, view, false)?;
+    let Some(object) = view.object(closure.root.file) else { return Ok(Own::default()) };
+    let limit = closure.module(ROOT).version_limit;
+    let files = closure.found().map(|(_, file)| file).collect();
+    let all_known = |(module, _)| closure.module(module).version_limit == EVERY_VERSION;
+    let weak = providers && closure.in_scope().all(all_known);
+    let mut providers: Option<Providers> = weak.then(|| vec![None; object.references.len()].into());
+    let mut note = |index: u32, winner: Winner| {
+        if let Some(providers) = &mut providers {
+            providers[index as usize] = closure.module(winner.module).file;
+        }
+    };
+    let search = Search { scope: &scope, object, limit, rules, weak };
+    let open = search.open(object.reference_indices(), &mut note);
+    Ok(Own { open, limit, files, providers })
+}
+
+/// One object in a scope, and the rules of its lookups.
+pub struct Search<'s, 'v> {
+    /// The scope.
+    pub scope: &'s Scope<'v>,
+    /// The object whose references are looked up.
+    pub object: &'v Object,
+    /// The highest version index that the loader knows for it.
+    pub limit: u16,
+    /// The other rules.
+    pub rules: Rules,
+    /// True if weak references are looked up too.
+    pub weak: bool,
+}
+
+impl Search<'_, '_> {
+    /// Returns those of the references at `indices` that may cause a message; weak ones never do.
+    /// Calls `note` with each definition found.
+    pub fn open(
+        &self,
+        indices: impl Iterator<Item = u32>,
+        note: &mut impl FnMut(u32, Winner),
+    ) -> Vec<u32> {
+        let kind = |index: u32| self.object.references[index as usize].kind;
+        let is_wanted = |index: &u32| self.weak || kind(*index) != RefKind::Weak;
+        let mut open = Vec::new();
+        let left = self.each(indices.filter(is_wanted), |index, winner| {
+            if kind(index) != RefKind::Weak && !settles(winner, kind(index), self.rules) {
+                open.push(index);
+            }
+            note(index, winner);
+        });
+        let left = left.iter().map(|pending| pending.index);
+        open.extend(left.filter(|index| kind(*index) != RefKind::Weak));
+        open.sort_unstable();
+        open
+    }
+
+    /// Looks up the references at `indices`; returns those without a definition.
+    fn each(
+        &self,
+        indices: impl Iterator<Item = u32>,
+        mut found: impl FnMut(u32, Winner),
+    ) -> Vec<Pending> {
+        let reference = |index: u32| &self.object.references[index as usize];
+        let pending = |index| Pending { index, hash: reference(index).hash };
+        let mut left: Vec<Pending> = indices.map(pending).collect();
+        let question = |pending: &Pending| {
+            let reference = reference(pending.index);
+            let name = self.object.reference_name(reference);
+            let version = wanted(self.object, reference.version, self.limit);
+            let mut query = Query::new(name, reference.hash, version);
+            query.exact_first = self.rules.release >= super::relocation_pass::EXACT_FIRST;
+            let is_copy = matches!(reference.kind, RefKind::Copy { .. });
+            (query, Route { first: None, skip_root: is_copy })
+        };
+        self.scope.lookup_all(&mut left, question, |pending, winner| found(pending.index, winner));
+        left
+    }
+}
+
+/// True if no relocation that uses a reference with this definition can lead to a message.
+fn settles(winner: Winner, kind: RefKind, rules: Rules) -> bool {
+    if winner.candidate.versionless && rules.release < NO_ASSERT {
+        return false;
+    }
+    match kind {
+        RefKind::Copy { size, .. } => winner.candidate.size == size.get() && !winner.is_protected(),
+        RefKind::Canonical => !winner.is_protected(),
+        RefKind::Strong | RefKind::Weak | RefKind::Unhashed => true,
+    }
+}

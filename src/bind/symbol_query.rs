@@ -1,0 +1,189 @@
+//! The bindings of a few names: the same answers as `entry_point` gives for all symbols. `audit`
+//! calls it for a view about a symbol.
+
+use super::entry_point::starts;
+use super::lookup::{Route, Scope};
+use super::relocation_pass::Exact;
+use super::{Binding, Unique, relocation_pass};
+use crate::facts::{Need, View};
+use crate::format::archive::Names;
+use crate::format::elf::find::Query;
+use crate::format::elf::machine::LookupClass;
+use crate::format::elf::{GlibcVersion, Object, hash};
+use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
+use crate::resolve::{Closure, LOADER, ROOT};
+use rayon::prelude::*;
+
+/// Symbols with the requested names, by file.
+pub type Symbols = FastMap<FileId, FastSet<u32>>;
+
+/// Finds the symbols of all files. In objects without tables it checks only the references.
+pub fn symbols(view: View<'_>, files: &[FileId], names: &Names) -> Symbols {
+    let found: Vec<(FileId, FastSet<u32>)> = files
+        .par_iter()
+        .filter_map(|file| Some((*file, symbols_of(view.object(*file)?, names))))
+        .collect();
+    found.into_iter().filter(|(_, symbols)| !symbols.is_empty()).collect()
+}
+
+fn symbols_of(object: &Object, names: &Names) -> FastSet<u32> {
+    let asked = |hash: u32, name: &[u8]| names.may_contain(hash & !1) && names.contains(name);
+    let mut out: FastSet<u32> = object
+        .references
+        .iter()
+        .filter(|reference| asked(reference.hash, object.reference_name(reference)))
+        .map(|reference| reference.symbol)
+        .collect();
+    if let Some(tables) = &object.tables {
+        let mut visit = |index: u32| {
+            if tables.symbol(index).is_some_and(|symbol| names.contains(symbol.name)) {
+                out.insert(index);
+            }
+        };
+        let hashed = tables.each_gnu_hash(|hash, symbol| {
+            if names.may_contain(hash) {
+                visit(symbol);
+            }
+        });
+        if !hashed {
+            tables.symbols().for_each(|symbol| visit(symbol.index));
+        }
+    }
+    out
+}
+
+/// The rules for binding one entry point.
+#[derive(Clone, Copy)]
+pub struct Rules {
+    /// glibc's release.
+    pub release: GlibcVersion,
+    /// True if programs are started, false if traced as by `ldd`.
+    pub started: bool,
+}
+
+/// Bindings of `symbols` under one entry point, or the missing facts.
+pub fn bind(
+    closure: &Closure,
+    view: View<'_>,
+    strings: &Strings,
+    symbols: &Symbols,
+    rules: Rules,
+) -> Result<Vec<Binding>, Vec<Need>> {
+    let mut out = Vec::new();
+    let concerns = |(_, file): (ModuleId, FileId)| symbols.contains_key(&file);
+    if closure.fatal().is_some() || !closure.found().any(concerns) {
+        return Ok(out);
+    }
+    let scope = Scope::new(closure, view, true)?;
+    let release = rules.release;
+    let unique = Unique::default();
+    let mut exact = Exact { closure, scope: &scope, strings, release, unique };
+    // As in `entry_point`, the loader of a started program is relocated again.
+    let started = rules.started && starts(closure, view);
+    let mut needs = Vec::new();
+    // Unique definitions that the host program reached exist before the plugin is loaded.
+    for module in closure.host().map_or(&[][..], |host| host.order()) {
+        let Some(file) = closure.module(*module).file else { continue };
+        let Some(only) = symbols.get(&file) else { continue };
+        match view.relocations(file) {
+            Ok(relocations) => {
+                exact.relocate(*module, relocations, Some(only), None);
+            }
+            Err(need) => needs.push(need),
+        }
+    }
+    let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
+    for module in modules.chain(started.then_some(LOADER)) {
+        let Some(file) = closure.module(module).file else { continue };
+        let Some(only) = symbols.get(&file) else { continue };
+        match view.relocations(file) {
+            Ok(relocations) => {
+                exact.relocate(module, relocations, Some(only), Some(&mut out));
+            }
+            Err(need) => needs.push(need),
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    if needs.is_empty() { Ok(out) } else { Err(needs) }
+}
+
+/// The definition behind a binding, as an index in the provider's symbol table.
+pub fn definition(
+    closure: &Closure,
+    view: View<'_>,
+    binding: Binding,
+    release: GlibcVersion,
+) -> Option<u32> {
+    let Binding { module, symbol, provider } = binding;
+    if module == provider {
+        return Some(symbol);
+    }
+    let mut query = query(closure, view, module, symbol, release)?;
+    query.plt = false;
+    let provider = closure.module(provider);
+    let found = view.object(provider.file?)?.find(&query, provider.version_limit)?;
+    Some(found.symbol)
+}
+
+/// The query that a reference of `module` makes.
+fn query<'v>(
+    closure: &Closure,
+    view: View<'v>,
+    module: ModuleId,
+    symbol: u32,
+    release: GlibcVersion,
+) -> Option<Query<'v>> {
+    let object = view.object(closure.module(module).file?)?;
+    let name = object.symbol_name(symbol);
+    let version = reference_version(object, symbol);
+    let limit = closure.module(module).version_limit;
+    let wanted = super::lookup::wanted(object, version, limit);
+    let mut query = Query::new(name, hash::gnu(name), wanted);
+    query.exact_first = release >= relocation_pass::EXACT_FIRST;
+    Some(query)
+}
+
+/// The modules that the loader searches for a reference, in order and up to the definition: one
+/// list for each relocation class of the reference in `module`. All tables must have been read.
+pub fn searched(
+    closure: &Closure,
+    view: View<'_>,
+    module: ModuleId,
+    symbol: u32,
+    release: GlibcVersion,
+) -> Vec<Vec<ModuleId>> {
+    let file = closure.module(module).file;
+    let relocations = file.and_then(|file| view.relocations(file).ok());
+    let object = file.and_then(|file| view.object(file));
+    let query = query(closure, view, module, symbol, release);
+    let (Some(relocations), Some(object), Some(mut query), Ok(scope)) =
+        (relocations, object, query, Scope::new(closure, view, true))
+    else {
+        return Vec::new();
+    };
+    let mut out: Vec<Vec<ModuleId>> = Vec::new();
+    for relocation in relocations.list.iter().filter(|one| one.symbol() == symbol) {
+        let class = relocation.class();
+        query.plt = matches!(class, LookupClass::Plt { .. });
+        let first = (object.symbolic && module != ROOT).then_some(module);
+        let route = Route { first, skip_root: class == LookupClass::Copy };
+        let modules = scope.asked(&query, route);
+        if !out.contains(&modules) {
+            out.push(modules);
+        }
+    }
+    out
+}
+
+/// The version index of a reference; 0 if the object has no versions.
+pub fn reference_version(object: &Object, symbol: u32) -> u16 {
+    if !object.versions.has_versym {
+        return 0;
+    }
+    if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
+        return object.references[at].version;
+    }
+    let tables = object.tables.as_ref();
+    tables.and_then(|tables| tables.symbol(symbol)).map_or(0, |symbol| symbol.versym & 0x7fff)
+}

@@ -1,0 +1,231 @@
+//! The command `diff`: reads or audits two sides, and writes what became worse and better. The comparison
+//! is in `crate::diff`.
+
+use super::exit::{self, Exit};
+use super::plan::{Prepared, prepare, sinks};
+use super::progress::Progress;
+use super::run::{Run, walk};
+use super::{
+    DiffOptions, Sandbox, Shared, baseline, message, named, out, output_conflicts, plan, policy,
+    sandbox, threads,
+};
+use crate::diff::{self, Difference, Exports, Imports, Side};
+use crate::id::FastSet;
+use crate::report::model::{AuditFacts, Parts};
+use crate::report::{MadeOf, Named, OUTPUTS, Paths, Rendering, Report, json};
+use crate::text::show_path;
+use anyhow::{Context as _, Result, bail};
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+
+/// Upper bound in bytes for a report: those with `--facts` of a whole system have some hundred MiB.
+const MOST_REPORT: u64 = 4 << 30;
+
+/// One output of a comparison.
+struct Output {
+    name: &'static str,
+    render: fn(&Difference, &Rendering<'_>, &mut dyn Write) -> io::Result<()>,
+}
+
+impl Named for Output {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// Outputs of the report of new findings have the names that `check` gives them.
+const DIFF_OUTPUTS: &[Output] = &[
+    Output { name: "human", render: diff::human },
+    Output { name: "json", render: |difference, _, out| diff::json(difference, out) },
+    Output { name: "table", render: |d, how, out| of_report("table", d, how, out) },
+    Output { name: "sarif", render: |d, how, out| of_report("sarif", d, how, out) },
+    Output { name: "junit", render: |d, how, out| of_report("junit", d, how, out) },
+    Output { name: "github", render: |d, how, out| of_report("github", d, how, out) },
+    Output { name: "gitlab", render: |d, how, out| of_report("gitlab", d, how, out) },
+    Output { name: "gcc", render: |d, how, out| of_report("gcc", d, how, out) },
+    Output { name: "markdown", render: |d, how, out| of_report("markdown", d, how, out) },
+];
+
+/// Writes the new findings as `check` writes a report.
+fn of_report(
+    name: &str,
+    difference: &Difference,
+    how: &Rendering<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let output = OUTPUTS.iter().find(|output| output.name == name).map(|output| &output.made_of);
+    match output {
+        Some(MadeOf::Report { render, .. }) => render(&difference.worse, how, out),
+        _ => Ok(()),
+    }
+}
+
+/// A side before it is compared: a report that was read, or a directory that was audited.
+struct Source {
+    name: String,
+    of: Of,
+}
+
+enum Of {
+    Report(Box<Report>),
+    Run(Box<Run>),
+}
+
+impl Source {
+    fn report(&self) -> &Report {
+        match &self.of {
+            Of::Report(report) => report,
+            Of::Run(run) => &run.report,
+        }
+    }
+}
+
+/// `linkaudit diff`
+pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
+    baseline::refuse(shared, "diff")?;
+    let sinks = sinks(shared, "diff", DIFF_OUTPUTS)?;
+    let color = plan::colored(shared, io::stderr().is_terminal());
+    let policy = policy::of_run(shared, color)?;
+    // Each side may lie elsewhere: reading is not restricted to one of them.
+    sandbox::enter(&Shared { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
+    let shared = &Shared { sandbox: Sandbox::Off, ..shared.clone() };
+    threads::start(plan::wanted_threads(shared));
+    let mut how = None;
+    let mut source = |path: &Path, read: Option<Report>, staged| match read {
+        Some(report) => Ok(Source { name: show_path(path), of: Of::Report(Box::new(report)) }),
+        None => audit(shared, path, staged, &mut how),
+    };
+    let short = json::read_without_bindings;
+    let (old, new) = rayon::join(|| read(&options.old, short), || read(&options.new, short));
+    let old = source(&options.old, old?, options.stages)?;
+    let new = source(&options.new, new?, options.stages)?;
+    let other = |path: &PathBuf| source(path, read(path, json::read)?, false);
+    let against: Vec<Source> = options.against.iter().map(other).collect::<Result<_>>()?;
+    let difference = {
+        let against: Vec<Side<'_>> = against.iter().map(side).collect();
+        let levels = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
+        diff::compare(&side(&old), &side(&new), &against, &levels)
+    };
+    let (style, paths) = match how {
+        Some(how) => how,
+        None => (plan::style(shared), Paths::default()),
+    };
+    for (output, file) in &sinks.files {
+        let rendering = Rendering { style: style.plain(), paths: &paths, facts: None };
+        out::file(file, |w| (output.render)(&difference, &rendering, w))
+            .with_context(|| format!("cannot write {}", show_path(file)))?;
+    }
+    let rendering = Rendering { style, paths: &paths, facts: None };
+    out::stdout(|w| (sinks.stdout.render)(&difference, &rendering, w))
+        .context("cannot write the comparison to stdout")?;
+    let status = exit::of(&difference.worse, shared.fail_on);
+    // The process ends: giving every fact back to the allocator would only take time.
+    std::mem::forget((old, new, against));
+    Ok(status)
+}
+
+/// The report of a prefix, or one that is read.
+pub(super) fn report_of(shared: &Shared, path: &Path) -> Result<Report> {
+    if let Some(report) = read(path, json::read_without_bindings)? {
+        return Ok(report);
+    }
+    Ok(audit(shared, path, false, &mut None)?.report().clone())
+}
+
+/// Audits one side. `how` keeps the style and the paths of outputs.
+fn audit(
+    shared: &Shared,
+    path: &Path,
+    staged: bool,
+    how: &mut Option<(crate::report::Style, Paths)>,
+) -> Result<Source> {
+    let name = show_path(path);
+    let (mut own, mut paths) = (shared.clone(), vec![path.to_path_buf()]);
+    if staged {
+        own.staged = std::mem::take(&mut paths);
+    }
+    let prepared = prepare(&own, &paths)?;
+    output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
+    let Prepared { plan, tree, baselines, .. } = &prepared;
+    let progress = Progress::new(prepared.progress);
+    let walked = walk(plan, &**tree, &progress);
+    let parts = Parts { files: true, archives: false };
+    let run = Run::new(plan.clone(), &**tree, walked, baselines, parts);
+    drop(progress);
+    run.require_elf(&own)?;
+    let totals = &run.report.totals;
+    if totals.elf + totals.archives == 0 {
+        bail!(
+            "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
+        );
+    }
+    how.get_or_insert((prepared.style, prepared.paths));
+    Ok(Source { name, of: Of::Run(Box::new(run)) })
+}
+
+/// Reads a JSON report; nothing for a directory or a file of another kind.
+fn read(
+    path: &Path,
+    parse: impl Fn(&[u8]) -> Result<Report, json::Unreadable>,
+) -> Result<Option<Report>> {
+    const HEAD: usize = 16;
+    // The audit reports a path that cannot be read. With --root, it may not exist here.
+    let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
+    let first = head.iter().copied().find(|byte| !byte.is_ascii_whitespace());
+    if first != Some(b'{') {
+        return Ok(None);
+    }
+    let bytes = named::read(path, MOST_REPORT).map_err(|why| named::refused(path, &why))?;
+    let report = parse(&bytes).with_context(|| show_path(path))?;
+    if report.files.is_empty() {
+        message::warning(&format!("{}: lists no files", show_path(path)));
+    }
+    Ok(Some(report))
+}
+
+fn side(source: &Source) -> Side<'_> {
+    let report = source.report();
+    let (exports, imported): (Option<Box<dyn Exports + '_>>, Option<Box<Imports<'_>>>) =
+        match &source.of {
+            Of::Run(run) => (
+                Some(Box::new(AuditFacts::new(&run.audit))),
+                Some(Box::new(|names| imports(run, names))),
+            ),
+            Of::Report(_) => (exports_of(report), imports_of(report)),
+        };
+    Side::new(&source.name, report, exports, imported)
+}
+
+/// The exports that a report holds.
+fn exports_of(report: &Report) -> Option<Box<dyn Exports + '_>> {
+    let has = report.files.is_empty() || report.files.iter().any(|file| file.exports.is_some());
+    has.then(|| Box::new(report) as Box<dyn Exports + '_>)
+}
+
+/// The bindings that a report holds.
+fn imports_of(report: &Report) -> Option<Box<Imports<'_>>> {
+    let bindings = report.bindings.as_ref()?;
+    Some(Box::new(|names: &FastSet<&[u8]>| {
+        let all = bindings.iter().flat_map(|root| &root.bound);
+        let wanted = all.filter(|bound| names.contains(&*bound.1));
+        wanted.map(|bound| (bound.1.to_vec(), path_of(&bound.0))).collect()
+    }))
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// The audited files that import one of `names`.
+fn imports(run: &Run, names: &FastSet<&[u8]>) -> Vec<(Vec<u8>, PathBuf)> {
+    let mut out = Vec::new();
+    for facts in run.audit.corpus.files.iter().filter(|facts| facts.audited) {
+        let Some(object) = facts.object() else { continue };
+        let names_of = object.references.iter().map(|reference| object.reference_name(reference));
+        for name in names_of.filter(|name| names.contains(name)) {
+            out.push((name.to_vec(), facts.path.to_path_buf()));
+        }
+    }
+    out
+}

@@ -1,0 +1,185 @@
+//! The command `hook`: prints the integration with a system, writes it below a directory, or removes
+//! it from there. Files that differ are never written over and never removed.
+
+use super::exit::Exit;
+use super::{HookOptions, named, out};
+use crate::hooks::{File, SYSTEMS, System, unified};
+use crate::text::{did_you_mean, show, show_path};
+use crate::tree::{DiskTree, Tree as _};
+use anyhow::{Context as _, Result, bail};
+use comfy_table::{ContentArrangement, Table, presets};
+use rustix::io::Errno;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Upper bound in bytes for a file that is compared.
+const MOST: u64 = 1 << 20;
+
+/// `linkaudit hook`
+pub(super) fn hook(options: &HookOptions) -> Result<Exit> {
+    let Some(name) = &options.system else { return list() };
+    let Some(system) = System::named(name) else {
+        let names = SYSTEMS.iter().map(|system| system.name);
+        let right = did_you_mean(name, names, "list the systems: linkaudit hook");
+        bail!("unknown system `{}`\nhelp: {right}", show(name.as_bytes()));
+    };
+    match &options.install {
+        None => print(system),
+        Some(dir) if options.uninstall => uninstall(system, dir),
+        Some(dir) => install(system, dir),
+    }
+}
+
+fn list() -> Result<Exit> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["system", "what it does", "DIR of --install"]);
+    for system in SYSTEMS {
+        table.add_row([system.name, system.summary, system.dir]);
+    }
+    out::stdout(|w| writeln!(w, "{}", table.trim_fmt()))?;
+    Ok(Exit::Clean)
+}
+
+/// Files first, so that the text of a single file can be redirected to its place. The page follows as
+/// comments.
+fn print(system: &System) -> Result<Exit> {
+    let mark = system.comment();
+    let mut text = String::new();
+    for file in system.files {
+        if system.files.len() > 1 {
+            let program = if file.is_program { ", a program" } else { "" };
+            let _ = writeln!(text, "{mark} ==> {}{program} <==", file.path);
+        }
+        text += file.text;
+        text.push('\n');
+    }
+    for line in system.page.lines() {
+        text += format!("{mark} {line}").trim_end();
+        text.push('\n');
+    }
+    out::stdout(|w| w.write_all(text.as_bytes())).context("the hook cannot be written")?;
+    Ok(Exit::Clean)
+}
+
+/// A file of a system, and the file at its destination.
+struct Placed {
+    file: &'static File,
+    path: PathBuf,
+    there: There,
+}
+
+/// The file at a destination.
+enum There {
+    Absent,
+    Same,
+    /// The difference of its content, or the reason why it is not compared.
+    Other(String),
+}
+
+fn placed(system: &System, dir: &Path) -> Vec<Placed> {
+    let place = |file: &'static File| {
+        let path = dir.join(file.path);
+        Placed { file, there: there(&path, file), path }
+    };
+    system.files.iter().map(place).collect()
+}
+
+fn there(path: &Path, file: &File) -> There {
+    let tree = DiskTree::new();
+    if tree.is_link(path) {
+        return There::Other("is a link\n".to_owned());
+    }
+    match tree.kind(path) {
+        Err(Errno::NOENT) => There::Absent,
+        // A file where the directory should be is told when the directory is made.
+        Err(Errno::NOTDIR) => There::Absent,
+        _ => match named::read(path, MOST) {
+            Ok(bytes) if bytes == file.text.as_bytes() => There::Same,
+            Ok(bytes) => There::Other(difference(&bytes, file)),
+            Err(why) => There::Other(format!("{why}\n")),
+        },
+    }
+}
+
+fn difference(there: &[u8], file: &File) -> String {
+    let old = String::from_utf8_lossy(there);
+    let diff = unified(&old, file.text);
+    if diff.is_empty() { "is not text in UTF-8\n".to_owned() } else { diff }
+}
+
+/// Shows the differences on stderr; the error is the sentence that ends the run.
+fn refuse(placed: &[Placed], system: &System, done: &str) -> Result<()> {
+    let mut shown = String::new();
+    let mut count = 0;
+    for Placed { path, there, .. } in placed {
+        let There::Other(diff) = there else { continue };
+        count += 1;
+        let path = show_path(path);
+        let _ = writeln!(shown, "--- {path}\n+++ linkaudit hook {}", system.name);
+        for line in diff.lines() {
+            let _ = writeln!(shown, "{}", show(line.as_bytes()));
+        }
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    // The sentence below says the same in short.
+    let _ = std::io::stderr().write_all(shown.as_bytes());
+    let files =
+        if count == 1 { "1 file differs".to_owned() } else { format!("{count} files differ") };
+    bail!("{files}: nothing was {done}\nhelp: move the file away, or merge the two by hand");
+}
+
+fn install(system: &System, dir: &Path) -> Result<Exit> {
+    if DiskTree::new().kind(dir) != Ok(crate::tree::Kind::Directory) {
+        bail!("{}: not a directory\nhelp: make it first", show_path(dir));
+    }
+    let placed = placed(system, dir);
+    refuse(&placed, system, "written")?;
+    let mut said = String::new();
+    for Placed { file, path, there } in &placed {
+        let shown = show_path(path);
+        if matches!(there, There::Same) {
+            let _ = writeln!(said, "unchanged {shown}");
+            continue;
+        }
+        if let Some(parent) = path.parent() {
+            out::directories(parent)
+                .with_context(|| format!("{} cannot be made", show_path(parent)))?;
+        }
+        let write = |w: &mut dyn std::io::Write| w.write_all(file.text.as_bytes());
+        let written = if file.is_program {
+            out::new_program(path, write)
+        } else {
+            out::new_file(path, write)
+        };
+        written.with_context(|| format!("{shown} cannot be written"))?;
+        let _ = writeln!(said, "wrote {shown}");
+    }
+    let name = system.name;
+    let _ = writeln!(
+        said,
+        "help: how to use it, allow a finding and turn it off: linkaudit hook {name}"
+    );
+    out::stdout(|w| w.write_all(said.as_bytes())).context("stdout cannot be written")?;
+    Ok(Exit::Clean)
+}
+
+fn uninstall(system: &System, dir: &Path) -> Result<Exit> {
+    let placed = placed(system, dir);
+    refuse(&placed, system, "removed")?;
+    let mut said = String::new();
+    for Placed { path, there, .. } in &placed {
+        let shown = show_path(path);
+        if matches!(there, There::Absent) {
+            let _ = writeln!(said, "not there {shown}");
+            continue;
+        }
+        out::remove(path).with_context(|| format!("{shown} cannot be removed"))?;
+        let _ = writeln!(said, "removed {shown}");
+    }
+    out::stdout(|w| w.write_all(said.as_bytes())).context("stdout cannot be written")?;
+    Ok(Exit::Clean)
+}

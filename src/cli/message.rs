@@ -1,0 +1,28 @@
+//! Messages to a person on stderr, all in one style: `error: …`, `warning: …` or `note: …` in lower case,
+//! then `help: …` with the next step. An error carries its help as a further line of its text.
+//! `main` and the commands call it.
+
+use crate::text::show;
+use std::io::Write as _;
+
+/// Reports the error that ends the run.
+pub fn error(text: &str) {
+    write("error", text);
+}
+
+/// Reports a condition that the user should look at and that does not end the run.
+pub(super) fn warning(text: &str) {
+    write("warning", text);
+}
+
+/// Reports a step that succeeded.
+pub(super) fn note(text: &str) {
+    write("note", text);
+}
+
+/// Text from audited files is escaped; each line stays a line.
+fn write(kind: &str, text: &str) {
+    let lines: Vec<String> = text.split('\n').map(|line| show(line.as_bytes())).collect();
+    // A failed write to stderr is ignored: there is nowhere to report it.
+    let _ = writeln!(std::io::stderr(), "{kind}: {}", lines.join("\n"));
+}

@@ -1,0 +1,185 @@
+//! What a run writes lies apart from what it reads: an output that is, or lies below, what is audited or
+//! searched is refused before anything runs, and so are two outputs to one file. Files are told apart by
+//! device and inode, so that another name of one changes nothing. Every command that audits calls it.
+
+use super::{Shared, out, policy};
+use crate::id::FastMap;
+use crate::plan::Plan;
+use crate::text::show_path;
+use crate::tree::{DiskTree, Kind, Node, Stat, Tree};
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+
+/// What a run does with a file or directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Audited,
+    Searched,
+    Named,
+}
+
+/// A file that is to be written.
+struct Target<'a> {
+    typed: &'a Path,
+    /// With links resolved, as far as it is there.
+    real: PathBuf,
+    there: Option<(u64, u64)>,
+}
+
+/// Refuses outputs over what is read. `more` are files that options of one command name for writing.
+pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path]) -> Result<()> {
+    let typed: Vec<&Path> = shared.written(more).collect();
+    typed.iter().try_for_each(|path| no_lost_link(path))?;
+    let targets: Vec<Target<'_>> = typed.into_iter().filter_map(Target::new).collect();
+    if targets.is_empty() {
+        return Ok(());
+    }
+    let read = what_is_read(plan, tree, shared);
+    let here = DiskTree::new();
+    for target in &targets {
+        for above in target.real.ancestors() {
+            let Ok((_, stat)) = here.look(above) else { continue };
+            if let Some(used) = read.get(&identity(stat)) {
+                refuse(target.typed, *used, above == target.real)?;
+            }
+        }
+    }
+    let several =
+        |target: &&Target<'_>| target.there.is_some() && out::has_other_names(&target.real);
+    for target in targets.iter().filter(several) {
+        let is_target = |stat| target.there == Some(identity(stat));
+        if plan.all_paths().iter().any(|path| holds(tree, path, &is_target)) {
+            refuse(target.typed, Use::Audited, true)?;
+        }
+    }
+    no_two_in_one(&targets)
+}
+
+/// A link to nothing would be replaced, and what it leads to not be written.
+fn no_lost_link(path: &Path) -> Result<()> {
+    let here = DiskTree::new();
+    if here.is_link(path) && here.look(path).is_err() {
+        let shown = show_path(path);
+        bail!(
+            "cannot write {shown}: dangling symbolic link\nhelp: name the target file, or remove the link"
+        );
+    }
+    Ok(())
+}
+
+/// True if a file below `top` is the one that `is_target` knows. Links are not followed.
+fn holds(tree: &dyn Tree, top: &Path, is_target: &dyn Fn(Stat) -> bool) -> bool {
+    let mut todo = vec![top.to_path_buf()];
+    while let Some(dir) = todo.pop() {
+        let (mut files, mut dirs) = (Vec::new(), Vec::new());
+        // The walk reports a directory that cannot be listed.
+        let _ = tree.list(&dir, &mut |name, node| match node {
+            Node::Kind(Kind::File) => files.push(dir.join(name)),
+            Node::Kind(Kind::Directory) => dirs.push(dir.join(name)),
+            Node::Kind(Kind::Special(_)) | Node::Link => {}
+        });
+        if files.iter().any(|file| tree.look(file).is_ok_and(|(_, stat)| is_target(stat))) {
+            return true;
+        }
+        todo.extend(dirs);
+    }
+    false
+}
+
+impl<'a> Target<'a> {
+    /// Nothing for what is no regular file: a pipe or device is written to and stays what it is.
+    fn new(typed: &'a Path) -> Option<Self> {
+        let here = DiskTree::new();
+        let there = match here.look(typed) {
+            Ok((Kind::File, stat)) => Some(identity(stat)),
+            Ok(_) => return None,
+            Err(_) => None,
+        };
+        let real = here.real_path(typed).ok().or_else(|| {
+            let dir = typed.parent().filter(|dir| !dir.as_os_str().is_empty());
+            let dir = here.real_path(dir.unwrap_or(Path::new("."))).ok()?;
+            Some(dir.join(typed.file_name()?))
+        })?;
+        Some(Self { typed, real, there })
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        self.real == other.real || self.there.is_some_and(|there| other.there == Some(there))
+    }
+}
+
+fn identity(stat: Stat) -> (u64, u64) {
+    (stat.dev, stat.ino)
+}
+
+/// Files and directories that the run reads because they were named.
+fn what_is_read(plan: &Plan, tree: &dyn Tree, shared: &Shared) -> FastMap<(u64, u64), Use> {
+    let mut read = FastMap::default();
+    let mut add = |tree: &dyn Tree, path: &Path, used: Use| {
+        if let Ok((kind, stat)) = tree.look(path)
+            && !matches!(kind, Kind::Special(_))
+        {
+            read.entry(identity(stat)).or_insert(used);
+        }
+    };
+    let hosts = plan.hosts.iter().map(|host| &host.path);
+    plan.all_paths().iter().chain(hosts).for_each(|path| add(tree, path, Use::Audited));
+    plan.stages.iter().for_each(|dir| add(&DiskTree::new(), dir, Use::Audited));
+    plan.lib_paths.iter().for_each(|path| add(tree, path, Use::Searched));
+    // A baseline is made for being written anew.
+    let found = !shared.isolated && shared.policy.is_empty();
+    let found = found.then_some(Path::new(policy::FOUND));
+    let policies = shared.policy.iter().map(Path::new).chain(found);
+    let named = shared.files_from.as_deref().into_iter().chain(policies);
+    named.for_each(|path| add(&DiskTree::new(), path, Use::Named));
+    read
+}
+
+fn refuse(target: &Path, used: Use, itself: bool) -> Result<()> {
+    let shown = show_path(target);
+    match (used, itself) {
+        (Use::Audited, true) => {
+            bail!("cannot write {shown}: this run audits it\nhelp: write to another file")
+        }
+        (Use::Audited, false) => {
+            bail!(
+                "cannot write {shown}: this run audits its directory\nhelp: write to another directory"
+            )
+        }
+        (Use::Searched, true) => {
+            bail!(
+                "cannot write {shown}: this run searches it for archives\nhelp: write to another file"
+            )
+        }
+        (Use::Searched, false) => {
+            bail!(
+                "cannot write {shown}: this run searches its directory for archives\nhelp: write to another directory"
+            )
+        }
+        (Use::Named, true) => {
+            bail!("cannot write {shown}: this run reads it\nhelp: write to another file")
+        }
+        // Nothing lies below a list or a policy.
+        (Use::Named, false) => Ok(()),
+    }
+}
+
+/// The last of two outputs would be the only one.
+fn no_two_in_one(targets: &[Target<'_>]) -> Result<()> {
+    let stdout = out::stdout_file();
+    for (at, target) in targets.iter().enumerate() {
+        let shown = show_path(target.typed);
+        if let Some(other) = targets[..at].iter().find(|other| other.is(target)) {
+            let other = show_path(other.typed);
+            bail!(
+                "{other} and {shown} are the same file\nhelp: give each output a file of its own"
+            );
+        }
+        if target.there.is_some() && target.there == stdout {
+            bail!(
+                "{shown}: stdout goes to the same file\nhelp: give each output a file of its own"
+            );
+        }
+    }
+    Ok(())
+}

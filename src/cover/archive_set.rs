@@ -1,0 +1,254 @@
+//! All archives that a question may be about, with one table of the names that their members
+//! define or refer to. It chooses nothing.
+
+use crate::format::archive::{Member, Members, NAMELESS, Symbol, SymbolKind};
+use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
+use crate::symbol_names::SymbolNames;
+use rayon::prelude::*;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The end of a chain of definitions.
+const NONE: u32 = u32::MAX;
+
+/// The place of a definition or of a member, of which there are fewer than ids.
+fn number(place: usize) -> u32 {
+    u32::try_from(place).ok().filter(|place| *place != NONE).expect("fewer than 2^32 of one kind")
+}
+
+/// One archive.
+pub struct ArchiveEntry {
+    /// The file, by its id in the corpus.
+    pub file: FileId,
+    /// Its path.
+    pub path: Arc<Path>,
+    /// Its members.
+    pub members: Arc<Members>,
+    first: u32,
+}
+
+/// A definition of a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition {
+    /// The member that has it.
+    pub member: MemberId,
+    /// What kind of definition it is.
+    pub kind: SymbolKind,
+    /// It is a function.
+    pub function: bool,
+    next: u32,
+}
+
+/// Archives and the names in them.
+#[derive(Default)]
+pub struct ArchiveSet {
+    entries: IdVec<ArchiveId, ArchiveEntry>,
+    by_file: FastMap<FileId, ArchiveId>,
+    /// The archive of each member.
+    owners: IdVec<MemberId, ArchiveId>,
+    names: Arc<SymbolNames>,
+    parts: Vec<Part>,
+    /// Members that define anything, by the least of the hashes of their names.
+    alike: Vec<(u64, MemberId)>,
+    /// How often the names are defined that members without strong definitions define.
+    weak: OnceLock<FastMap<u64, usize>>,
+}
+
+/// Definitions of every [`PARTS`]-th name.
+struct Part {
+    /// The last definition of each name, and from there to the one before.
+    heads: Vec<u32>,
+    definitions: Vec<Definition>,
+}
+
+/// Members by the least of their hashes, and definitions that have a name.
+type Gathered = (Vec<(u64, MemberId)>, Vec<(NameId, Definition)>);
+
+impl Part {
+    fn new(part: usize, found: &[Gathered], bound: usize) -> Self {
+        let mut out = Self { heads: vec![NONE; bound.div_ceil(PARTS)], definitions: Vec::new() };
+        let definitions = found.iter().flat_map(|(_, definitions)| definitions);
+        for (name, definition) in definitions.filter(|(name, _)| name.index() % PARTS == part) {
+            let head = &mut out.heads[name.index() / PARTS];
+            let next = *head;
+            *head = number(out.definitions.len());
+            out.definitions.push(Definition { next, ..*definition });
+        }
+        out
+    }
+}
+
+/// Lowest bits of hashes that are told apart at a look.
+const SEEN: u64 = (1 << 16) - 1;
+
+/// Names are spread over so many parts, which are filled at the same time.
+const PARTS: usize = 2;
+
+impl ArchiveSet {
+    /// Puts archives into one library, in the given order. Their names are `names`.
+    pub fn new(names: Arc<SymbolNames>, archives: Vec<(FileId, Arc<Path>, Arc<Members>)>) -> Self {
+        let mut out = Self { names, ..Self::default() };
+        for (file, path, members) in archives {
+            let archive = ArchiveId::from_index(out.entries.len());
+            let first = number(out.owners.len());
+            for _ in &members.list {
+                out.owners.push(archive);
+            }
+            out.by_file.entry(file).or_insert(archive);
+            out.entries.push(ArchiveEntry { file, path, members, first });
+        }
+        let archives: Vec<ArchiveId> = out.entries.ids().collect();
+        let gather = |archive: &ArchiveId| out.gather(*archive);
+        let found: Vec<Gathered> = archives.par_iter().with_max_len(1).map(gather).collect();
+        out.alike = found.iter().flat_map(|(alike, _)| alike).copied().collect();
+        out.alike.sort_unstable();
+        let part = |part| Part::new(part, &found, out.names.bound());
+        out.parts = (0..PARTS).into_par_iter().map(part).collect();
+        out
+    }
+
+    /// What the members of an archive define.
+    fn gather(&self, archive: ArchiveId) -> Gathered {
+        let (mut alike, mut definitions) = (Vec::new(), Vec::new());
+        for member in self.members_of(archive) {
+            alike.extend(self.hashes(member).iter().min().map(|least| (*least, member)));
+            let symbols = self.entries[archive].members.symbols(self.member(member));
+            for symbol in symbols.iter().filter(|symbol| symbol.kind.is_definition()) {
+                if symbol.name != NAMELESS {
+                    let (kind, function) = (symbol.kind, symbol.function);
+                    let definition = Definition { member, kind, function, next: NONE };
+                    definitions.push((symbol.name, definition));
+                }
+            }
+        }
+        (alike, definitions)
+    }
+
+    /// The id of a name, if a member refers to it; or defines it, and the run asked for it before
+    /// members were read.
+    pub fn find(&self, name: &[u8]) -> Option<NameId> {
+        self.names.find(name)
+    }
+
+    /// The text of a name.
+    pub fn text(&self, name: NameId) -> &[u8] {
+        self.names.text(name)
+    }
+
+    /// All ids of names lie below this.
+    pub fn names(&self) -> usize {
+        self.names.bound()
+    }
+
+    /// Definitions of a name, the last first.
+    pub fn definitions(&self, name: NameId) -> impl Iterator<Item = Definition> {
+        let part = self.parts.get(name.index() % PARTS);
+        let mut at = part.map_or(NONE, |part| part.heads[name.index() / PARTS]);
+        std::iter::from_fn(move || {
+            let definition = *part?.definitions.get(at as usize)?;
+            at = definition.next;
+            Some(definition)
+        })
+    }
+
+    /// An archive.
+    pub fn entry(&self, archive: ArchiveId) -> &ArchiveEntry {
+        &self.entries[archive]
+    }
+
+    /// All archives in their order.
+    pub fn entries(&self) -> impl Iterator<Item = (ArchiveId, &ArchiveEntry)> {
+        self.entries.entries()
+    }
+
+    /// The archive that was read from `file`.
+    pub fn archive(&self, file: FileId) -> Option<ArchiveId> {
+        self.by_file.get(&file).copied()
+    }
+
+    /// How many members there are in all archives.
+    pub fn members(&self) -> usize {
+        self.owners.len()
+    }
+
+    /// The members of an archive, in the order of its headers.
+    pub fn members_of(&self, archive: ArchiveId) -> impl Iterator<Item = MemberId> + use<> {
+        let entry = &self.entries[archive];
+        let first = entry.first as usize;
+        (first..first + entry.members.list.len()).map(MemberId::from_index)
+    }
+
+    /// The archive of a member.
+    pub fn archive_of(&self, member: MemberId) -> ArchiveId {
+        self.owners[member]
+    }
+
+    /// What is known of a member.
+    pub fn member(&self, member: MemberId) -> &Member {
+        let entry = self.entry(self.owners[member]);
+        &entry.members.list[member.index() - entry.first as usize]
+    }
+
+    /// A member's name.
+    pub fn member_name(&self, member: MemberId) -> &[u8] {
+        self.entry(self.owners[member]).members.name(self.member(member))
+    }
+
+    /// The symbols of a member with the ids of their names: all that it refers to, and of what it
+    /// defines what somebody refers to or asked for.
+    pub fn symbols(&self, member: MemberId) -> impl Iterator<Item = (NameId, &Symbol)> {
+        let entry = self.entry(self.owners[member]);
+        let symbols = entry.members.symbols(self.member(member)).iter();
+        symbols.filter(|symbol| symbol.name != NAMELESS).map(|symbol| (symbol.name, symbol))
+    }
+
+    /// True if a member has a strong definition.
+    pub fn is_strong(&self, member: MemberId) -> bool {
+        let entry = self.entry(self.owners[member]);
+        let mut symbols = entry.members.symbols(self.member(member)).iter();
+        symbols.any(|symbol| symbol.kind == SymbolKind::Strong)
+    }
+
+    /// Hashes of all names that a member defines, in the order of its table.
+    pub fn hashes(&self, member: MemberId) -> &[u64] {
+        self.entry(self.owners[member]).members.hashes(self.member(member))
+    }
+
+    /// The hash of a name, as [`Self::hashes`] has it.
+    pub fn hash(&self, name: &[u8]) -> u64 {
+        self.names.hash(name)
+    }
+
+    /// How many definitions there are of the name that fewest others define, of all that a member
+    /// without strong definitions does.
+    pub fn fewest(&self, member: MemberId) -> usize {
+        let count = || {
+            let weak = self.owners.ids().filter(|member| !self.is_strong(*member));
+            let names = weak.flat_map(|member| self.hashes(member).iter().copied());
+            let mut out: FastMap<u64, usize> = names.map(|hash| (hash, 0)).collect();
+            // They are few: most others are passed over by a look at some bits.
+            let mut seen = vec![false; 1 << 16];
+            out.keys().for_each(|hash| seen[(*hash & SEEN) as usize] = true);
+            for member in self.owners.ids() {
+                for hash in self.hashes(member) {
+                    if seen[(*hash & SEEN) as usize] {
+                        out.entry(*hash).and_modify(|count| *count += 1);
+                    }
+                }
+            }
+            out
+        };
+        let weak = self.weak.get_or_init(count);
+        let counts = self.hashes(member).iter().filter_map(|hash| weak.get(hash));
+        counts.copied().min().unwrap_or(usize::MAX)
+    }
+
+    /// Members that may define the same names as this one, itself among them: the least of their
+    /// hashes is the same. None for a member that defines nothing.
+    pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
+        let least = self.hashes(member).iter().min().copied();
+        let start = self.alike.partition_point(|(other, _)| Some(*other) < least);
+        let same = self.alike[start..].iter().take_while(move |(other, _)| Some(*other) == least);
+        same.map(|(_, member)| *member)
+    }
+}

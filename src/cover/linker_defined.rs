@@ -1,0 +1,178 @@
+//! Names that a linker defines itself when no file does. They depend on the linker, the machine, the
+//! kind of output, and for some names on a section of the output.
+
+use crate::format::elf::Target;
+use object::elf;
+
+/// A linker whose rules are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Linker {
+    /// LLVM's `ld.lld`.
+    Lld,
+    /// GNU ld (`ld.bfd`).
+    Gnu,
+    /// mold.
+    Mold,
+}
+
+/// The kind of file that the linker makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OutputKind {
+    /// It was not said: any kind is possible.
+    #[default]
+    Any,
+    /// A shared object.
+    Shared,
+    /// A position-independent executable.
+    Pie,
+    /// An executable at a fixed address.
+    Executable,
+}
+
+/// The output of a link, and the linker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Output {
+    /// The kind of file.
+    pub kind: OutputKind,
+    /// The linker; nothing if any may be used.
+    pub linker: Option<Linker>,
+}
+
+/// When a linker defines a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkerDefined<'n> {
+    /// Never.
+    No,
+    /// In every link.
+    Always,
+    /// If the output has a section of this name.
+    WithSection(&'n [u8]),
+    /// If the output has thread-local data.
+    WithTls,
+}
+
+/// Names that all linkers define for all machines and outputs (`ld/scripttempl/elf.sc`,
+/// `lld/ELF/Writer.cpp`), and the one that the compilers' start files define (`crtbegin.o`).
+const EVERYWHERE: &[&[u8]] = &[
+    b"_DYNAMIC",
+    b"__bss_start",
+    b"__dso_handle",
+    b"__ehdr_start",
+    b"_edata",
+    b"_end",
+    b"_etext",
+    b"edata",
+    b"end",
+    b"etext",
+];
+
+/// Begin and end of arrays of functions. GNU ld leaves them out of shared objects.
+const ARRAYS: &[&[u8]] = &[
+    b"__executable_start",
+    b"__fini_array_end",
+    b"__fini_array_start",
+    b"__init_array_end",
+    b"__init_array_start",
+    b"__preinit_array_end",
+    b"__preinit_array_start",
+];
+
+impl Output {
+    /// When the linker defines `name` for `target`.
+    pub fn defines(self, target: Option<Target>, name: &[u8]) -> LinkerDefined<'_> {
+        let section = name.strip_prefix(b"__start_").or_else(|| name.strip_prefix(b"__stop_"));
+        if let Some(section) = section.filter(|section| is_identifier(section)) {
+            return LinkerDefined::WithSection(section);
+        }
+        if name == b"_TLS_MODULE_BASE_" {
+            return self.tls_module_base(target);
+        }
+        let is_gnu = self.linker == Some(Linker::Gnu);
+        let always = EVERYWHERE.contains(&name)
+            || ARRAYS.contains(&name) && (!is_gnu || self.kind != OutputKind::Shared)
+            || name == b"__etext" && is_gnu
+            || name == b"_GLOBAL_OFFSET_TABLE_" && target.is_none()
+            || target.is_some_and(|target| self.is_of_machine(target, name));
+        if always { LinkerDefined::Always } else { LinkerDefined::No }
+    }
+
+    fn tls_module_base(self, target: Option<Target>) -> LinkerDefined<'static> {
+        let machine = target.map(|target| target.machine);
+        let is_x86 = machine.is_none_or(|m| [elf::EM_X86_64.0, elf::EM_386.0].contains(&m));
+        match self.linker {
+            Some(Linker::Lld | Linker::Mold) if is_x86 => LinkerDefined::Always,
+            Some(Linker::Lld | Linker::Mold) => LinkerDefined::No,
+            _ if is_x86 || machine == Some(elf::EM_AARCH64.0) => LinkerDefined::WithTls,
+            _ => LinkerDefined::No,
+        }
+    }
+
+    /// Names of one machine.
+    fn is_of_machine(self, target: Target, name: &[u8]) -> bool {
+        let machine = target.machine;
+        let is_mips = machine == elf::EM_MIPS.0;
+        let has_rela = ![elf::EM_386.0, elf::EM_ARM.0, elf::EM_MIPS.0].contains(&machine);
+        match name {
+            b"_GLOBAL_OFFSET_TABLE_" => machine != elf::EM_PPC64.0,
+            // Only a program without a loader applies these relocations itself.
+            b"__rela_iplt_start" | b"__rela_iplt_end" => has_rela && self.may_be_fixed(),
+            b"__rel_iplt_start" | b"__rel_iplt_end" => !has_rela && self.may_be_fixed(),
+            b"__exidx_start" | b"__exidx_end" => machine == elf::EM_ARM.0,
+            b"__bss_start__" | b"__bss_end__" | b"_bss_end__" | b"__end__" => {
+                machine == elf::EM_ARM.0 && self.linker == Some(Linker::Gnu)
+            }
+            b"__global_pointer$" => machine == elf::EM_RISCV.0 && self.kind != OutputKind::Shared,
+            b"_gp" | b"_gp_disp" | b"__gnu_local_gp" => is_mips,
+            b".TOC." => machine == elf::EM_PPC64.0,
+            _ => {
+                machine == elf::EM_PPC64.0
+                    && is_save_or_restore(name, self.linker == Some(Linker::Lld))
+            }
+        }
+    }
+
+    fn may_be_fixed(self) -> bool {
+        matches!(self.kind, OutputKind::Any | OutputKind::Executable)
+    }
+}
+
+/// ppc64: functions that save and restore registers, which the ABI lets the linker make
+/// (`addPPC64SaveRestore` of lld, `sfpr_define` of GNU ld).
+fn is_save_or_restore(name: &[u8], is_lld: bool) -> bool {
+    const FAMILIES: [(&[u8], u8); 8] = [
+        (b"_savegpr0_", 14),
+        (b"_savegpr1_", 14),
+        (b"_restgpr0_", 14),
+        (b"_restgpr1_", 14),
+        (b"_savefpr_", 14),
+        (b"_restfpr_", 14),
+        (b"_savevr_", 20),
+        (b"_restvr_", 20),
+    ];
+    // lld makes the first four only.
+    let families = if is_lld { &FAMILIES[..4] } else { &FAMILIES[..] };
+    families.iter().any(|(prefix, first)| {
+        let number = name.strip_prefix(*prefix).and_then(|text| std::str::from_utf8(text).ok());
+        number.and_then(|text| text.parse().ok()).is_some_and(|n: u8| (*first..32).contains(&n))
+    })
+}
+
+fn is_identifier(text: &[u8]) -> bool {
+    let first = text.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    first && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LinkerDefined, Output};
+
+    #[test]
+    fn sections_by_identifier_only() {
+        let defines = |name| Output::default().defines(None, name);
+        assert_eq!(defines(b"__start_my_section"), LinkerDefined::WithSection(b"my_section"));
+        assert_eq!(defines(b"__dso_handle"), LinkerDefined::Always);
+        for name in [&b"__start_"[..], b"__stop_9", b"main", b"data_start"] {
+            assert_eq!(defines(name), LinkerDefined::No);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The answer that the order of archives does not change. Each name that somebody refers to has one
+//! provider: an object that asks, then the archives that are linked anyway, then the candidates; in
+//! each of these a strong definition before any other, then a member and an archive that are needed
+//! already, then the order of paths. Names with one provider are followed first, so that what is
+//! "needed already" does not depend on who asked when.
+
+use super::{By, Coverage, Definition, Needed, Question, Tie, Undefined};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Target;
+use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Answers a question.
+pub fn cover(question: &Question<'_>) -> Coverage {
+    let mut run = Run::new(question);
+    run.ask_roots();
+    loop {
+        while let Some((name, by)) = run.queue.pop_front() {
+            run.follow(name, by);
+        }
+        let Some((_, (name, by))) = run.open.pop_first() else { break };
+        run.choose(name, by);
+    }
+    run.finish()
+}
+
+/// Whether an archive takes part, and how early it is asked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tier {
+    Linked,
+    Candidate,
+    Out,
+}
+
+struct Run<'q> {
+    question: &'q Question<'q>,
+    target: Option<Target>,
+    /// By archive.
+    tiers: Vec<Tier>,
+    used: Vec<bool>,
+    /// By member.
+    taken: Vec<bool>,
+    /// By name.
+    asked: Vec<bool>,
+    /// By name: some object restricts its visibility, so that no shared object satisfies it.
+    hidden: Vec<bool>,
+    /// What relocatable roots define.
+    own: FastSet<&'q [u8]>,
+    /// Names that somebody asked for first, and who; each is in it once.
+    queue: VecDeque<(NameId, By)>,
+    /// What [`Self::find_best`] found last.
+    best: Vec<Definition>,
+    /// Names with several providers, by their text.
+    open: BTreeMap<&'q [u8], (NameId, By)>,
+    undefined: FastSet<&'q [u8]>,
+    out: Coverage,
+}
+
+impl<'q> Run<'q> {
+    fn new(question: &'q Question<'q>) -> Self {
+        let library = question.library;
+        let archives = library.entries().count();
+        let mut tiers = vec![Tier::Out; archives];
+        for archive in question.candidates {
+            tiers[archive.index()] = Tier::Candidate;
+        }
+        for archive in question.archives {
+            tiers[archive.index()] = Tier::Linked;
+        }
+        Self {
+            question,
+            target: question.target(),
+            tiers,
+            used: vec![false; archives],
+            taken: vec![false; library.members()],
+            asked: vec![false; library.names()],
+            hidden: vec![false; library.names()],
+            own: defined(question),
+            queue: VecDeque::new(),
+            best: Vec::new(),
+            open: BTreeMap::new(),
+            undefined: FastSet::default(),
+            out: Coverage::default(),
+        }
+    }
+
+    fn ask_roots(&mut self) {
+        let question = self.question;
+        let all = question.archives.iter().filter(|_| question.all_members);
+        for member in all.flat_map(|archive| question.library.members_of(*archive)) {
+            self.enter(member);
+            self.out.needed.push(Needed {
+                member,
+                symbol: Box::default(),
+                by: By::Asked,
+                holder: member,
+            });
+        }
+        for name in question.symbols {
+            self.ask(name, By::Asked);
+        }
+        for (at, root) in question.roots.iter().enumerate() {
+            for name in root.hidden.iter().filter_map(|name| question.library.find(name)) {
+                self.hide(name, By::Root(at));
+            }
+            for (name, kind) in &root.symbols {
+                if *kind == SymbolKind::Undefined {
+                    self.ask(name, By::Root(at));
+                }
+            }
+        }
+    }
+
+    /// A name that no member may know.
+    fn ask(&mut self, name: &'q [u8], by: By) {
+        match self.question.library.find(name) {
+            Some(id) => self.enqueue(id, by),
+            None if self.own.contains(name) || self.question.is_linker_defined(name) => {}
+            None if !self.is_hidden_by_root(name) && self.is_shared(name) => {}
+            None => {
+                self.undefined.insert(name);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, name: NameId, by: By) {
+        if !std::mem::replace(&mut self.asked[name.index()], true) {
+            self.queue.push_back((name, by));
+        }
+    }
+
+    /// A reference or definition with restricted visibility. What a shared object satisfied before
+    /// is open again.
+    fn hide(&mut self, name: NameId, by: By) {
+        let new = !std::mem::replace(&mut self.hidden[name.index()], true);
+        if new && self.asked[name.index()] {
+            self.queue.push_back((name, by));
+        }
+    }
+
+    fn is_hidden_by_root(&self, name: &[u8]) -> bool {
+        let mut roots = self.question.roots.iter();
+        roots.any(|root| root.hidden.binary_search_by(|known| (**known).cmp(name)).is_ok())
+    }
+
+    /// True if a shared object that is given or loaded defines `name`.
+    fn is_shared(&self, name: &[u8]) -> bool {
+        (self.question.provided)(name) || self.question.is_exported(name)
+    }
+
+    /// Puts the best definitions of a name into `best`.
+    fn find_best(&mut self, name: NameId) {
+        let library = self.question.library;
+        let mut best: Option<(Tier, bool)> = None;
+        self.best.clear();
+        for definition in library.definitions(name) {
+            let tier = self.tiers[library.archive_of(definition.member).index()];
+            let rank = (tier, definition.kind != SymbolKind::Strong);
+            if tier == Tier::Out || best.is_some_and(|best| rank > best) {
+                continue;
+            }
+            let target = library.member(definition.member).target;
+            if !self.target.is_none_or(|t| target.is_none_or(|other| t.links_with(other))) {
+                continue;
+            }
+            if best.is_none_or(|best| rank < best) {
+                best = Some(rank);
+                self.best.clear();
+            }
+            self.best.push(definition);
+        }
+    }
+
+    /// True if one of the best definitions is in a member that is needed anyway.
+    fn is_taken(&self) -> bool {
+        self.best.iter().any(|found| self.taken[found.member.index()])
+    }
+
+    fn follow(&mut self, name: NameId, by: By) {
+        self.find_best(name);
+        // Whoever else may define it: it is defined.
+        if self.is_taken() {
+            return;
+        }
+        let (library, question) = (self.question.library, self.question);
+        let text = library.text(name);
+        let hidden = self.hidden[name.index()];
+        if self.own.contains(text) || !hidden && (question.provided)(text) {
+            return;
+        }
+        // The archives that are linked anyway come before the linker's own names, the exports of a
+        // library that was linked from them, and candidates.
+        let first = self.best.first().map(|found| library.archive_of(found.member).index());
+        let is_linked = first.is_some_and(|archive| self.tiers[archive] == Tier::Linked);
+        let is_met = || question.is_linker_defined(text) || !hidden && question.is_exported(text);
+        if !is_linked && is_met() {
+            return;
+        }
+        match *self.best.as_slice() {
+            [] => {
+                self.undefined.insert(text);
+            }
+            [only] => self.take(only.member, name, by),
+            _ => {
+                self.open.insert(text, (name, by));
+            }
+        }
+    }
+
+    /// Nothing but choices is left: the first by name is made.
+    fn choose(&mut self, name: NameId, by: By) {
+        let library = self.question.library;
+        self.find_best(name);
+        if self.is_taken() {
+            return;
+        }
+        let rank = |found: &Definition| {
+            let archive = library.archive_of(found.member);
+            let path = library.entry(archive).path.as_os_str();
+            (!self.used[archive.index()], path, library.member(found.member).offset)
+        };
+        let Some(chosen) = self.best.iter().min_by_key(|found| rank(found)).copied() else {
+            return;
+        };
+        let taken = library.archive_of(chosen.member);
+        let mut others: Vec<ArchiveId> =
+            self.best.iter().map(|found| library.archive_of(found.member)).collect();
+        others.retain(|archive| *archive != taken);
+        others.sort_unstable_by_key(|archive| library.entry(*archive).path.as_os_str());
+        others.dedup();
+        if !others.is_empty() {
+            self.out.ties.push(Tie { symbol: library.text(name).into(), taken, others });
+        }
+        self.take(chosen.member, name, by);
+    }
+
+    fn take(&mut self, member: MemberId, name: NameId, by: By) {
+        let symbol = self.question.library.text(name).into();
+        self.out.needed.push(Needed { member, symbol, by, holder: member });
+        self.enter(member);
+    }
+
+    /// Follows what a member refers to.
+    fn enter(&mut self, member: MemberId) {
+        let library = self.question.library;
+        self.taken[member.index()] = true;
+        self.used[library.archive_of(member).index()] = true;
+        if library.member(member).is_unknown() {
+            self.out.opaque.push(member);
+        }
+        for (name, symbol) in library.symbols(member) {
+            if symbol.is_restricted() {
+                self.hide(name, By::Member(member));
+            }
+            if symbol.kind == SymbolKind::Undefined {
+                self.enqueue(name, By::Member(member));
+            }
+        }
+    }
+
+    fn finish(mut self) -> Coverage {
+        self.out.needed.sort_unstable_by_key(|needed| needed.member);
+        self.out.opaque.sort_unstable();
+        self.out.order = self.out.needed.iter().map(|needed| needed.member).collect();
+        self.out.ties.sort_unstable_by(|a, b| a.symbol.cmp(&b.symbol));
+        let needed = self.out.needed.iter().map(|needed| needed.member);
+        self.out.undefined = referrers(self.question, needed, &self.undefined);
+        self.out
+    }
+}
+
+/// What roots define that are not linked.
+fn defined<'q>(question: &'q Question<'q>) -> FastSet<&'q [u8]> {
+    let roots = question.roots.iter().filter(|root| !root.linked);
+    let symbols = roots.flat_map(|root| &root.symbols);
+    symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
+}
+
+/// Who refers to each of `undefined`, among roots and needed members; sorted by name.
+pub(super) fn referrers(
+    question: &Question<'_>,
+    needed: impl Iterator<Item = MemberId>,
+    undefined: &FastSet<&[u8]>,
+) -> Vec<Undefined> {
+    let mut by: BTreeMap<&[u8], Vec<By>> = BTreeMap::new();
+    let mut names: Vec<&&[u8]> = undefined.iter().collect();
+    names.sort_unstable();
+    for name in names {
+        by.insert(name, Vec::new());
+    }
+    let asked = question.symbols.iter().map(|name| (&**name, By::Asked));
+    let of_root = |(at, root): (usize, &'_ super::Root)| -> Vec<(Box<[u8]>, By)> {
+        let strong = root.symbols.iter().filter(|(_, kind)| *kind == SymbolKind::Undefined);
+        strong.map(|(name, _)| (name.clone(), By::Root(at))).collect()
+    };
+    for (name, who) in asked {
+        if let Some(list) = by.get_mut(name) {
+            list.push(who);
+        }
+    }
+    for (name, who) in question.roots.iter().enumerate().flat_map(of_root) {
+        if let Some(list) = by.get_mut(&*name) {
+            list.push(who);
+        }
+    }
+    if !by.is_empty() {
+        for member in needed {
+            for (name, symbol) in question.library.symbols(member) {
+                if symbol.kind == SymbolKind::Undefined
+                    && let Some(list) = by.get_mut(question.library.text(name))
+                {
+                    list.push(By::Member(member));
+                }
+            }
+        }
+    }
+    by.into_iter()
+        .map(|(symbol, mut by)| {
+            by.dedup();
+            Undefined { symbol: symbol.into(), by }
+        })
+        .collect()
+}

@@ -1,0 +1,145 @@
+//! Removes names that stay undefined by the symbol tables alone: the linker defines them because of a
+//! section, or no relocation that ends up in the output refers to them. lld reports only those
+//! (`scanRelocations` in `lld/ELF/Relocations.cpp`); GNU ld and mold look at debug sections too.
+
+use super::{By, Coverage, Linker, LinkerDefined, Question};
+use crate::format::archive::LinkFacts;
+use crate::id::{FastMap, FastSet, MemberId};
+
+/// Facts of roots, in their order, and of members.
+#[derive(Default)]
+pub struct Facts {
+    /// Nothing for a linked root, and where they could not be read.
+    pub roots: Vec<Option<LinkFacts>>,
+    /// Members that could not be read are not in it.
+    pub members: FastMap<MemberId, LinkFacts>,
+}
+
+impl Facts {
+    fn of(&self, by: By) -> Option<&LinkFacts> {
+        match by {
+            By::Asked => None,
+            By::Root(at) => self.roots.get(at)?.as_ref(),
+            By::Member(member) => self.members.get(&member),
+        }
+    }
+}
+
+/// Members whose facts [`refine`] needs: those that refer to what is undefined, and all if a section
+/// anywhere decides or a group may be discarded.
+pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> {
+    let decides = |name: &[u8]| {
+        let defined = question.output.defines(question.target(), name);
+        !matches!(defined, LinkerDefined::No | LinkerDefined::Always)
+    };
+    if coverage.undefined.iter().any(|undefined| decides(&undefined.symbol)) {
+        return coverage.order.clone();
+    }
+    let by = coverage.undefined.iter().flat_map(|undefined| &undefined.by);
+    let mut out: Vec<MemberId> = by
+        .filter_map(|by| match by {
+            By::Member(member) => Some(*member),
+            By::Asked | By::Root(_) => None,
+        })
+        .collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Needed members that may hold a group of one of the objects in `facts`: those that define its
+/// signature.
+pub fn rivals(question: &Question<'_>, coverage: &Coverage, facts: &Facts) -> Vec<MemberId> {
+    let needed: FastSet<MemberId> = coverage.order.iter().copied().collect();
+    let known = facts.members.values().chain(facts.roots.iter().flatten());
+    let names = known.flat_map(|facts| &facts.groups);
+    let names: FastSet<_> = names.filter_map(|name| question.library.find(name)).collect();
+    let definitions = names.into_iter().flat_map(|name| question.library.definitions(name));
+    let mut out: Vec<MemberId> = definitions.map(|definition| definition.member).collect();
+    out.retain(|member| needed.contains(member) && !facts.members.contains_key(member));
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Removes references that do not count, and names without any other.
+pub fn refine(question: &Question<'_>, coverage: &mut Coverage, facts: &Facts) {
+    let places = question.roots.iter().enumerate().map(|(at, _)| By::Root(at));
+    let places: Vec<By> =
+        places.chain(coverage.order.iter().map(|member| By::Member(*member))).collect();
+    let owners = owners(&places, facts);
+    let live = Live { question, facts, owners };
+    coverage.undefined.retain_mut(|undefined| {
+        if live.is_linker_defined(&undefined.symbol, &places) {
+            return false;
+        }
+        undefined.by.retain(|by| live.refers(*by, &undefined.symbol));
+        !undefined.by.is_empty()
+    });
+}
+
+/// The object whose copy of each COMDAT group is kept: the first.
+fn owners<'f>(places: &[By], facts: &'f Facts) -> FastMap<&'f [u8], By> {
+    let mut out = FastMap::default();
+    for by in places {
+        for group in facts.of(*by).into_iter().flat_map(|facts| &facts.groups) {
+            out.entry(&**group).or_insert(*by);
+        }
+    }
+    out
+}
+
+struct Live<'a> {
+    question: &'a Question<'a>,
+    facts: &'a Facts,
+    owners: FastMap<&'a [u8], By>,
+}
+
+impl Live<'_> {
+    fn is_discarded(&self, by: By, facts: &LinkFacts, section: usize) -> bool {
+        let group = facts.group_of(section);
+        group.is_some_and(|group| self.owners.get(group).is_some_and(|owner| *owner != by))
+    }
+
+    /// True if a relocation of a section that is kept refers to `name`, and where that is not known.
+    fn refers(&self, by: By, name: &[u8]) -> bool {
+        let Some(facts) = self.facts.of(by) else { return true };
+        let every_section = matches!(self.question.output.linker, Some(Linker::Gnu | Linker::Mold));
+        let is_it = |global: &crate::format::archive::Global| &*global.name == name;
+        let Some(symbol) = facts.globals.iter().position(is_it) else { return true };
+        facts.relocations.iter().any(|relocation| {
+            let section = relocation.section;
+            relocation.global == Some(symbol)
+                && (facts.is_loaded(section) || every_section && facts.is_kept(section))
+                && !self.is_discarded(by, facts, section)
+        })
+    }
+
+    /// True if the linker defines `name` because of a section of some object.
+    fn is_linker_defined(&self, name: &[u8], places: &[By]) -> bool {
+        let output = self.question.output;
+        let decides: &dyn Fn(&crate::format::archive::Section) -> bool =
+            match output.defines(self.question.target(), name) {
+                LinkerDefined::No => return false,
+                LinkerDefined::Always => return true,
+                LinkerDefined::WithSection(wanted) => {
+                    &move |section| section.name.as_deref() == Some(wanted)
+                }
+                LinkerDefined::WithTls => &|section| section.is_tls(),
+            };
+        places.iter().any(|by| {
+            let Some(facts) = self.facts.of(*by) else { return self.is_unknown(*by) };
+            facts.sections.iter().enumerate().any(|(at, section)| {
+                decides(section) && facts.is_kept(at) && !self.is_discarded(*by, facts, at)
+            })
+        })
+    }
+
+    /// True for an object that could not be read; a linked root has no sections to add.
+    fn is_unknown(&self, by: By) -> bool {
+        match by {
+            By::Root(at) => !self.question.roots[at].linked,
+            By::Asked | By::Member(_) => true,
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Turns the results of resolving and binding under all entry points into facts, each once,
+//! whatever entry points it occurs under. Other modules use only [`super::diagnosis`].
+
+use super::reference_state::{Fated, ReferenceState, Undefined};
+use super::{
+    Assumed, Diagnosis, DiagnosisInput, Explanations, InferredHost, Lent, MissingLibrary,
+    MissingNeed, MissingVersion, Site, Stopped, SymbolKey, UndefinedSymbol,
+};
+use crate::bind::{Abort, RootBinding};
+use crate::format::elf::NeedKind;
+use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, RootId, StrId, Strings};
+use crate::policy::Host;
+use crate::resolve::entry_points::Closures;
+use crate::resolve::versions::{Stop, VersionDefect};
+use crate::resolve::{Closure, Edge, Fatal, FoundBy, ROOT};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Makes the facts.
+pub fn diagnosis(
+    source: DiagnosisInput<'_>,
+    open: &Undefined,
+    explanations: Explanations<'_>,
+) -> Diagnosis {
+    let mut maker = Maker {
+        source,
+        missing: BTreeMap::new(),
+        undefined: Vec::new(),
+        undefined_at: FastMap::default(),
+        versions: BTreeMap::new(),
+        stopped: BTreeMap::new(),
+        explained: Vec::new(),
+        assumed: Vec::new(),
+        provided: Vec::new(),
+        inferred: Vec::new(),
+        hosted: BTreeMap::new(),
+        lent: BTreeSet::new(),
+    };
+    for (root, closure) in source.closures.roots.entries() {
+        let binding = &source.bindings[root.index()];
+        let host = explanations.inferred.of(closure);
+        if let Some(host) = host {
+            maker.hosted.entry(host.program).or_default().push(closure.root.file);
+        }
+        if host.is_none_or(|host| host.keeps_missing) {
+            maker.take_missing(root, closure, explanations.lent);
+        }
+        maker.take_stops(root, closure, binding);
+        maker.take_versions(root, closure, binding);
+    }
+    open.fates(source, explanations, |root, fated| maker.take_fate(root, fated));
+    maker.finish()
+}
+
+/// The libraries that were not found, by the objects that need them; each pair once, sorted.
+pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
+    let mut out: Vec<MissingNeed> = Vec::new();
+    for closure in &closures.roots {
+        out.extend(
+            missing_edges(closure)
+                .map(|(file, edge)| MissingNeed { file, name: strings.text(edge.name).to_vec() }),
+        );
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// Needs of a closure that were not found, each with the object that has it.
+pub(super) fn missing_edges(closure: &Closure) -> impl Iterator<Item = (FileId, &Edge)> {
+    // Nearly all closures lack nothing, and have more needs than modules.
+    let edges = if closure.lacks_any() { closure.edges() } else { &[] };
+    edges.iter().filter_map(|edge| {
+        let missing = closure.module(edge.to).how == FoundBy::Missing;
+        // The loader accepts a missing auxiliary object, and a file that was opened and refused is
+        // not missing.
+        let refused = || closure.failures().iter().any(|f| f.module == edge.to && f.file.is_some());
+        let counts = missing && edge.kind != NeedKind::Auxiliary && !refused();
+        Some((closure.module(edge.from).file.filter(|_| counts)?, edge))
+    })
+}
+
+struct Maker<'a> {
+    source: DiagnosisInput<'a>,
+    missing: BTreeMap<(FileId, StrId), MissingLibrary>,
+    undefined: Vec<(SymbolKey, UndefinedSymbol)>,
+    /// Indices in `undefined`.
+    undefined_at: FastMap<SymbolKey, usize>,
+    versions: BTreeMap<(FileId, FileId, Vec<u8>), MissingVersion>,
+    stopped: BTreeMap<(FileId, Option<StrId>, &'static str), Stopped>,
+    /// By symbol: the missing library and the version index of the reference. The first entry for a
+    /// symbol counts.
+    explained: Vec<(SymbolKey, Explained)>,
+    /// By symbol: index of the host program in the policy.
+    assumed: Vec<(SymbolKey, usize)>,
+    /// By symbol: the library that the system provides.
+    provided: Vec<(SymbolKey, StrId)>,
+    /// By symbol: the program that is inferred to define it.
+    inferred: Vec<(SymbolKey, FileId)>,
+    /// By program: the plugins that it is inferred to load.
+    hosted: BTreeMap<FileId, Vec<FileId>>,
+    /// Libraries that host programs load: index of the host in the policy, the object that needs
+    /// the library, the library's name.
+    lent: BTreeSet<(usize, FileId, StrId)>,
+}
+
+/// A missing library, by the object that needs it and its name there, and a version index.
+type Explained = ((FileId, StrId), u16);
+
+/// Keeps the first entry for each symbol, sorted by symbol.
+fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
+    // One 64-bit comparison instead of two.
+    list.sort_by_key(|((file, symbol), _)| ((file.index() as u64) << 32) | u64::from(*symbol));
+    list.dedup_by_key(|(key, _)| *key);
+}
+
+impl Maker<'_> {
+    fn text(&self, id: StrId) -> Vec<u8> {
+        self.source.strings.text(id).to_vec()
+    }
+
+    fn take_missing(&mut self, root: RootId, closure: &Closure, lent: &Lent) {
+        for (file, edge) in missing_edges(closure) {
+            if let Some(host) = lent.host(file, edge.name) {
+                self.lent.insert((host, file, edge.name));
+                continue;
+            }
+            let name = self.text(edge.name);
+            self.missing
+                .entry((file, edge.name))
+                .or_insert_with(|| MissingLibrary {
+                    file,
+                    name,
+                    edge: *edge,
+                    roots: Vec::new(),
+                    explained: BTreeSet::new(),
+                })
+                .roots
+                .push(root);
+        }
+    }
+
+    fn take_stops(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
+        let at = |module: ModuleId| closure.module(module).file.unwrap_or(closure.root.file);
+        for failure in closure.failures() {
+            let Some(file) = failure.file else { continue };
+            let stub = closure.module(failure.module);
+            let site = Site { root, module: stub.requester.unwrap_or(ROOT) };
+            self.stop(root, (file, true), stub.path, failure.text, site);
+        }
+        if let Some(Fatal { object, file, requester, text }) = closure.fatal() {
+            let site = Site { root, module: *requester };
+            let (opened, file) = (file.is_some(), file.unwrap_or(at(*requester)));
+            return self.stop(root, (file, opened), *object, text, site);
+        }
+        let (module, text) = match (binding.checked.stop, binding.abort) {
+            (Some(Stop::NoSuchName(module, _)), _) => (
+                module,
+                "needs versions of a file that no loaded object answers to: the loader aborts",
+            ),
+            (Some(Stop::Relr(module)), _) => {
+                (module, "DT_RELR without GLIBC_ABI_DT_RELR dependency")
+            }
+            (None, Some((module, Abort::ProviderLostVersions))) => {
+                (module, "refers to versions of a file that has none any more: the loader aborts")
+            }
+            // The missing libraries that cause it have findings of their own.
+            (None, Some((_, Abort::NoVersionTable)) | None) => return,
+        };
+        self.stop(
+            root,
+            (at(module), true),
+            closure.module(module).path,
+            text,
+            Site { root, module },
+        );
+    }
+
+    fn stop(
+        &mut self,
+        root: RootId,
+        (file, opened): (FileId, bool),
+        object: StrId,
+        text: &'static str,
+        site: Site,
+    ) {
+        let name = self.text(object);
+        // A file is one fact, whatever names led to it.
+        let key = if opened { (file, None, text) } else { (file, Some(object), text) };
+        self.stopped
+            .entry(key)
+            .or_insert_with(|| Stopped {
+                file,
+                object: name,
+                opened,
+                text,
+                site,
+                roots: Vec::new(),
+            })
+            .roots
+            .push(root);
+    }
+
+    fn take_versions(&mut self, root: RootId, closure: &Closure, binding: &RootBinding) {
+        for issue in &binding.checked.issues {
+            if issue.complaint != VersionDefect::Missing {
+                continue;
+            }
+            let (Some(file), Some(provider)) =
+                (closure.module(issue.requester).file, closure.module(issue.provider).file)
+            else {
+                continue;
+            };
+            let site = Site { root, module: issue.requester };
+            self.versions
+                .entry((file, provider, issue.version.to_vec()))
+                .or_insert_with(|| MissingVersion {
+                    file,
+                    provider,
+                    version: issue.version.to_vec(),
+                    site,
+                    roots: Vec::new(),
+                })
+                .roots
+                .push(root);
+        }
+    }
+
+    fn take_fate(&mut self, root: RootId, fated: Fated<'_>) {
+        let Fated { module, file, object, symbol, version, at_load, fate } = fated;
+        let key = (file, symbol);
+        match fate {
+            ReferenceState::Assumed(host) => self.assumed.push((key, host)),
+            ReferenceState::Inferred(program) => self.inferred.push((key, program)),
+            ReferenceState::Explained(from, name) => {
+                self.explained.push((key, ((from, name), version)));
+            }
+            ReferenceState::Provided(library) => self.provided.push((key, library)),
+            ReferenceState::Undefined => {
+                let entry = object.versions.entry(version);
+                let library = entry.and_then(|e| e.file).map(|s| object.str(s));
+                let new = || UndefinedSymbol {
+                    file,
+                    symbol: object.symbol_name(symbol).to_vec(),
+                    version: entry.map(|e| object.str(e.name).to_vec()),
+                    library: library.map(<[u8]>::to_vec),
+                    at_load,
+                    site: Site { root, module },
+                    roots: Vec::new(),
+                };
+                let at = *self.undefined_at.entry(key).or_insert_with(|| {
+                    self.undefined.push((key, new()));
+                    self.undefined.len() - 1
+                });
+                let (_, undefined) = &mut self.undefined[at];
+                undefined.at_load |= at_load;
+                undefined.roots.push(root);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Diagnosis {
+        first_of_each(&mut self.explained);
+        first_of_each(&mut self.assumed);
+        first_of_each(&mut self.provided);
+        first_of_each(&mut self.inferred);
+        let mut explained = 0;
+        for (key, (missing, missing_version)) in &self.explained {
+            // A reference that is undefined under one entry point is a finding, even if a missing
+            // library explains it under another.
+            let (file, symbol) = *key;
+            let object =
+                self.source.view.object(file).filter(|_| !self.undefined_at.contains_key(key));
+            if let (Some(object), Some(missing)) = (object, self.missing.get_mut(missing)) {
+                let version = object.versions.entry(*missing_version);
+                let name = object.symbol_name(symbol).to_vec();
+                let version = version.map(|entry| object.str(entry.name).to_vec());
+                explained += usize::from(missing.explained.insert((file, name, version)));
+            }
+        }
+        let assumed = self.finish_assumed();
+        let provided = self.finish_provided();
+        let inferred = self.finish_inferred();
+        self.undefined.sort_unstable_by_key(|(key, _)| *key);
+        Diagnosis {
+            missing: self.missing.into_values().collect(),
+            undefined: self.undefined.into_iter().map(|(_, undefined)| undefined).collect(),
+            versions: self.versions.into_values().collect(),
+            stopped: self.stopped.into_values().collect(),
+            explained,
+            assumed,
+            provided,
+            inferred,
+        }
+    }
+
+    /// A symbol that is undefined or explained under another entry point does not count as assumed.
+    fn finish_inferred(&mut self) -> Vec<InferredHost> {
+        let mut references: FastMap<FileId, usize> = FastMap::default();
+        for (key, program) in &self.inferred {
+            if !self.undefined_at.contains_key(key) && !self.is_explained(*key) {
+                *references.entry(*program).or_default() += 1;
+            }
+        }
+        let path = |file: &FileId| &*self.source.view.file(*file).path;
+        let hosted = std::mem::take(&mut self.hosted);
+        let host = |(program, mut plugins): (FileId, Vec<FileId>)| {
+            plugins.sort_by_key(|plugin| path(plugin).as_os_str());
+            let references = references.get(&program).copied().unwrap_or(0);
+            InferredHost { program, plugins, references }
+        };
+        let mut out: Vec<InferredHost> = hosted.into_iter().map(host).collect();
+        out.sort_by_key(|host| path(&host.program).as_os_str());
+        out
+    }
+
+    fn is_explained(&self, key: SymbolKey) -> bool {
+        self.explained.binary_search_by_key(&key, |(key, _)| *key).is_ok()
+    }
+
+    /// Unversioned references that only libraries of the system can define.
+    fn finish_provided(&self) -> Vec<Assumed> {
+        let mut out: BTreeMap<&[u8], (usize, BTreeSet<FileId>)> = BTreeMap::new();
+        for (key, library) in &self.provided {
+            if !self.undefined_at.contains_key(key) && !self.is_explained(*key) {
+                let (references, files) =
+                    out.entry(self.source.strings.text(*library)).or_default();
+                *references += 1;
+                files.insert(key.0);
+            }
+        }
+        let assumed =
+            |(library, (references, files)): (&[u8], (usize, BTreeSet<FileId>))| Assumed {
+                host: String::from_utf8_lossy(library).into_owned(),
+                references,
+                files: files.len(),
+            };
+        out.into_iter().map(assumed).collect()
+    }
+
+    /// A reference that is undefined or explained under some entry point does not count as assumed.
+    fn finish_assumed(&self) -> Vec<Assumed> {
+        let mut out: BTreeMap<usize, (usize, FastSet<FileId>)> = BTreeMap::new();
+        let hosts = self.source.hosts;
+        // A policy may extend another policy's entry for a host.
+        let first = |host: &Host| hosts.iter().position(|other| other.name == host.name);
+        let firsts: Vec<Option<usize>> = hosts.iter().map(first).collect();
+        let open = |key: &SymbolKey| self.undefined_at.contains_key(key) || self.is_explained(*key);
+        let symbols = self.assumed.iter().filter(|(key, _)| !open(key));
+        let symbols = symbols.map(|((file, _), host)| (*host, *file));
+        let libraries = self.lent.iter().map(|(host, file, _)| (*host, *file));
+        for (host, file) in symbols.chain(libraries) {
+            let Some(host) = firsts[host] else { continue };
+            let (references, files) = out.entry(host).or_default();
+            *references += 1;
+            files.insert(file);
+        }
+        let name = |host: usize| hosts[host].name.clone();
+        out.into_iter()
+            .map(|(host, (references, files))| Assumed {
+                host: name(host),
+                references,
+                files: files.len(),
+            })
+            .collect()
+    }
+}

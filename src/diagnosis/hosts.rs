@@ -1,0 +1,170 @@
+//! References of plugins that a host program outside the audit defines. A `[[host]]` entry names
+//! the program's plugins and the names that it provides to them. Such a reference is assumed and
+//! counted. [`super::builder`] asks; a reference that is not assumed stays a finding.
+
+use super::DiagnosisInput;
+use crate::facts::plugins::is_plugin;
+use crate::format::elf::Role;
+use crate::id::{FastMap, FileId};
+use crate::policy::{Host, Pattern};
+use crate::resolve::Closure;
+use crate::text::last_part;
+use std::rc::Rc;
+
+/// Which files are plugins of which hosts. A pair is computed when the host provides the name of an
+/// undefined reference.
+pub(super) struct Hosts<'a> {
+    source: DiagnosisInput<'a>,
+    /// By file and index into `DiagnosisInput::hosts`.
+    known: FastMap<(FileId, usize), bool>,
+    /// The hosts that provide a name, memoised: many files lack the same few names.
+    provided: FastMap<&'a [u8], Rc<[usize]>>,
+    patterns: &'a Patterns<'a>,
+}
+
+/// The name patterns of hosts, by the first byte of a match. Each has its host; the order is the
+/// policy's.
+pub(super) struct Patterns<'a>(Vec<Vec<(usize, Shape<'a>)>>);
+
+/// A pattern of names. Nearly all are a name or a prefix of one.
+#[derive(Clone, Copy)]
+enum Shape<'a> {
+    Whole(&'a [u8]),
+    Begin(&'a [u8]),
+    Other(&'a Pattern),
+}
+
+impl<'a> Shape<'a> {
+    /// The shapes of a pattern: one, or one for each alternative.
+    fn of(pattern: &'a Pattern) -> Vec<Self> {
+        let is_plain = |text: &&str| !text.bytes().any(|byte| b"*?[]{}\\".contains(&byte));
+        if let Some(name) = pattern.whole() {
+            return vec![Self::Whole(name)];
+        }
+        let begin = pattern.text().strip_suffix('*');
+        if let Some(begin) = begin.filter(is_plain) {
+            return vec![Self::Begin(begin.as_bytes())];
+        }
+        let inner = begin.and_then(|begin| begin.strip_prefix('{')?.strip_suffix('}'));
+        match inner.filter(is_plain) {
+            Some(inner) => inner.split(',').map(|part| Self::Begin(part.as_bytes())).collect(),
+            None => vec![Self::Other(pattern)],
+        }
+    }
+
+    fn may_begin_with(self, byte: u8) -> bool {
+        match self {
+            Self::Whole(text) | Self::Begin(text) => {
+                text.first().is_none_or(|first| *first == byte)
+            }
+            Self::Other(_) => true,
+        }
+    }
+
+    fn matches(self, name: &[u8]) -> bool {
+        match self {
+            Self::Whole(whole) => name == whole,
+            Self::Begin(begin) => name.starts_with(begin),
+            Self::Other(pattern) => pattern.matches(name),
+        }
+    }
+}
+
+impl<'a> Patterns<'a> {
+    pub(super) fn new(hosts: &'a [Host]) -> Self {
+        let hosts = hosts.iter().enumerate();
+        let all = hosts.flat_map(|(at, host)| host.symbols.iter().map(move |p| (at, p)));
+        let all: Vec<(usize, &Pattern)> = all.collect();
+        let of = |byte| {
+            let may = all.iter().filter(move |(_, pattern)| pattern.may_begin_with(byte));
+            let shapes = may.flat_map(|(host, pattern)| {
+                Shape::of(pattern).into_iter().map(move |shape| (*host, shape))
+            });
+            shapes.filter(|(_, shape)| shape.may_begin_with(byte)).collect()
+        };
+        Self((0..=u8::MAX).map(of).collect())
+    }
+
+    /// The hosts that define `name`, in the order of the policy.
+    fn hosts(&self, name: &[u8]) -> Rc<[usize]> {
+        let first = usize::from(name.first().copied().unwrap_or_default());
+        let mut hosts: Vec<usize> = Vec::new();
+        for (host, shape) in &self.0[first] {
+            if hosts.last() != Some(host) && shape.matches(name) {
+                hosts.push(*host);
+            }
+        }
+        hosts.into()
+    }
+}
+
+impl<'a> Hosts<'a> {
+    pub(super) fn new(source: DiagnosisInput<'a>, patterns: &'a Patterns<'a>) -> Self {
+        let (known, provided) = (FastMap::default(), FastMap::default());
+        Self { source, known, provided, patterns }
+    }
+
+    /// The host that is assumed to define `name` for `file`, loaded under this entry point. A
+    /// library that only plugins load finds the host's names as they do, because the program comes
+    /// first in every scope (`elf/dl-open.c`). If another object loads it too, the name is
+    /// undefined there.
+    pub(super) fn provider(
+        &mut self,
+        closure: &Closure,
+        file: FileId,
+        name: &'a [u8],
+    ) -> Option<usize> {
+        let root = closure.root.file;
+        // No program opens another program, and the names of a program given as host were looked
+        // up. A library given as host lacks some names of its program.
+        let by_program = closure.root.host.is_some_and(|host| self.is_program(host));
+        let known = by_program || self.is_program(root);
+        if self.source.hosts.is_empty() || known {
+            return None;
+        }
+        let hosts = self.providing(name);
+        let helps = file != root && self.source.view.file(file).audited;
+        let mut hosts = hosts.iter().copied();
+        hosts.find(|at| self.loads(*at, file) || (helps && self.loads(*at, root)))
+    }
+
+    /// The host whose `loads` list a library that `file` needs and the search does not find.
+    pub(super) fn lends(
+        &mut self,
+        closure: &Closure,
+        file: FileId,
+        library: &[u8],
+    ) -> Option<usize> {
+        let root = closure.root.file;
+        let named = |host: &Host| {
+            let mut paths = host.loads.iter().map(|path| last_part(path.as_bytes()));
+            paths.any(|name| name == library)
+        };
+        let hosts = self.source.hosts;
+        let mut lending = (0..hosts.len()).filter(|at| named(&hosts[*at]));
+        lending.find(|at| self.loads(*at, file) || self.loads(*at, root))
+    }
+
+    fn providing(&mut self, name: &'a [u8]) -> Rc<[usize]> {
+        let patterns = self.patterns;
+        Rc::clone(self.provided.entry(name).or_insert_with(|| patterns.hosts(name)))
+    }
+
+    fn is_program(&self, file: FileId) -> bool {
+        self.source.view.object(file).is_some_and(|object| object.role == Role::Program)
+    }
+
+    /// True if a file is a plugin of a host, by any of its names.
+    fn loads(&mut self, host: usize, file: FileId) -> bool {
+        let DiagnosisInput { view, prefixes, hosts, .. } = self.source;
+        *self.known.entry((file, host)).or_insert_with(|| {
+            let facts = view.file(file);
+            let others = facts.names.iter().map(|name| name.path.as_path());
+            let mut names = std::iter::once(&*facts.path).chain(others);
+            // An object with undefined symbols was read with its own tables.
+            names.any(|name| {
+                is_plugin(&hosts[host], file, facts, &prefixes.locate(name).path) == Ok(true)
+            })
+        })
+    }
+}

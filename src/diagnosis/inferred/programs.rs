@@ -1,0 +1,219 @@
+//! Programs that can open plugins, with the symbols and libraries that each has from its start. One
+//! pass over the hash words of each loaded file serves all plugins.
+
+use super::super::DiagnosisInput;
+use crate::facts::Need;
+use crate::facts::providers::defined;
+use crate::format::archive::Names;
+use crate::format::elf::{Object, Role};
+use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
+use crate::resolve::Closure;
+use rayon::prelude::*;
+
+/// Functions that open plugins: of glibc, GLib's libgmodule and libltdl.
+const OPENERS: [&[u8]; 7] = [
+    b"dlopen",
+    b"dlmopen",
+    b"g_module_open",
+    b"g_module_open_full",
+    b"lt_dlopen",
+    b"lt_dlopenext",
+    b"lt_dlopenadvise",
+];
+
+/// A set of programs, by index in [`Programs`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Set(Vec<u64>);
+
+impl Set {
+    pub(super) fn insert(&mut self, program: usize) {
+        self.0[program / 64] |= 1 << (program % 64);
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+    }
+
+    pub(super) fn keep(&mut self, other: &Self) {
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
+    }
+
+    fn holds(&self, program: usize) -> bool {
+        self.0[program / 64] & 1 << (program % 64) != 0
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    pub(super) fn members(&self) -> Vec<usize> {
+        let all = 0..self.0.len() * 64;
+        all.filter(|program| self.holds(*program)).collect()
+    }
+}
+
+/// The programs that can open plugins, with the symbols and libraries that each has from its start.
+pub(super) struct Programs {
+    /// In the order of their paths.
+    roots: Vec<RootId>,
+    /// By file that defines one of the names: the programs that load it.
+    loading_file: FastMap<FileId, Set>,
+    /// The files that define each name.
+    definers: FastMap<Vec<u8>, Vec<FileId>>,
+    /// The programs that define each name.
+    defining: FastMap<Vec<u8>, Set>,
+    /// The programs that have loaded a library by each name.
+    by_soname: FastMap<Vec<u8>, Set>,
+    /// All files that some program loads at its start.
+    loaded: FastSet<FileId>,
+    none: Set,
+}
+
+impl Programs {
+    /// Finds the programs, and which of them loaded a library by one of `sonames`.
+    pub(super) fn new(source: DiagnosisInput<'_>, sonames: &FastSet<&[u8]>) -> Self {
+        let is_program = |closure: &Closure| {
+            let object = source.view.object(closure.root.file);
+            object.is_some_and(|object| object.role == Role::Program)
+        };
+        let closures = source.closures.roots.entries();
+        let programs: Vec<(RootId, &Closure)> =
+            closures.filter(|(_, closure)| is_program(closure)).collect();
+        let files = programs.iter().flat_map(|(_, closure)| closure.found());
+        let loaded: FastSet<FileId> =
+            files.filter(|(module, _)| *module != crate::resolve::ROOT).map(|(_, f)| f).collect();
+        let mut opens: FastMap<FileId, bool> = FastMap::default();
+        let mut can_open = |closure: &Closure| {
+            closure.found().any(|(_, file)| {
+                *opens.entry(file).or_insert_with(|| source.view.object(file).is_some_and(asks))
+            })
+        };
+        let programs: Vec<(RootId, &Closure)> = programs
+            .into_iter()
+            .filter(|(_, closure)| closure.fatal().is_none() && can_open(closure))
+            .collect();
+        let none = Set(vec![0; programs.len().div_ceil(64)]);
+        let mut out = Self {
+            roots: programs.iter().map(|(root, _)| *root).collect(),
+            loading_file: FastMap::default(),
+            definers: FastMap::default(),
+            defining: FastMap::default(),
+            by_soname: FastMap::default(),
+            loaded,
+            none,
+        };
+        let known = sonames.iter().filter_map(|name| Some((source.strings.find(name)?, *name)));
+        out.take_sonames(&known.collect(), &programs);
+        out
+    }
+
+    /// Finds the definitions of `names`, or returns the missing facts.
+    pub(super) fn define(
+        &mut self,
+        source: DiagnosisInput<'_>,
+        names: &Names,
+    ) -> Result<(), Vec<Need>> {
+        let roots = self.roots.iter();
+        let programs: Vec<(RootId, &Closure)> =
+            roots.map(|root| (*root, &source.closures.roots[*root])).collect();
+        let all = programs.iter().flat_map(|(_, closure)| closure.found());
+        let mut files: Vec<FileId> = all.map(|(_, file)| file).collect();
+        files.sort_unstable();
+        files.dedup();
+        let tables = |file: &FileId| {
+            let object = source.view.object(*file)?;
+            Some((*file, object.tables.as_ref()))
+        };
+        let bare = files.iter().filter_map(tables).filter(|(_, tables)| tables.is_none());
+        let needs: Vec<Need> = bare.map(|(file, _)| Need::Tables(file)).collect();
+        if !needs.is_empty() {
+            return Err(needs);
+        }
+        let found = files.par_iter().filter_map(tables).filter_map(|(file, tables)| {
+            let names = defined(tables?, names);
+            (!names.is_empty()).then_some((file, names))
+        });
+        let found: Vec<_> = found.collect();
+        for (file, names) in &found {
+            self.loading_file.insert(*file, self.none.clone());
+            for (name, _) in names {
+                self.definers.entry_ref(*name).or_default().push(*file);
+            }
+        }
+        for (program, (_, closure)) in programs.iter().enumerate() {
+            for (_, file) in closure.found() {
+                if let Some(set) = self.loading_file.get_mut(&file) {
+                    set.insert(program);
+                }
+            }
+        }
+        for (name, files) in &self.definers {
+            let mut set = self.none.clone();
+            for file in files {
+                set.add(&self.loading_file[file]);
+            }
+            self.defining.insert(name.clone(), set);
+        }
+        Ok(())
+    }
+
+    fn take_sonames(&mut self, sonames: &FastMap<StrId, &[u8]>, programs: &[(RootId, &Closure)]) {
+        for (program, (_, closure)) in programs.iter().enumerate() {
+            for (_, module) in closure.modules().filter(|(_, module)| !module.is_stub()) {
+                let names = [module.name, module.path].into_iter().chain(module.aliases.clone());
+                for name in names.filter_map(|name| sonames.get(&name)) {
+                    let none = || self.none.clone();
+                    let set = self.by_soname.entry_ref(*name).or_insert_with(none);
+                    set.insert(program);
+                }
+            }
+        }
+    }
+
+    /// True if some program loads the file at its start.
+    pub(super) fn load_at_start(&self, file: FileId) -> bool {
+        self.loaded.contains(&file)
+    }
+
+    /// The entry point of a program.
+    pub(super) fn root(&self, program: usize) -> RootId {
+        self.roots[program]
+    }
+
+    pub(super) fn none(&self) -> Set {
+        self.none.clone()
+    }
+
+    pub(super) fn all(&self) -> Set {
+        let mut out = self.none.clone();
+        for program in 0..self.roots.len() {
+            out.insert(program);
+        }
+        out
+    }
+
+    /// The programs in whose scope some file defines the name.
+    pub(super) fn defining(&self, name: &[u8]) -> Option<&Set> {
+        self.defining.get(name)
+    }
+
+    /// The files that define the name.
+    pub(super) fn definers(&self, name: &[u8]) -> &[FileId] {
+        self.definers.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The programs that have loaded a library by this name.
+    pub(super) fn loading(&self, name: &[u8]) -> Option<&Set> {
+        self.by_soname.get(name)
+    }
+
+    /// The programs that load a file, which must define one of the names.
+    pub(super) fn with(&self, file: FileId) -> &Set {
+        self.loading_file.get(&file).unwrap_or(&self.none)
+    }
+}
+
+/// True if the object refers to a function that opens plugins.
+fn asks(object: &Object) -> bool {
+    object.references.iter().any(|reference| OPENERS.contains(&object.reference_name(reference)))
+}

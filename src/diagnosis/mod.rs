@@ -1,0 +1,327 @@
+//! Diagnosis: turns the results of resolving and binding under all entry points into facts about
+//! objects. A missing library explains the references that only it could define. References of
+//! plugins to programs outside the audit are assumed.
+//!
+//! It runs between `bind` and the rules, which only put these facts into words. It opens no file;
+//! definitions in known files come from [`crate::facts::providers`].
+
+mod builder;
+mod candidates;
+mod hosts;
+mod inferred;
+mod reference_state;
+
+pub use builder::{diagnosis, missing};
+pub use candidates::LibraryCandidates;
+pub use inferred::Inferred;
+pub use reference_state::{ReferenceFate, ReferenceState, Undefined, fates};
+
+use crate::bind::RootBinding;
+use crate::facts::View;
+use crate::facts::providers::Providers;
+use crate::format::elf::{Object, Target};
+use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId, StrId, Strings};
+use crate::package::Prefixes;
+use crate::policy::{Host, Policy};
+use crate::resolve::loader::Loaders;
+use crate::resolve::{Chain, Closure, Edge, ROOT};
+use std::collections::BTreeSet;
+
+/// The first occurrence of a fact: an entry point and a module under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The entry point.
+    pub root: RootId,
+    /// The module in its closure.
+    pub module: ModuleId,
+}
+
+/// A library that was not found.
+#[derive(Debug)]
+pub struct MissingLibrary {
+    /// The object that needs it.
+    pub file: FileId,
+    /// The name.
+    pub name: Vec<u8>,
+    /// The need under the first entry point.
+    pub edge: Edge,
+    /// All entry points; the first one is that of `edge`.
+    pub roots: Vec<RootId>,
+    /// References that only this library could define: file, symbol, version.
+    pub explained: BTreeSet<(FileId, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+/// A strong reference without a definition.
+#[derive(Debug)]
+pub struct UndefinedSymbol {
+    /// The object that has the reference.
+    pub file: FileId,
+    /// The symbol.
+    pub symbol: Vec<u8>,
+    /// Its version.
+    pub version: Option<Vec<u8>>,
+    /// The file the version was linked against.
+    pub library: Option<Vec<u8>>,
+    /// True if it fails at load, false if at the first call.
+    pub at_load: bool,
+    /// Its first occurrence.
+    pub site: Site,
+    /// All entry points; the first one is that of `site`.
+    pub roots: Vec<RootId>,
+}
+
+/// A needed version that its file does not define.
+#[derive(Debug)]
+pub struct MissingVersion {
+    /// The object that needs it.
+    pub file: FileId,
+    /// The object that should define it.
+    pub provider: FileId,
+    /// The version.
+    pub version: Vec<u8>,
+    /// Its first occurrence.
+    pub site: Site,
+    /// All entry points; the first one is that of `site`.
+    pub roots: Vec<RootId>,
+}
+
+/// An error at which the loader stops.
+#[derive(Debug)]
+pub struct Stopped {
+    /// The defective file, or the requester if no file was opened.
+    pub file: FileId,
+    /// The path or name in the loader's message.
+    pub object: Vec<u8>,
+    /// True if `file` was opened, false if it is the requester.
+    pub opened: bool,
+    /// The loader's message.
+    pub text: &'static str,
+    /// Its first occurrence; the module is the requester.
+    pub site: Site,
+    /// All entry points; the first one is that of `site`.
+    pub roots: Vec<RootId>,
+}
+
+/// All facts about objects.
+#[derive(Debug, Default)]
+pub struct Diagnosis {
+    /// Libraries that were not found.
+    pub missing: Vec<MissingLibrary>,
+    /// Undefined references that no missing library explains.
+    pub undefined: Vec<UndefinedSymbol>,
+    /// Versions that their file does not define.
+    pub versions: Vec<MissingVersion>,
+    /// Errors at which the loader stops.
+    pub stopped: Vec<Stopped>,
+    /// Number of references that missing libraries explain.
+    pub explained: usize,
+    /// References that host programs are assumed to define, in policy order.
+    pub assumed: Vec<Assumed>,
+    /// References that libraries provided by the system are assumed to define, by soname.
+    pub provided: Vec<Assumed>,
+    /// Programs that are inferred to load plugins, by path.
+    pub inferred: Vec<InferredHost>,
+}
+
+/// A program that is inferred to load plugins.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InferredHost {
+    /// The program.
+    pub program: FileId,
+    /// The plugins, in the order of their paths.
+    pub plugins: Vec<FileId>,
+    /// Number of undefined references that it is assumed to define.
+    pub references: usize,
+}
+
+/// References assumed to be defined by the programs of one `[[host]]` entry, or by a library that
+/// the system provides.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Assumed {
+    /// The entry's name, or the soname.
+    pub host: String,
+    /// Number of references.
+    pub references: usize,
+    /// Number of files that have them.
+    pub files: usize,
+}
+
+/// The input of the stage.
+#[derive(Clone, Copy)]
+pub struct DiagnosisInput<'a> {
+    /// The facts.
+    pub view: View<'a>,
+    /// Names of closures.
+    pub strings: &'a Strings,
+    /// The loaders, for their default directories.
+    pub loaders: &'a Loaders,
+    /// Closures of all entry points.
+    pub closures: &'a crate::resolve::entry_points::Closures,
+    /// Bindings of all entry points, in the same order.
+    pub bindings: &'a [RootBinding],
+    /// The prefixes of the files.
+    pub prefixes: &'a Prefixes,
+    /// `[[host]]` entries of the policy.
+    pub hosts: &'a [Host],
+}
+
+/// A library that an object needs and the search does not find.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MissingNeed {
+    /// The object.
+    pub file: FileId,
+    /// The library's name as it was needed.
+    pub name: Vec<u8>,
+}
+
+/// Archives and policy entries that claim a symbol.
+#[derive(Clone, Copy)]
+pub struct Claims<'a> {
+    /// Definitions of unbound names in audited files and in `--lib-path` files.
+    pub providers: &'a Providers,
+    /// The policy, for `[[provider]]` entries and `covers` patterns.
+    pub policy: &'a Policy,
+}
+
+impl<'a> Claims<'a> {
+    /// The static archives that define `symbol` for an object of `target` in `file`.
+    fn archives(
+        self,
+        file: FileId,
+        target: Target,
+        symbol: &[u8],
+    ) -> impl Iterator<Item = FileId> + use<'a> {
+        let found = self.providers.of(symbol, file, target);
+        let archives = found.filter(|provider| provider.member.is_some());
+        let mut out: Vec<FileId> = archives.map(|provider| provider.file).collect();
+        out.dedup();
+        out.into_iter()
+    }
+
+    /// True if a `[[provider]]` entry or a `covers` pattern claims `symbol`: an object in `file`
+    /// then lost it when it was linked.
+    fn policy_claims(self, source: DiagnosisInput<'_>, file: FileId, symbol: &[u8]) -> bool {
+        let below = || source.prefixes.locate(&source.view.file(file).path).path;
+        let provider = |known: &crate::policy::Provider| {
+            known.archive_of(symbol).is_some() && known.is_about(&below())
+        };
+        let covers = |entry: &crate::policy::ArchivePolicy| {
+            entry.covers.iter().any(|pattern| pattern.matches(symbol))
+        };
+        self.policy.providers.iter().any(provider) || self.policy.archives.iter().any(covers)
+    }
+}
+
+/// `foo` of `libfoo.so.1`, `libfoo-2.0.so` and `libfoo.a`: an archive and a library with the same stem
+/// are two editions of one library.
+fn stem(name: &[u8]) -> &[u8] {
+    let name = crate::text::last_part(name);
+    let name = name.strip_prefix(b"lib").unwrap_or(name);
+    let end = memchr::memmem::find(name, b".so").or_else(|| memchr::memmem::find(name, b".a"));
+    let name = &name[..end.unwrap_or(name.len())];
+    let version = name.iter().rposition(|byte| *byte == b'-').filter(|at| {
+        let rest = &name[at + 1..];
+        !rest.is_empty() && rest.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    });
+    &name[..version.unwrap_or(name.len())]
+}
+
+/// All possible explanations of an undefined reference.
+#[derive(Clone, Copy)]
+pub struct Explanations<'a> {
+    /// Archives and policy entries.
+    pub claims: Claims<'a>,
+    /// Candidates of missing libraries.
+    pub libraries: &'a LibraryCandidates,
+    /// Plugins whose host program is inferred.
+    pub inferred: &'a Inferred,
+    /// Libraries that a host program loads before its plugins.
+    pub lent: &'a Lent,
+}
+
+/// Missing libraries that a host program loads before its plugins: index of the host in the policy,
+/// by the object that needs the library and the library's name.
+#[derive(Debug, Default)]
+pub struct Lent(FastMap<(FileId, StrId), usize>);
+
+impl Lent {
+    /// Checks the missing libraries of all entry points.
+    pub fn find(source: DiagnosisInput<'_>) -> Self {
+        let mut out = FastMap::default();
+        if source.hosts.iter().all(|host| host.loads.is_empty()) {
+            return Self(out);
+        }
+        let patterns = hosts::Patterns::new(&[]);
+        let mut hosts = hosts::Hosts::new(source, &patterns);
+        for closure in &source.closures.roots {
+            for (file, edge) in builder::missing_edges(closure) {
+                let name = source.strings.text(edge.name);
+                if let Some(host) = hosts.lends(closure, file, name) {
+                    out.insert((file, edge.name), host);
+                }
+            }
+        }
+        Self(out)
+    }
+
+    fn host(&self, file: FileId, name: StrId) -> Option<usize> {
+        self.0.get(&(file, name)).copied()
+    }
+}
+
+/// An object and the index of a symbol in it.
+type SymbolKey = (FileId, u32);
+
+fn object_of<'v>(view: View<'v>, closure: &Closure, module: ModuleId) -> Option<&'v Object> {
+    view.object(closure.module(module).file?)
+}
+
+/// The chain of modules from the entry point of `site` to its module, the entry point first.
+pub fn chain(closures: &crate::resolve::entry_points::Closures, site: Site) -> Chain {
+    let chain = closures.roots[site.root].ends_of_chain(site.module);
+    if chain.hops == [ROOT] { Chain { hops: Vec::new(), left_out: 0 } } else { chain }
+}
+
+/// The first entry point that loads each file, for quick answers.
+pub struct FirstLoader(Vec<Option<Loaded>>);
+
+/// A file under the first entry point that loads it.
+#[derive(Clone, Copy)]
+pub struct Loaded {
+    /// The entry point.
+    pub root: RootId,
+    /// The first module of the file.
+    pub module: ModuleId,
+    /// True if another module has the same file.
+    pub is_twice: bool,
+}
+
+impl FirstLoader {
+    /// Visits all entry points.
+    pub fn new(closures: &crate::resolve::entry_points::Closures) -> Self {
+        let mut out: Vec<Option<Loaded>> = Vec::new();
+        for (root, closure) in closures.roots.entries() {
+            let files = closure.modules().filter_map(|(id, module)| Some((id, module.file?)));
+            for (module, file) in files {
+                if file.index() >= out.len() {
+                    out.resize((file.index() + 1).next_power_of_two(), None);
+                }
+                match &mut out[file.index()] {
+                    Some(loaded) => loaded.is_twice |= loaded.root == root,
+                    none => *none = Some(Loaded { root, module, is_twice: false }),
+                }
+            }
+        }
+        Self(out)
+    }
+
+    /// The first entry point that loads `file`.
+    pub fn of(&self, file: FileId) -> Option<RootId> {
+        self.loaded(file).map(|loaded| loaded.root)
+    }
+
+    /// The first entry point that loads `file`, and the file's module there.
+    pub fn loaded(&self, file: FileId) -> Option<Loaded> {
+        self.0.get(file.index()).copied().flatten()
+    }
+}

@@ -1,0 +1,343 @@
+//! Decides the state of each undefined reference under each entry point: assumed, explained by a
+//! missing library, or undefined. Names that host programs define are found for all entry points in
+//! parallel. The other states need the candidate files that define a name, which the collector
+//! reads in between. [`super::builder`] merges equal facts.
+
+use super::candidates::CandidateAnswer;
+use super::hosts::{Hosts, Patterns};
+use super::{DiagnosisInput, Explanations, object_of, stem};
+use crate::bind::{Report, RootBinding};
+use crate::format::archive::Names;
+use crate::format::elf::{NeedKind, Object, hash};
+use crate::id::{FileId, Id as _, ModuleId, RootId, StrId, Strings};
+use crate::resolve::{Closure, Edge, FoundBy};
+use rayon::prelude::*;
+use std::cell::OnceCell;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// Sonames of glibc and of GCC's runtime libraries. Every symbol that they export has a version, so
+/// an unversioned reference was never linked against them.
+const ALL_VERSIONED: [&[u8]; 18] = [
+    b"libc.so.6",
+    b"libm.so.6",
+    b"libmvec.so.1",
+    b"libpthread.so.0",
+    b"libdl.so.2",
+    b"librt.so.1",
+    b"libutil.so.1",
+    b"libresolv.so.2",
+    b"libnsl.so.1",
+    b"libanl.so.1",
+    b"libthread_db.so.1",
+    b"libBrokenLocale.so.1",
+    b"libcrypt.so.1",
+    b"libgcc_s.so.1",
+    b"libstdc++.so.6",
+    b"libatomic.so.1",
+    b"libgomp.so.1",
+    b"libquadmath.so.0",
+];
+
+/// One undefined reference.
+#[derive(Clone, Copy)]
+pub(super) struct Open {
+    pub(super) module: ModuleId,
+    pub(super) symbol: u32,
+    /// Version index.
+    pub(super) version: u16,
+    /// True if it fails at load, false if at the first call.
+    at_load: bool,
+    /// Index in the policy of the `[[host]]` entry whose program is assumed to define it.
+    pub(super) host: Option<usize>,
+}
+
+/// All undefined references, in the order of the entry points. Entry points without any are
+/// omitted.
+pub struct Undefined(Vec<(RootId, Vec<Open>)>);
+
+/// The state of a reference.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReferenceState {
+    /// The program of the `[[host]]` entry with this index in the policy defines it.
+    Assumed(usize),
+    /// This program defines it; it is inferred to load the entry point.
+    Inferred(FileId),
+    /// A missing library would define it: the object that needs the library, and its name.
+    Explained(FileId, StrId),
+    /// A library that the system provides defines it.
+    Provided(StrId),
+    /// Undefined.
+    Undefined,
+}
+
+/// The state of a file's reference under one entry point.
+#[derive(Clone, Copy, Debug)]
+pub struct ReferenceFate {
+    /// The entry point.
+    pub root: RootId,
+    /// The file that has the reference.
+    pub file: FileId,
+    /// The index of the symbol in the file.
+    pub symbol: u32,
+    /// The state.
+    pub fate: ReferenceState,
+}
+
+/// The states of all undefined references, in the order of the entry points.
+pub fn fates(
+    source: DiagnosisInput<'_>,
+    open: &Undefined,
+    explanations: Explanations<'_>,
+) -> Vec<ReferenceFate> {
+    let mut out = Vec::new();
+    open.fates(source, explanations, |root, fated| {
+        let Fated { file, symbol, fate, .. } = fated;
+        out.push(ReferenceFate { root, file, symbol, fate });
+    });
+    out
+}
+
+/// A reference with its state.
+#[derive(Clone, Copy)]
+pub(super) struct Fated<'a> {
+    pub(super) module: ModuleId,
+    pub(super) file: FileId,
+    pub(super) object: &'a Object,
+    pub(super) symbol: u32,
+    /// Version index.
+    pub(super) version: u16,
+    /// True if it fails at load, false if at the first call.
+    pub(super) at_load: bool,
+    pub(super) fate: ReferenceState,
+}
+
+impl Undefined {
+    /// Collects them from the binding messages of all entry points.
+    pub fn find(source: DiagnosisInput<'_>) -> Self {
+        let with_reports = |root: &RootId| !source.bindings[root.index()].reports.is_empty();
+        let roots: Vec<RootId> = source.closures.roots.ids().filter(with_reports).collect();
+        let patterns = Patterns::new(source.hosts);
+        // Adjacent entry points share most facts about hosts.
+        let share = roots.len() / (2 * rayon::current_num_threads()) + 1;
+        let parts = roots.into_par_iter().with_min_len(share);
+        let of_each = parts.map_init(
+            || Hosts::new(source, &patterns),
+            |hosts, root| {
+                let closure = &source.closures.roots[root];
+                (root, open(source, hosts, closure, &source.bindings[root.index()]))
+            },
+        );
+        Self(of_each.collect())
+    }
+
+    /// The references of each entry point.
+    pub(super) fn lists(&self) -> impl Iterator<Item = (RootId, &[Open])> {
+        self.0.iter().map(|(root, list)| (*root, list.as_slice()))
+    }
+
+    /// The names that no program is assumed to define. The audit searches candidate files for them.
+    pub fn names(&self, source: DiagnosisInput<'_>) -> Names {
+        let mut symbols: Vec<(FileId, u32)> = Vec::new();
+        for (root, list) in &self.0 {
+            let closure = &source.closures.roots[*root];
+            let open = list.iter().filter(|open| open.host.is_none());
+            symbols.extend(
+                open.filter_map(|open| Some((closure.module(open.module).file?, open.symbol))),
+            );
+        }
+        symbols.sort_unstable();
+        symbols.dedup();
+        let mut names = Names::default();
+        for (file, symbol) in symbols {
+            if let Some(object) = source.view.object(file) {
+                let name = object.symbol_name(symbol);
+                names.insert(name, hash::gnu(name));
+            }
+        }
+        names
+    }
+
+    /// Passes the state of each reference to `take`, in order.
+    pub(super) fn fates<'a>(
+        &self,
+        source: DiagnosisInput<'a>,
+        explanations: Explanations<'_>,
+        mut take: impl FnMut(RootId, Fated<'a>),
+    ) {
+        for (root, list) in &self.0 {
+            let closure = &source.closures.roots[*root];
+            let explainer = Explainer { source, closure, explanations, stubs: OnceCell::new() };
+            for open in list {
+                let Open { module, symbol, version, at_load, host } = *open;
+                let Some(object) = object_of(source.view, closure, module) else { continue };
+                let Some(file) = closure.module(module).file else { continue };
+                let fate = match (host, explanations.inferred.of(closure)) {
+                    (Some(host), _) => Some(ReferenceState::Assumed(host)),
+                    (None, Some(found)) => match explainer.fate(file, object, open) {
+                        Some(ReferenceState::Explained(from, name)) if found.keeps_missing => {
+                            Some(ReferenceState::Explained(from, name))
+                        }
+                        _ => Some(ReferenceState::Inferred(found.program)),
+                    },
+                    (None, None) => explainer.fate(file, object, open),
+                };
+                if let Some(fate) = fate {
+                    take(*root, Fated { module, file, object, symbol, version, at_load, fate });
+                }
+            }
+        }
+    }
+
+    /// True if some unversioned reference is undefined under an entry point with missing libraries.
+    pub fn may_be_explained(&self, source: DiagnosisInput<'_>) -> bool {
+        let is_plain = |root: RootId, open: &Open| {
+            let closure = &source.closures.roots[root];
+            let object = object_of(source.view, closure, open.module);
+            object.is_some_and(|object| object.versions.entry(open.version).is_none())
+        };
+        self.0.iter().any(|(root, list)| {
+            let closure = &source.closures.roots[*root];
+            let lacks = || {
+                std::iter::once(closure)
+                    .chain(closure.host().map(|host| &**host))
+                    .any(Closure::lacks_any)
+            };
+            let open = list.iter().filter(|open| open.host.is_none());
+            lacks() && { open }.any(|open| is_plain(*root, open))
+        })
+    }
+}
+
+fn open<'a>(
+    source: DiagnosisInput<'a>,
+    hosts: &mut Hosts<'a>,
+    closure: &Closure,
+    binding: &RootBinding,
+) -> Vec<Open> {
+    let mut out = Vec::with_capacity(binding.reports.iter().map(|(_, list)| list.len()).sum());
+    for (module, reports) in &binding.reports {
+        let Some(object) = object_of(source.view, closure, *module) else { continue };
+        let Some(file) = closure.module(*module).file else { continue };
+        for report in reports {
+            let Report::Undefined { symbol, version, at_load, .. } = *report else { continue };
+            // A version names the library that should define the symbol; a program has no versions.
+            let host = match object.versions.entry(version) {
+                None => hosts.provider(closure, file, object.symbol_name(symbol)),
+                Some(_) => None,
+            };
+            out.push(Open { module: *module, symbol, version, at_load, host });
+        }
+    }
+    out
+}
+
+/// Finds the missing or provided library that explains a reference under one entry point.
+struct Explainer<'a, 'p> {
+    source: DiagnosisInput<'a>,
+    closure: &'a Closure,
+    explanations: Explanations<'p>,
+    /// The missing and the provided libraries in load order, computed on first use.
+    stubs: OnceCell<Vec<Stub>>,
+}
+
+impl Explainer<'_, '_> {
+    /// The state of a reference; `None` if it is not a fact.
+    fn fate(&self, file: FileId, object: &Object, open: &Open) -> Option<ReferenceState> {
+        let entry = object.versions.entry(open.version);
+        let library = entry.and_then(|e| e.file).map(|s| object.str(s));
+        let explains = match library {
+            Some(library) => stub_named(self.closure, self.source.strings, library),
+            None => self.explaining(file, object, open.symbol),
+        };
+        match explains {
+            Some(Stub { from, name, how: FoundBy::Missing }) => {
+                let host = self.explanations.lent.host(from, name);
+                Some(host.map_or(ReferenceState::Explained(from, name), ReferenceState::Assumed))
+            }
+            // The system has the library; version ceilings check which versions it has.
+            Some(_) if entry.is_some() => None,
+            Some(Stub { name, .. }) => Some(ReferenceState::Provided(name)),
+            None => Some(ReferenceState::Undefined),
+        }
+    }
+
+    /// The library that explains an unversioned reference. A missing library whose candidate
+    /// defines the symbol comes first, then the first missing library without candidates, then a
+    /// provided one. If an archive defines the symbol, or a policy says that one should, the link
+    /// lost it: only a candidate explains it then.
+    fn explaining(&self, file: FileId, object: &Object, symbol: u32) -> Option<Stub> {
+        let stubs = self.stubs.get_or_init(|| stubs(self.closure));
+        if stubs.is_empty() {
+            return None;
+        }
+        let (name, target) = (object.symbol_name(symbol), object.header.target());
+        let text = |stub: &Stub| self.source.strings.text(stub.name);
+        let mut unknown = None;
+        for stub in stubs.iter().filter(|stub| stub.how == FoundBy::Missing) {
+            match self.explanations.libraries.ask(self.source, text(stub), target, name) {
+                CandidateAnswer::Defined => return Some(*stub),
+                CandidateAnswer::Unknown if !ALL_VERSIONED.contains(&text(stub)) => {
+                    unknown = unknown.or(Some(*stub));
+                }
+                CandidateAnswer::Unknown | CandidateAnswer::Absent => {}
+            }
+        }
+        let provided = || {
+            let mut provided = stubs.iter().filter(|stub| stub.how == FoundBy::Provided);
+            provided.find(|stub| may_define(object, text(stub))).copied()
+        };
+        let found = unknown.or_else(provided)?;
+        let claims = self.explanations.claims;
+        let path = |archive: FileId| self.source.view.file(archive).path.as_os_str().as_bytes();
+        // The archive may be the static edition of the missing library.
+        let is_other = |archive: FileId| stem(path(archive)) != stem(text(&found));
+        let is_claimed = claims.archives(file, target, name).any(is_other)
+            || claims.policy_claims(self.source, file, name);
+        (!is_claimed).then_some(found)
+    }
+}
+
+/// Only its functions after 1.2.0 have versions (`zlib.map`); most of its names have none.
+const ZLIB: &[u8] = b"libz.so.1";
+
+/// True if a provided library may define an unversioned reference of `object`.
+fn may_define(object: &Object, library: &[u8]) -> bool {
+    if library == ZLIB {
+        return true;
+    }
+    let mut versioned = object.versions.needs.iter().map(|need| object.str(need.file));
+    !ALL_VERSIONED.contains(&library) && !versioned.any(|named| named == library)
+}
+
+/// A library without a file: the object that needs it, its name, and whether it is missing or
+/// provided.
+#[derive(Clone, Copy)]
+struct Stub {
+    from: FileId,
+    name: StrId,
+    how: FoundBy,
+}
+
+fn stub(closure: &Closure, edge: &Edge) -> Option<Stub> {
+    let module = closure.module(edge.to);
+    let from = closure.module(edge.from).file?;
+    module.is_stub().then_some(Stub { from, name: edge.name, how: module.how })
+}
+
+/// All such libraries in load order, each name once.
+fn stubs(closure: &Closure) -> Vec<Stub> {
+    let edges = closure.whole_edges().filter(|edge| edge.kind != NeedKind::Auxiliary);
+    let mut out: Vec<Stub> = Vec::new();
+    for stub in edges.filter_map(|edge| stub(closure, edge)) {
+        if out.iter().all(|known| known.name != stub.name) {
+            out.push(stub);
+        }
+    }
+    out
+}
+
+/// The one with this name.
+fn stub_named(closure: &Closure, strings: &Strings, library: &[u8]) -> Option<Stub> {
+    let name = strings.find(library)?;
+    closure.whole_edges().filter(|edge| edge.name == name).find_map(|edge| stub(closure, edge))
+}

@@ -1,0 +1,62 @@
+//! A comparison for people: what became worse, as a report; then what became better, and counts.
+
+use super::Difference;
+use crate::report::count;
+use crate::report::{MadeOf, OUTPUTS, Rendering};
+use crate::text::show_path;
+use std::io::{self, Write};
+
+/// Fixed findings and added files that are listed unless everything is wanted.
+const MOST: usize = 10;
+
+/// Writes the comparison.
+pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Difference { names: [old, new], worse, fixed, added, .. } = difference;
+    let style = how.style;
+    writeln!(out, "{}", style.bold(&format!("{old} -> {new}")))?;
+    if worse.findings.is_empty() {
+        writeln!(out, "nothing became worse")?;
+    } else if let Some(MadeOf::Report { render, .. }) =
+        OUTPUTS.iter().find(|output| output.name == "human").map(|output| &output.made_of)
+    {
+        render(worse, how, out)?;
+    }
+    if style.quiet {
+        return Ok(());
+    }
+    let most = if style.verbose { usize::MAX } else { MOST };
+    if !fixed.is_empty() {
+        writeln!(out, "\nfixed:")?;
+        for finding in fixed.iter().take(most) {
+            let path = show_path(&finding.file.path);
+            writeln!(out, "  {path}: {} [{}]", finding.message, finding.rule)?;
+        }
+        more(fixed.len(), most, out)?;
+    }
+    if !added.is_empty() {
+        writeln!(out, "\nadded files:")?;
+        for path in added.iter().take(most) {
+            writeln!(out, "  {path}")?;
+        }
+        more(added.len(), most, out)?;
+    }
+    writeln!(
+        out,
+        "\n{} new, {} fixed, {} unchanged; without a change: {}",
+        worse.findings.len(),
+        fixed.len(),
+        count(difference.unchanged, "finding", "findings"),
+        count(difference.same_files, "file", "files")
+    )?;
+    for text in &difference.undecided {
+        writeln!(out, "undecided: {text}")?;
+    }
+    Ok(())
+}
+
+fn more(count: usize, most: usize, out: &mut dyn Write) -> io::Result<()> {
+    if count > most {
+        writeln!(out, "  and {} more (-v shows all)", count - most)?;
+    }
+    Ok(())
+}

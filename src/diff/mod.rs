@@ -1,0 +1,38 @@
+//! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides` holds
+//! the reports, `pairs` finds the counterpart of each file, `symbols` compares exports, `compare` makes
+//! findings, `worse` the report of them. The result is a report too, so that every output can write it; `human` and `json` add what
+//! became better. Nothing is opened here.
+
+mod compare;
+mod human;
+mod json;
+mod pairs;
+mod sides;
+mod symbols;
+mod worse;
+
+pub use compare::compare;
+pub use human::render as human;
+pub use json::{SCHEMA, render as json};
+pub use sides::{Exports, Import, Imports, Levels, Side};
+
+use crate::report::Report;
+use crate::report::model::Finding;
+
+/// The result of a comparison.
+pub struct Difference {
+    /// The names of the old and the new side, as typed.
+    pub names: [String; 2],
+    /// The new findings, as a report.
+    pub worse: Report,
+    /// Findings of the old side that the new side does not have.
+    pub fixed: Vec<Finding>,
+    /// Files of the new side without counterpart, by path.
+    pub added: Vec<String>,
+    /// Findings that both sides have.
+    pub unchanged: usize,
+    /// Files that have a counterpart and differ in nothing that is compared.
+    pub same_files: usize,
+    /// Comparisons that could not be made, with the reason.
+    pub undecided: Vec<String>,
+}

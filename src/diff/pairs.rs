@@ -1,0 +1,131 @@
+//! The counterpart of each file of the old side: the file at the same path, else the one with the same
+//! soname, else with the same stem of the soname, else the library that shares most of its symbols.
+
+use super::sides::{Side, below, is_library, name, soname, stem};
+use crate::id::{FastMap, FastSet};
+use crate::report::model::File;
+
+/// Part of the symbols that two libraries must share to be a pair, in percent.
+const SHARED: usize = 60;
+/// Exports of a library from which a share of its symbols says anything.
+const ENOUGH: usize = 5;
+
+/// What two files must have in common; nothing for files that it cannot pair.
+type Key<'k> = dyn Fn(&File) -> Option<Vec<u8>> + 'k;
+
+/// The files of two sides, and the counterparts of the old ones.
+pub(super) struct Pairs<'a> {
+    pub(super) both: Vec<(&'a File, &'a File)>,
+    /// Old files without counterpart.
+    pub(super) gone: Vec<&'a File>,
+    /// New files without counterpart.
+    pub(super) added: Vec<&'a File>,
+}
+
+pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
+    let mut left: Vec<&File> = old.own().collect();
+    let mut right: Vec<&File> = new.own().collect();
+    let mut both = Vec::new();
+    let steps: [&Key<'_>; 4] = [
+        &|file| Some(below(file)),
+        &|file| is_library(file).then(|| soname(file).to_vec()),
+        &|file| is_library(file).then(|| [dir(file), stem(soname(file)).to_vec()].concat()),
+        &|file| (!is_library(file)).then(|| name(file).to_vec()),
+    ];
+    for key in steps {
+        take(&mut left, &mut right, key, &mut both);
+    }
+    let stems = |file: &File| is_library(file).then(|| stem(soname(file)).to_vec());
+    take(&mut left, &mut right, &stems, &mut both);
+    by_symbols((old, &mut left), (new, &mut right), &mut both);
+    both.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+    Pairs { both, gone: left, added: right }
+}
+
+fn dir(file: &File) -> Vec<u8> {
+    let path = below(file);
+    let end = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
+    path[..end].to_vec()
+}
+
+/// Pairs the files whose key is the same, where only one file of each side has it.
+fn take<'a>(
+    left: &mut Vec<&'a File>,
+    right: &mut Vec<&'a File>,
+    key: &Key<'_>,
+    both: &mut Vec<(&'a File, &'a File)>,
+) {
+    let index = |files: &[&File]| {
+        let mut out: FastMap<Vec<u8>, Vec<usize>> = FastMap::default();
+        for (at, file) in files.iter().enumerate() {
+            if let Some(key) = key(file) {
+                out.entry(key).or_default().push(at);
+            }
+        }
+        out
+    };
+    let (old, new) = (index(left), index(right));
+    let (mut paired, mut taken) = (FastSet::default(), FastSet::default());
+    for (key, own) in old.iter().collect::<std::collections::BTreeMap<_, _>>() {
+        if let ([a], Some([b])) = (&own[..], new.get(key).map(Vec::as_slice)) {
+            both.push((left[*a], right[*b]));
+            paired.insert(*a);
+            taken.insert(*b);
+        }
+    }
+    let keep = |files: &mut Vec<&'a File>, gone: &FastSet<usize>| {
+        let mut at = 0;
+        files.retain(|_| {
+            at += 1;
+            !gone.contains(&(at - 1))
+        });
+    };
+    keep(left, &paired);
+    keep(right, &taken);
+}
+
+/// Pairs each library that is left with the one that shares most of its symbols.
+fn by_symbols<'a>(
+    (old, left): (&Side<'_>, &mut Vec<&'a File>),
+    (new, right): (&Side<'_>, &mut Vec<&'a File>),
+    both: &mut Vec<(&'a File, &'a File)>,
+) {
+    if !left.iter().any(|file| is_library(file)) {
+        return;
+    }
+    let mut owners: FastMap<Vec<u8>, Vec<usize>> = FastMap::default();
+    for (at, file) in right.iter().enumerate().filter(|(_, file)| is_library(file)) {
+        for export in &*new.exports(file) {
+            owners.entry(export.name.to_vec()).or_default().push(at);
+        }
+    }
+    let mut taken: FastSet<usize> = FastSet::default();
+    left.retain(|file| {
+        let exports = old.exports(file);
+        let names: FastSet<&[u8]> = exports.iter().map(|export| &*export.name).collect();
+        if !is_library(file) || names.len() < ENOUGH {
+            return true;
+        }
+        let mut shared: FastMap<usize, usize> = FastMap::default();
+        for name in exports.iter().map(|export| &*export.name) {
+            for at in owners.get(name).into_iter().flatten() {
+                *shared.entry(*at).or_default() += 1;
+            }
+        }
+        let free = shared.into_iter().filter(|(at, _)| !taken.contains(at));
+        let best = free.max_by_key(|(at, count)| (*count, std::cmp::Reverse(*at)));
+        match best {
+            Some((at, count)) if count * 100 >= names.len() * SHARED => {
+                taken.insert(at);
+                both.push((file, right[at]));
+                false
+            }
+            _ => true,
+        }
+    });
+    let mut at = 0;
+    right.retain(|_| {
+        at += 1;
+        !taken.contains(&(at - 1))
+    });
+}

@@ -1,0 +1,164 @@
+//! One side of a comparison: a report with its files and exports, and the symbols that its files import.
+
+use crate::catalogue::Level;
+use crate::id::{FastMap, FastSet};
+use crate::package::without_hashes;
+use crate::report::Report;
+use crate::report::model::{AuditFacts, Export, Facts, File};
+use crate::rules::Rule;
+use crate::text::last_part;
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// A symbol that a file imports: its name and the file.
+pub type Import = (Vec<u8>, PathBuf);
+
+/// Finds the files that import one of some symbols.
+pub type Imports<'a> = dyn Fn(&FastSet<&[u8]>) -> Vec<Import> + Sync + 'a;
+
+/// The level of each rule.
+pub type Levels<'a> = dyn Fn(&Rule) -> Level + Sync + 'a;
+
+/// The exports of the files of a report. They are made when they are compared, because all of them
+/// together can be larger than the rest.
+pub trait Exports: Sync {
+    /// The exports of a file, by index in [`Report::files`].
+    fn of(&self, file: usize) -> Cow<'_, [Export<'_>]>;
+}
+
+impl Exports for &Report {
+    fn of(&self, file: usize) -> Cow<'_, [Export<'_>]> {
+        Cow::Borrowed(self.files[file].exports.as_deref().unwrap_or_default())
+    }
+}
+
+impl Exports for AuditFacts<'_> {
+    fn of(&self, file: usize) -> Cow<'_, [Export<'_>]> {
+        Cow::Owned(Facts::exports(self, file))
+    }
+}
+
+/// One side of a comparison.
+pub struct Side<'a> {
+    /// As it was typed.
+    pub name: &'a str,
+    /// Its report, with files.
+    pub report: &'a Report,
+    /// The exports of its files; none if they are not known.
+    exports: Option<Box<dyn Exports + 'a>>,
+    /// The importers of symbols; none if they are not known.
+    imports: Option<Box<Imports<'a>>>,
+    /// The indices of the files in the report.
+    indices: FastMap<&'a Path, usize>,
+}
+
+impl<'a> Side<'a> {
+    /// A side with a report, the exports of its files and the importers of symbols.
+    pub fn new(
+        name: &'a str,
+        report: &'a Report,
+        exports: Option<Box<dyn Exports + 'a>>,
+        imports: Option<Box<Imports<'a>>>,
+    ) -> Self {
+        let indices = report.files.iter().enumerate().map(|(at, file)| (&*file.path, at)).collect();
+        Self { name, report, exports, imports, indices }
+    }
+
+    /// True if the exports of its files are known.
+    pub(super) fn has_exports(&self) -> bool {
+        self.exports.is_some()
+    }
+
+    /// The exports of a file of this side.
+    pub(super) fn exports(&self, file: &File) -> Cow<'_, [Export<'_>]> {
+        let at = self.indices.get(&*file.path);
+        match (&self.exports, at) {
+            (Some(exports), Some(at)) => exports.of(*at),
+            _ => Cow::Borrowed(&[]),
+        }
+    }
+
+    /// The files that import one of `names`.
+    pub(super) fn imports(&self, names: &FastSet<&[u8]>) -> Vec<Import> {
+        self.imports.as_ref().map(|imports| imports(names)).unwrap_or_default()
+    }
+
+    /// The files of the prefix: those that were audited.
+    pub(super) fn own(&self) -> impl Iterator<Item = &'a File> + use<'a> {
+        // Reports of earlier versions do not state prefixes; all of their files count.
+        let report = self.report;
+        let states = report.files.iter().any(|file| file.prefix.is_some());
+        report.files.iter().filter(move |file| !states || file.prefix.is_some())
+    }
+
+    /// Sonames and file names of the side.
+    pub(super) fn names(&self) -> FastSet<&'a [u8]> {
+        let sonames = self.own().filter_map(|file| file.soname.as_deref());
+        sonames.chain(self.own().map(name)).collect()
+    }
+
+    /// Needs that are not found, by file.
+    pub(super) fn missing(&self) -> FastMap<&'a Path, usize> {
+        let mut out = FastMap::default();
+        for file in self.own() {
+            let missing = file.needed.iter().filter(|need| need.path.is_none()).count();
+            out.insert(&*file.path, missing);
+        }
+        out
+    }
+}
+
+/// The file name.
+pub(super) fn name(file: &File) -> &[u8] {
+    last_part(file.path.as_os_str().as_bytes())
+}
+
+/// The path below the prefix, without store hashes.
+pub(super) fn below(file: &File) -> Vec<u8> {
+    let prefix = file.prefix.as_deref();
+    let path = prefix.and_then(|prefix| file.path.strip_prefix(prefix).ok()).unwrap_or(&file.path);
+    without_hashes(path.as_os_str().as_bytes()).into_owned()
+}
+
+/// True for a library: it has a soname or the name of one.
+pub(super) fn is_library(file: &File) -> bool {
+    let name = name(file);
+    file.soname.is_some() || name.ends_with(b".so") || memchr::memmem::find(name, b".so.").is_some()
+}
+
+/// The soname, or the file name of a library without one.
+pub(super) fn soname(file: &File) -> &[u8] {
+    file.soname.as_deref().unwrap_or_else(|| name(file))
+}
+
+/// A soname without its version: `libfoo` of `libfoo.so.2`, `libfoo-3.so` and `libfoo-3.1.so.0`.
+pub(super) fn stem(soname: &[u8]) -> &[u8] {
+    let end = memchr::memmem::find(soname, b".so").unwrap_or(soname.len());
+    let base = &soname[..end];
+    let digits = base.iter().rev().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    match base.len().checked_sub(digits + 1).map(|at| (at, base[at])) {
+        Some((at, b'-' | b'_')) if digits > 0 => &base[..at],
+        _ => base,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stem;
+
+    #[test]
+    fn a_stem_has_no_version() {
+        for (soname, expected) in [
+            ("libfoo.so.2", "libfoo"),
+            ("libfoo-3.1.so.0", "libfoo"),
+            ("libicuuc.so.72", "libicuuc"),
+            ("libx264.so.164", "libx264"),
+            ("libLLVM-19.so.1", "libLLVM"),
+            ("ld-linux-x86-64.so.2", "ld-linux-x86"),
+            ("libz.so", "libz"),
+        ] {
+            assert_eq!(stem(soname.as_bytes()), expected.as_bytes(), "{soname}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! `link-line`: the archives for the link in the order in which a linker must see them that reads each
+//! once. Only archives that refer to each other in a circle are in a group. The words are quoted as
+//! those of `ldflags`.
+
+use super::ldflags::quote;
+use super::{Emission, Emitted};
+use std::os::unix::ffi::OsStrExt as _;
+
+pub(super) fn render(emission: &Emission<'_>) -> Emitted {
+    let mut out = Emitted::default();
+    for circle in &emission.remedy.order {
+        let mut word = |word: &[u8]| {
+            if !out.bytes.is_empty() {
+                out.bytes.push(b' ');
+            }
+            quote(word, &mut out.bytes);
+        };
+        let is_group = circle.len() > 1;
+        if is_group {
+            word(b"-Wl,--start-group");
+        }
+        for archive in circle {
+            word(archive.as_os_str().as_bytes());
+        }
+        if is_group {
+            word(b"-Wl,--end-group");
+        }
+    }
+    if !out.bytes.is_empty() {
+        out.bytes.push(b'\n');
+    }
+    out
+}

@@ -1,0 +1,67 @@
+//! `pkg-config`: the line `Libs.private` of a library's `.pc` file, in link order. pkg-config and
+//! pkgconf hand the words on in their order, options for the linker included. The merged archive is in
+//! it where an added one refers back to it.
+
+use super::{Emission, Emitted};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+const REASON: &str = "cannot be written in a .pc file";
+
+/// A word with blanks behind a backslash; nothing for characters that pkg-config and pkgconf read
+/// differently, or that begin comments and variables.
+fn word(text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    for b in text {
+        match b {
+            b' ' => out.extend(b"\\ "),
+            b if b.is_ascii_alphanumeric() || b"-_./+=:,@%~".contains(b) => out.push(*b),
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
+/// The option for an archive: `-lNAME`, or `-l:FILE` for another file name.
+fn option(file: &[u8]) -> Vec<u8> {
+    let name = file.strip_prefix(b"lib").and_then(|name| name.strip_suffix(b".a"));
+    match name.filter(|name| !name.is_empty()) {
+        Some(name) => [b"-l", name].concat(),
+        None => [b"-l:", file].concat(),
+    }
+}
+
+pub(super) fn render(emission: &Emission<'_>) -> Emitted {
+    let mut out = Emitted::default();
+    let remedy = emission.remedy;
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    for circle in &remedy.order {
+        let is_group = circle.len() > 1;
+        if !is_group && circle.first() == remedy.merged.as_ref() {
+            continue;
+        }
+        if is_group {
+            words.push(b"-Wl,--start-group".to_vec());
+        }
+        for archive in circle {
+            let dir = archive.parent().unwrap_or(Path::new("/"));
+            let file = archive.file_name().unwrap_or_default().as_bytes();
+            let place = word(&[b"-L", dir.as_os_str().as_bytes()].concat());
+            let (Some(place), Some(name)) = (place, word(&option(file))) else {
+                out.refuse(archive.as_os_str().as_bytes(), REASON);
+                continue;
+            };
+            if !words.contains(&place) {
+                words.push(place);
+            }
+            words.push(name);
+        }
+        if is_group {
+            words.push(b"-Wl,--end-group".to_vec());
+        }
+    }
+    if !words.is_empty() {
+        out.bytes = [b"Libs.private: ".as_slice(), &words.join(&b' '), b"\n"].concat();
+    }
+    out
+}

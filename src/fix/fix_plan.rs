@@ -1,0 +1,46 @@
+//! What is to be done so that findings go away, as data: which archives join which list. `propose`
+//! makes it; emitters and the summary for people write it.
+
+use crate::format::deps_list::{Change, DepsList};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// What a run of `fix` came to.
+#[derive(Debug, Default)]
+pub struct FixPlan {
+    /// The archive that is merged from others, if there is one.
+    pub merged: Option<PathBuf>,
+    /// The list it is merged from, with what is to be done to each set.
+    pub list: Option<ListChange>,
+    /// Archives that it, or the link, lacks, in byte order.
+    pub add: Vec<PathBuf>,
+    /// The merged archive and those to add in link order; archives that refer to each other in a
+    /// circle are together.
+    pub order: Vec<Vec<PathBuf>>,
+}
+
+/// A list and its changes.
+#[derive(Debug)]
+pub struct ListChange {
+    /// The file.
+    pub path: PathBuf,
+    /// As it was read.
+    pub list: DepsList,
+    /// Changes by the index of their set.
+    pub changes: Vec<(usize, Change)>,
+    /// Archives that no set takes, and the end of a sentence: why.
+    pub unlisted: Vec<(PathBuf, &'static str)>,
+}
+
+impl ListChange {
+    /// Lets names leave every set they are in.
+    pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
+        for (at, set) in self.list.sets().iter().enumerate() {
+            let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
+            let drop: BTreeSet<Vec<u8>> = here.map(|entry| entry.name.clone()).collect();
+            if !drop.is_empty() {
+                self.changes.push((at, Change { drop, ..Change::default() }));
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Shared libraries on this machine that define undefined symbols, as fixes: a linker takes them before
+//! it looks into archives. A fix is verified by resolving and binding with the library as a further
+//! need. `propose` calls it before it asks archives.
+
+use crate::audit::{Audit, LoadError};
+use crate::facts::Edits;
+use crate::finding::{Evidence, EvidenceKind, Findings, Fix, Intent, Proof};
+use crate::format::elf::edit::Relink;
+use crate::id::FileId;
+use crate::merged::solve::shared_definers;
+use crate::plan::Plan;
+use crate::text::show;
+use crate::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// The symbols of an object by the library that is to define them.
+type Choice = BTreeMap<FileId, BTreeSet<Vec<u8>>>;
+
+/// Attaches fixes to findings, and returns the libraries.
+pub(super) fn attach(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    findings: &mut Findings,
+) -> Vec<PathBuf> {
+    let files: BTreeSet<FileId> = audit.diagnosis.undefined.iter().map(|u| u.file).collect();
+    let mut libraries = BTreeSet::new();
+    for file in files {
+        let choice = choose(audit, file);
+        if choice.is_empty() {
+            continue;
+        }
+        let doubts = verify(audit, plan, tree, file, &choice);
+        for (library, symbols) in &choice {
+            let path = audit.corpus.files[*library].path.clone();
+            let attached = findings.iter_mut().filter(|finding| {
+                let is_here = || audit.corpus.file_at(&finding.full_path()) == Some(file);
+                let symbol = finding.symbol.as_ref();
+                finding.rule == *"undefined-symbol"
+                    && finding.version.is_none()
+                    && symbol.is_some_and(|symbol| symbols.contains(symbol))
+                    && is_here()
+            });
+            for finding in attached {
+                let symbol = finding.symbol.clone().unwrap_or_default();
+                let proof = proof(doubts.as_ref(), file, &symbol);
+                let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
+                finding.fix = vec![Fix {
+                    intent: Intent::LinkLibrary,
+                    list: None,
+                    set: None,
+                    entry: Some(path.as_os_str().as_bytes().to_vec()),
+                    proof,
+                }];
+                finding.evidence.push(Evidence {
+                    symbol: Some(symbol),
+                    reason: Some(said.to_string()),
+                    ..Evidence::at(EvidenceKind::Provider, path.clone())
+                });
+            }
+            libraries.insert(path.to_path_buf());
+        }
+    }
+    libraries.into_iter().collect()
+}
+
+/// The fewest libraries as far as taking the largest share each time finds them; of equal shares the
+/// first path.
+fn choose(audit: &Audit, file: FileId) -> Choice {
+    let mut definers: BTreeMap<FileId, BTreeSet<Vec<u8>>> = BTreeMap::new();
+    let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
+    for undefined in of_file.filter(|undefined| undefined.version.is_none()) {
+        for library in shared_definers(audit, file, &undefined.symbol) {
+            definers.entry(library).or_default().insert(undefined.symbol.clone());
+        }
+    }
+    let mut out = Choice::new();
+    loop {
+        let path = |library: &FileId| audit.corpus.files[*library].path.as_os_str();
+        let rank = |(library, symbols): &(&FileId, &BTreeSet<Vec<u8>>)| {
+            (symbols.len(), std::cmp::Reverse(path(library)))
+        };
+        let best = definers.iter().max_by(|a, b| rank(a).cmp(&rank(b)));
+        let Some(library) = best.map(|(library, _)| *library) else { return out };
+        let symbols = definers.remove(&library).unwrap_or_default();
+        for others in definers.values_mut() {
+            others.retain(|symbol| !symbols.contains(symbol));
+        }
+        definers.retain(|_, symbols| !symbols.is_empty());
+        out.insert(library, symbols);
+    }
+}
+
+/// What goes wrong with the libraries as further needs, and only then. Nothing if the object could not
+/// be read again.
+struct Verified {
+    after: BTreeSet<LoadError>,
+    new: BTreeSet<LoadError>,
+}
+
+fn verify(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    file: FileId,
+    choice: &Choice,
+) -> Option<Verified> {
+    audit.read_for_edits(plan, tree, &[file]);
+    let paths: Vec<Vec<u8>> = choice
+        .keys()
+        .map(|library| audit.corpus.files[*library].path.as_os_str().as_bytes().to_vec())
+        .collect();
+    let needs: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
+    let relink = Relink { inside: &|_| false, outside: &[], needs: &needs };
+    let relocations = audit.corpus.relocations(file).ok()?;
+    let edited = audit.corpus.files[file].object()?.linked_again(relocations, &relink)?;
+    let before = Audit::faults(&audit.diagnosis);
+    let edits: Edits = [(file, edited)].into_iter().collect();
+    let after = audit.again(plan, tree, &edits);
+    let new = after.difference(&before).cloned().collect();
+    Some(Verified { after, new })
+}
+
+fn proof(verified: Option<&Verified>, file: FileId, symbol: &[u8]) -> Proof {
+    let Some(Verified { after, new }) = verified else {
+        return Proof::Unknown("the library could not be read again".into());
+    };
+    if after.contains(&LoadError::new(file, "undefined", symbol, None)) {
+        return Proof::Unknown("it stays undefined with the fix".into());
+    }
+    match new.first() {
+        Some(error) => {
+            let what = format!("with the fix {} would fail", show(&error.name));
+            Proof::Unknown(what.into())
+        }
+        None => Proof::Proven("resolved and bound again with the library as a need".into()),
+    }
+}

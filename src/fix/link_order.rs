@@ -1,0 +1,127 @@
+//! The order in which a linker that reads archives once must see them: each before those that define
+//! names it refers to. `place` asks it about lists, `propose` about the archives of a fix.
+
+use crate::cover::ArchiveSet;
+use crate::format::archive::SymbolKind;
+use crate::format::deps_list::{DepsList, LinkOrder};
+use crate::id::{ArchiveId, FastMap, FastSet, MemberId, NameId};
+use crate::merged::list::listed_name;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// By archive: the archives that define names which it refers to and does not define.
+pub(super) type References = BTreeMap<ArchiveId, BTreeSet<ArchiveId>>;
+
+/// The references between archives, by these members of theirs.
+pub(super) fn references(library: &ArchiveSet, members: &[MemberId]) -> References {
+    // A name that several archives define strongly, or only weakly, says nothing about the order.
+    let mut definers: FastMap<NameId, (ArchiveId, bool, bool)> = FastMap::default();
+    let mut own: FastSet<(ArchiveId, NameId)> = FastSet::default();
+    for member in members {
+        let archive = library.archive_of(*member);
+        for (name, symbol) in library.symbols(*member).filter(|(_, s)| s.kind.is_definition()) {
+            let strong = symbol.kind == SymbolKind::Strong;
+            own.insert((archive, name));
+            let (first, is_strong, alone) = definers.entry(name).or_insert((archive, strong, true));
+            if *first != archive {
+                if strong && !*is_strong {
+                    (*first, *is_strong, *alone) = (archive, true, true);
+                } else if strong == *is_strong {
+                    *alone = false;
+                }
+            }
+        }
+    }
+    let mut out = References::new();
+    for member in members {
+        let archive = library.archive_of(*member);
+        let undefined = library.symbols(*member).filter(|(_, s)| s.kind == SymbolKind::Undefined);
+        for (name, _) in undefined.filter(|(name, _)| !own.contains(&(archive, *name))) {
+            if let Some((definer, _, true)) = definers.get(&name) {
+                out.entry(archive).or_default().insert(*definer);
+            }
+        }
+    }
+    out
+}
+
+/// The order that a set of a list has and its new names must keep, if it is that of a link: no archive
+/// stands behind one that it needs. `new` has the archives that join it by their names.
+pub(super) fn of_set(
+    library: &ArchiveSet,
+    (list, set): (&DepsList, usize),
+    new: &BTreeMap<&[u8], ArchiveId>,
+    is_linked: bool,
+) -> LinkOrder {
+    let Some(set) = list.sets().get(set).filter(|set| is_linked || set.may_be_link_order()) else {
+        return LinkOrder::default();
+    };
+    let mut named: BTreeMap<&[u8], ArchiveId> = BTreeMap::new();
+    for (archive, _) in library.entries() {
+        if let Some(name) = listed_name(library, archive) {
+            named.entry(name).or_insert(archive);
+        }
+    }
+    let mut places: BTreeMap<ArchiveId, (usize, usize)> = BTreeMap::new();
+    for (at, entry) in set.entries.iter().enumerate() {
+        if let Some(archive) = named.get(&*entry.name) {
+            places.entry(*archive).or_insert((at, at)).1 = at;
+        }
+    }
+    let archives: BTreeSet<ArchiveId> = places.keys().chain(new.values()).copied().collect();
+    let members: Vec<MemberId> =
+        archives.iter().flat_map(|archive| library.members_of(*archive)).collect();
+    let references = references(library, &members);
+    let refers = |from: ArchiveId, to: ArchiveId| {
+        references.get(&from).is_some_and(|references| references.contains(&to))
+    };
+    let mut kept = 0;
+    for (from, (first, _)) in &places {
+        for to in references.get(from).into_iter().flatten().filter(|to| !refers(**to, *from)) {
+            match places.get(to) {
+                Some((_, last)) if last < first => return LinkOrder::default(),
+                Some(_) => kept += 1,
+                None => {}
+            }
+        }
+    }
+    if kept == 0 && !is_linked {
+        return LinkOrder::default();
+    }
+    let name = |archive: ArchiveId| listed_name(library, archive).unwrap_or_default().to_vec();
+    let mut order = LinkOrder { prevails: is_linked, ..LinkOrder::default() };
+    for (from, all) in &references {
+        for to in all {
+            order.referrers.entry(name(*to)).or_default().insert(name(*from));
+        }
+    }
+    order
+}
+
+/// Archives in link order; those that refer to each other in a circle are together.
+pub(super) fn sorted(archives: &[ArchiveId], references: &References) -> Vec<Vec<ArchiveId>> {
+    let mut left: Vec<ArchiveId> = archives.to_vec();
+    let mut out = Vec::new();
+    while let Some(first) = left.first() {
+        // The archives that lead to an archive, itself included. The fewest are a circle that
+        // nothing outside of it leads to.
+        let all = leading(*first, &left, references);
+        let smallest = all.iter().map(|archive| leading(*archive, &left, references));
+        let Some(circle) = smallest.min_by_key(BTreeSet::len) else { return out };
+        out.push(left.iter().copied().filter(|archive| circle.contains(archive)).collect());
+        left.retain(|archive| !circle.contains(archive));
+    }
+    out
+}
+
+fn leading(to: ArchiveId, left: &[ArchiveId], references: &References) -> BTreeSet<ArchiveId> {
+    let (mut found, mut todo) = (BTreeSet::from([to]), vec![to]);
+    while let Some(to) = todo.pop() {
+        for from in left {
+            let refers = references.get(from).is_some_and(|references| references.contains(&to));
+            if refers && found.insert(*from) {
+                todo.push(*from);
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,204 @@
+//! Members that no linker takes into a given output: their code is not position-independent or uses
+//! the thread-local model of programs, they define strongly what is defined already, or they are
+//! built for another ABI. `prove` asks; a fix with such a member is not verified.
+
+use crate::audit::Audit;
+use crate::cover::{Demand, OutputKind, demand};
+use crate::format::archive::{Global, LinkFacts};
+use crate::format::elf::{Object, Target};
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId};
+use crate::merged::solve::{Solution, output_kind};
+use crate::text::{show, show_path};
+use crate::tree::Tree;
+use object::elf;
+use std::sync::Arc;
+
+/// Why parts of solutions do not link, by library and first member.
+pub(super) type Refusals = FastMap<(FileId, MemberId), String>;
+
+/// Finds them. Members of `fat` may be in the library already, so that what they define again says
+/// nothing.
+pub(super) fn refusals(
+    audit: &Audit,
+    tree: &dyn Tree,
+    solutions: &[Arc<Solution>],
+    fat: Option<ArchiveId>,
+) -> Refusals {
+    let mut out = Refusals::default();
+    for solution in solutions {
+        let Some(object) = audit.corpus.files[solution.file].object() else { continue };
+        let members = solution.members(audit);
+        let check = Check {
+            audit,
+            object,
+            kind: output_kind(object),
+            facts: audit.link_facts(tree, &members),
+            new: members
+                .iter()
+                .copied()
+                .filter(|m| Some(audit.library.archive_of(*m)) != fat)
+                .collect(),
+        };
+        let refused = check.refused(&members);
+        for (first, member) in solution.reaching(audit, &refused) {
+            if let Some(why) = refused.get(&member) {
+                out.insert((solution.file, first), why.clone());
+            }
+        }
+    }
+    out
+}
+
+struct Check<'a> {
+    audit: &'a Audit,
+    object: &'a Object,
+    kind: OutputKind,
+    facts: FastMap<MemberId, LinkFacts>,
+    new: Vec<MemberId>,
+}
+
+impl Check<'_> {
+    fn name(&self, member: MemberId) -> String {
+        let library = &self.audit.library;
+        let archive = &library.entry(library.archive_of(member)).path;
+        format!("{}({})", show_path(archive), show(library.member_name(member)))
+    }
+
+    /// Members that do not link, each with the reason.
+    fn refused(&self, members: &[MemberId]) -> FastMap<MemberId, String> {
+        let mut out = FastMap::default();
+        let restricted = self.restricted();
+        for member in members {
+            let why = match self.facts.get(member) {
+                None => Some("could not be read again".to_owned()),
+                Some(facts) => {
+                    self.wrong_abi(*member).or_else(|| self.misplaced(facts, &restricted))
+                }
+            };
+            if let Some(why) = why {
+                out.insert(*member, format!("{} {why}", self.name(*member)));
+            }
+        }
+        for (member, why) in self.twice() {
+            out.entry(member).or_insert(why);
+        }
+        out
+    }
+
+    /// Names whose visibility some member restricts: their definitions cannot be replaced.
+    fn restricted(&self) -> FastSet<&[u8]> {
+        let globals = self.facts.values().flat_map(|facts| &facts.globals);
+        globals.filter(|global| global.visibility != 0).map(|global| &*global.name).collect()
+    }
+
+    fn wrong_abi(&self, member: MemberId) -> Option<String> {
+        let library = self.object.header.target();
+        let target = self.audit.library.member(member).target?;
+        let differs = abi(library) != abi(target);
+        differs.then(|| "is built for another ABI (e_flags)".to_owned())
+    }
+
+    /// The first relocation that the kind of output does not allow.
+    fn misplaced(&self, facts: &LinkFacts, restricted: &FastSet<&[u8]>) -> Option<String> {
+        let is_shared = match self.kind {
+            OutputKind::Shared => true,
+            OutputKind::Pie => false,
+            OutputKind::Executable | OutputKind::Any => return None,
+        };
+        let machine = self.object.header.target().machine;
+        for relocation in &facts.relocations {
+            let section = relocation.section;
+            if !facts.is_loaded(section) {
+                continue;
+            }
+            let Some(demand) = demand(machine, relocation.kind) else {
+                return Some("has relocations of a machine without a table here".to_owned());
+            };
+            let global = relocation.global.and_then(|global| facts.globals.get(global));
+            let replaceable = || global.is_some_and(|global| is_replaceable(global, restricted));
+            let refused = match demand {
+                Demand::Nothing => false,
+                Demand::Address => !relocation.absolute,
+                Demand::Word => !relocation.absolute && !facts.is_writable(section),
+                Demand::Distance => is_shared && replaceable(),
+                Demand::ProgramTls => is_shared,
+            };
+            if refused {
+                let what = match demand {
+                    Demand::ProgramTls => "uses the thread-local model of programs",
+                    _ => "is not position-independent",
+                };
+                let of = global.map(|global| format!(" for {}", show(&global.name)));
+                let (kind, of) = (relocation.kind, of.unwrap_or_default());
+                return Some(format!("{what} (relocation type {kind}{of}): no linker accepts it"));
+            }
+        }
+        None
+    }
+
+    /// New members that define strongly what another one or the library does.
+    fn twice(&self) -> Vec<(MemberId, String)> {
+        let mut defined: FastMap<&[u8], (MemberId, Option<&[u8]>)> = FastMap::default();
+        let tables = self.object.tables.as_ref();
+        let mut out = Vec::new();
+        for member in &self.new {
+            let Some(facts) = self.facts.get(member) else { continue };
+            for global in facts.globals.iter().filter(|global| is_strong(global)) {
+                let name = &*global.name;
+                let group = facts.group_of(global.section);
+                let word = self.name(*member);
+                if tables.is_some_and(|tables| tables.exports_strongly(name)) {
+                    let symbol = show(name);
+                    out.push((
+                        *member,
+                        format!(
+                            "{word} duplicates the definition of {symbol}: no linker accepts both"
+                        ),
+                    ));
+                }
+                let Some((other, of)) = defined.insert(name, (*member, group)) else { continue };
+                // One copy of a group is kept.
+                if other != *member && (group.is_none() || group != of) {
+                    for (one, other) in [(*member, other), (other, *member)] {
+                        let (word, other) = (self.name(one), self.name(other));
+                        out.push((
+                            one,
+                            format!(
+                                "{word} duplicates a definition of {other}: no linker accepts both"
+                            ),
+                        ));
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// True for a definition or reference that another object's definition may replace.
+fn is_replaceable(global: &Global, restricted: &FastSet<&[u8]>) -> bool {
+    global.visibility == 0 && !global.absolute && !restricted.contains(&*global.name)
+}
+
+fn is_strong(global: &Global) -> bool {
+    let defined = global.section != 0 || global.absolute;
+    elf::SymbolBind(global.bind) == elf::STB_GLOBAL && defined && !global.common
+}
+
+/// The bits of e_flags that must be equal in one link.
+fn abi(target: Target) -> u32 {
+    let mask = if target.machine == elf::EM_RISCV.0 {
+        // The calling convention of floats, and RVE.
+        0x6 | 0x8
+    } else if target.machine == elf::EM_ARM.0 {
+        elf::EF_ARM_EABIMASK
+    } else if target.machine == elf::EM_PPC64.0 {
+        // Objects may leave it out.
+        0
+    } else if target.machine == elf::EM_LOONGARCH.0 {
+        0x7
+    } else {
+        0
+    };
+    target.flags & mask
+}

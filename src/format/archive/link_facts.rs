@@ -1,0 +1,256 @@
+//! Facts of one relocatable object that a linker looks at behind the symbol table: sections, COMDAT
+//! groups and relocations. They are read for few members only, each as a whole. It decides nothing;
+//! `facts::members` is the caller.
+
+use super::header::{self, MemberHeader};
+use super::read::External;
+use crate::format::{ReadError, read_range};
+use crate::tree::Handle;
+use object::read::elf::{FileHeader, Rel, Rela, SectionHeader, SectionTable, Sym, SymbolTable};
+use object::{Endianness, U32, elf};
+
+/// Larger objects are not read: the largest of LLVM has 40 megabytes.
+const MOST: u64 = 1 << 29;
+/// Relocations of one section may be named again by a hostile header.
+const FEWEST_BYTES: usize = 8;
+
+/// A section of an object.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// Its name, if that is a C identifier: a linker defines `__start_` and `__stop_` of it.
+    pub name: Option<Box<[u8]>>,
+    /// `sh_flags`
+    pub flags: u64,
+    /// `sh_type`
+    pub kind: u32,
+    /// Its COMDAT group, by index into [`LinkFacts::groups`].
+    pub group: Option<usize>,
+}
+
+/// A global symbol.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Its name, without a default version.
+    pub name: Box<[u8]>,
+    /// `st_shndx`, with SHN_XINDEX followed; 0 if undefined.
+    pub section: usize,
+    /// STB_*
+    pub bind: u8,
+    /// STT_*
+    pub kind: u8,
+    /// STV_*
+    pub visibility: u8,
+    /// SHN_ABS
+    pub absolute: bool,
+    /// SHN_COMMON
+    pub common: bool,
+}
+
+/// A relocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Relocation {
+    /// The section that it changes.
+    pub section: usize,
+    /// R_*
+    pub kind: u32,
+    /// The symbol, by index into [`LinkFacts::globals`]; nothing for a local one.
+    pub global: Option<usize>,
+    /// The symbol is absolute, or there is none.
+    pub absolute: bool,
+}
+
+/// Facts of one object.
+#[derive(Clone, Debug, Default)]
+pub struct LinkFacts {
+    /// The sections, from index 0 on.
+    pub sections: Vec<Section>,
+    /// Signatures of the COMDAT groups.
+    pub groups: Vec<Box<[u8]>>,
+    /// The global symbols.
+    pub globals: Vec<Global>,
+    /// All relocations.
+    pub relocations: Vec<Relocation>,
+}
+
+impl Section {
+    /// True for thread-local data.
+    pub fn is_tls(&self) -> bool {
+        self.flags & elf::SHF_TLS.0 != 0
+    }
+}
+
+impl LinkFacts {
+    /// True if the section ends up in the output as far as its flags say.
+    pub fn is_kept(&self, section: usize) -> bool {
+        let flags = self.sections.get(section).map_or(0, |section| section.flags);
+        flags & elf::SHF_EXCLUDE.0 == 0
+    }
+
+    /// True if the section is loaded.
+    pub fn is_loaded(&self, section: usize) -> bool {
+        let flags = self.sections.get(section).map_or(0, |section| section.flags);
+        self.is_kept(section) && flags & elf::SHF_ALLOC.0 != 0
+    }
+
+    /// True if the loader may write to the section.
+    pub fn is_writable(&self, section: usize) -> bool {
+        let flags = self.sections.get(section).map_or(0, |section| section.flags);
+        flags & elf::SHF_WRITE.0 != 0
+    }
+
+    /// The COMDAT group of a section.
+    pub fn group_of(&self, section: usize) -> Option<&[u8]> {
+        let group = self.sections.get(section)?.group?;
+        self.groups.get(group).map(|signature| &**signature)
+    }
+}
+
+/// The facts of the member of `file` whose header lies at `offset`; `open` opens the file of a thin
+/// archive's member. Nothing if it cannot be read or is not a relocatable object.
+pub fn link_facts(
+    file: &Handle,
+    offset: u64,
+    thin: bool,
+    open: &dyn Fn(&[u8]) -> External,
+) -> Result<Option<LinkFacts>, ReadError> {
+    let Some(entry) = MemberHeader::read(file, offset)? else { return Ok(None) };
+    if !thin {
+        let before = entry.bsd_name().unwrap_or(0).min(entry.size);
+        return whole(file, entry.data + before, entry.size - before);
+    }
+    let names = header::long_names(file)?;
+    let External::File(outside) = open(names.name(&entry)) else { return Ok(None) };
+    let position = entry.long_name().and_then(|(_, position)| position).unwrap_or(0);
+    if position == 0 {
+        return whole(&outside, 0, outside.stat().len);
+    }
+    let Some(inner) = MemberHeader::read(&outside, position)? else { return Ok(None) };
+    let before = inner.bsd_name().unwrap_or(0).min(inner.size);
+    whole(&outside, inner.data + before, inner.size - before)
+}
+
+/// The facts of the relocatable object that `file` is.
+pub fn link_facts_of_object(file: &Handle) -> Result<Option<LinkFacts>, ReadError> {
+    whole(file, 0, file.stat().len)
+}
+
+fn whole(file: &Handle, base: u64, size: u64) -> Result<Option<LinkFacts>, ReadError> {
+    if size > MOST {
+        return Ok(None);
+    }
+    let bytes = read_range(file, base, size)?;
+    let is_64 = bytes.get(4) == Some(&elf::ELFCLASS64.0);
+    Ok(if is_64 {
+        parse::<elf::FileHeader64<Endianness>>(&bytes)
+    } else {
+        parse::<elf::FileHeader32<Endianness>>(&bytes)
+    })
+}
+
+fn parse<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Option<LinkFacts> {
+    let header = H::parse(data).ok()?;
+    let e = header.endian().ok()?;
+    if header.e_type(e) != elf::ET_REL {
+        return None;
+    }
+    let sections = header.sections(e, data).ok()?;
+    let symbols = sections.symbols(e, data, elf::SHT_SYMTAB).ok()?;
+    let mut out = LinkFacts::default();
+    for section in sections.iter() {
+        let name = sections.section_name(e, section).unwrap_or_default();
+        out.sections.push(Section {
+            name: is_identifier(name).then(|| name.into()),
+            flags: section.sh_flags(e).0,
+            kind: section.sh_type(e).0,
+            group: None,
+        });
+    }
+    let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
+    for (index, symbol) in symbols.enumerate().skip(first) {
+        let name = symbols.symbol_name(e, symbol).ok()?;
+        let section = symbols.symbol_section(e, symbol, index).ok()?;
+        out.globals.push(Global {
+            name: plain(name).into(),
+            section: section.map_or(0, |section| section.0),
+            bind: symbol.st_bind().0,
+            kind: symbol.st_type().0,
+            visibility: symbol.st_visibility().0,
+            absolute: symbol.st_shndx(e) == elf::SHN_ABS,
+            common: symbol.st_shndx(e) == elf::SHN_COMMON,
+        });
+    }
+    groups::<H>(&sections, &symbols, (e, data), &mut out)?;
+    let mips64 = header.is_mips64el(e);
+    relocations::<H>(&sections, &symbols, (e, data, first), mips64, &mut out)?;
+    Some(out)
+}
+
+/// A name without its default version.
+fn plain(name: &[u8]) -> &[u8] {
+    memchr::memmem::find(name, b"@@").map_or(name, |at| &name[..at])
+}
+
+fn groups<'d, H: FileHeader<Endian = Endianness>>(
+    sections: &SectionTable<'d, H>,
+    symbols: &SymbolTable<'d, H>,
+    (e, data): (Endianness, &'d [u8]),
+    out: &mut LinkFacts,
+) -> Option<()> {
+    for section in sections.iter() {
+        let Some((flag, members)) = section.group(e, data).ok()? else { continue };
+        if flag.0 & elf::GRP_COMDAT.0 == 0 {
+            continue;
+        }
+        let signature = symbols.symbol(object::SymbolIndex(section.sh_info(e) as usize)).ok()?;
+        let signature = symbols.symbol_name(e, signature).ok()?;
+        let group = out.groups.len();
+        out.groups.push(signature.into());
+        for member in members {
+            let member: &U32<Endianness> = member;
+            if let Some(section) = out.sections.get_mut(member.get(e) as usize) {
+                section.group = Some(group);
+            }
+        }
+    }
+    Some(())
+}
+
+fn relocations<'d, H: FileHeader<Endian = Endianness>>(
+    sections: &SectionTable<'d, H>,
+    symbols: &SymbolTable<'d, H>,
+    (e, data, first): (Endianness, &'d [u8], usize),
+    mips64: bool,
+    out: &mut LinkFacts,
+) -> Option<()> {
+    let most = data.len() / FEWEST_BYTES;
+    for section in sections.iter() {
+        let target = section.sh_info(e) as usize;
+        let mut add = |kind: u32, symbol: usize| {
+            let of = symbols.symbol(object::SymbolIndex(symbol)).ok();
+            let absolute =
+                symbol == 0 || of.is_some_and(|symbol| symbol.st_shndx(e) == elf::SHN_ABS);
+            let global = symbol.checked_sub(first).filter(|_| symbol > 0);
+            out.relocations.push(Relocation { section: target, kind, global, absolute });
+            out.relocations.len() <= most
+        };
+        if let Some((list, _)) = section.rela(e, data).ok()? {
+            for one in list {
+                if !add(one.r_type(e, mips64).0, one.r_sym(e, mips64) as usize) {
+                    return None;
+                }
+            }
+        } else if let Some((list, _)) = section.rel(e, data).ok()? {
+            for one in list {
+                if !add(one.r_type(e).0, one.r_sym(e) as usize) {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+fn is_identifier(text: &[u8]) -> bool {
+    let first = text.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    first && text.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}

@@ -1,0 +1,324 @@
+//! Where a new name goes in a set: at its place in a sorted one, else where the link needs it, else
+//! beside the name that is most like it. `write` asks.
+
+use super::{ListedArchive, Set};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which names must stand before others, for linkers that read archives once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkOrder {
+    /// By name: the names that refer to it, and stand before it.
+    pub referrers: BTreeMap<Vec<u8>, BTreeSet<Vec<u8>>>,
+    /// The set is the order of a link: this counts more than that it is sorted.
+    pub prevails: bool,
+}
+
+impl LinkOrder {
+    fn refers(&self, from: &[u8], to: &[u8]) -> bool {
+        self.referrers.get(to).is_some_and(|referrers| referrers.contains(from))
+    }
+}
+
+/// The place of a new name: beside an entry of the set, by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Position {
+    Before(usize),
+    After(usize),
+}
+
+/// How a set may be sorted.
+const COLLATIONS: [Collation; 5] = [Ord::cmp, folded, upper, without_marks, by_numbers];
+
+/// Sets of fewer entries may be sorted by chance.
+const FEW: usize = 4;
+
+type Collation = fn(&[u8], &[u8]) -> Ordering;
+
+fn folded(a: &[u8], b: &[u8]) -> Ordering {
+    let fold = |text: &[u8]| text.to_ascii_lowercase();
+    fold(a).cmp(&fold(b))
+}
+
+fn upper(a: &[u8], b: &[u8]) -> Ordering {
+    let fold = |text: &[u8]| text.to_ascii_uppercase();
+    fold(a).cmp(&fold(b))
+}
+
+/// The order of locales, which compare letters and digits first.
+fn without_marks(a: &[u8], b: &[u8]) -> Ordering {
+    let letters = |text: &[u8]| -> Vec<u8> {
+        let all = text.iter().filter(|b| b.is_ascii_alphanumeric() || !b.is_ascii());
+        all.map(u8::to_ascii_lowercase).collect()
+    };
+    letters(a).cmp(&letters(b))
+}
+
+/// Numbers by their value: `x2` before `x10`.
+fn by_numbers(a: &[u8], b: &[u8]) -> Ordering {
+    let parts = |text: &[u8]| -> Vec<(usize, Vec<u8>)> {
+        let same = |a: &u8, b: &u8| a.is_ascii_digit() && b.is_ascii_digit();
+        let chunks = text.chunk_by(same).map(|chunk| {
+            let digits = chunk.iter().skip_while(|b| **b == b'0').count();
+            let is_number = chunk.first().is_some_and(u8::is_ascii_digit);
+            (if is_number { digits } else { 0 }, chunk.to_ascii_lowercase())
+        });
+        chunks.collect()
+    };
+    parts(a).cmp(&parts(b))
+}
+
+/// The collation in which the set is sorted, by bare names.
+fn collation(set: &Set) -> Option<Collation> {
+    // Options, such as `-pthread`, are not sorted with names.
+    let is_name = |entry: &&ListedArchive| entry.is_known || !entry.name.starts_with(b"-");
+    let names = || set.entries.iter().filter(is_name);
+    let is = |collation: &Collation| {
+        names().is_sorted_by(|a, b| collation(&a.name, &b.name) != Ordering::Greater)
+    };
+    COLLATIONS.into_iter().find(is)
+}
+
+impl Set {
+    /// True if the order of its names may mean more than that they are sorted.
+    pub fn may_be_link_order(&self) -> bool {
+        self.origin == super::Origin::Link || self.entries.len() < FEW || collation(self).is_none()
+    }
+}
+
+/// Where each of the new names goes, in the order in which they are to stand at one position. `divided`
+/// says whether a comment or an empty line is between an entry and the next one.
+pub(super) fn positions<'n>(
+    set: &Set,
+    add: &BTreeSet<&'n [u8]>,
+    order: &LinkOrder,
+    divided: &dyn Fn(usize) -> bool,
+) -> Vec<(&'n [u8], Position)> {
+    let placer = Placer { set, order, divided };
+    let collation = collation(set);
+    let ranges = placer.ranges(add);
+    let sorted = collation.map(|collation| {
+        let mut names: Vec<&[u8]> = add.iter().copied().collect();
+        names.sort_by(|a, b| collation(a, b));
+        let place = |name| (name, placer.sorted(name, collation));
+        names.into_iter().map(place).collect::<Vec<_>>()
+    });
+    if let Some(sorted) = sorted {
+        let fits = |(name, position): &(&[u8], Position)| {
+            ranges.get(name).is_none_or(|range| range.holds(slot(*position)))
+        };
+        // New names at one position must be in the order of the link, too.
+        let in_order = |(at, (name, place)): (usize, &(&[u8], Position))| {
+            sorted[..at].iter().all(|(before, other)| {
+                other != place || !order.refers(name, before) || order.refers(before, name)
+            })
+        };
+        let counts = order.prevails || set.entries.len() < FEW;
+        if !counts || (sorted.iter().all(fits) && sorted.iter().enumerate().all(in_order)) {
+            return sorted;
+        }
+    }
+    placer.unsorted(add, &ranges)
+}
+
+/// The slot before the entry of this index: slot 0 is before all.
+fn slot(position: Position) -> usize {
+    match position {
+        Position::Before(entry) => entry,
+        Position::After(entry) => entry + 1,
+    }
+}
+
+/// The slots that the link order allows.
+#[derive(Clone, Copy)]
+struct Slots {
+    least: usize,
+    most: usize,
+    /// Some entry bounds them.
+    is_bounded: bool,
+}
+
+impl Slots {
+    fn holds(&self, slot: usize) -> bool {
+        (self.least..=self.most.max(self.least)).contains(&slot)
+    }
+}
+
+struct Placer<'a> {
+    set: &'a Set,
+    order: &'a LinkOrder,
+    divided: &'a dyn Fn(usize) -> bool,
+}
+
+impl Placer<'_> {
+    fn entries(&self) -> &[ListedArchive] {
+        &self.set.entries
+    }
+
+    fn sorted(&self, name: &[u8], collation: Collation) -> Position {
+        let entries = self.entries();
+        let at = entries.partition_point(|entry| collation(&entry.name, name) != Ordering::Greater);
+        let Some(before) = at.checked_sub(1) else { return Position::Before(0) };
+        let Some(behind) = entries.get(at) else { return Position::After(before) };
+        let like = |entry: &ListedArchive| common(&entry.name, name);
+        if (self.divided)(before) && like(behind) > like(&entries[before]) {
+            return Position::Before(at);
+        }
+        Position::After(before)
+    }
+
+    /// The slots of each new name that the link order bounds, through other new names too.
+    fn ranges<'n>(&self, add: &BTreeSet<&'n [u8]>) -> BTreeMap<&'n [u8], Slots> {
+        let mut out: BTreeMap<&[u8], Slots> = BTreeMap::new();
+        if self.order.referrers.is_empty() {
+            return out;
+        }
+        let entries = self.entries();
+        for name in add {
+            let mut slots = Slots { least: 0, most: entries.len(), is_bounded: false };
+            for (at, entry) in entries.iter().enumerate() {
+                let (from, to) =
+                    (self.order.refers(&entry.name, name), self.order.refers(name, &entry.name));
+                if from && !to {
+                    slots.least = at + 1;
+                }
+                if to && !from {
+                    slots.most = slots.most.min(at);
+                }
+                slots.is_bounded |= from != to;
+            }
+            out.insert(name, slots);
+        }
+        let (pairs, circles) = (self.pairs(add, false), self.pairs(add, true));
+        let shared = circles.iter().flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+        let pairs: Vec<(&[u8], &[u8])> = pairs.into_iter().chain(shared).collect();
+        for _ in add {
+            let mut is_same = true;
+            for (from, to) in &pairs {
+                let (least, most) = (out[from].least, out[to].most);
+                let (from_is, to_is) = (out[from].is_bounded, out[to].is_bounded);
+                if let Some(slots) = out.get_mut(to).filter(|slots| slots.least < least) {
+                    (slots.least, slots.is_bounded, is_same) = (least, from_is, false);
+                }
+                if let Some(slots) = out.get_mut(from).filter(|slots| slots.most > most) {
+                    (slots.most, slots.is_bounded, is_same) = (most, to_is, false);
+                }
+            }
+            if is_same {
+                break;
+            }
+        }
+        out
+    }
+
+    /// Pairs of new names of which the first refers to the other: only that, or in a circle.
+    fn pairs<'n>(&self, add: &BTreeSet<&'n [u8]>, in_circle: bool) -> Vec<(&'n [u8], &'n [u8])> {
+        let mut out = Vec::new();
+        for to in add {
+            let Some(referrers) = self.order.referrers.get(*to) else { continue };
+            let from = referrers.iter().filter_map(|from| add.get(from.as_slice()));
+            let is = |from: &&&[u8]| *from != to && self.order.refers(to, from) == in_circle;
+            out.extend(from.filter(is).map(|from| (*from, *to)));
+        }
+        out
+    }
+
+    fn unsorted<'n>(
+        &self,
+        add: &BTreeSet<&'n [u8]>,
+        ranges: &BTreeMap<&'n [u8], Slots>,
+    ) -> Vec<(&'n [u8], Position)> {
+        let (pairs, circles) = (self.pairs(add, false), self.pairs(add, true));
+        let mut waiting: BTreeMap<&[u8], BTreeSet<&[u8]>> =
+            add.iter().map(|name| (*name, BTreeSet::new())).collect();
+        for (from, to) in &pairs {
+            waiting.entry(to).or_default().insert(from);
+        }
+        // Those of a circle wait for the same ones.
+        for (from, to) in circles.iter().chain(circles.iter().rev()) {
+            let others = waiting.get(from).cloned().unwrap_or_default();
+            let others = others.into_iter().filter(|other| other != to);
+            waiting.entry(to).or_default().extend(others);
+        }
+        let mut slots: BTreeMap<&[u8], usize> = BTreeMap::new();
+        let mut out: Vec<(&[u8], Position)> = Vec::with_capacity(add.len());
+        // A name that no other new one must precede; if all wait for each other, the first.
+        while let Some(name) = waiting
+            .iter()
+            .find(|(_, others)| others.is_empty())
+            .or_else(|| waiting.iter().next())
+            .map(|(name, _)| *name)
+        {
+            waiting.remove(name);
+            for others in waiting.values_mut() {
+                others.remove(name);
+            }
+            let behind = |pairs: &[(&'n [u8], &'n [u8])]| {
+                let before = pairs.iter().filter(|(_, to)| *to == name);
+                before.filter_map(|(from, _)| slots.get(from)).max().copied()
+            };
+            let mut range = ranges.get(name).copied();
+            if let (Some(least), Some(range)) = (behind(&pairs), &mut range) {
+                (range.least, range.is_bounded) = (range.least.max(least), true);
+            }
+            // Archives of a circle stay together.
+            if let Some(slot) = behind(&circles) {
+                range = Some(Slots { least: slot, most: slot, is_bounded: true });
+            }
+            let position = self.beside(name, range);
+            slots.insert(name, slot(position));
+            out.push((name, position));
+        }
+        out
+    }
+
+    /// Beside the entry that has the longest beginning in common, within the slots; behind it if it is
+    /// not greater.
+    fn beside(&self, name: &[u8], range: Option<Slots>) -> Position {
+        let entries = self.entries();
+        let all = Slots { least: 0, most: entries.len(), is_bounded: false };
+        let range = range.unwrap_or(all);
+        let any_known = entries.iter().any(|entry| entry.is_known);
+        let mut best: Option<(usize, bool, usize)> = None;
+        for (at, entry) in entries.iter().enumerate() {
+            let is_behind = folded(&entry.name, name) != Ordering::Greater;
+            let slot = if is_behind { at + 1 } else { at };
+            if !range.holds(slot) || (any_known && !entry.is_known) {
+                continue;
+            }
+            let like = common(&entry.name, name);
+            let is_better =
+                best.is_none_or(|(most, _, _)| like > most || (like == most && is_behind));
+            if is_better {
+                best = Some((like, is_behind, at));
+            }
+        }
+        let at_slot = |slot: usize| match slot.checked_sub(1) {
+            Some(before) => Position::After(before),
+            None => Position::Before(0),
+        };
+        match best {
+            Some((like, is_behind, at)) if like > 0 => {
+                if is_behind {
+                    Position::After(at)
+                } else if range.is_bounded {
+                    // All names of one slot stand in one row.
+                    at_slot(at)
+                } else {
+                    Position::Before(at)
+                }
+            }
+            _ if range.is_bounded && range.least > 0 => at_slot(range.least),
+            _ if range.is_bounded => at_slot(range.most),
+            _ => {
+                let last = entries.iter().rposition(|entry| entry.is_known || !any_known);
+                Position::After(last.unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// The length of the beginning that two names have in common, letter case aside.
+pub(super) fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
+}

@@ -1,0 +1,157 @@
+//! How a list writes the names of archives: bare, as a file or path, as an option of the linker, as an
+//! imported target, or as a component of LLVM. A new name is written as its neighbour is.
+
+use super::Set;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The way from an archive's bare name to the word in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spelling {
+    /// Stands before it: `-l`, `dir/lib`, `NS::`.
+    prefix: Vec<u8>,
+    /// The beginning of the bare name that the word does without: `absl_` of `absl::base`.
+    cut: Vec<u8>,
+    /// Stands behind it: `.a`.
+    suffix: Vec<u8>,
+    /// The word is in small letters, the archive's name is not.
+    is_lower: bool,
+}
+
+impl Spelling {
+    fn new(prefix: &[u8], suffix: &[u8]) -> Self {
+        Self { prefix: prefix.to_vec(), suffix: suffix.to_vec(), ..Self::default() }
+    }
+
+    /// The bare name in a word, as far as the word alone tells.
+    pub(super) fn read(word: &[u8]) -> Option<(&[u8], Self)> {
+        if let Some(name) = word.strip_prefix(b"-l:lib").and_then(|rest| rest.strip_suffix(b".a")) {
+            return is_plain(name).then(|| (name, Self::new(b"-l:lib", b".a")));
+        }
+        if let Some(name) = word.strip_prefix(b"-l") {
+            return is_plain(name).then(|| (name, Self::new(b"-l", b"")));
+        }
+        let slash = memchr::memrchr(b'/', word).map_or(0, |slash| slash + 1);
+        let (dir, file) = word.split_at(slash);
+        if let Some(name) = super::bare_name(file).filter(|name| is_plain(name)) {
+            let odd = |b: &u8| matches!(b, b'\\' | b';' | b'"' | b'<' | b'>');
+            if dir.iter().any(odd) || dir.starts_with(b"-") {
+                return None;
+            }
+            return Some((name, Self::new(&[dir, b"lib"].concat(), b".a")));
+        }
+        if let Some(colon) = memchr::memmem::rfind(word, b"::") {
+            let (space, name) = word.split_at(colon + 2);
+            let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_-:".contains(b);
+            let is = space.len() > 2 && space.iter().all(plain) && is_plain(name);
+            return is.then(|| (name, Self::new(space, b"")));
+        }
+        is_plain(word).then(|| (word, Self::default()))
+    }
+
+    /// The word for an archive; nothing if it cannot be written in this way.
+    pub fn write(&self, name: &[u8]) -> Option<Vec<u8>> {
+        let rest = name.strip_prefix(&*self.cut).filter(|rest| !rest.is_empty())?;
+        let rest = if self.is_lower { rest.to_ascii_lowercase() } else { rest.to_vec() };
+        Some([&*self.prefix, &rest, &*self.suffix].concat())
+    }
+}
+
+/// True for a name that CMake takes as it stands.
+fn is_plain(name: &[u8]) -> bool {
+    let odd = |b: &u8| b"$\\;@\"()[]#<>/,".contains(b) || b.is_ascii_whitespace() || *b == 0;
+    !name.is_empty() && !name.iter().any(odd)
+}
+
+/// Finds the archives that entries name.
+pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
+    let mut folded: Option<BTreeMap<Vec<u8>, &[u8]>> = None;
+    for set in sets {
+        for entry in &mut set.entries {
+            entry.is_known = archives.contains(&*entry.name);
+            if !entry.is_known
+                && let Some((name, cut, prefix)) = variant(&entry.name, &entry.spelling, archives)
+            {
+                entry.spelling = Spelling { prefix, cut, ..entry.spelling.clone() };
+                entry.name = name;
+                entry.is_known = true;
+            }
+        }
+        let is_new = |set: &Set| set.entries.len() > 1 && set.known() == 0;
+        if is_new(set) {
+            let folded = folded.get_or_insert_with(|| {
+                archives.iter().map(|name| (name.to_ascii_lowercase(), *name)).collect()
+            });
+            components(set, archives, folded);
+        }
+    }
+}
+
+/// The archive of `NS::name` (`name`, `NSname`, `NS_name`) or of the target `libname`: its name, the
+/// beginning that the word does without, and what stands before the rest.
+fn variant(
+    name: &[u8],
+    spelling: &Spelling,
+    archives: &BTreeSet<&[u8]>,
+) -> Option<(Vec<u8>, Vec<u8>, Vec<u8>)> {
+    let prefix = &*spelling.prefix;
+    if prefix.is_empty() && spelling.suffix.is_empty() {
+        let rest = name.strip_prefix(b"lib").filter(|rest| archives.contains(rest))?;
+        return Some((rest.to_vec(), Vec::new(), b"lib".to_vec()));
+    }
+    let space = prefix.strip_suffix(b"::")?;
+    let space = space.rsplit(|b| *b == b':').next()?;
+    let cuts = [space.to_vec(), space.to_ascii_lowercase()];
+    let cuts =
+        cuts.iter().flat_map(|space| [b"".as_slice(), b"_", b"-"].map(|and| [space, and].concat()));
+    cuts.map(|cut| ([&cut, name].concat(), cut))
+        .find(|(whole, _)| archives.contains(&**whole))
+        .map(|(whole, cut)| (whole, cut, prefix.to_vec()))
+}
+
+/// The number of entries that are asked for what all of them do without.
+const ASKED: usize = 8;
+
+/// Finds the beginning that all names of a set do without, as LLVM's components do (`Core` or `core`
+/// for `LLVMCore`). Two names and half of the set must have it, else the words mean something else.
+fn components(set: &mut Set, archives: &BTreeSet<&[u8]>, folded: &BTreeMap<Vec<u8>, &[u8]>) {
+    let bare = |spelling: &Spelling| *spelling == Spelling::default();
+    let mut cuts: BTreeMap<&[u8], usize> = BTreeMap::new();
+    let words = set.entries.iter().filter(|entry| bare(&entry.spelling) && entry.name.len() > 1);
+    for word in words.take(ASKED) {
+        let ends = |name: &&&[u8]| {
+            let at = name.len().saturating_sub(word.name.len());
+            at > 0 && name[at..].eq_ignore_ascii_case(&word.name)
+        };
+        for name in archives.iter().filter(ends) {
+            *cuts.entry(&name[..name.len() - word.name.len()]).or_default() += 1;
+        }
+    }
+    let Some((cut, count)) = cuts.into_iter().max_by_key(|(cut, count)| (*count, cut.len())) else {
+        return;
+    };
+    if count < 2 || !cut.iter().all(u8::is_ascii_alphabetic) {
+        return;
+    }
+    let find = |word: &[u8]| {
+        let whole = [cut, word].concat().to_ascii_lowercase();
+        folded.get(&whole).copied().filter(|name| name.starts_with(cut))
+    };
+    let found: Vec<Option<&[u8]>> = set
+        .entries
+        .iter()
+        .map(|entry| find(&entry.name).filter(|_| bare(&entry.spelling)))
+        .collect();
+    if 2 * found.iter().flatten().count() < set.entries.len() {
+        return;
+    }
+    for (entry, name) in set.entries.iter_mut().zip(found) {
+        let Some(name) = name else { continue };
+        let is_lower = !name.ends_with(&entry.name);
+        if is_lower && entry.name.iter().any(u8::is_ascii_uppercase) {
+            continue;
+        }
+        entry.spelling = Spelling { cut: cut.to_vec(), is_lower, ..Spelling::default() };
+        entry.name = name.to_vec();
+        entry.is_known = true;
+    }
+}

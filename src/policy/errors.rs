@@ -1,0 +1,144 @@
+//! Errors in policies: the position, the error and the correction, and their display. The parser
+//! and the loader make them; the command line shows all of them and exits.
+
+use crate::text::show;
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Most errors that are shown; the rest is counted. A file of another format has thousands.
+const MOST: usize = 200;
+
+/// The text of one policy.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// The name as given.
+    pub(super) name: Arc<str>,
+    /// Its content.
+    pub(super) text: String,
+    /// Offsets of line ends, because every entry asks for its line number.
+    ends: Vec<usize>,
+}
+
+impl Source {
+    /// The text of a policy, and its name in error messages.
+    pub(super) fn new(name: Arc<str>, text: String) -> Self {
+        let ends = text.match_indices('\n').map(|(at, _)| at).collect();
+        Self { name, text, ends }
+    }
+
+    /// The line number, from 1, of the byte at `offset`.
+    pub(super) fn line(&self, offset: usize) -> u32 {
+        let before = self.ends.partition_point(|end| *end < offset);
+        u32::try_from(before + 1).expect("policies are read up to some megabytes")
+    }
+
+    /// The offset of a line and a column, where the column is in bytes from 1.
+    pub(super) fn offset(&self, line: usize, column: usize) -> usize {
+        let before = self.text.split_inclusive('\n').take(line.saturating_sub(1));
+        before.map(str::len).sum::<usize>() + column.saturating_sub(1)
+    }
+
+    /// The range of the line with the byte at `offset`, without its line end.
+    fn line_around(&self, offset: usize) -> Range<usize> {
+        let offset = offset.min(self.text.len());
+        let bytes = self.text.as_bytes();
+        let start = bytes[..offset].iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+        let end =
+            bytes[start..].iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| start + at);
+        let end = if bytes[start..end].ends_with(b"\r") { end - 1 } else { end };
+        start..end
+    }
+}
+
+/// One error.
+#[derive(Debug)]
+pub(super) struct PolicyError {
+    /// Its position; `None` if it is outside of any policy's text.
+    pub(super) place: Option<(Arc<Source>, Range<usize>)>,
+    /// The error.
+    pub(super) wrong: String,
+    /// The correction.
+    pub(super) right: String,
+    /// True if a key is missing. In a file that is not TOML this is no evidence, because the key
+    /// may be in a part that could not be parsed.
+    pub(super) lacking: bool,
+}
+
+/// All errors in the policies of a run.
+#[derive(Debug)]
+pub struct PolicyErrors {
+    problems: Vec<PolicyError>,
+}
+
+impl PolicyErrors {
+    /// `Ok` if there are no errors.
+    pub(super) fn of(mut problems: Vec<PolicyError>) -> Result<(), Self> {
+        problems
+            .dedup_by(|a, b| a.wrong == b.wrong && a.start() == b.start() && a.name() == b.name());
+        if problems.is_empty() { Ok(()) } else { Err(Self { problems }) }
+    }
+
+    /// Number of errors.
+    pub fn count(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// All errors with their lines, for people.
+    pub fn render(&self, color: bool) -> String {
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        let shown = self.problems.iter().take(MOST).map(|problem| problem.render(&renderer));
+        let mut out = shown.collect::<Vec<_>>().join("\n\n");
+        out.push('\n');
+        if let Some(more) = self.problems.len().checked_sub(MOST).filter(|more| *more > 0) {
+            let _ = writeln!(out, "\n{more} more are not shown");
+        }
+        out
+    }
+}
+
+impl PolicyError {
+    fn start(&self) -> Option<usize> {
+        self.place.as_ref().map(|(_, span)| span.start)
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.place.as_ref().map(|(source, _)| &*source.name)
+    }
+
+    fn render(&self, renderer: &Renderer) -> String {
+        let title = Level::ERROR.primary_title(&*self.wrong);
+        let Some((source, span)) = &self.place else {
+            let help = Level::HELP.message(&*self.right);
+            return renderer.render(&[title.element(help)]);
+        };
+        // The renderer gets only this line, because it processes all text that it gets.
+        let line = source.line_around(span.start);
+        let start = floor(&source.text, span.start.clamp(line.start, line.end));
+        let end = ceil(&source.text, span.end.clamp(start, line.end));
+        let marks = AnnotationKind::Primary.span(start - line.start..end - line.start);
+        let number = source.line(span.start) as usize;
+        let snippet = Snippet::source(&source.text[line])
+            .line_start(number)
+            .path(show(source.name.as_bytes()))
+            .annotation(marks.label(&*self.right));
+        renderer.render(&[title.element(snippet)])
+    }
+}
+
+/// The last character boundary at or before `at`.
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// The first character boundary at or after `at`.
+fn ceil(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}

@@ -1,0 +1,195 @@
+//! Alerts: the findings of one cause in one file. Programs that list and track findings show
+//! alerts, because one cause can have thousands of findings. An alert keeps its fingerprint as long
+//! as its cause and its file stay, even if its symbols change.
+
+use super::model::{Cause, Finding, Report, Waiver};
+use crate::catalogue::Level;
+use crate::demangle::demangle;
+use crate::id::{FastMap, FastSet};
+use crate::package::{Prefixes, without_hashes};
+use crate::text::show;
+use sha2::{Digest as _, Sha256};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Findings that the text of an alert names.
+const MOST: usize = 10;
+/// Hexadecimal digits of a fingerprint.
+const DIGITS: usize = 32;
+
+/// The findings of one cause in one file.
+pub(super) struct Alert<'r> {
+    /// The rule of the first finding with the highest level.
+    pub(super) rule: &'r str,
+    /// The highest level of the findings.
+    pub(super) level: Level,
+    /// True if the file could not be read or decided.
+    pub(super) is_input: bool,
+    /// The full path of the file, in the audited system.
+    pub(super) path: PathBuf,
+    pub(super) cause: Option<&'r Cause>,
+    /// At least one, in the order of the report.
+    pub(super) findings: Vec<&'r Finding>,
+    /// The waiver of the findings, if they are waived; all are, or none.
+    pub(super) waiver: Option<&'r Waiver>,
+    /// Unique in the report.
+    pub(super) fingerprint: String,
+}
+
+impl Alert<'_> {
+    /// The facts in one line.
+    pub(super) fn headline(&self) -> String {
+        match (&*self.findings, self.cause) {
+            ([one], _) => one.message.clone(),
+            ([first, ..], Some(cause)) if cause.files > 1 => {
+                format!(
+                    "{} ({} findings here: {}, ...)",
+                    cause.title,
+                    self.findings.len(),
+                    first.message
+                )
+            }
+            ([first, rest @ ..], _) => format!("{}, and {} more", first.message, rest.len()),
+            ([], _) => String::new(),
+        }
+    }
+
+    /// The facts, one per line, at most ten.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.findings.iter().take(MOST).map(|f| sentence(f)).collect();
+        if self.findings.len() > MOST {
+            lines.push(format!("and {} more", self.findings.len() - MOST));
+        }
+        lines
+    }
+
+    /// `error`, `warning` or `incomplete`.
+    pub(super) fn level_name(&self) -> &'static str {
+        if self.is_input { "incomplete" } else { self.level.name() }
+    }
+}
+
+/// The message of a finding, followed by the demangled name of its symbol.
+pub(super) fn sentence(finding: &Finding) -> String {
+    match finding.symbol.as_deref().and_then(demangle) {
+        Some(name) if !finding.message.contains(&name) => format!("{} ({name})", finding.message),
+        _ => finding.message.clone(),
+    }
+}
+
+/// The alerts of the reported findings, in the order of their first findings.
+pub(super) fn reported(report: &Report) -> Vec<Alert<'_>> {
+    group(report, report.findings.iter().map(|finding| (finding, None)))
+}
+
+/// The reported and the waived alerts.
+pub(super) fn all(report: &Report) -> Vec<Alert<'_>> {
+    let waived = report.waived.iter().map(|waived| (&waived.finding, Some(&*waived.waiver)));
+    group(report, report.findings.iter().map(|finding| (finding, None)).chain(waived))
+}
+
+fn group<'r>(
+    report: &'r Report,
+    findings: impl Iterator<Item = (&'r Finding, Option<&'r Waiver>)>,
+) -> Vec<Alert<'r>> {
+    let inputs: FastSet<&str> =
+        report.rules.iter().filter(|rule| rule.input).map(|rule| &*rule.id).collect();
+    let causes: FastMap<&str, &Cause> =
+        report.causes.iter().map(|cause| (&*cause.id, cause)).collect();
+    let mut places: FastMap<(&str, Option<&Path>, &Path, bool), usize> = FastMap::default();
+    let mut alerts: Vec<Alert<'_>> = Vec::new();
+    for (finding, waiver) in findings {
+        let file = &*finding.file;
+        let key = (&*finding.cause, file.prefix.as_deref(), &*file.path, waiver.is_some());
+        let is_input = inputs.contains(&*finding.rule);
+        let at = *places.entry(key).or_insert_with(|| {
+            alerts.push(Alert {
+                rule: &finding.rule,
+                level: finding.level,
+                is_input,
+                path: finding.full_path(),
+                cause: causes.get(&*finding.cause).copied(),
+                findings: Vec::new(),
+                waiver,
+                fingerprint: String::new(),
+            });
+            alerts.len() - 1
+        });
+        let alert = &mut alerts[at];
+        if (!is_input, finding.level) > (!alert.is_input, alert.level) {
+            (alert.rule, alert.level, alert.is_input) = (&finding.rule, finding.level, is_input);
+        }
+        alert.findings.push(finding);
+    }
+    let mut known = FastMap::default();
+    for alert in &mut alerts {
+        let print = fingerprint(alert.findings[0]);
+        let same: &mut usize = known.entry(print.clone()).or_default();
+        alert.fingerprint =
+            if *same == 0 { print } else { hash(&[print.as_bytes(), &same.to_le_bytes()]) };
+        *same += 1;
+    }
+    alerts
+}
+
+/// The fingerprint of the cause and file of a finding.
+fn fingerprint(finding: &Finding) -> String {
+    let prefix = finding.file.prefix.as_deref();
+    let package = prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default();
+    let path = finding.file.path.as_os_str().as_bytes();
+    hash(&[finding.cause.as_bytes(), package.as_bytes(), &without_hashes(without_release(path))])
+}
+
+/// `libMIOpen.so.1.0.60202` up to the first number: releases change the rest.
+fn without_release(path: &[u8]) -> &[u8] {
+    let Some(at) = memchr::memmem::rfind(path, b".so.") else { return path };
+    let from = at + ".so.".len();
+    let end = path[from..].iter().position(|byte| *byte == b'.').map_or(path.len(), |at| from + at);
+    if path[from..].contains(&b'/') { path } else { &path[..end] }
+}
+
+fn hash(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    let bytes = hasher.finalize();
+    let mut out = String::with_capacity(DIGITS);
+    for byte in bytes.iter().take(DIGITS / 2) {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+/// The fix for the finding, if the report has one. Readers of another program's page need it.
+pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
+    let fix = alert.cause.and_then(|cause| cause.fix.first());
+    let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;
+    let entry = show(fix.entry.as_deref()?);
+    let sure = if fix.is_proven() { "verified" } else { "not verified" };
+    Some(match &fix.list {
+        Some(list) => format!("add {entry} to {} ({sure})", crate::text::show_path(list)),
+        None => format!("link {entry} ({sure})"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_release;
+
+    #[test]
+    fn a_release_does_not_change_a_fingerprint() {
+        for (path, stable) in [
+            ("lib/libMIOpen.so.1.0.60202", "lib/libMIOpen.so.1"),
+            ("lib/libfoo.so.1", "lib/libfoo.so.1"),
+            ("lib/libfoo.so", "lib/libfoo.so"),
+            ("lib/a.so.d/b.c", "lib/a.so.d/b.c"),
+            ("lib/a.so.1.d/b", "lib/a.so.1.d/b"),
+        ] {
+            assert_eq!(without_release(path.as_bytes()), stable.as_bytes(), "{path}");
+        }
+    }
+}

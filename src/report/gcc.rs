@@ -1,0 +1,18 @@
+//! `gcc`: a line for each finding, `path: level: message [rule]`, as editors and problem matchers read
+//! messages of compilers.
+
+use super::Rendering;
+use super::alerts::sentence;
+use super::model::Report;
+use crate::catalogue::Level;
+use crate::text::show_path;
+use std::io::{self, Write};
+
+pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    for finding in &report.findings {
+        let path = show_path(&how.paths.relative(&finding.full_path()));
+        let level = if finding.level == Level::Error { "error" } else { "warning" };
+        writeln!(out, "{path}: {level}: {} [{}]", sentence(finding), finding.rule)?;
+    }
+    Ok(())
+}

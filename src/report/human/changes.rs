@@ -1,0 +1,59 @@
+//! Symbols that changed or are gone, and the files that use them or the library, in a comparison of two
+//! reports.
+
+use super::Sheet;
+use crate::demangle::demangle;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::report::entry::ReportEntry;
+use crate::report::layout::{Page, name, some};
+use crate::text::show;
+use std::io;
+
+/// Symbols of one library unless everything is wanted.
+const MOST: usize = 12;
+/// Users of one library.
+const MOST_USERS: usize = 5;
+
+impl Sheet<'_> {
+    pub(super) fn changes(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let all: Vec<&Evidence> = entry
+            .findings
+            .iter()
+            .flat_map(|finding| finding.evidence_of(EvidenceKind::Change))
+            .collect();
+        let (symbols, users): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|evidence| evidence.symbol.is_some());
+        let users = users.iter().filter_map(|user| user.path.as_deref());
+        let names: Vec<String> = users.map(|path| name(&self.entries.short(path))).collect();
+        if !names.is_empty() {
+            page.item("needed by", &some(&names, page.limit(MOST_USERS)))?;
+        }
+        let most = page.limit(MOST);
+        for change in symbols.iter().take(most) {
+            page.item(label(change), &self.change(change))?;
+        }
+        page.more(symbols.len().saturating_sub(most), "symbol", "symbols")
+    }
+
+    /// One symbol: its name, what changed and its first user.
+    fn change(&self, change: &Evidence) -> String {
+        let raw = change.symbol.as_deref().unwrap_or_default();
+        let mut text = demangle(raw).unwrap_or_else(|| show(raw));
+        if let Some(version) = &change.version {
+            text = format!("{text}, version {}", show(version));
+        }
+        if label(change) == "changed"
+            && let Some(reason) = &change.reason
+        {
+            text = format!("{text}: {reason}");
+        }
+        match change.path.as_deref() {
+            Some(path) => format!("{text} (used by {})", name(&self.entries.short(path))),
+            None => text,
+        }
+    }
+}
+
+fn label(change: &Evidence) -> &'static str {
+    if change.reason.as_deref() == Some("gone") { "gone" } else { "changed" }
+}

@@ -1,0 +1,154 @@
+//! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a cause
+//! in one file. Errors are failures, unreadable files are errors, waived alerts are skipped, and a
+//! warning is a passed test with its text.
+
+use super::Rendering;
+use super::alerts::{self, Alert};
+use super::model::Report;
+use crate::catalogue::Level;
+use crate::text::show_path;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let alerts = alerts::all(report);
+    let mut suites: BTreeMap<&str, Vec<&Alert<'_>>> = BTreeMap::new();
+    for rule in &report.rules {
+        suites.insert(&rule.id, Vec::new());
+    }
+    for alert in &alerts {
+        suites.entry(alert.rule).or_default().push(alert);
+    }
+    let total = Counts::of(alerts.iter(), suites.values().filter(|own| own.is_empty()).count());
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites name=\"linkaudit\"{}>", total.attributes(false))?;
+    for (rule, own) in &suites {
+        let counts = Counts::of(own.iter().copied(), usize::from(own.is_empty()));
+        let attributes = counts.attributes(true);
+        writeln!(out, "  <testsuite name=\"{}\"{attributes}>", escaped(rule))?;
+        if own.is_empty() {
+            // A rule without findings passed.
+            writeln!(
+                out,
+                "    <testcase classname=\"linkaudit.{0}\" name=\"{0}\" time=\"0\"/>",
+                escaped(rule)
+            )?;
+        }
+        for alert in own {
+            case(alert, how, out)?;
+        }
+        writeln!(out, "  </testsuite>")?;
+    }
+    writeln!(out, "</testsuites>")
+}
+
+fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let path = show_path(&how.paths.relative(&alert.path));
+    // Two causes of one rule in one file are two test cases with two names.
+    let name = match alert.cause {
+        Some(cause) if cause.files > 1 || alert.findings.len() > 1 => {
+            format!("{path}: {}", cause.title)
+        }
+        _ => format!("{path}: {}", alert.headline()),
+    };
+    write!(
+        out,
+        "    <testcase classname=\"linkaudit.{}\" name=\"{}\" file=\"{}\" time=\"0\">",
+        escaped(alert.rule),
+        escaped(&name),
+        escaped(&path)
+    )?;
+    let headline = escaped(&alert.headline());
+    let text = escaped(&format!("{path}\n{}", alert.lines().join("\n")));
+    match (alert.waiver, kind(alert)) {
+        (Some(waiver), _) => {
+            let why = waiver.reason.as_deref().unwrap_or("known finding of the baseline");
+            write!(out, "<skipped message=\"waived: {}\"/>", escaped(why))?;
+        }
+        (None, Kind::Failure) => {
+            let rule = escaped(alert.rule);
+            write!(out, "<failure type=\"{rule}\" message=\"{headline}\">{text}</failure>")?;
+        }
+        (None, Kind::Error) => {
+            let rule = escaped(alert.rule);
+            write!(out, "<error type=\"{rule}\" message=\"{headline}\">{text}</error>")?;
+        }
+        (None, Kind::Passed) => write!(out, "<system-out>warning: {text}</system-out>")?,
+    }
+    writeln!(out, "</testcase>")
+}
+
+enum Kind {
+    Failure,
+    Error,
+    Passed,
+}
+
+fn kind(alert: &Alert<'_>) -> Kind {
+    match alert.level {
+        _ if alert.is_input => Kind::Error,
+        Level::Error => Kind::Failure,
+        _ => Kind::Passed,
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    fn of<'a>(alerts: impl Iterator<Item = &'a Alert<'a>>, passed: usize) -> Self {
+        let mut counts = Self { tests: passed, ..Self::default() };
+        for alert in alerts {
+            counts.tests += 1;
+            match kind(alert) {
+                _ if alert.waiver.is_some() => counts.skipped += 1,
+                Kind::Failure => counts.failures += 1,
+                Kind::Error => counts.errors += 1,
+                Kind::Passed => {}
+            }
+        }
+        counts
+    }
+
+    /// `skipped` is an attribute of suites only.
+    fn attributes(&self, is_suite: bool) -> String {
+        let Self { tests, failures, errors, skipped } = self;
+        let skipped = if is_suite { format!(" skipped=\"{skipped}\"") } else { String::new() };
+        format!(
+            " tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"{skipped} time=\"0\""
+        )
+    }
+}
+
+/// Text for XML 1.0, in an element or in double quotes. Characters that XML cannot hold are replaced.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' | '\r' => out.push(' '),
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn nothing_leaves_an_attribute() {
+        assert_eq!(escaped("a<b>&\"\n\u{1}"), "a&lt;b&gt;&amp;&quot;&#10;\u{fffd}");
+    }
+}

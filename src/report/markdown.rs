@@ -1,0 +1,131 @@
+//! `markdown`: a page for a pull request or release notes. A table has a row for each cause; a
+//! collapsed section has its files, findings and fix.
+
+use super::Rendering;
+use super::alerts::{self, Alert};
+use super::layout::count;
+use super::model::{Cause, Report};
+use crate::id::FastMap;
+use crate::text::show_path;
+use std::io::{self, Write};
+
+/// Most causes with a section of their own. A comment on GitHub has at most 65,536 characters.
+const MOST: usize = 50;
+/// Most files shown for one cause.
+const MOST_FILES: usize = 20;
+
+pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let alerts = alerts::reported(report);
+    let mut of_cause: FastMap<&str, Vec<&Alert<'_>>> = FastMap::default();
+    for alert in &alerts {
+        if let Some(cause) = alert.cause {
+            of_cause.entry(&*cause.id).or_default().push(alert);
+        }
+    }
+    writeln!(out, "## linkaudit: {}\n", verdict(report))?;
+    writeln!(
+        out,
+        "{} and {} audited.",
+        count(report.totals.audited, "ELF file", "ELF files"),
+        count(report.totals.roots, "entry point", "entry points")
+    )?;
+    if report.counts.waived > 0 {
+        writeln!(out, "{} waived.", count(report.counts.waived, "finding is", "findings are"))?;
+    }
+    if report.causes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n| | rule | cause | files | findings |\n| --- | --- | --- | ---: | ---: |")?;
+    for cause in &report.causes {
+        let level = of_cause.get(&*cause.id).map_or(cause.level.name(), |own| level(own));
+        let (title, files, findings) = (cell(&cause.title), cause.files, cause.findings);
+        writeln!(out, "| {level} | `{}` | {title} | {files} | {findings} |", cause.rule)?;
+    }
+    for cause in report.causes.iter().take(MOST) {
+        section(cause, of_cause.get(&*cause.id).map_or(&[][..], |own| own), how, out)?;
+    }
+    if report.causes.len() > MOST {
+        writeln!(out, "\nDetails of {} more causes are left out.", report.causes.len() - MOST)?;
+    }
+    Ok(())
+}
+
+fn verdict(report: &Report) -> String {
+    let counts = &report.counts;
+    let mut parts = Vec::new();
+    for (number, one, many) in [
+        (counts.errors, "error", "errors"),
+        (counts.warnings, "warning", "warnings"),
+        (counts.incomplete, "file undecided", "files undecided"),
+    ] {
+        if number > 0 {
+            parts.push(count(number, one, many));
+        }
+    }
+    if parts.is_empty() { "no findings".to_owned() } else { parts.join(", ") }
+}
+
+fn level(alerts: &[&Alert<'_>]) -> &'static str {
+    let highest = alerts.iter().max_by_key(|alert| (!alert.is_input, alert.level));
+    highest.map_or("error", |alert| alert.level_name())
+}
+
+fn section(
+    cause: &Cause,
+    alerts: &[&Alert<'_>],
+    how: &Rendering<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(out, "\n<details><summary>{}</summary>\n", html(&cause.title))?;
+    for alert in alerts.iter().take(MOST_FILES) {
+        writeln!(out, "- {}", code(&show_path(&how.paths.relative(&alert.path))))?;
+        for line in alert.lines() {
+            writeln!(out, "  - {}", cell(&line))?;
+        }
+    }
+    if alerts.len() > MOST_FILES {
+        writeln!(out, "- and {} more files", alerts.len() - MOST_FILES)?;
+    }
+    if let Some(fix) = alerts.first().and_then(|alert| alerts::fix_of(alert)) {
+        writeln!(out, "\nFix: {}", cell(&fix))?;
+    }
+    writeln!(out, "\n</details>")
+}
+
+/// Text of a cell or list item, with markup escaped.
+fn cell(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '~' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '@' => out.push_str("&#64;"),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn html(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('@', "&#64;")
+}
+
+/// A path as code, with a fence that is longer than any run of backticks in it.
+fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    if longest == 0 { format!("`{text}`") } else { format!("{fence} {text} {fence}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cell, code};
+
+    #[test]
+    fn names_are_no_markup() {
+        assert_eq!(cell("a|b_c<T>@v"), "a\\|b\\_c&lt;T&gt;&#64;v");
+        assert_eq!(code("a`b"), "`` a`b ``");
+    }
+}

@@ -1,0 +1,97 @@
+//! Paths for other programs: relative to a directory, and valid on this machine if the audited
+//! system is a sysroot.
+
+use percent::encoded;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// The directory that paths are relative to, and the sysroot.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    /// `--relative-to` or the current directory; `None` for full paths.
+    pub base: Option<PathBuf>,
+    /// `--root`
+    pub sysroot: Option<PathBuf>,
+}
+
+impl Paths {
+    /// The path on this machine of a file of the audited system.
+    fn here(&self, path: &Path) -> PathBuf {
+        match &self.sysroot {
+            Some(root) => root.join(path.strip_prefix("/").unwrap_or(path)),
+            None => path.to_path_buf(),
+        }
+    }
+
+    /// The path of a file below the base, or its full path.
+    pub(super) fn relative(&self, path: &Path) -> PathBuf {
+        let here = self.here(path);
+        match self.base.as_deref().and_then(|base| here.strip_prefix(base).ok()) {
+            Some(below) if !below.as_os_str().is_empty() => below.to_path_buf(),
+            _ => here,
+        }
+    }
+
+    /// The path as a URI reference (RFC 3986): relative below the base, else with `file://`.
+    pub(super) fn uri(&self, path: &Path) -> String {
+        let path = self.relative(path);
+        let text = encoded(path.as_os_str().as_bytes());
+        if path.is_absolute() {
+            return format!("file://{text}");
+        }
+        // A colon in the first segment would make it a scheme.
+        let first = path.components().next();
+        match first {
+            Some(Component::Normal(name)) if name.as_bytes().contains(&b':') => format!("./{text}"),
+            _ => text,
+        }
+    }
+
+    /// The base as a URI with a slash at its end.
+    pub(super) fn base_uri(&self) -> Option<String> {
+        let base = self.base.as_deref()?;
+        let text = encoded(base.as_os_str().as_bytes());
+        Some(if text.ends_with('/') { format!("file://{text}") } else { format!("file://{text}/") })
+    }
+}
+
+mod percent {
+    use std::fmt::Write as _;
+
+    /// Bytes as a path of a URI; all but unreserved characters, slashes and a few others are
+    /// escaped.
+    pub(super) fn encoded(bytes: &[u8]) -> String {
+        let mut out = String::with_capacity(bytes.len());
+        for byte in bytes {
+            if byte.is_ascii_alphanumeric() || b"-._~/+:@,=".contains(byte) {
+                out.push(char::from(*byte));
+            } else {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Paths;
+    use std::path::Path;
+
+    #[test]
+    fn a_path_below_the_base_is_relative() {
+        let paths = Paths { base: Some("/work/tree".into()), sysroot: None };
+        for (path, uri) in [
+            ("/work/tree/lib/a b.so", "lib/a%20b.so"),
+            ("/work/tree/c:d", "./c:d"),
+            ("/usr/lib/é.so", "file:///usr/lib/%C3%A9.so"),
+            ("/work/tree", "file:///work/tree"),
+        ] {
+            assert_eq!(paths.uri(Path::new(path)), uri);
+        }
+        let paths = Paths { sysroot: Some("/work/tree/root".into()), ..paths };
+        assert_eq!(paths.uri(Path::new("/usr/lib/x.so")), "root/usr/lib/x.so");
+        assert_eq!(paths.base_uri().as_deref(), Some("file:///work/tree/"));
+    }
+}

@@ -1,0 +1,180 @@
+//! `sarif`: SARIF 2.1.0 (OASIS), for GitHub code scanning, Azure DevOps, Jenkins and editors. A
+//! result is an alert: a cause in one file. A report without findings is a valid file, and closes
+//! old alerts.
+
+use super::alerts::{self, Alert};
+use super::model::{Report, WaivedBy};
+use super::{Paths, Rendering};
+use crate::catalogue::Level;
+use crate::rules;
+use crate::text::{json, show_path};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+
+/// Most results that GitHub accepts in one run; it refuses a file with more.
+const MOST: usize = 25_000;
+/// The home page of the program.
+const HOME: &str = "https://docs.rs/linkaudit";
+/// The name of the directory that paths are relative to.
+const BASE: &str = "SRCROOT";
+
+pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut alerts = alerts::all(report);
+    let left_out = alerts.len().saturating_sub(MOST);
+    if left_out > 0 {
+        // The sort is stable: alerts of one level keep the order of the report.
+        alerts.sort_by_key(|alert| (alert.waiver.is_some(), std::cmp::Reverse(alert.level)));
+        alerts.truncate(MOST);
+    }
+    let mut ids: Vec<&str> = report.rules.iter().map(|rule| &*rule.id).collect();
+    ids.extend(alerts.iter().map(|alert| alert.rule));
+    ids.sort_unstable();
+    ids.dedup();
+    let has_baseline = !report.stale.is_empty()
+        || report.waived.iter().any(|waived| waived.waiver.by == WaivedBy::Baseline);
+    let results: Vec<Value> =
+        alerts.iter().map(|alert| result(alert, &ids, how.paths, has_baseline)).collect();
+    let mut run = json!({
+        "tool": { "driver": {
+            "name": report.tool.name,
+            "semanticVersion": report.tool.version,
+            "informationUri": HOME,
+            "rules": ids.iter().map(|id| rule(report, id)).collect::<Vec<_>>(),
+        }},
+        "invocations": [{
+            "executionSuccessful": report.complete,
+            "toolExecutionNotifications": notifications(report, left_out),
+        }],
+        "columnKind": "utf16CodeUnits",
+        "results": results,
+    });
+    if let Some(base) = how.paths.base_uri() {
+        run["originalUriBaseIds"] = json!({ BASE: { "uri": base } });
+    }
+    let document = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    });
+    json(out, &document)?;
+    writeln!(out)
+}
+
+/// Input that the audit could not read or decide, as notifications.
+fn notifications(report: &Report, left_out: usize) -> Vec<Value> {
+    let mut texts = Vec::new();
+    if !report.complete {
+        texts.push("The audit is incomplete: some files could not be read or decided.".to_owned());
+    }
+    if left_out > 0 {
+        texts.push(format!("{left_out} results are left out: at most {MOST} are written."));
+    }
+    texts
+        .into_iter()
+        .map(|text| json!({ "level": "warning", "message": { "text": text } }))
+        .collect()
+}
+
+/// A rule with its page.
+fn rule(report: &Report, id: &str) -> Value {
+    let ran = report.rules.iter().find(|rule| rule.id == id);
+    let known = rules::find(id);
+    let summary = known.map_or(id, |rule| rule.summary);
+    let docs = known.map_or(summary, |rule| rule.docs.trim());
+    let level = ran.map(|rule| rule.level).or(known.map(|rule| rule.level));
+    let group = ran.map_or("linkage", |rule| &*rule.group);
+    json!({
+        "id": id,
+        "name": pascal(id),
+        "shortDescription": { "text": ended(summary) },
+        "fullDescription": { "text": ended(summary) },
+        "help": { "text": docs, "markdown": docs },
+        "defaultConfiguration": { "level": level_name(level.unwrap_or(Level::Warning)) },
+        "properties": { "tags": [group, "linkage"] },
+    })
+}
+
+fn result(alert: &Alert<'_>, ids: &[&str], paths: &Paths, has_baseline: bool) -> Value {
+    let uri = paths.uri(&alert.path);
+    let mut location = json!({ "uri": uri });
+    if paths.base.is_some() && !uri.starts_with("file:") {
+        location["uriBaseId"] = json!(BASE);
+    }
+    let mut text = ended(&alert.headline());
+    if alert.findings.len() > 1 {
+        text = format!("{text}\n{}", alert.lines().join("\n"));
+    }
+    if let Some(fix) = alerts::fix_of(alert) {
+        text = format!("{text}\nFix: {fix}.");
+    }
+    let fingerprint = &alert.fingerprint;
+    let mut out = json!({
+        "ruleId": alert.rule,
+        "ruleIndex": ids.binary_search(&alert.rule).unwrap_or_default(),
+        "level": level_name(alert.level),
+        "message": { "text": text },
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": location,
+                // The file is binary, but viewers require a line.
+                "region": { "startLine": 1 },
+            },
+        }],
+        "partialFingerprints": {
+            "linkaudit/v1": fingerprint,
+            "primaryLocationLineHash": fingerprint,
+        },
+        "properties": {
+            "file": show_path(&alert.path),
+            "findings": alert.findings.len(),
+            "fingerprints": alert.findings.iter().take(100).map(|f| &f.fingerprint).collect::<Vec<_>>(),
+        },
+    });
+    if let Some(cause) = alert.cause {
+        out["properties"]["cause"] = json!(&*cause.id);
+    }
+    if has_baseline {
+        let known = alert.waiver.is_some_and(|waiver| waiver.by == WaivedBy::Baseline);
+        out["baselineState"] = json!(if known { "unchanged" } else { "new" });
+    }
+    if let Some(waiver) = alert.waiver {
+        let why = waiver.reason.as_deref().unwrap_or("known finding of the baseline");
+        out["suppressions"] = json!([{
+            "kind": "external",
+            "status": "accepted",
+            "justification": format!("{why} ({})", waiver.source),
+        }]);
+    }
+    out
+}
+
+fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Allow => "note",
+    }
+}
+
+/// A sentence with a full stop.
+fn ended(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    // A name keeps its case.
+    let begins_with_name =
+        text.split(' ').next().is_some_and(|word| word.contains(['.', '_', '/']));
+    let text =
+        if begins_with_name { text.to_owned() } else { format!("{first}{}", chars.as_str()) };
+    if text.ends_with(['.', '!', '?']) { text } else { format!("{text}.") }
+}
+
+/// `missing-library` as `MissingLibrary`, `malformed` as `MalformedFile`: a name must differ from its id.
+fn pascal(id: &str) -> String {
+    let words = id.split('-').chain((!id.contains('-')).then_some("file"));
+    let capital = |word: &str| {
+        let mut chars = word.chars();
+        let first = chars.next().map(|c| c.to_ascii_uppercase());
+        first.into_iter().chain(chars).collect::<String>()
+    };
+    words.map(capital).collect()
+}

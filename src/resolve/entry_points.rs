@@ -1,0 +1,417 @@
+//! Selects the entry points and resolves their closures.
+//!
+//! An entry point is a program, a file given by name, a shared object that no other audited entry
+//! point loads, or a plugin with one of its host programs. `audit` calls [`Resolving::step`] until
+//! no fact is missing.
+
+use super::candidate::{BadInterps, Candidate, Outcome, Round, Start, choose_loader, resolve};
+use super::hosts::{Hosts, Unhosted};
+use super::loader::{InterpreterDefect, NoLoader};
+use super::{Closure, Root};
+use crate::facts::{FactStore, Need};
+use crate::format::elf::{Foreign, Object, Role};
+use crate::id::{FastMap, FastSet, FileId, IdSet, IdVec, RootId};
+use crate::plan::Plan;
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+/// All closures of a run.
+#[derive(Default)]
+pub struct Closures {
+    /// Closures of entry points, ordered by the entry points' paths.
+    pub roots: IdVec<RootId, Closure>,
+    /// Closures of libraries on their own, so that binding can reuse answers.
+    pub lone: FastMap<FileId, Closure>,
+    /// Files without known loader rules.
+    pub no_loader: Vec<(FileId, NoLoader)>,
+    /// Files given by name that belong to another system, and the reason.
+    pub foreign: Vec<(FileId, Foreign)>,
+    /// Programs whose PT_INTERP cannot be used, with the reason.
+    pub bad_interps: Vec<(FileId, InterpreterDefect)>,
+    /// Host programs and plugins that could not be combined as requested.
+    pub unhosted: Unhosted,
+}
+
+impl Closures {
+    /// `lone` in the order of file ids.
+    pub fn lone_in_order(&self) -> Vec<(FileId, &Closure)> {
+        let mut list: Vec<_> = self.lone.iter().map(|(file, closure)| (*file, closure)).collect();
+        list.sort_unstable_by_key(|(file, _)| *file);
+        list
+    }
+}
+
+/// The state between rounds.
+pub struct Resolving {
+    /// Definite entry points: given files and programs.
+    sure: Vec<Candidate>,
+    /// Shared objects below a given directory: entry points if no other object loads them. Objects
+    /// that no need names come first; both parts are in byte order of the path.
+    perhaps: Vec<Candidate>,
+    /// Number of objects in `perhaps` that no need names. Most others are not entry points, and
+    /// each is resolved only once no entry point is known to load it: a cycle of hundreds then
+    /// takes one closure.
+    unnamed: usize,
+    /// The chosen entry points among `perhaps`, as indices by file.
+    roots: FastMap<FileId, usize>,
+    /// Files that entry points load besides themselves.
+    loaded: IdSet<FileId>,
+    hosts: Hosts,
+    /// Closures of the host programs; `None` for a host that stops before it can load a plugin.
+    host_closures: Vec<Option<Arc<Closure>>>,
+    /// Plugins, once for each host program.
+    plugins: Vec<Candidate>,
+    /// Those that became plugins because no other object needs them.
+    given_away: FastSet<FileId>,
+    /// Given files that belong to another system, so never entry points.
+    foreign: BTreeMap<FileId, Foreign>,
+    bad_interps: BadInterps,
+    pass: Pass,
+}
+
+/// Progress of the choice among `perhaps`.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// Not begun.
+    Sure,
+    /// At this index. An entry point that a later one loads is dropped.
+    Choice(usize),
+    /// Second pass, at this index, for objects that only a dropped entry point loaded.
+    Rest(usize),
+    /// Host programs open the objects that no other object needs.
+    Plugins,
+    /// Last pass, at this index, for objects that only those plugins loaded.
+    Last(usize),
+}
+
+impl Resolving {
+    /// Starts from the walk's result: `given` are started by the names that the user typed,
+    /// `walked` are files in given directories.
+    pub fn new(
+        store: &dyn FactStore,
+        plan: &Plan,
+        hosts: Hosts,
+        given: Vec<Start>,
+        walked: Vec<Start>,
+    ) -> Self {
+        let (mut sure, mut perhaps, mut plugins) = (Vec::new(), Vec::new(), Vec::new());
+        let mut foreign_files = BTreeMap::new();
+        let given = given.into_iter().map(|start| (start, true));
+        for (start, given) in given.chain(walked.into_iter().map(|start| (start, false))) {
+            // `ldd` passes any file to the loader.
+            let foreign = store.file(start.file).foreign().filter(|_| !plan.every_file_is_root);
+            if let Some(foreign) = foreign {
+                if given {
+                    foreign_files.insert(start.file, foreign);
+                }
+                continue;
+            }
+            let Some(object) = store.object(start.file).filter(|object| object.is_dynamic()) else {
+                continue;
+            };
+            if !hosts.of(start.file).is_empty() {
+                let opened = |host: &usize| Candidate::plugin(start.clone(), *host);
+                plugins.extend(hosts.of(start.file).iter().map(opened));
+                continue;
+            }
+            let sure_root = given || object.role == Role::Program || plan.every_file_is_root;
+            let list = if sure_root { &mut sure } else { &mut perhaps };
+            list.push(Candidate::new(start));
+        }
+        for host in &hosts.list {
+            if !sure.iter().any(|candidate| candidate.start.file == host.file) {
+                let start = Start { file: host.file, path: host.path.clone() };
+                sure.push(Candidate::new(start));
+            }
+        }
+        for list in [&mut sure, &mut plugins] {
+            list.sort_by(|a, b| (&a.start.path, a.host).cmp(&(&b.start.path, b.host)));
+            list.dedup_by(|b, a| a.start == b.start && a.host == b.host);
+        }
+        let named = named(store, &perhaps);
+        perhaps.sort_by(|a, b| a.start.path.cmp(&b.start.path));
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            perhaps.into_iter().partition(|candidate| !named.contains(&candidate.start.file));
+        let unnamed = first.len();
+        first.extend(rest);
+        let (roots, loaded) = (FastMap::default(), IdSet::default());
+        let (perhaps, host_closures) = (first, Vec::new());
+        let (given_away, bad_interps) = (FastSet::default(), BadInterps::default());
+        Self {
+            sure,
+            perhaps,
+            unnamed,
+            roots,
+            loaded,
+            hosts,
+            host_closures,
+            plugins,
+            given_away,
+            foreign: foreign_files,
+            bad_interps,
+            pass: Pass::Sure,
+        }
+    }
+
+    /// Resolves as much as possible and returns the missing facts, none at the end.
+    pub fn step(&mut self, round: &mut Round<'_>) -> Vec<Need> {
+        round.resolver.new_round();
+        // Facts first: a link map started too early is suspended at once.
+        let mut needs = self.choose_loaders(round);
+        needs.extend(self.look_ahead(round));
+        if !needs.is_empty() {
+            return needs;
+        }
+        let mut needs = self.pass_on(round);
+        if !needs.is_empty() {
+            // The pass may have chosen more loaders.
+            needs.extend(self.look_ahead(round));
+        }
+        needs
+    }
+
+    fn look_ahead(&self, round: &mut Round<'_>) -> Vec<Need> {
+        let lists = [&self.sure, &self.perhaps, &self.plugins];
+        let files = lists.into_iter().flatten().map(|candidate| candidate.start.file);
+        round.resolver.look_ahead(round.store, round.plan, &files)
+    }
+
+    /// Chooses the loaders of the definite entry points.
+    fn choose_loaders(&mut self, round: &mut Round<'_>) -> Vec<Need> {
+        let mut needs = Vec::new();
+        let first = self.sure.iter().all(|candidate| candidate.chosen.is_none());
+        for candidate in self.sure.iter_mut().filter(|candidate| candidate.outcome.is_none()) {
+            choose_loader(round, candidate, &mut self.bad_interps, &mut needs);
+            // Nearly all others wait for the same facts as the first.
+            if first && !needs.is_empty() {
+                break;
+            }
+        }
+        needs
+    }
+
+    fn pass_on(&mut self, round: &mut Round<'_>) -> Vec<Need> {
+        let mut needs = Vec::new();
+        // Nearly all others wait for the same facts as the first: the loader and its directories.
+        let first = self.sure.iter().all(|candidate| candidate.outcome.is_none());
+        for candidate in self.sure.iter_mut().filter(|c| c.outcome.is_none()) {
+            resolve(round, candidate, &mut self.bad_interps, &mut needs);
+            if first && !needs.is_empty() {
+                return needs;
+            }
+        }
+        if !needs.is_empty() {
+            return needs;
+        }
+        self.open_plugins(round, &mut needs);
+        if !needs.is_empty() {
+            return needs;
+        }
+        if let Pass::Sure = self.pass {
+            self.loaded = self.loaded();
+            let loaded = &self.loaded;
+            let open = |c: &&mut Candidate| c.outcome.is_none() && !loaded.contains(c.start.file);
+            for candidate in self.perhaps.iter_mut().take(self.unnamed).filter(open) {
+                resolve(round, candidate, &mut self.bad_interps, &mut needs);
+            }
+            if !needs.is_empty() {
+                return needs;
+            }
+            self.pass = Pass::Choice(0);
+        }
+        loop {
+            let at = match self.pass {
+                Pass::Choice(at) | Pass::Rest(at) | Pass::Last(at) => at,
+                Pass::Sure | Pass::Plugins => {
+                    self.open_plugins(round, &mut needs);
+                    if !needs.is_empty() {
+                        break;
+                    }
+                    self.loaded = self.loaded();
+                    self.pass = Pass::Last(0);
+                    continue;
+                }
+            };
+            let Some(file) = self.perhaps.get(at).map(|candidate| candidate.start.file) else {
+                match self.pass {
+                    Pass::Choice(_) => {
+                        self.loaded = self.loaded();
+                        self.pass = Pass::Rest(0);
+                    }
+                    Pass::Rest(_) if self.hosts.take_rest() => {
+                        self.give_rest_to_hosts(round.store);
+                        self.pass = Pass::Plugins;
+                    }
+                    Pass::Sure | Pass::Rest(_) | Pass::Plugins | Pass::Last(_) => break,
+                }
+                continue;
+            };
+            let known = self.loaded.contains(file) || self.roots.contains_key(&file);
+            if !known && !self.given_away.contains(&file) {
+                let candidate = &mut self.perhaps[at];
+                if candidate.outcome.is_none() {
+                    resolve(round, candidate, &mut self.bad_interps, &mut needs);
+                }
+                if !needs.is_empty() {
+                    break;
+                }
+                self.choose(at);
+            }
+            self.pass = match self.pass {
+                Pass::Choice(at) => Pass::Choice(at + 1),
+                Pass::Rest(at) => Pass::Rest(at + 1),
+                Pass::Sure | Pass::Plugins | Pass::Last(_) => Pass::Last(at + 1),
+            };
+        }
+        needs
+    }
+
+    /// Resolves the plugins; all host programs are resolved by now.
+    fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
+        if self.host_closures.is_empty() {
+            let starts = |closure: &&Closure| closure.fatal().is_none();
+            let closure = |file: FileId| {
+                let candidate = self.sure.iter().find(|candidate| candidate.start.file == file);
+                candidate.and_then(Candidate::closure).filter(starts).cloned().map(Arc::new)
+            };
+            self.host_closures = self.hosts.list.iter().map(|host| closure(host.file)).collect();
+        }
+        for plugin in self.plugins.iter_mut().filter(|plugin| plugin.outcome.is_none()) {
+            let host = plugin.host.and_then(|host| self.host_closures[host].as_ref());
+            plugin.open(round, host, needs);
+        }
+    }
+
+    /// Turns shared objects that no other object needs into plugins, once for each host program
+    /// that may load them.
+    fn give_rest_to_hosts(&mut self, store: &dyn FactStore) {
+        let loaded = self.loaded();
+        let alone = |c: &&Candidate| c.closure().is_some() && !loaded.contains(c.start.file);
+        let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
+        let mut plugins = Vec::new();
+        for Candidate { start, .. } in self.sure.iter().chain(chosen).filter(alone) {
+            let hosts = self.hosts.of_rest(store, start.file).into_iter();
+            plugins.extend(hosts.map(|host| Candidate::plugin(start.clone(), host)));
+        }
+        self.given_away.extend(plugins.iter().map(|plugin: &Candidate| plugin.start.file));
+        self.sure.retain(|candidate| !self.given_away.contains(&candidate.start.file));
+        self.roots.retain(|file, _| !self.given_away.contains(file));
+        self.plugins.extend(plugins);
+    }
+
+    /// Makes one of `perhaps` an entry point.
+    fn choose(&mut self, at: usize) {
+        let candidate = &self.perhaps[at];
+        let loads: Vec<FileId> = candidate.loads().collect();
+        self.roots.insert(candidate.start.file, at);
+        if let Pass::Choice(_) = self.pass {
+            for file in &loads {
+                if let Some(other) = self.roots.remove(file) {
+                    self.perhaps[other].outcome = None;
+                }
+            }
+        }
+        self.loaded.extend(loads);
+    }
+
+    /// Files that entry points load besides themselves.
+    fn loaded(&self) -> IdSet<FileId> {
+        let mut out = IdSet::default();
+        let chosen = self.perhaps.iter().filter(|c| self.roots.contains_key(&c.start.file));
+        for candidate in self.sure.iter().chain(chosen).chain(&self.plugins) {
+            out.extend(candidate.loads());
+        }
+        out
+    }
+
+    /// Chooses the entry points once no fact is missing.
+    pub fn finish(mut self, round: &mut Round<'_>) -> Closures {
+        let (store, bad_interps) = (round.store, &self.bad_interps);
+        let mut out = Closures::default();
+        let mut roots = std::mem::take(&mut self.sure);
+        let chosen = |at: usize, file: &FileId| self.roots.get(file) == Some(&at);
+        let perhaps = self.perhaps.into_iter().enumerate();
+        roots.extend(perhaps.filter(|(at, c)| chosen(*at, &c.start.file)).map(|(_, c)| c));
+        let plugins = std::mem::take(&mut self.plugins);
+        self.hosts.note_idle(|host| plugins.iter().any(|plugin| plugin.host == Some(host)));
+        roots.extend(plugins);
+        let hosts = &self.hosts.list;
+        roots.sort_by(|a, b| a.key(store, hosts).cmp(&b.key(store, hosts)));
+        let mut stopped: BTreeMap<FileId, usize> = BTreeMap::new();
+        for Candidate { start, host, outcome, .. } in roots {
+            if let Some(fault) = bad_interps.get(&start.file) {
+                out.bad_interps.push((start.file, *fault));
+            }
+            match outcome {
+                Some(Outcome::Closure(closure)) => {
+                    out.roots.push(*closure);
+                }
+                Some(Outcome::NoLoader(why)) => out.no_loader.push((start.file, why)),
+                Some(Outcome::Stopped) => {
+                    let host = host.and_then(|host| hosts.get(host));
+                    *stopped.entry(host.map_or(start.file, |host| host.file)).or_default() += 1;
+                }
+                None => {}
+            }
+        }
+        out.foreign = self.foreign.into_iter().collect();
+        out.unhosted = self.hosts.unhosted;
+        out.unhosted.stopped.extend(stopped);
+        if round.plan.reuse {
+            add_lone(&mut out, round);
+        }
+        out
+    }
+}
+
+/// Files that a need names, by soname or by file name. Only a hint: the search decides which file a
+/// need finds.
+fn named(store: &dyn FactStore, candidates: &[Candidate]) -> FastSet<FileId> {
+    let mut names: FastSet<&[u8]> = FastSet::default();
+    let last = |text: &'_ [u8]| text.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+    for object in candidates.iter().filter_map(|c| store.object(c.start.file)) {
+        names.extend(object.needs.iter().map(|need| {
+            let text = object.str(need.name);
+            &text[last(text)..]
+        }));
+    }
+    let is_named = |file: &FileId| {
+        let facts = store.file(*file);
+        let others = facts.names.iter().filter_map(|name| name.path.file_name());
+        let mut files = facts.path.file_name().into_iter().chain(others);
+        files.any(|name| names.contains(name.as_bytes()))
+            || facts.object().and_then(Object::soname).is_some_and(|name| names.contains(name))
+    };
+    candidates.iter().map(|candidate| candidate.start.file).filter(is_named).collect()
+}
+
+/// Upper bound for modules and needs of all such closures together. In a long chain their number
+/// grows quadratically. An object without such a closure is bound once under each entry point.
+const MOST_LONE: usize = 500_000;
+
+/// Adds closures of libraries that are not entry points, as far as they need no new file.
+fn add_lone(out: &mut Closures, round: &mut Round<'_>) {
+    let mut todo: Vec<Root> = Vec::new();
+    let alone = out.roots.iter().filter(|closure| closure.root.host.is_none());
+    let mut seen: IdSet<FileId> = IdSet::default();
+    seen.extend(alone.map(|closure| closure.root.file).chain(out.lone.keys().copied()));
+    for closure in &out.roots {
+        for (module, file) in closure.found().skip(1) {
+            if seen.insert(file) {
+                let path = closure.module(module).path;
+                todo.push(Root { file, path, loader: closure.root.loader, host: None });
+            }
+        }
+    }
+    let mut room = MOST_LONE;
+    for root in todo {
+        if room == 0 {
+            break;
+        }
+        if let Ok(closure) = round.closure(root, None, &mut None) {
+            room = room.saturating_sub(closure.module_count() + closure.edges().len());
+            out.lone.insert(root.file, closure);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The ways in which a file gets into a link map, and their words in machine formats. `search` and
+//! `mapping` set them. Only the entry point's and the stubs' influence which names a module answers
+//! to; all others serve messages.
+
+use crate::id::ModuleId;
+
+/// How a file was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FoundBy {
+    /// It is the entry point itself.
+    Root,
+    /// It is the entry point, and its host program opened it with dlopen.
+    Dlopen,
+    /// An object loaded before answers to the name.
+    Loaded,
+    /// The name has a slash, and the loader opens it as a path.
+    Path,
+    /// DT_RPATH of the module with this index.
+    Rpath(ModuleId),
+    /// LD_LIBRARY_PATH
+    LdLibraryPath,
+    /// DT_RUNPATH of the requester.
+    Runpath,
+    /// ld.so.cache
+    Cache,
+    /// A default directory of the loader.
+    Default,
+    /// LD_PRELOAD or ld.so.preload names it.
+    Preload,
+    /// Part of the loader itself: a name that musl's libc answers to.
+    Builtin,
+    /// A policy says that the target system provides it, so no search is made.
+    Provided,
+    /// Not found.
+    Missing,
+}
+
+impl FoundBy {
+    /// The word for machine formats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Dlopen => "dlopen",
+            Self::Loaded => "loaded",
+            Self::Path => "path",
+            Self::Rpath(_) => "rpath",
+            Self::LdLibraryPath => "ld-library-path",
+            Self::Runpath => "runpath",
+            Self::Cache => "cache",
+            Self::Default => "default",
+            Self::Preload => "preload",
+            Self::Builtin => "builtin",
+            Self::Provided => "provided",
+            Self::Missing => "missing",
+        }
+    }
+}

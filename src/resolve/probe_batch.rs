@@ -1,0 +1,32 @@
+//! Long lists of directories. Their paths are requested in batches. Only failures in the first
+//! batch are remembered path by path: thousands of needs times thousands of directories are
+//! millions of paths, all of which may fail. `search` and musl's search use it.
+
+use crate::facts::Portion;
+use crate::id::StrId;
+
+/// Size of the first batch, whose probes are remembered one by one. Ordinary lists are shorter.
+pub(super) const FIRST: usize = 256;
+/// Size of each later batch.
+const FURTHER: usize = 512;
+
+/// Progress of the search for one name in a list that is longer than [`FIRST`].
+#[derive(Clone, Copy, Default)]
+pub(super) struct Passed {
+    /// Number of probes after which the loader continues.
+    pub(super) done: usize,
+    /// Properties that those probes showed.
+    pub(super) by_cwd: bool,
+    pub(super) by_process: bool,
+    pub(super) other_class: bool,
+}
+
+/// Index of the first probe after the batch of the probe at `at`.
+pub(super) fn end_of(at: usize) -> usize {
+    if at < FIRST { FIRST } else { FIRST + ((at - FIRST) / FURTHER + 1) * FURTHER }
+}
+
+/// The batch of the probe at `at`; `None` if its result is remembered path by path.
+pub(super) fn portion(list: u64, name: StrId, at: usize) -> Option<Portion> {
+    (at >= FIRST).then(|| Portion { list, name, end: end_of(at) })
+}

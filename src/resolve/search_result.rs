@@ -1,0 +1,73 @@
+//! The result of a search, and the properties of the requesting object that it depends on.
+
+use super::FoundBy;
+use super::cache::Cache;
+use super::paths::DirList;
+use crate::id::{ContextId, FileId, Id as _, ModuleId, StrId};
+use std::sync::Arc;
+
+/// The result of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A file, the path it was opened by and the step that found it.
+    File(FileId, StrId, FoundBy),
+    /// Not found.
+    Nothing,
+    /// The loader stops: the object in its message, the file if any, the text.
+    Stop(StrId, Option<FileId>, &'static str),
+}
+
+/// The result of a search, and its dependence on processor and working directory.
+#[derive(Clone, Copy)]
+pub(super) struct SearchResult {
+    pub(super) found: Found,
+    pub(super) seen: Seen,
+}
+
+/// Facts that a search came across.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Seen {
+    /// A hwcaps directory decided.
+    pub(super) by_cpu: bool,
+    /// A directory relative to the current one was searched.
+    pub(super) by_cwd: bool,
+    /// A path was tried that differs in each process.
+    pub(super) by_process: bool,
+    /// A file of another ELFCLASS was skipped.
+    pub(super) other_class: bool,
+}
+
+/// The properties of the requesting object that its searches depend on.
+#[derive(Clone, Default)]
+pub(super) struct Requester {
+    /// DT_RPATH lists in search order: its own, its requester's and so on, each with its module.
+    /// Empty if the object has DT_RUNPATH.
+    pub(super) rpaths: Vec<(ModuleId, Arc<DirList>)>,
+    /// LD_LIBRARY_PATH's list.
+    pub(super) library_path: Option<Arc<DirList>>,
+    /// DT_RUNPATH's list.
+    pub(super) runpath: Option<Arc<DirList>>,
+    /// DF_1_NODEFLIB
+    pub(super) nodeflib: bool,
+    /// The cache of the program's package, if the loader uses that one.
+    pub(super) package_cache: Option<Arc<Cache>>,
+    /// Requesters with the same id have the same search results; none under a package's cache.
+    pub(super) context: Option<ContextId>,
+}
+
+impl SearchResult {
+    /// Replaces the module of a DT_RPATH by the index of its list.
+    pub(super) fn by_place(self, requester: &Requester) -> Self {
+        let Found::File(file, path, FoundBy::Rpath(module)) = self.found else { return self };
+        let place = requester.rpaths.iter().position(|(other, _)| *other == module);
+        let how = FoundBy::Rpath(place.map_or(module, ModuleId::from_index));
+        Self { found: Found::File(file, path, how), ..self }
+    }
+
+    /// Reverts `by_place`, for another requester with the same lists.
+    pub(super) fn under(self, requester: &Requester) -> Self {
+        let Found::File(file, path, FoundBy::Rpath(place)) = self.found else { return self };
+        let how = FoundBy::Rpath(requester.rpaths.get(place.index()).map_or(place, |(at, _)| *at));
+        Self { found: Found::File(file, path, how), ..self }
+    }
+}

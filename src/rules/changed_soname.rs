@@ -1,0 +1,32 @@
+//! `changed-soname`: the soname of a library changed. `crate::diff` finds it.
+
+use super::Rule;
+use crate::catalogue::COMPATIBILITY;
+
+pub(super) static RULE: Rule =
+    Rule::of_diff("changed-soname", COMPATIBILITY, "the soname of a library changed", DOCS)
+        .keys(&["library", "detail"]);
+
+const DOCS: &str = "\
+## What it does
+
+Compares the DT_SONAME of each library with that of its counterpart, and lists the symbols that are gone.
+
+## Why it matters
+
+A program that was linked with the old library looks for the old soname and does not find it.
+
+## Example
+
+```text
+error[changed-soname] lib/libshapes.so.1: soname libshapes.so.1 became libshapes.so.2
+```
+
+## How to fix
+
+Rebuild the programs that need the old soname, or ship the old library beside the new one.
+
+## Limits
+
+A library and its successor are matched by the stem of the soname, then by their shared symbols.
+";

@@ -1,0 +1,40 @@
+//! `changed-symbol`: an exported symbol changed its version, type or size. `crate::diff` finds it.
+
+use super::Rule;
+use crate::catalogue::COMPATIBILITY;
+
+pub(super) static RULE: Rule = Rule::of_diff(
+    "changed-symbol",
+    COMPATIBILITY,
+    "an exported symbol changed its version, type or size",
+    DOCS,
+)
+.keys(&["detail"]);
+
+const DOCS: &str = "\
+## What it does
+
+Compares each exported symbol with the symbol of the same name in the counterpart: its version, its type (function,
+data, thread-local) and, for data, its size.
+
+## Why it matters
+
+A program asks for the old version and does not start. A program that copied data of another size reads or
+overwrites what follows it.
+
+## Example
+
+```text
+error[changed-symbol] lib/libshapes.so.1: 1 symbol changed
+  changed    origin: 8 bytes before, 16 now
+```
+
+## How to fix
+
+Keep the old version beside the new one with a version script, and change the soname if the type or size changes.
+
+## Limits
+
+The size of functions is not compared. The types of parameters and fields are not known: `abidiff` compares
+those if debug information is present.
+";

@@ -1,0 +1,36 @@
+//! `lost-search-path`: a file lost an entry of its RPATH or RUNPATH. `crate::diff` finds it.
+
+use super::Rule;
+use crate::catalogue::COMPATIBILITY;
+
+pub(super) static RULE: Rule = Rule::of_diff(
+    "lost-search-path",
+    COMPATIBILITY,
+    "a file lost an entry of its RPATH or RUNPATH",
+    DOCS,
+)
+.keys(&["detail"]);
+
+const DOCS: &str = "\
+## What it does
+
+Compares the RPATH and RUNPATH of each file with those of its counterpart.
+
+## Why it matters
+
+Libraries in that directory are no longer found, or another copy of them is found first.
+
+## Example
+
+```text
+warning[lost-search-path] bin/viewer: $ORIGIN/../lib is no longer in its RUNPATH
+```
+
+## How to fix
+
+Set the search path again: `patchelf --add-rpath`.
+
+## Limits
+
+The finding is a warning if every library that the file needs is still found.
+";

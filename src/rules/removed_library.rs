@@ -1,0 +1,40 @@
+//! `removed-library`: a library or program of the old version is gone. `crate::diff` finds it.
+
+use super::Rule;
+use crate::catalogue::COMPATIBILITY;
+
+pub(super) static RULE: Rule = Rule::of_diff(
+    "removed-library",
+    COMPATIBILITY,
+    "a library or program of the old version is gone",
+    DOCS,
+)
+.keys(&["library"]);
+
+const DOCS: &str = "\
+## What it does
+
+Compares the two sides of `linkaudit diff`. Reports a library or program of the old side that has no counterpart
+in the new side: no file at its path, with its soname, or with most of its symbols. Store hashes and releases in
+paths do not count.
+
+## Why it matters
+
+Every program that needs the library stops with `cannot open shared object file`.
+
+## Example
+
+```text
+error[removed-library] lib/libshapes.so.1: gone
+  needed by  /usr/bin/viewer
+```
+
+## How to fix
+
+Ship the library, or name the change in the release notes and rebuild the programs that need it.
+
+## Limits
+
+Users of the library are known only inside the two sides and in the prefixes of `--against`. Libraries that a
+program opens with dlopen are not counted as needed.
+";

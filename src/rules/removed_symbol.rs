@@ -1,0 +1,40 @@
+//! `removed-symbol`: a symbol that a library exported is gone. `crate::diff` finds it.
+
+use super::Rule;
+use crate::catalogue::COMPATIBILITY;
+
+pub(super) static RULE: Rule = Rule::of_diff(
+    "removed-symbol",
+    COMPATIBILITY,
+    "a symbol that a library exported is gone",
+    DOCS,
+)
+.keys(&["detail"]);
+
+const DOCS: &str = "\
+## What it does
+
+Compares the exports of each library with those of its counterpart. Reports the symbols that are gone, one finding
+for each library, grouped by C++ class or namespace. If the soname changed too, `changed-soname` lists them instead.
+
+## Why it matters
+
+A program that refers to the symbol fails with `symbol lookup error`, at its start or at the first call.
+
+## Example
+
+```text
+error[removed-symbol] lib/libshapes.so.1: 2 symbols gone, 1 in use
+  gone       Shape::area(double) (used by /usr/bin/viewer)
+             Shape::scale(double)
+```
+
+## How to fix
+
+Keep the symbol, or change the soname so that old programs do not load the new library.
+
+## Limits
+
+If no audited file uses the symbols, the finding is a warning. Reports without `--facts` do not hold exports:
+a side made of one leaves symbols undecided.
+";

@@ -1,0 +1,286 @@
+//! Baselines: known findings, one per line, `fingerprint rule path name  # reason`. This module
+//! reads and writes the format; `lines` assigns lines to findings. `cli` opens and writes the
+//! files.
+//!
+//! A line matches by fingerprint and rule, and waives one finding, so equal lines are legal. The
+//! path is the file's own below its prefix, with the full file name; the fingerprint uses the name
+//! shortened to the soname. The path selects among several findings, and a new version of the
+//! library may no longer match it. The name is for people. Empty fields are `-`. In fields, white
+//! space, `%`, `#`, control and deceptive characters, and bytes outside of UTF-8 are written as `%`
+//! and two hexadecimal digits for each byte.
+
+use super::fingerprint::DIGITS;
+use crate::finding::Finding;
+use crate::text::{is_deceptive, show};
+use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+/// A file of known findings.
+#[derive(Debug)]
+pub struct Baseline {
+    /// The name of the file, safe to show.
+    pub name: Arc<str>,
+    /// Its findings, in their order.
+    pub entries: Vec<BaselineLine>,
+    /// Lines after the last finding.
+    pub(super) tail: Vec<Vec<u8>>,
+}
+
+/// One known finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaselineLine {
+    /// Its line number, from 1.
+    pub line: u32,
+    /// The finding's fingerprint.
+    pub fingerprint: String,
+    /// Its rule; this version may not know it.
+    pub rule: String,
+    /// Its path below the prefix.
+    pub path: Vec<u8>,
+    /// The name in the finding, as a field.
+    pub name: Vec<u8>,
+    /// The reason why it is accepted.
+    pub reason: Option<String>,
+    /// Comment lines before it.
+    pub(super) above: Vec<Vec<u8>>,
+    /// The line as it was read.
+    pub(super) text: Vec<u8>,
+}
+
+impl BaselineLine {
+    /// The line without its comment, in readable form.
+    pub fn words(&self) -> String {
+        let name = show(&self.name);
+        let name = if name.is_empty() { name } else { format!(" {name}") };
+        format!("{} {}{name}", self.rule, show(&self.path))
+    }
+
+    /// The package digits of its fingerprint.
+    pub(super) fn package(&self) -> &str {
+        self.fingerprint.get(..super::fingerprint::PACKAGE).unwrap_or_default()
+    }
+}
+
+/// Most invalid lines shown, and most bytes shown of each.
+const MOST_TOLD: usize = 50;
+const LONGEST_TOLD: usize = 200;
+
+/// The errors in a baseline file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.words())]
+pub struct Broken {
+    file: Arc<str>,
+    /// Line number, error, and the line itself.
+    lines: Vec<(u32, String, String)>,
+}
+
+impl Broken {
+    fn words(&self) -> String {
+        let count = self.lines.len();
+        let plural = if count == 1 { "line" } else { "lines" };
+        let mut out = format!("{}: {count} invalid {plural}", self.file);
+        for (line, what, text) in self.lines.iter().take(MOST_TOLD) {
+            let _ = write!(out, "\n{}:{line}: {what}\n    {text}", self.file);
+        }
+        if count > MOST_TOLD {
+            let _ = write!(out, "\n{} more are not shown", count - MOST_TOLD);
+        }
+        out + "\nhelp: a line is `FINGERPRINT RULE PATH NAME  # REASON`; --write-baseline FILE writes them"
+    }
+}
+
+impl Baseline {
+    /// Reads a baseline; the error lists every invalid line.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Broken> {
+        let file: Arc<str> = name.into();
+        let mut out = Self { name: Arc::clone(&file), entries: Vec::new(), tail: Vec::new() };
+        let mut wrong = Vec::new();
+        let content = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+        let lines = content.split(|b| *b == b'\n').take_while(|_| !bytes.is_empty());
+        for (text, number) in lines.zip(1..) {
+            let content = text.trim_ascii();
+            if content.is_empty() || content.starts_with(b"#") {
+                out.tail.push(text.to_vec());
+                continue;
+            }
+            match BaselineLine::parse(content, number) {
+                Ok(mut entry) => {
+                    entry.text = text.to_vec();
+                    entry.above = std::mem::take(&mut out.tail);
+                    out.entries.push(entry);
+                }
+                Err(what) => {
+                    let told = &content[..content.len().min(LONGEST_TOLD)];
+                    wrong.push((number, what, show(told)));
+                }
+            }
+        }
+        if wrong.is_empty() { Ok(out) } else { Err(Broken { file, lines: wrong }) }
+    }
+}
+
+impl BaselineLine {
+    fn parse(line: &[u8], number: u32) -> Result<Self, String> {
+        // A `#` inside a field is escaped.
+        let comment = line.iter().position(|b| *b == b'#').unwrap_or(line.len());
+        let (fields, comment) = line.split_at(comment);
+        let fields: Vec<&[u8]> =
+            fields.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()).collect();
+        let [fingerprint, rule, path, name] = fields[..] else {
+            return Err(format!("it has {} fields and not 4", fields.len()));
+        };
+        if fingerprint.len() != DIGITS || !fingerprint.iter().copied().all(is_digit) {
+            return Err(format!(
+                "its fingerprint is not {DIGITS} hexadecimal digits in lower case"
+            ));
+        }
+        if !rule.iter().all(|b| b.is_ascii_lowercase() || *b == b'-') || rule == b"-" {
+            return Err(format!("`{}` is not a rule id", show(rule)));
+        }
+        let reason = show(comment.strip_prefix(b"#").unwrap_or_default().trim_ascii());
+        Ok(Self {
+            line: number,
+            fingerprint: show(fingerprint),
+            rule: show(rule),
+            path: decoded(path)?,
+            name: decoded(name)?,
+            reason: Some(reason).filter(|reason| !reason.is_empty()),
+            above: Vec::new(),
+            text: Vec::new(),
+        })
+    }
+}
+
+fn is_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+/// The baseline line of a finding.
+pub(super) fn line(fingerprint: &str, finding: &Finding) -> String {
+    let path = finding.file.path.as_os_str().as_bytes();
+    let name = encoded(&name(finding));
+    format!("{fingerprint} {} {} {name}", finding.rule, encoded(path))
+}
+
+/// The subject of a finding as one field: its most specific key, and the version.
+fn name(finding: &Finding) -> Vec<u8> {
+    let keys = [&finding.symbol, &finding.library, &finding.member, &finding.detail];
+    let key = keys.into_iter().flatten().next();
+    match (key, &finding.version) {
+        (Some(key), Some(version)) => [key, &b"@"[..], version].concat(),
+        (Some(one), None) | (None, Some(one)) => one.clone(),
+        (None, None) => Vec::new(),
+    }
+}
+
+fn encoded(field: &[u8]) -> String {
+    if field.is_empty() {
+        return "-".to_owned();
+    }
+    let mut out = String::new();
+    let escape = |bytes: &[u8], out: &mut String| {
+        for byte in bytes {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    };
+    for chunk in field.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            let mut buffer = [0; 4];
+            let text = c.encode_utf8(&mut buffer);
+            let special = matches!(c, '%' | '#') || (c == '-' && field == b"-");
+            if special || c.is_whitespace() || c.is_control() || is_deceptive(c) {
+                escape(text.as_bytes(), &mut out);
+            } else {
+                out.push_str(text);
+            }
+        }
+        escape(chunk.invalid(), &mut out);
+    }
+    out
+}
+
+fn decoded(field: &[u8]) -> Result<Vec<u8>, String> {
+    if field == b"-" {
+        return Ok(Vec::new());
+    }
+    let mut out = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let [first, more @ ..] = rest {
+        rest = more;
+        if *first != b'%' {
+            out.push(*first);
+            continue;
+        }
+        let digits = more.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let byte = byte.filter(|_| !more.starts_with(b"+"));
+        let Some(byte) = byte else {
+            let text = show(field);
+            return Err(format!("in `{text}` two hexadecimal digits are missing after `%`"));
+        };
+        out.push(byte);
+        rest = more.get(2..).unwrap_or_default();
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Baseline, decoded, encoded};
+
+    const PRINT: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn fields_come_back_as_they_were() {
+        let mut cases: Vec<Vec<u8>> = (0..=255).map(|byte| vec![byte]).collect();
+        cases.extend((0..=255).map(|byte| vec![b'a', byte, b'-', 0xc3]));
+        for text in ["", "-", "--", "%", "%20", "a b", "ä\u{a0}\u{202e}\u{3000}", "# x", "a\r\nb"]
+        {
+            cases.push(text.into());
+        }
+        for case in &cases {
+            let field = encoded(case);
+            assert!(!field.is_empty() && !field.contains(char::is_whitespace), "{field:?}");
+            assert!(!field.contains(['#', '\u{202e}']) && !field.contains(char::is_control));
+            assert_eq!(decoded(field.as_bytes()).as_ref(), Ok(case), "{field}");
+        }
+        assert_eq!(encoded(b"a b"), "a%20b");
+        assert_eq!(cases.len(), 521);
+    }
+
+    #[test]
+    fn every_broken_line_is_told() {
+        let text = format!(
+            "# fine\n\n{PRINT} undefined-symbol lib/a.so gone  # why\nx\n{PRINT} a b c d\n\
+             {PRINT} undefined-symbol lib/b.so %2\n{} undefined-symbol - -\n{PRINT} A - -\n\
+             {PRINT} undefined-symbol lib/a.so gone\n",
+            PRINT.to_uppercase()
+        );
+        let broken = Baseline::parse("b.txt", text.as_bytes()).expect_err("it is broken");
+        let words = broken.to_string();
+        for expected in [
+            "b.txt: 5 invalid lines\n",
+            "b.txt:4: it has 1 fields and not 4\n    x\n",
+            "b.txt:5: it has 5 fields and not 4\n",
+            "b.txt:6: in `%2` two hexadecimal digits are missing after `%`\n",
+            "b.txt:7: its fingerprint is not 32 hexadecimal digits in lower case\n",
+            "b.txt:8: `A` is not a rule id\n",
+        ] {
+            assert!(words.contains(expected), "{expected:?} is not in {words}");
+        }
+    }
+
+    #[test]
+    fn lines_are_read() {
+        let text = format!("# one\r\n{PRINT}\tundefined-symbol   -  a%20b # so  \r\n# two");
+        let baseline = Baseline::parse("b", text.as_bytes()).expect("a baseline");
+        let entry = &baseline.entries[0];
+        assert_eq!((entry.line, &*entry.path, &*entry.name), (2, &b""[..], &b"a b"[..]));
+        assert_eq!(entry.reason.as_deref(), Some("so"));
+        assert_eq!((entry.above.len(), baseline.tail.len()), (1, 1));
+        assert!(Baseline::parse("b", b"").expect("an empty one").entries.is_empty());
+        let twice = text.replacen("# two", &format!("{PRINT} undefined-symbol - a"), 1);
+        assert_eq!(Baseline::parse("b", twice.as_bytes()).expect("equal lines").entries.len(), 2);
+    }
+}

@@ -1,0 +1,125 @@
+//! Fingerprints: a finding keeps its fingerprint when its package is rebuilt, in another version or
+//! at another path. A fingerprint depends on its finding alone. A baseline holds fingerprints and
+//! counts them.
+//!
+//! The first eight digits depend on the package alone. They identify baseline lines of packages
+//! that a run did not audit.
+
+use crate::finding::Finding;
+use crate::id::FastMap;
+use crate::package::{Prefixes, without_hashes};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Number of digits for the package.
+pub(super) const PACKAGE: usize = 8;
+/// Number of digits of a fingerprint.
+pub(super) const DIGITS: usize = 32;
+
+/// The fingerprints of `findings`, in their order. Each depends only on its own finding: the same
+/// fact has the same fingerprint in every report, and two facts may share one.
+pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
+    // Findings about one file share the part for the file.
+    let mut places: FastMap<usize, Place> = FastMap::default();
+    for finding in findings {
+        let place = || Place::new(finding, sonames);
+        places.entry(Arc::as_ptr(&finding.file).addr()).or_insert_with(place);
+    }
+    let place = |finding: &Finding| &places[&Arc::as_ptr(&finding.file).addr()];
+    findings.par_iter().map(|finding| place(finding).fingerprint(finding)).collect()
+}
+
+/// The fingerprint of one finding about a file whose soname is not known.
+pub fn fingerprint_of(finding: &Finding) -> String {
+    Place::new(finding, &Sonames::default()).fingerprint(finding)
+}
+
+/// The digits that stand for the package with this name; empty for a prefix that is none.
+pub(super) fn package_digits(name: &str) -> String {
+    digits(Sha256::digest(name.as_bytes()).as_slice(), PACKAGE)
+}
+
+/// The name of the package that a prefix belongs to.
+pub(super) fn package_name(prefix: Option<&Path>) -> String {
+    prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default()
+}
+
+fn digits(bytes: &[u8], count: usize) -> String {
+    let digits =
+        |byte: &u8| [byte >> 4, byte & 15].map(|d| char::from(b"0123456789abcdef"[usize::from(d)]));
+    bytes.iter().take(count / 2).flat_map(digits).collect()
+}
+
+/// DT_SONAME by the full path of the file.
+#[derive(Debug, Default)]
+pub struct Sonames {
+    by_path: FastMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Sonames {
+    /// Stores the soname of every file that has one.
+    pub fn new<'a>(files: impl Iterator<Item = (&'a Path, Option<Vec<u8>>)>) -> Self {
+        let known = |(path, soname): (&Path, Option<_>)| {
+            soname.map(|soname| (path.as_os_str().as_bytes().to_vec(), soname))
+        };
+        Self { by_path: files.filter_map(known).collect() }
+    }
+
+    /// The path `below` its prefix of the file at `full`, with the file name shortened to the
+    /// soname.
+    pub(super) fn stable(&self, full: &Path, below: &Path) -> Vec<u8> {
+        let soname = self.by_path.get(full.as_os_str().as_bytes());
+        shortened(below.as_os_str().as_bytes(), soname.map(Vec::as_slice))
+    }
+}
+
+/// `libMIOpen.so.1.0.60202` with the soname `libMIOpen.so.1` is `libMIOpen.so.1`.
+fn shortened(path: &[u8], soname: Option<&[u8]>) -> Vec<u8> {
+    let cut = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
+    match soname {
+        Some(soname) if !soname.is_empty() && path[cut..].starts_with(soname) => {
+            [&path[..cut], soname].concat()
+        }
+        _ => path.to_vec(),
+    }
+}
+
+/// The parts of a fingerprint that all facts about one file share: package name and path.
+struct Place {
+    package: String,
+    hasher: Sha256,
+}
+
+fn part(hasher: &mut Sha256, name: &str, value: &[u8]) {
+    hasher.update(name.as_bytes());
+    hasher.update((value.len() as u64).to_le_bytes());
+    hasher.update(value);
+}
+
+impl Place {
+    fn new(finding: &Finding, sonames: &Sonames) -> Self {
+        let name = package_name(finding.file.prefix.as_deref());
+        let path = sonames.stable(&finding.full_path(), &finding.file.path);
+        let mut hasher = Sha256::new();
+        part(&mut hasher, "package", name.as_bytes());
+        part(&mut hasher, "path", &without_hashes(&path));
+        Self { package: package_digits(&name), hasher }
+    }
+
+    /// The fingerprint of a finding about this file: adds the rule and every key of the finding,
+    /// with store items reduced to package names.
+    fn fingerprint(&self, finding: &Finding) -> String {
+        let mut hasher = self.hasher.clone();
+        part(&mut hasher, "rule", finding.rule.as_str().as_bytes());
+        for (name, value) in finding.keys() {
+            if let Some(value) = value {
+                part(&mut hasher, name, &without_hashes(value));
+            }
+        }
+        let rest = digits(hasher.finalize().as_slice(), DIGITS - PACKAGE);
+        format!("{}{rest}", self.package)
+    }
+}

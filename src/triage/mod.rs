@@ -1,0 +1,198 @@
+//! Triage: assigns level, waiver and fingerprint to every finding. Levels, waivers and baselines
+//! take effect only here. Rules make findings, triage weighs them, `report` writes them.
+
+mod baseline;
+mod fingerprint;
+mod lines;
+mod rewrite;
+mod scope;
+mod values;
+mod waivers;
+
+pub use baseline::{Baseline, BaselineLine, Broken};
+pub use fingerprint::{Sonames, fingerprint_of};
+pub use rewrite::{Rewrite, rewrite};
+pub use scope::Scope;
+
+use crate::catalogue::{Level, RuleId};
+use crate::finding::{EvidenceKind, Finding, Findings};
+use crate::id::FastMap;
+use crate::plan::Plan;
+use crate::policy::{Day, Origin, Waiver};
+use crate::rules::{self, Rule};
+use lines::{Asker, Lines};
+use rayon::prelude::*;
+use scope::Names;
+use std::sync::Arc;
+use waivers::Waiving;
+
+/// A finding with its level.
+#[derive(Debug)]
+pub struct Triaged {
+    /// The finding.
+    pub finding: Box<Finding>,
+    /// Its rule.
+    pub rule: &'static Rule,
+    /// Warning or error.
+    pub level: Level,
+    /// The fingerprint, stable across rebuilds of the package.
+    pub fingerprint: String,
+}
+
+/// The waiver of a finding.
+#[derive(Debug)]
+pub struct By {
+    /// True for a line of a baseline, false for an entry of a policy.
+    pub baseline: bool,
+    /// The reason; a line of a baseline may have none.
+    pub reason: Option<String>,
+    /// Its location.
+    pub origin: Origin,
+    /// The last day on which it applies.
+    pub expires: Option<Day>,
+}
+
+/// A waived finding.
+#[derive(Debug)]
+pub struct Waived {
+    /// The finding.
+    pub judged: Triaged,
+    /// The waiver.
+    pub by: Arc<By>,
+}
+
+/// The findings of a run after triage.
+#[derive(Debug, Default)]
+pub struct Triage {
+    /// Findings that are neither allowed nor waived, in the order of reports.
+    pub findings: Vec<Triaged>,
+    /// Waived findings, in the same order.
+    pub waived: Vec<Waived>,
+    /// True if no finding reports unreadable or undecided input.
+    pub complete: bool,
+    /// Number of unversioned references that only an allowed or waived missing library could
+    /// define. They count as assumed.
+    pub assumed: usize,
+    /// Lines of the baseline whose findings no longer occur, in file order.
+    pub stale: Vec<Stale>,
+    /// Number of waivers and baseline lines outside the scope of this run.
+    pub elsewhere: usize,
+}
+
+/// A baseline, and its use.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The baseline.
+    pub baseline: &'a Baseline,
+    /// True if it waives findings, false if it is only rewritten.
+    pub waives: bool,
+}
+
+/// The input of triage besides the findings.
+#[derive(Clone, Copy)]
+pub struct Judging<'a> {
+    /// Levels and waivers, and the date against which waivers expire.
+    pub plan: &'a Plan,
+    /// The baseline.
+    pub known: Option<Known<'a>>,
+    /// The files and rules that the run covered.
+    pub scope: &'a Scope<'a>,
+    /// Sonames of the files with findings.
+    pub sonames: &'a Sonames,
+}
+
+/// Assigns every finding its level, drops allowed findings and separates waived ones.
+pub fn judge(mut findings: Findings, how: &Judging<'_>) -> Triage {
+    let waiving = Waiving::new(how.plan);
+    let names = Names::of(how.scope);
+    let mut waivers = waiving.take(&findings);
+    // Findings about waivers can be waived too. Findings about waivers of such findings cannot.
+    let about_waivers = waiving.findings(&names, false);
+    waivers.extend(waiving.take(&about_waivers));
+    findings.extend(about_waivers);
+    findings.extend(waiving.findings(&names, true));
+    waivers.resize(findings.len(), None);
+    let mut sorted: Vec<(Box<Finding>, Option<&Waiver>)> =
+        findings.into_iter().zip(waivers).collect();
+    sorted.par_sort_by(|(a, _), (b, _)| a.key().cmp(&b.key()));
+    let (findings, waivers): (Findings, Vec<Option<&Waiver>>) = sorted.into_iter().unzip();
+    let mut verdict = sort_out(findings, &waivers, how);
+    verdict.elsewhere += waiving.elsewhere(&names);
+    verdict
+}
+
+fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) -> Triage {
+    let ranks: FastMap<RuleId, (&'static Rule, Level)> = rules::RULES
+        .iter()
+        .map(|rule| (rule.id, (*rule, how.plan.policy.level_of(&rule.known()))))
+        .collect();
+    let prints = fingerprint::all(&findings, how.sonames);
+    let given = how.known.map(|known| {
+        let asked = findings.iter().zip(&prints).zip(waivers);
+        let asker = asked.map(|((finding, fingerprint), waiver)| {
+            let is_allowed = ranks[&finding.rule].1 == Level::Allow;
+            Asker { finding, fingerprint, needs_line: waiver.is_none() && !is_allowed }
+        });
+        let askers: Vec<Asker<'_>> = asker.collect();
+        Lines::give(known.baseline, &askers)
+    });
+    let waives = how.known.is_some_and(|known| known.waives);
+    let mut reasons: FastMap<&Origin, Arc<By>> = FastMap::default();
+    let mut verdict = Triage::default();
+    let mut assumed = 0;
+    let waived = findings.into_iter().zip(prints).zip(waivers).enumerate();
+    for (at, ((finding, fingerprint), waiver)) in waived {
+        let (rule, level) = ranks[&finding.rule];
+        let line = given.as_ref().and_then(|(lines, taken)| Some(lines.by(taken[at]?)));
+        let by = match waiver {
+            Some(waiver) => {
+                let waiver: &Waiver = waiver;
+                let by = reasons.entry(&waiver.origin).or_insert_with(|| Arc::new(waiver.into()));
+                Some(Arc::clone(by))
+            }
+            None => line.filter(|_| waives).map(Arc::new),
+        };
+        if level == Level::Allow || by.is_some() {
+            let explained = finding.evidence_of(EvidenceKind::Explained);
+            assumed += explained.filter(|evidence| evidence.version.is_none()).count();
+        }
+        let judged = Triaged { finding, rule, level, fingerprint };
+        match by {
+            _ if level == Level::Allow => {}
+            Some(by) => verdict.waived.push(Waived { judged, by }),
+            None => verdict.findings.push(judged),
+        }
+    }
+    verdict.complete = verdict.findings.iter().all(|judged| !judged.rule.is_open());
+    verdict.assumed = assumed;
+    if let (Some((lines, _)), Some(known)) = (given, how.known) {
+        let (stale, elsewhere) = lines.unused(|entry| how.scope.looked_at(entry));
+        let line = |at: usize| {
+            let entry = known.baseline.entries[at].clone();
+            Stale { gone: how.scope.lacks_file(&entry), entry }
+        };
+        verdict.stale = stale.into_iter().map(line).collect();
+        verdict.elsewhere = elsewhere;
+    }
+    verdict
+}
+
+/// A stale line of a baseline.
+#[derive(Clone, Debug)]
+pub struct Stale {
+    /// The line.
+    pub entry: BaselineLine,
+    /// True if its file no longer exists, so that no one repaired it.
+    pub gone: bool,
+}
+
+impl From<&Waiver> for By {
+    fn from(waiver: &Waiver) -> Self {
+        Self {
+            baseline: false,
+            reason: Some(waiver.reason.clone()),
+            origin: waiver.origin.clone(),
+            expires: waiver.expires,
+        }
+    }
+}

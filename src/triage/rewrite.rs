@@ -1,0 +1,83 @@
+//! Rewrites a baseline. Comments and reasons stay, in their order; stale lines are removed. New
+//! lines are added only on request, and the run always names them.
+
+use super::baseline::{Baseline, BaselineLine, line};
+use super::lines::{Asker, Lines};
+use super::{Triage, Triaged};
+use crate::id::FastSet;
+
+/// The result of rewriting a baseline.
+#[derive(Debug, Default)]
+pub struct Rewrite {
+    /// The content of the file.
+    pub text: Vec<u8>,
+    /// Added lines.
+    pub added: Vec<String>,
+    /// Removed lines, without their comments.
+    pub removed: Vec<String>,
+    /// Number of findings without a line, because no lines may be added.
+    pub left_out: usize,
+}
+
+/// The baseline after a run with this verdict. `known` is the baseline that the run used.
+pub fn rewrite(known: Option<&Baseline>, verdict: &Triage, may_add: bool) -> Rewrite {
+    let old = known.map_or(&[][..], |baseline| &baseline.entries);
+    let new = without_line(known, verdict);
+    let new = new.map(|judged| line(&judged.fingerprint, &judged.finding));
+    let mut new: Vec<String> = new.collect();
+    new.sort_unstable();
+    let left_out = if may_add { 0 } else { std::mem::take(&mut new).len() };
+    let stale: FastSet<u32> = verdict.stale.iter().map(|stale| stale.entry.line).collect();
+    let mut out = Rewrite { left_out, ..Rewrite::default() };
+    let mut lines: Vec<&[u8]> = Vec::new();
+    let sorted = old.is_sorted_by(|a, b| a.text <= b.text);
+    let mut rest = new.iter().peekable();
+    for (at, entry) in old.iter().enumerate() {
+        let (header, own) = if at == 0 { header(entry) } else { (&[][..], &entry.above[..]) };
+        lines.extend(header.iter().map(Vec::as_slice));
+        while let Some(new) = rest.next_if(|new| sorted && new.as_bytes() < &*entry.text) {
+            lines.push(new.as_bytes());
+        }
+        lines.extend(own.iter().map(Vec::as_slice));
+        if stale.contains(&entry.line) {
+            out.removed.push(entry.words());
+        } else {
+            lines.push(&entry.text);
+        }
+    }
+    lines.extend(rest.map(String::as_bytes));
+    lines.extend(known.iter().flat_map(|baseline| &baseline.tail).map(Vec::as_slice));
+    out.text = lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
+    out.added = new;
+    out
+}
+
+/// Findings without a line in the baseline.
+fn without_line<'a>(
+    known: Option<&Baseline>,
+    verdict: &'a Triage,
+) -> impl Iterator<Item = &'a Triaged> {
+    // If the baseline waives, the waived findings keep their lines.
+    let waives = verdict.waived.iter().any(|waived| waived.by.baseline);
+    let waived = verdict.waived.iter().map(|waived| (&waived.judged, waived.by.baseline));
+    let all = verdict.findings.iter().map(|judged| (judged, !waives)).chain(waived);
+    let (all, askers): (Vec<&Triaged>, Vec<Asker<'_>>) = all
+        .map(|(judged, needs_line)| {
+            let (finding, fingerprint) = (&*judged.finding, &*judged.fingerprint);
+            (judged, Asker { finding, fingerprint, needs_line })
+        })
+        .unzip();
+    let taken = match known {
+        Some(baseline) => Lines::give(baseline, &askers).1,
+        None => vec![None; askers.len()],
+    };
+    let open = verdict.findings.len();
+    all.into_iter().zip(taken).take(open).filter(|(_, line)| line.is_none()).map(|(one, _)| one)
+}
+
+/// Splits the comments before the first finding: up to the last empty line they belong to the file,
+/// the rest to the finding.
+fn header(first: &BaselineLine) -> (&[Vec<u8>], &[Vec<u8>]) {
+    let empty = first.above.iter().rposition(|line| line.trim_ascii().is_empty());
+    first.above.split_at(empty.map_or(0, |at| at + 1))
+}

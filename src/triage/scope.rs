@@ -1,0 +1,274 @@
+//! The scope of a run: decides if an unused waiver or baseline line may be called stale. A line
+//! about a file outside the run is not stale just because it is unused.
+//!
+//! Some facts about a file depend on the entry points that load it and on candidates beside it. A
+//! run over a part of a prefix may not see them, although they still hold. For such facts a line is
+//! stale only if the file no longer names its symbol or library.
+
+use super::baseline::BaselineLine;
+use super::fingerprint::{Sonames, package_digits, package_name};
+use super::values::Values;
+use crate::audit::Audit;
+use crate::catalogue::RuleId;
+use crate::facts::{Content, Corpus, FileFacts};
+use crate::format::elf::Object;
+use crate::id::{FastMap, FastSet, FileId};
+use crate::package::{Prefixes, holds_store};
+use crate::plan::Plan;
+use crate::policy::{Pattern, Waiver};
+use crate::rules::{self, Judges, Rule};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// A location: the digits of a package, and a path below its prefix.
+type Below = (String, Vec<u8>);
+
+/// The files and rules that a run covered.
+#[derive(Default)]
+pub struct Scope<'a> {
+    /// The corpus of the run.
+    corpus: Option<&'a Corpus>,
+    /// Every name of every audited file, with its files. Versions of one package share names.
+    audited: FastMap<Below, Vec<FileId>>,
+    /// The same for dependencies outside the audited files, which only some rules check.
+    dependencies: FastMap<Below, Vec<FileId>>,
+    /// Names that were shortened to the soname.
+    cut: FastSet<Below>,
+    /// Files that were read only in part: a finding that does not occur there proves nothing.
+    partial: FastSet<FileId>,
+    /// Given directories below their prefixes; `None` as package stands for every package.
+    dirs: Vec<(Option<String>, Vec<u8>)>,
+    /// Locations that could not be read.
+    blind: FastSet<Below>,
+    /// Rules that ran.
+    ran: FastSet<RuleId>,
+}
+
+/// Rules whose findings are about a prefix or policy, not about a file of the prefix.
+const WITHOUT_FILE: [&str; 4] =
+    ["required-file", "deps-list-drift", "stale-waiver", "expired-waiver"];
+
+fn bytes(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_bytes().to_vec()
+}
+
+fn place(prefixes: &Prefixes, path: &Path) -> Below {
+    let located = prefixes.locate(path);
+    (package_digits(&package_name(located.prefix.as_deref())), bytes(&located.path))
+}
+
+/// True if `path` is `dir` or below it. An absolute path is not below the empty `dir`.
+fn is_below(path: &[u8], dir: &[u8]) -> bool {
+    match path.strip_prefix(dir) {
+        Some(rest) if dir.is_empty() => !rest.starts_with(b"/"),
+        Some(rest) => rest.is_empty() || rest.starts_with(b"/"),
+        None => false,
+    }
+}
+
+/// The directories above `path`, without `path` itself; see [`is_below`].
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let cuts = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
+    let first = (!path.is_empty() && !path.starts_with(b"/")).then_some(&path[..0]);
+    first.into_iter().chain(cuts.map(|(at, _)| &path[..at]))
+}
+
+/// True if a rule's result for a file depends on the entry points that load it.
+fn depends_on_company(rule: &Rule) -> bool {
+    rule.judges == Judges::Loaded || rule.id == *"undecided"
+}
+
+/// True if `object` may still have the finding with this name, because it names the symbol or the
+/// library. Names of other rules cannot be checked.
+fn may_have(object: &Object, rule: &str, name: &[u8]) -> bool {
+    // `symbol@version` and `library@version`.
+    let begins = |text: &[u8]| {
+        name.strip_prefix(text).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"@"))
+    };
+    let needs = || object.needs.iter().map(|need| object.str(need.name)).chain(object.interp());
+    let versions = || object.versions.needs.iter().map(|need| object.str(need.file));
+    match rule {
+        "undefined-symbol" => object.references.iter().any(|r| begins(object.reference_name(r))),
+        "missing-library" | "outside-closure" | "wrong-architecture" => needs().any(begins),
+        "missing-version" => versions().any(begins),
+        _ => true,
+    }
+}
+
+/// The names of a scope's files, sorted on first use so that waivers can be looked up.
+pub(super) struct Names<'s> {
+    scope: &'s Scope<'s>,
+    /// Names of audited files, and of dependencies.
+    sorted: OnceLock<[Values<'s>; 2]>,
+}
+
+impl<'s> Names<'s> {
+    pub(super) fn of(scope: &'s Scope<'s>) -> Self {
+        Self { scope, sorted: OnceLock::new() }
+    }
+
+    /// True if the unused `waiver` could have matched: its path matches a file that was read, or it
+    /// has no path and directories were given.
+    pub(super) fn concern(&self, waiver: &Waiver) -> bool {
+        self.scope.is_active(&waiver.rule)
+            && match &waiver.path {
+                Some(pattern) => self.hold(pattern, judges_loaded(&waiver.rule)),
+                None => !self.scope.dirs.is_empty(),
+            }
+    }
+
+    fn hold(&self, pattern: &Pattern, of_dependencies: bool) -> bool {
+        let sorted = |names: &'s FastMap<Below, Vec<FileId>>| {
+            Values::new(names.keys().map(|(_, path)| (&**path, 0)))
+        };
+        let scope = self.scope;
+        let all = [&scope.audited, &scope.dependencies];
+        let sorted = self.sorted.get_or_init(|| all.map(sorted));
+        let asked = sorted.iter().take(if of_dependencies { 2 } else { 1 });
+        let mut candidates = asked.flat_map(|values| values.candidates(pattern));
+        candidates.any(|(path, _)| pattern.matches(path))
+    }
+}
+
+/// True if a rule also checks dependencies.
+fn judges_loaded(rule: &str) -> bool {
+    rules::find(rule).is_some_and(|rule| rule.judges == Judges::Loaded)
+}
+
+impl<'a> Scope<'a> {
+    /// The scope of `audit`.
+    pub fn of(audit: &'a Audit, sonames: &Sonames, plan: &Plan) -> Self {
+        let prefixes = &audit.prefixes;
+        let ran = rules::RULES.iter().filter(|rule| rule.runs(plan)).map(|rule| rule.id).collect();
+        let mut out = Self { ran, corpus: Some(&audit.corpus), ..Self::default() };
+        for (file, facts) in audit.corpus.files.entries() {
+            out.add_file(file, facts, prefixes, sonames);
+        }
+        for dir in prefixes.dirs() {
+            let (package, inside) = place(prefixes, &dir.join("x"));
+            let end = inside.len().saturating_sub("/x".len());
+            out.dirs.push((Some(package), inside[..end].to_vec()));
+            if holds_store(dir) {
+                out.dirs.push((None, Vec::new()));
+            }
+        }
+        out.partial.extend(audit.left_out().iter().map(|left_out| left_out.file));
+        out.blind = audit.problems.iter().map(|p| place(prefixes, &p.path)).collect();
+        out
+    }
+
+    fn add_file(
+        &mut self,
+        file: FileId,
+        facts: &FileFacts,
+        prefixes: &Prefixes,
+        sonames: &Sonames,
+    ) {
+        if matches!(facts.content, Content::Other(_)) && facts.unreadable.is_none() {
+            return;
+        }
+        let (package, path) = place(prefixes, &facts.path);
+        let stable = sonames.stable(&facts.path, Path::new(std::ffi::OsStr::from_bytes(&path)));
+        let cut = (stable != path).then(|| (package.clone(), stable));
+        self.cut.extend(cut.clone());
+        let mut names = vec![(package, path)];
+        names.extend(cut);
+        names.extend(facts.names.iter().map(|name| place(prefixes, &name.path)));
+        if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
+            self.partial.insert(file);
+        }
+        names.sort_unstable();
+        names.dedup();
+        let files = if facts.audited { &mut self.audited } else { &mut self.dependencies };
+        for name in names {
+            files.entry(name).or_default().push(file);
+        }
+    }
+
+    fn is_active(&self, rule: &str) -> bool {
+        rules::find(rule).is_some_and(|rule| self.ran.contains(&rule.id))
+    }
+
+    fn is_judged(&self, rule: &str, file: FileId) -> bool {
+        judges_loaded(rule) || self.corpus.is_some_and(|corpus| corpus.files[file].audited)
+    }
+
+    /// The files that a line about `at` means. In a store the next version of a package is another
+    /// item. A library's file name may differ from the line's after its soname.
+    fn files_at(&self, at: &Below) -> Vec<FileId> {
+        let of = |at: &Below| -> Vec<FileId> {
+            let all = [&self.audited, &self.dependencies].into_iter();
+            all.filter_map(|files| files.get(at)).flatten().copied().collect()
+        };
+        let (package, path) = at;
+        let exact = of(at);
+        if !exact.is_empty() || *package == package_digits("") {
+            return exact;
+        }
+        let name = path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
+        let mut cut =
+            (name + 1..path.len()).rev().map(|end| (package.clone(), path[..end].to_vec()));
+        cut.find(|at| self.cut.contains(at)).map(|at| of(&at)).unwrap_or_default()
+    }
+
+    /// True if the file of a stale line no longer exists: neither under its name nor, for a
+    /// library, in another version with the same soname.
+    pub(super) fn lacks_file(&self, entry: &BaselineLine) -> bool {
+        let is_of_file = rules::find(&entry.rule)
+            .is_some_and(|rule| !rule.group.is_input && !WITHOUT_FILE.contains(&rule.id.as_str()));
+        let at: Below = (entry.package().to_owned(), entry.path.clone());
+        let digits = at.0 == package_digits("");
+        let name = at.1.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1);
+        let mut ends = (name + 1..at.1.len()).rev();
+        let mut another =
+            || ends.any(|end| self.cut.contains(&(at.0.clone(), at.1[..end].to_vec())));
+        is_of_file && self.files_at(&at).is_empty() && !(digits && another())
+    }
+
+    /// True if a given directory is the whole prefix of `package`.
+    fn covers(&self, package: &str) -> bool {
+        let mut whole = self.dirs.iter().filter(|(_, dir)| dir.is_empty());
+        whole.any(|(of, _)| of.as_ref().is_none_or(|of| of == package))
+    }
+
+    /// The number of `files` without the finding of `entry` under every entry point.
+    fn repaired(&self, files: &[FileId], entry: &BaselineLine) -> usize {
+        let object = |file: &FileId| self.corpus?.files[*file].object();
+        let objects = files.iter().filter_map(object);
+        objects.filter(|object| !may_have(object, &entry.rule, &entry.name)).count()
+    }
+
+    /// Most findings like `entry` that this run could have made: the audited files of that name, or
+    /// items of that package. It is unlimited if a given directory outside any package contains
+    /// their path.
+    pub(super) fn looked_at(&self, entry: &BaselineLine) -> usize {
+        let at: Below = (entry.package().to_owned(), entry.path.clone());
+        let input = rules::find(&entry.rule).is_some_and(|rule| rule.group.is_input);
+        let mut files = self.files_at(&at);
+        let is_partial = files.iter().any(|file| self.partial.contains(file));
+        if !self.is_active(&entry.rule) || (is_partial && !input) {
+            return 0;
+        }
+        if above(&at.1).any(|dir| self.blind.contains(&(at.0.clone(), dir.to_vec()))) {
+            return 0;
+        }
+        files.retain(|file| self.is_judged(&entry.rule, *file));
+        let in_company = rules::find(&entry.rule).is_some_and(depends_on_company);
+        if in_company && !files.is_empty() && !self.covers(&at.0) {
+            return self.repaired(&files, entry);
+        }
+        let walked = |(package, dir): &&(Option<String>, Vec<u8>)| {
+            package.as_ref().is_none_or(|package| *package == at.0) && is_below(&at.1, dir)
+        };
+        let no_package = package_digits("");
+        let whole = |(package, _): &(Option<String>, _)| {
+            package.as_ref().is_none_or(|package| *package == no_package)
+        };
+        let dirs: Vec<_> = self.dirs.iter().filter(walked).collect();
+        if dirs.iter().any(|dir| whole(dir)) {
+            return usize::MAX;
+        }
+        dirs.len().max(files.len())
+    }
+}

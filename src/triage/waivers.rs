@@ -1,0 +1,170 @@
+//! Waivers of policies: the waiver of each finding, and waivers that match nothing. A waived
+//! finding is never lost: it goes to `Triage::waived` with the waiver's reason.
+
+use super::scope::Names;
+use super::values::Values;
+use crate::catalogue::WAIVERS;
+use crate::finding::{Finding, Findings};
+use crate::id::FastMap;
+use crate::plan::Plan;
+use crate::policy::{Pattern, Waiver};
+use crate::rules::{self, WaiverState};
+use rayon::prelude::*;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+/// The waivers of one run, and which of them have matched.
+pub(super) struct Waiving<'a> {
+    plan: &'a Plan,
+    /// By rule: indices in `Policy::waivers`.
+    of_rule: FastMap<&'a str, Vec<usize>>,
+    /// Indices in the order of origins: of several matching waivers the first applies.
+    by_origin: Vec<usize>,
+    /// The rank of each waiver in that order.
+    ranks: Vec<usize>,
+    /// By index: true if it has matched.
+    hits: Vec<AtomicBool>,
+}
+
+impl<'a> Waiving<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Self {
+        let waivers = &plan.policy.waivers;
+        let mut of_rule: FastMap<&str, Vec<usize>> = FastMap::default();
+        for (at, waiver) in waivers.iter().enumerate() {
+            of_rule.entry(&waiver.rule).or_default().push(at);
+        }
+        let mut by_origin: Vec<usize> = (0..waivers.len()).collect();
+        by_origin.sort_by_key(|at| &waivers[*at].origin);
+        let mut ranks = vec![0; waivers.len()];
+        for (rank, at) in by_origin.iter().enumerate() {
+            ranks[*at] = rank;
+        }
+        let hits = waivers.iter().map(|_| AtomicBool::new(false)).collect();
+        Self { plan, of_rule, by_origin, ranks, hits }
+    }
+
+    /// The waiver of each finding. Of several, it is the first by name and line of its policy,
+    /// whatever the merge order. All of them count as used.
+    pub(super) fn take(&self, findings: &[Box<Finding>]) -> Vec<Option<&'a Waiver>> {
+        if self.of_rule.is_empty() {
+            return vec![None; findings.len()];
+        }
+        let mut of_rule: FastMap<&str, Vec<usize>> = FastMap::default();
+        for (at, finding) in findings.iter().enumerate() {
+            let rule = finding.rule.as_str();
+            if self.of_rule.contains_key(rule) {
+                of_rule.entry(rule).or_default().push(at);
+            }
+        }
+        let first: Vec<AtomicUsize> =
+            findings.iter().map(|_| AtomicUsize::new(usize::MAX)).collect();
+        for (rule, asking) in &of_rule {
+            self.take_of_rule(&self.of_rule[rule], findings, asking, &first);
+        }
+        let waiver = |rank: AtomicUsize| {
+            let at = *self.by_origin.get(rank.into_inner())?;
+            Some(&self.plan.policy.waivers[at])
+        };
+        first.into_iter().map(waiver).collect()
+    }
+
+    /// Stores, for each finding, the lowest rank of the waivers `of_rule` that match it.
+    fn take_of_rule(
+        &self,
+        of_rule: &[usize],
+        findings: &[Box<Finding>],
+        asking: &[usize],
+        first: &[AtomicUsize],
+    ) {
+        let waivers = &self.plan.policy.waivers;
+        let values: Vec<Option<Values<'_>>> = KEYS
+            .iter()
+            .map(|(selector, value)| {
+                of_rule.iter().any(|at| selector(&waivers[*at]).is_some()).then(|| {
+                    let of = |at: &usize| Some((value(&findings[*at])?, *at));
+                    Values::new(asking.iter().filter_map(of))
+                })
+            })
+            .collect();
+        of_rule.par_iter().for_each(|at| {
+            let waiver = &waivers[*at];
+            let rank = if self.is_expired(waiver) { usize::MAX } else { self.ranks[*at] };
+            let candidates = KEYS.iter().zip(&values).filter_map(|((selector, _), values)| {
+                Some(values.as_ref()?.candidates(selector(waiver).as_ref()?))
+            });
+            let fewest = candidates.min_by_key(|candidates| candidates.len());
+            for (_, finding) in fewest.unwrap_or_default() {
+                if matches(waiver, &findings[*finding]) {
+                    self.hits[*at].store(true, Relaxed);
+                    first[*finding].fetch_min(rank, Relaxed);
+                }
+            }
+        });
+    }
+
+    fn is_expired(&self, waiver: &Waiver) -> bool {
+        waiver.expires.is_some_and(|last| last < self.plan.today)
+    }
+
+    /// The state of a waiver after all findings were matched.
+    fn state(&self, at: usize, waiver: &Waiver, names: &Names<'_>) -> WaiverState {
+        let hit = self.hits[at].load(Relaxed);
+        // The user cannot change built-in policies.
+        let own = !waiver.origin.source.starts_with("built-in ");
+        let judged = hit || (own && names.concern(waiver));
+        match (judged, hit, self.is_expired(waiver)) {
+            (true, _, true) => WaiverState::Expired,
+            (true, false, false) => WaiverState::Stale,
+            (true, true, false) => WaiverState::Used,
+            (false, ..) if own => WaiverState::Elsewhere,
+            (false, ..) => WaiverState::Used,
+        }
+    }
+
+    /// Findings about waivers themselves: those that match nothing and those that have expired.
+    /// With `of_waivers` about waivers of such findings, else about all others.
+    pub(super) fn findings(&self, names: &Names<'_>, of_waivers: bool) -> Findings {
+        let waivers = self.plan.policy.waivers.iter().enumerate();
+        let asked = waivers.filter(|(_, waiver)| is_of_waivers(waiver) == of_waivers);
+        let findings =
+            |(at, waiver)| rules::about_waiver(waiver, self.state(at, waiver, names), self.plan);
+        asked.flat_map(findings).collect()
+    }
+
+    /// Number of waivers outside the scope of this run.
+    pub(super) fn elsewhere(&self, names: &Names<'_>) -> usize {
+        let waivers = self.plan.policy.waivers.iter().enumerate();
+        waivers
+            .filter(|(at, waiver)| self.state(*at, waiver, names) == WaiverState::Elsewhere)
+            .count()
+    }
+}
+
+fn is_of_waivers(waiver: &Waiver) -> bool {
+    rules::find(&waiver.rule).is_some_and(|rule| rule.group == WAIVERS)
+}
+
+/// A selector of waivers, and the value of a finding that it must match.
+type Key = (fn(&Waiver) -> &Option<Pattern>, fn(&Finding) -> Option<&[u8]>);
+
+const KEYS: [Key; 6] = [
+    (|waiver| &waiver.path, |finding| Some(finding.file.path.as_os_str().as_bytes())),
+    (|waiver| &waiver.symbol, |finding| finding.symbol.as_deref()),
+    (|waiver| &waiver.version, |finding| finding.version.as_deref()),
+    (|waiver| &waiver.library, |finding| finding.library.as_deref()),
+    (|waiver| &waiver.member, |finding| finding.member.as_deref()),
+    (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
+];
+
+/// True if `waiver`, which has the finding's rule, matches it. A selector that is set never matches
+/// an absent key.
+fn matches(waiver: &Waiver, finding: &Finding) -> bool {
+    let fits = |(selector, value): &Key| match (selector(waiver), value(finding)) {
+        (None, _) => true,
+        (Some(pattern), Some(value)) => pattern.matches(value),
+        (Some(_), None) => false,
+    };
+    // No rule makes findings about a GPU target yet.
+    waiver.target.is_none() && KEYS.iter().all(fits)
+}

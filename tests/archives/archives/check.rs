@@ -1,0 +1,146 @@
+//! `check` and archives: an undefined symbol is traced to the member that refers to it, to where that
+//! came from and to who defines it; reports have a line for each archive.
+
+use super::kit::{ar, object};
+use crate::support::Lab;
+use serde_json::{Value, json};
+
+/// A library whose merged archive lacks one of the archives it should be merged from.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    object(&lab, "driver.o", ".globl drive\ndrive: .quad Init_x\n");
+    object(&lab, "x.o", ".globl Init_x\nInit_x: .quad 0\n");
+    object(&lab, "own.o", ".globl own\nown: .quad drive\n");
+    lab.mkdir("lib");
+    lab.mkdir("parts");
+    ar(&lab, "rc", "parts/libdriver.a", &["driver.o"]);
+    ar(&lab, "rc", "parts/libx.a", &["x.o"]);
+    ar(&lab, "rc", "lib/libfat.a", &["own.o", "driver.o"]);
+    let source = "extern int own; int *f(void) { return &own; }";
+    lab.so("lib/libuser.so", source, &["-Llib", "-lfat", "-Wl,-z,undefs"]);
+    lab
+}
+
+fn report(lab: &Lab, args: &[&str]) -> Value {
+    let output = lab.linkaudit(&[args, &["--format", "json"]].concat());
+    crate::support::whole(&output.stdout)
+}
+
+#[test]
+fn an_undefined_symbol_is_traced() {
+    let lab = lab();
+    let report = report(&lab, &["lib", "--lib-path", "parts"]);
+    let finding = &report["findings"][0];
+    assert_eq!(
+        (&finding["rule"], &finding["symbol"]),
+        (&json!("undefined-symbol"), &json!("Init_x"))
+    );
+    let evidence = finding["evidence"].as_array().expect("evidence");
+    let of = |kind: &str| evidence.iter().find(|e| e["kind"] == kind && !e["member"].is_null());
+    let reference = of("reference").expect("who refers");
+    assert!(reference["path"].as_str().is_some_and(|path| path.ends_with("lib/libfat.a")));
+    assert_eq!(reference["member"], "driver.o");
+    assert!(reference["archive"].as_str().is_some_and(|path| path.ends_with("libdriver.a")));
+    let candidate = of("candidate").expect("who defines");
+    assert!(candidate["path"].as_str().is_some_and(|path| path.ends_with("parts/libx.a")));
+    let text = lab.linkaudit(&["lib", "--lib-path", "parts"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("used by    libfat.a(driver.o) from libdriver.a"), "{text}");
+}
+
+/// Candidates of the only undefined symbol, with what is said of each.
+fn candidates(report: &Value) -> Vec<(&str, &Value)> {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let mut undefined = findings.filter(|finding| finding["rule"] == "undefined-symbol");
+    let evidence = undefined.next().expect("a finding")["evidence"].as_array().expect("evidence");
+    assert!(undefined.next().is_none(), "{report:#}");
+    let candidates = evidence.iter().filter(|piece| piece["kind"] == "candidate");
+    let mut out = Vec::new();
+    for piece in candidates {
+        let path = piece["path"].as_str().expect("a path");
+        out.push((path.rsplit('/').next().unwrap_or(path), &piece["reason"]));
+    }
+    out
+}
+
+#[test]
+fn a_candidate_that_the_list_leaves_out_says_so() {
+    let lab = lab();
+    ar(&lab, "rc", "parts/libspare.a", &["x.o"]);
+    let policy = |archive: &str, list: &str| {
+        lab.write("lists/deps.cmake", format!("set(parts\n{list}\n)\n"));
+        let policy = format!(
+            "schema = 1\n[[archive]]\nmatch = \"**/{archive}\"\ndeps-list = \"lists/deps.cmake\"\n"
+        );
+        lab.write("policy.toml", policy);
+    };
+    let args = ["lib", "--lib-path", "parts", "--policy", "policy.toml"];
+    let out = json!("not in deps.cmake");
+    // The list, the archive that is merged from it, and what is said of libspare.a and libx.a.
+    let cases = [
+        ("libfat.a", "driver", [&out, &out]),
+        ("libfat.a", "driver\nspare", [&Value::Null, &out]),
+        ("libfat.a", "driver\nspare\nx", [&Value::Null, &Value::Null]),
+        // It is another archive's list.
+        ("libother.a", "driver", [&Value::Null, &Value::Null]),
+    ];
+    for (archive, list, [spare, x]) in cases {
+        policy(archive, list);
+        let report = report(&lab, &args);
+        let expected = [("libspare.a", spare), ("libx.a", x)];
+        assert_eq!(candidates(&report), expected, "{archive}: {list}");
+    }
+    policy("libfat.a", "driver\nspare");
+    let text = lab.linkaudit(&args).stdout;
+    let text = String::from_utf8_lossy(&text);
+    let line = |name: &str, more: &str| format!("/parts/{name}(x.o){more}\n");
+    assert!(text.contains(&line("libx.a", ": not in deps.cmake")), "{text}");
+    assert!(text.contains(&line("libspare.a", "")), "{text}");
+}
+
+#[test]
+fn every_archive_has_a_line() {
+    let lab = lab();
+    let report = report(&lab, &["lib"]);
+    let path = lab.path("lib/libfat.a");
+    let line = json!({ "path": path, "members": 2, "opaque": 0, "references": 1 });
+    assert_eq!(report["archives"], json!([line]));
+    let text = lab.linkaudit(&["-v", "lib"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("2 members, 0 opaque, 1 names undefined in the audited files"), "{text}");
+}
+
+#[test]
+fn damage_names_archive_member_and_reason() {
+    let lab = lab();
+    let mut bytes = std::fs::read(lab.path("lib/libfat.a")).expect("the archive");
+    let elf = bytes.windows(4).rposition(|four| four == b"\x7fELF").expect("a member");
+    // e_shoff
+    bytes[elf + 40..elf + 48].copy_from_slice(&u64::MAX.to_le_bytes());
+    lab.write("lib/libfat.a", bytes);
+    let report = report(&lab, &["lib"]);
+    let findings = report["findings"].as_array().expect("findings");
+    let finding = findings.iter().find(|f| f["rule"] == "malformed").expect("the damage");
+    assert_eq!((&finding["path"], &finding["member"]), (&json!("libfat.a"), &json!("driver.o")));
+    let message = finding["message"].as_str().expect("a message");
+    assert!(message.contains("section headers at 0x"), "{message}");
+}
+
+/// A plain audit does not read the members of many large archives, and says so.
+#[test]
+fn what_is_not_read_to_its_members_is_said() {
+    let lab = lab();
+    let size = 70 << 20;
+    let header = format!("!<arch>\n{:<48}{size:<10}`\n", "zeros/");
+    let large = lab.write("lib/large.a", header);
+    let file = std::fs::OpenOptions::new().write(true).open(large).expect("the archive");
+    file.set_len(68 + size).expect("a sparse file");
+    let text = lab.linkaudit(&["lib/large.a", "lib/libfat.a"]).stdout;
+    assert!(!String::from_utf8_lossy(&text).contains("not read"), "given by name");
+    std::fs::remove_file(lab.path("lib/libuser.so")).expect("the library");
+    let text = lab.linkaudit(&["lib"]).stdout;
+    let text = String::from_utf8_lossy(&text);
+    assert!(text.contains("2 archives skipped: members are read only of archives"), "{text}");
+    let unread = json!({ "path": lab.path("lib/libfat.a"), "members": null, "opaque": null, "references": null });
+    assert_eq!(report(&lab, &["lib"])["archives"][1], unread);
+}

@@ -1,0 +1,214 @@
+//! Names that stay undefined, one case after the other, as lld 19, GNU ld and mold see them: visibility,
+//! versions, names that linkers define, sections that are discarded, and members that cannot be read.
+//! Each case links the same files with `-z defs` and asks linkaudit.
+
+use super::kit::{ar, archive, object, run, undefined};
+use crate::support::{Lab, clean, has};
+use std::collections::BTreeSet;
+
+/// Files that the cases share.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    let symbols = ".globl foo\n.type foo,@function\nfoo: nop\n.size foo,.-foo\n";
+    object(&lab, "foo.o", &format!(".text\n{symbols}"));
+    run(clean("ld").current_dir(lab.root()).args(["-shared", "-o", "libfoo.so", "foo.o"]));
+    lab.write("versions", "V1 { }; V2 { };\n");
+    for (name, ats) in [("old", "@"), ("new", "@@")] {
+        let source = format!(".text\n.globl foo_v\nfoo_v: nop\n.symver foo_v,foo{ats}V1\n");
+        object(&lab, &format!("{name}.o"), &source);
+        run(clean("ld").current_dir(lab.root()).args([
+            "-shared",
+            "--version-script=versions",
+            "-o",
+            &format!("lib{name}.so"),
+            &format!("{name}.o"),
+        ]));
+    }
+    object(&lab, "empty.o", "");
+    ar(&lab, "rc", "empty.a", &["empty.o"]);
+    object(&lab, "copy.o", ".section .text.c,\"axG\",@progbits,c,comdat\n.weak c\nc: nop\n");
+    lab
+}
+
+/// The undefined names in the words of a linker.
+fn theirs(lab: &Lab, linker: &str, files: &[&str]) -> BTreeSet<String> {
+    let mut command = clean(linker);
+    command.current_dir(lab.root()).args(["-shared", "-z", "defs", "-o", "/dev/null"]);
+    let output = command.args(files).output().expect("a linker runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let mut out = BTreeSet::new();
+    for line in text.lines() {
+        let lld = line.split_once("symbol: ").filter(|_| line.contains("undefined"));
+        let lld = lld.map(|(_, name)| name.trim());
+        let gnu = line.split_once("undefined reference to `").map(|(_, name)| name);
+        let hidden = line.split_once(" symbol `").filter(|_| line.contains("isn't defined"));
+        let name = lld.or(gnu).or(hidden.map(|(_, name)| name));
+        if let Some(name) = name {
+            out.insert(name.split(['\'', ' ']).next().unwrap_or(name).to_owned());
+        }
+    }
+    assert!(output.status.success() == out.is_empty(), "{linker} {files:?}: {text}");
+    out
+}
+
+/// A case: the source, what is linked with it, and the linkers that see it differently: mold takes a
+/// weak hidden reference as an error, names no versions, and defines `__rela_iplt_start` everywhere.
+struct Case {
+    source: &'static str,
+    with: &'static [&'static str],
+    others: &'static [&'static str],
+}
+
+const fn case(source: &'static str, with: &'static [&'static str]) -> Case {
+    Case { source, with, others: &[] }
+}
+
+const CASES: &[Case] = &[
+    // Visibility.
+    case(".data\n.quad foo\n", &["libfoo.so"]),
+    case(".data\n.hidden foo\n.quad foo\n", &["libfoo.so"]),
+    case(".data\n.protected foo\n.quad foo\n", &["libfoo.so"]),
+    case(".data\n.internal foo\n.quad foo\n", &["libfoo.so"]),
+    case(".data\n.hidden foo\n.quad foo\n", &["foo.o"]),
+    Case {
+        source: ".data\n.weak foo\n.hidden foo\n.quad foo\n",
+        with: &["libfoo.so"],
+        others: &["mold"],
+    },
+    // Versions.
+    case(".data\n.quad foo\n", &["libold.so"]),
+    case(".data\n.quad foo\n", &["libnew.so"]),
+    case(".data\n.symver f,foo@V1\n.quad f\n", &["libold.so"]),
+    case(".data\n.symver f,foo@V1\n.quad f\n", &["libnew.so"]),
+    Case { source: ".data\n.symver f,foo@V2\n.quad f\n", with: &["libnew.so"], others: &["mold"] },
+    // Names that linkers define.
+    case(".data\n.quad __start_nosuch\n.quad __stop_nosuch\n", &[]),
+    case(".data\n.quad __start_here\n.section here,\"a\"\n.byte 1\n", &[]),
+    case(".data\n.quad data_start\n.quad __data_start\n", &[]),
+    case(".data\n.quad __exidx_start\n.quad __bss_start__\n.quad _gp\n", &[]),
+    Case {
+        source: ".data\n.quad __rela_iplt_start\n.quad __rel_iplt_end\n",
+        with: &[],
+        others: &["mold"],
+    },
+    case(".data\n.quad _end\n.quad edata\n.quad etext\n.quad __bss_start\n", &[]),
+    case(".data\n.quad __ehdr_start\n.quad _DYNAMIC\n.quad _GLOBAL_OFFSET_TABLE_\n", &[]),
+    case(
+        ".data\n.type _TLS_MODULE_BASE_,@tls_object\n.quad _TLS_MODULE_BASE_\n\
+         .section .tdata,\"awT\"\n.byte 0\n",
+        &[],
+    ),
+    case(".data\n.quad __TMC_END__\n.quad __global_pointer$\n.quad .TOC.\n", &[]),
+    // Sections.
+    case(".globl nosuch\n.text\nnop\n", &[]),
+    Case {
+        source: ".section .debug_x,\"\",@progbits\n.quad nosuch\n",
+        with: &[],
+        others: &["ld", "mold"],
+    },
+    case(".section .x,\"e\",@progbits\n.quad nosuch\n", &[]),
+    case(".section .x,\"a\",@note\n.quad nosuch\n", &[]),
+    case(".section .t,\"axG\",@progbits,c,comdat\n.weak c\nc: .quad nosuch\n", &[]),
+    case(".section .t,\"axG\",@progbits,c,comdat\n.weak c\nc: .quad nosuch\n", &["copy.o"]),
+    case(".data\n.weak nosuch\n.quad nosuch\n", &[]),
+];
+
+#[test]
+fn undefined_names_are_those_of_linkers() {
+    let lab = lab();
+    let (mut wrong, mut cases) = (Vec::new(), 0);
+    for (at, Case { source, with, others }) in CASES.iter().enumerate() {
+        object(&lab, "case.o", source);
+        for first in [true, false] {
+            let mut files = with.to_vec();
+            files.insert(if first { 0 } else { with.len() }, "case.o");
+            let roots = files.iter().flat_map(|file| ["--root-object", file]);
+            let args: Vec<&str> = ["empty.a", "--shared"].into_iter().chain(roots).collect();
+            let (answer, _) = archive(&lab.root(), &args);
+            let ours = undefined(&answer);
+            for linker in ["ld.lld-19", "ld", "mold"] {
+                if !has(linker) || others.contains(&linker) {
+                    continue;
+                }
+                cases += 1;
+                let theirs = theirs(&lab, linker, &files);
+                if ours != theirs {
+                    wrong.push(format!("case {at} {files:?}: {linker} {theirs:?}, we {ours:?}"));
+                }
+            }
+        }
+    }
+    println!("undefined names of linkers: {cases} links, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A shared object that is given comes before archives that may be added.
+#[test]
+fn given_shared_objects_come_before_candidates() {
+    let lab = lab();
+    lab.mkdir("from");
+    ar(&lab, "rc", "from/libfoo.a", &["foo.o"]);
+    object(&lab, "case.o", ".data\n.quad foo\n");
+    let asked = ["empty.a", "--from", "from", "--root-object", "case.o"];
+    let (answer, _) = archive(&lab.root(), &asked);
+    assert_eq!(super::kit::members(&answer), ["libfoo.a(foo.o)"], "{answer}");
+    let (answer, _) = archive(&lab.root(), &[&asked[..], &["--root-object", "libfoo.so"]].concat());
+    assert!(super::kit::members(&answer).is_empty(), "{answer}");
+}
+
+/// Members that cannot be read: what they may define is unknown, and they are named.
+#[test]
+fn unread_members_leave_names_unknown() {
+    let lab = lab();
+    object(&lab, "case.o", ".data\n.quad bar\n");
+    object(&lab, "bar.o", ".globl bar\nbar: nop\n");
+    lab.write("code.o", b"BC\xc0\xde and so on");
+    ar(&lab, "rc", "code.a", &["code.o"]);
+    for letters in ["rcT", "rcTS"] {
+        ar(&lab, letters, "thin.a", &["bar.o"]);
+        std::fs::rename(lab.path("bar.o"), lab.path("away.o")).expect("renamed");
+        let (answer, status) = archive(&lab.root(), &["thin.a", "--root-object", "case.o"]);
+        assert_eq!((status, &answer["complete"]), (Some(3), &false.into()), "{answer}");
+        assert!(undefined(&answer).is_empty(), "{answer}");
+        assert_eq!(answer["opaque"][0]["name"], "bar.o", "{answer}");
+        let text = lab.linkaudit(&["archive", "thin.a", "--root-object", "case.o"]).stdout;
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.contains("thin.a(bar.o)") && text.contains("does not exist"), "{text}");
+        std::fs::rename(lab.path("away.o"), lab.path("bar.o")).expect("renamed");
+        std::fs::remove_file(lab.path("thin.a")).expect("removed");
+    }
+    let (answer, status) = archive(&lab.root(), &["code.a", "--root-object", "case.o"]);
+    assert_eq!((status, &answer["unknown"][0]["symbol"]), (Some(3), &"bar".into()), "{answer}");
+}
+
+/// Bitcode members say what they define and refer to, with an index and without one.
+#[test]
+fn bitcode_members_are_read() {
+    if !has("llvm-as-19") || !has("ld.lld-19") {
+        return crate::support::skip("bitcode_members_are_read", "there is no llvm-as-19");
+    }
+    let lab = lab();
+    let source = "target triple = \"x86_64-unknown-linux-gnu\"\n\
+        target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128\"\n\
+        @shared = common global i32 0\n\
+        @strong = global i32 1\n\
+        declare void @foo()\ndeclare extern_weak void @maybe()\n\
+        define weak void @weak() {\n  ret void\n}\n\
+        define void @bar() {\n  call void @foo()\n  call void @nosuch()\n  ret void\n}\n\
+        declare void @nosuch()\n";
+    lab.write("bar.ll", source);
+    run(clean("llvm-as-19").current_dir(lab.root()).args(["bar.ll", "-o", "bar.bc"]));
+    object(&lab, "case.o", ".data\n.quad bar\n");
+    let mut cases = 0;
+    for (letters, name) in [("rc", "indexed.a"), ("rcS", "bare.a")] {
+        run(clean("llvm-ar-19").current_dir(lab.root()).args([letters, name, "bar.bc", "foo.o"]));
+        let args = [name, "--shared", "--root-object", "case.o"];
+        let (answer, status) = archive(&lab.root(), &args);
+        let expected = [format!("{name}(bar.bc)"), format!("{name}(foo.o)")];
+        assert_eq!(super::kit::members(&answer), expected, "{answer}");
+        assert_eq!((status, &answer["complete"]), (Some(1), &true.into()), "{answer}");
+        assert_eq!(undefined(&answer), theirs(&lab, "ld.lld-19", &["case.o", name]), "{answer}");
+        cases += 1;
+    }
+    println!("bitcode: {cases} archives, 0 differences from lld");
+}

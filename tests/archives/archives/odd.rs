@@ -1,0 +1,234 @@
+//! Odd kinds of archives, one by one: what they hold is known whatever they are written like.
+
+use super::kit::{ar, archive, members, object, run, undefined};
+use crate::support::{Lab, clean};
+use serde_json::Value;
+
+/// `use.o` refers to `def`, which `def.o` defines.
+fn lab() -> Lab {
+    let lab = Lab::new();
+    object(&lab, "use.o", ".globl use\nuse: .quad def\n");
+    object(&lab, "def.o", ".globl def\ndef: .quad 0\n");
+    lab
+}
+
+/// Asks `archive` for `use`, with nothing else at hand.
+#[track_caller]
+fn ask(lab: &Lab, name: &str) -> Value {
+    archive(&lab.root(), &[name, "--root-symbol", "use"]).0
+}
+
+#[track_caller]
+fn assert_whole(lab: &Lab, name: &str) {
+    let answer = ask(lab, name);
+    let expected = [format!("{name}(def.o)"), format!("{name}(use.o)")];
+    assert_eq!(members(&answer), expected, "{answer}");
+    assert!(undefined(&answer).is_empty() && answer["complete"] == true, "{answer}");
+}
+
+/// An archive by hand: a name field and the data of each member.
+fn by_hand(magic: &[u8], parts: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = magic.to_vec();
+    for (name, data) in parts {
+        out.extend(
+            format!("{name:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", 0, 0, 0, 644, data.len()).bytes(),
+        );
+        out.extend(*data);
+        out.extend(std::iter::repeat_n(b'\n', data.len() % 2));
+    }
+    out
+}
+
+fn bytes(lab: &Lab, name: &str) -> Vec<u8> {
+    std::fs::read(lab.path(name)).expect("a file")
+}
+
+#[test]
+fn gnu_bsd_thin_indexed_or_not() {
+    let lab = lab();
+    for (name, letters) in
+        [("index.a", "rc"), ("none.a", "rcS"), ("thin.a", "rcT"), ("quick.a", "qc")]
+    {
+        ar(&lab, letters, name, &["use.o", "def.o"]);
+        assert_whole(&lab, name);
+    }
+    let (first, second) = (bytes(&lab, "use.o"), bytes(&lab, "def.o"));
+    // BSD's names stand before the data and are padded with NUL.
+    let bsd = |name: &[u8], data: &[u8]| [name, &vec![0; 8 - name.len()], data].concat();
+    let (one, two) = (bsd(b"use.o", &first), bsd(b"def.o", &second));
+    let parts: &[(&str, &[u8])] = &[("#1/8", &one), ("#1/8", &two)];
+    lab.write("bsd.a", by_hand(b"!<arch>\n", parts));
+    assert_whole(&lab, "bsd.a");
+    // A 64-bit index without entries: the members say what they define.
+    let wide: &[(&str, &[u8])] = &[("/SYM64/", &[0; 8]), ("use.o/", &first), ("def.o/", &second)];
+    lab.write("wide.a", by_hand(b"!<arch>\n", wide));
+    let answer = ask(&lab, "wide.a");
+    assert_eq!(members(&answer), ["wide.a(def.o)", "wide.a(use.o)"], "{answer}");
+    let bsd_index: &[(&str, &[u8])] =
+        &[("__.SYMDEF", &[0; 8]), ("use.o/", &first), ("def.o/", &second)];
+    lab.write("symdef.a", by_hand(b"!<arch>\n", bsd_index));
+    let answer = ask(&lab, "symdef.a");
+    assert_eq!(members(&answer), ["symdef.a(def.o)", "symdef.a(use.o)"], "{answer}");
+}
+
+#[test]
+fn nested_and_empty() {
+    let lab = lab();
+    ar(&lab, "rc", "inner.a", &["use.o", "def.o"]);
+    ar(&lab, "rcT", "outer.a", &["inner.a"]);
+    assert_whole(&lab, "outer.a");
+    lab.write("empty.a", b"!<arch>\n");
+    let answer = ask(&lab, "empty.a");
+    assert_eq!(undefined(&answer).len(), 1, "{answer}");
+    assert_eq!(answer["complete"], true);
+}
+
+#[test]
+fn names_repeat_and_members_are_told_apart_by_their_place() {
+    let lab = lab();
+    lab.mkdir("d");
+    object(&lab, "d/use.o", ".globl other\nother: .quad 0\n");
+    ar(&lab, "qc", "twice.a", &["use.o", "d/use.o", "def.o"]);
+    let (answer, _) = archive(&lab.root(), &["twice.a", "--root-symbol", "other"]);
+    let member = &answer["needed"][0]["members"][0];
+    assert_eq!(member["name"], "use.o");
+    assert!(member["offset"].as_u64() > Some(100), "{answer}");
+    assert_eq!(answer["needed"][0]["members"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn members_that_are_no_objects() {
+    let lab = lab();
+    lab.write("notes.txt", "not an object\n");
+    lab.write("code.bc", b"BC\xc0\xde and so on");
+    ar(&lab, "rc", "mixed.a", &["notes.txt", "code.bc", "use.o", "def.o"]);
+    let answer = ask(&lab, "mixed.a");
+    assert_eq!(members(&answer), ["mixed.a(def.o)", "mixed.a(use.o)"], "{answer}");
+    assert_eq!(answer["opaque"][0]["name"], "code.bc", "{answer}");
+    assert_eq!(answer["opaque"][0]["needed"], false);
+}
+
+#[test]
+fn slim_objects_of_gcc_say_what_they_define_and_refer_to() {
+    let lab = lab();
+    lab.write("lto.c", "int def(void); int slim(void) { return def(); }\n");
+    run(clean("gcc").current_dir(lab.root()).args([
+        "-flto",
+        "-fno-fat-lto-objects",
+        "-c",
+        "lto.c",
+    ]));
+    for (archiver, name) in [("gcc-ar", "lto.a"), ("ar", "none.a")] {
+        let letters = if archiver == "ar" { "rcS" } else { "rc" };
+        run(clean(archiver).current_dir(lab.root()).args([letters, name, "lto.o", "def.o"]));
+        let (answer, code) = archive(&lab.root(), &[name, "--root-symbol", "slim"]);
+        assert_eq!((&answer["complete"], code), (&true.into(), Some(0)), "{answer}");
+        let expected = [format!("{name}(def.o)"), format!("{name}(lto.o)")];
+        assert_eq!(members(&answer), expected, "{answer}");
+    }
+}
+
+#[test]
+fn members_of_another_machine_are_passed_over() {
+    let lab = lab();
+    let file = lab.write("def32.s", ".globl def\ndef: .long 0\n");
+    run(clean("as").current_dir(lab.root()).args(["--32", "-o", "def32.o"]).arg(file));
+    ar(&lab, "rc", "other.a", &["use.o", "def32.o"]);
+    let answer = ask(&lab, "other.a");
+    assert_eq!(members(&answer), ["other.a(use.o)"], "{answer}");
+    assert_eq!(answer["foreign"], 1, "{answer}");
+    assert_eq!(undefined(&answer).len(), 1);
+}
+
+#[test]
+fn a_linker_script_stands_for_what_it_names() {
+    let lab = lab();
+    ar(&lab, "rc", "libone.a", &["use.o"]);
+    ar(&lab, "rc", "libtwo.a", &["def.o"]);
+    lab.write("script.a", "/* all */ GROUP ( \"libone.a\" AS_NEEDED ( -ltwo ) )\n");
+    let (answer, status) = archive(&lab.root(), &["script.a", "--root-symbol", "use"]);
+    assert_eq!(members(&answer), ["libone.a(use.o)", "libtwo.a(def.o)"], "{answer}");
+    assert_eq!(status, Some(0));
+}
+
+#[test]
+fn a_thin_archive_leads_nowhere_else() {
+    let lab = lab();
+    lab.mkdir("a/in");
+    lab.mkdir("b");
+    std::fs::rename(lab.path("def.o"), lab.path("b/def.o")).expect("renamed");
+    std::fs::rename(lab.path("use.o"), lab.path("a/in/use.o")).expect("renamed");
+    run(clean("ar").current_dir(lab.path("a/in")).args(["rcT", "x.a", "use.o", "../../b/def.o"]));
+    let (answer, status) = archive(&lab.root(), &["a/in/x.a", "--root-symbol", "use"]);
+    // The index says that it defines `def`; what it refers to is not known.
+    assert_eq!(members(&answer).len(), 2, "{answer}");
+    assert_eq!((status, &answer["complete"]), (Some(3), &Value::Bool(false)));
+    let (answer, status) =
+        archive(&lab.root(), &["a/in/x.a", "--from", "b", "--root-symbol", "use"]);
+    assert_eq!(members(&answer).len(), 2, "allowed once its directory is named: {answer}");
+    assert_eq!(status, Some(0));
+}
+
+#[test]
+fn many_sections_and_other_byte_orders() {
+    let lab = lab();
+    let many: String = (0..70_000).map(|n| format!(".section s{n},\"a\"\n.byte 0\n")).collect();
+    object(&lab, "many.o", &format!("{many}.data\n.globl use\nuse: .quad def\n"));
+    ar(&lab, "rc", "many.a", &["many.o", "def.o"]);
+    let answer = ask(&lab, "many.a");
+    assert_eq!(members(&answer), ["many.a(def.o)", "many.a(many.o)"], "{answer}");
+}
+
+#[test]
+fn wrong_usage_says_what_to_type() {
+    let lab = lab();
+    ar(&lab, "rc", "x.a", &["use.o"]);
+    let text = |args: &[&str]| {
+        let output = lab.linkaudit(&[&["archive"], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(text(&[]).contains("no archive given"));
+    assert!(text(&["x.a"]).contains("--root-object"));
+    assert!(text(&["use.o", "--root-symbol", "x"]).contains("not a static archive"));
+    lab.write("text.a", "plain words\n");
+    lab.write("script.a", "SECTIONS { .text : { *(.text) } }\n");
+    lab.write("none.a", "");
+    for (name, what) in [
+        ("text.a", "text.a: not a static archive: it begins with `plain words"),
+        ("script.a", "script.a: not a static archive: it begins with `SECTIONS"),
+        ("none.a", "none.a: empty file, not a static archive"),
+        (".", ".: a directory, not a static archive"),
+    ] {
+        let said = text(&[name, "--root-symbol", "x"]);
+        assert!(said.contains(what), "{said}");
+        let said = text(&["x.a", "--root-symbol", "x", "--order", name]);
+        assert!(said.contains(what), "{said}");
+    }
+    assert!(text(&["x.a", "--root-object", "."]).contains(".: neither an ELF file nor an archive"));
+    assert!(text(&["x.a", "--root-object", "x.a"]).contains("relocatable object"));
+}
+
+#[test]
+fn tables_need_no_further_archives() {
+    let lab = lab();
+    ar(&lab, "rc", "x.a", &["use.o", "def.o"]);
+    archive(&lab.root(), &["x.a", "--root-symbol", "use", "--why-extract", "why"]);
+    let why = std::fs::read_to_string(lab.path("why")).expect("a table");
+    let lines = "<internal>\tx.a(use.o)\tuse\n";
+    assert!(why.contains(lines) && why.contains("x.a(use.o)\tx.a(def.o)\tdef\n"), "{why}");
+}
+
+#[test]
+fn never_failing_is_what_it_says() {
+    let lab = lab();
+    ar(&lab, "rc", "x.a", &["use.o"]);
+    let status = |args: &[&str]| lab.linkaudit(args).status.code();
+    let archive = ["archive", "x.a", "--root-symbol", "nobody"];
+    let why = ["why", "nobody", "."];
+    for args in [&archive[..], &why] {
+        assert_eq!(status(args), Some(1), "{args:?}");
+        assert_eq!(status(&[args, &["--fail-on", "warning"]].concat()), Some(1), "{args:?}");
+        assert_eq!(status(&[args, &["--fail-on", "never"]].concat()), Some(0), "{args:?}");
+    }
+}

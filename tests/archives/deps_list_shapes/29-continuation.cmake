@@ -1,0 +1,8 @@
+#: linked = alpha beta delta
+#: add = gamma
+#: value = C
+#: words = gamma
+#: diff = ~1
+set(C "alpha;\
+beta;\
+delta")

@@ -1,0 +1,186 @@
+//! `linkaudit fix` from outside: what it finds, proves, refuses and writes, and that every emitted file
+//! does in its own tool what it says, whatever archives and symbols are called.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+use crate::support;
+use crate::support::tiny;
+
+mod hostile;
+mod kit;
+mod libraries;
+mod linkable;
+mod links;
+mod mri;
+mod proofs;
+
+use kit::{PLACES, archive, fix, text, three, tool};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+
+#[test]
+fn what_is_needed_however_far_it_reaches_joins_the_right_set() {
+    let lab = three();
+    assert_eq!(lab.undefined("own/libuser.so"), BTreeSet::from(["one".to_owned()]));
+    let run = fix(&lab, &["--deps-list", "deps.cmake", "--emit", "cmake-deps"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let new = "# the parts\nset(parts\nbase\none\ntwo\n)\nset(own\nuser\n)\n";
+    assert_eq!(text(&run.stdout), new);
+    assert!(
+        text(&run.stderr)
+            .contains("one: in libone.a\n        referenced by libfat.a(user.o, from libuser.a)\n")
+    );
+    // To a file: stdout has the summary, and the file is whole or not there.
+    let to_file =
+        ["--deps-list", "deps.cmake", "--emit", "cmake-deps", "-o", "cmake-deps=new.cmake"];
+    let run = fix(&lab, &to_file);
+    assert_eq!(run.status.code(), Some(0));
+    assert!(text(&run.stdout).contains("add two to parts\n"), "{}", text(&run.stdout));
+    assert_eq!(std::fs::read_to_string(lab.path("new.cmake")).expect("a list"), new);
+    // A list that lacks nothing stays as it is, byte for byte.
+    let run = lab.linkaudit(
+        &[
+            &["fix", "own/libuser.so"],
+            &PLACES[..],
+            &["--deps-list", "new.cmake", "--emit", "cmake-deps"],
+        ]
+        .concat(),
+    );
+    assert_eq!(text(&run.stdout), new);
+}
+
+#[test]
+fn the_plan_as_data_follows_the_schema() {
+    let lab = three();
+    let run = fix(&lab, &["--deps-list", "deps.cmake", "--format", "json"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
+    let schema = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/report.schema.json"));
+    let schema = serde_json::from_slice(&schema.expect("the schema")).expect("JSON");
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = schema.iter_errors(&report).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let finding = report["findings"].as_array().expect("findings").iter();
+    let mut finding = finding.filter(|finding| finding["rule"] == "undefined-symbol");
+    let fix = finding.next().expect("a finding")["fix"].clone();
+    let entry = |name: &str| {
+        serde_json::json!({
+            "intent": "add-to-list", "list": "deps.cmake", "set": "parts", "entry": name,
+            "level": "safe", "proven": true, "unknown": null,
+        })
+    };
+    assert_eq!(fix, serde_json::json!([entry("one"), entry("two")]));
+}
+
+#[test]
+fn a_policy_names_the_list_and_where_its_archives_lie() {
+    let lab = three();
+    let policy = "schema = 1\n[[archive]]\nmatch = \"**/libfat.a\"\ndeps-list = \"deps.cmake\"\n\
+                  from = { own = \"parts\", parts = \"own\" }\n";
+    lab.write("policy.toml", policy);
+    let args = ["fix", "own/libuser.so", "--policy", "policy.toml", "--emit", "cmake-deps"];
+    let run = lab.linkaudit(&args);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    // The policy says that archives of `parts` belong to the set `own`, whatever lies there now.
+    let new = "# the parts\nset(parts\nbase\n)\nset(own\none\ntwo\nuser\n)\n";
+    assert_eq!(text(&run.stdout), new);
+    // A variable of another file may list more.
+    lab.write(
+        "deps.cmake",
+        "set(own\nuser\none\ntwo\nbase\n)\nset(parts\nbase ${own} ${more}\n)\n",
+    );
+    let run = lab.linkaudit(&["own/libuser.so", "--policy", "policy.toml"]);
+    let out = text(&run.stdout);
+    assert!(out.contains("deps.cmake:8: unknown value of `${more}`"), "{out}");
+    // A list that is not there is a finding of a check, and the end of a fix.
+    std::fs::remove_file(lab.path("deps.cmake")).expect("a list");
+    assert_eq!(lab.linkaudit(&args).status.code(), Some(2));
+    let run = lab.linkaudit(&["own/libuser.so", "--policy", "policy.toml"]);
+    assert!(text(&run.stdout).contains("error[deps-list-drift]"), "{}", text(&run.stdout));
+}
+
+#[test]
+fn what_cannot_be_proven_is_said() {
+    let lab = three();
+    // No candidate: nothing defines `two` any more, so `one` would not help.
+    std::fs::remove_file(lab.path("parts/libtwo.a")).expect("an archive");
+    let run = fix(&lab, &["--deps-list", "deps.cmake"]);
+    let out = text(&run.stdout);
+    assert_eq!(run.status.code(), Some(1), "{out}");
+    assert!(
+        out.contains("not verified: two, referenced by the added members, would be undefined"),
+        "{out}"
+    );
+    std::fs::remove_file(lab.path("parts/libone.a")).expect("an archive");
+    let run = fix(&lab, &["--deps-list", "deps.cmake"]);
+    let out = text(&run.stdout);
+    assert_eq!(run.status.code(), Some(1), "{out}");
+    let who = "no candidate defines one\n        referenced by libfat.a(user.o, from libuser.a)\n";
+    assert!(out.contains(who), "{out}");
+}
+
+#[test]
+fn the_merged_archive_is_named_or_found() {
+    let lab = three();
+    tool(&lab, "cp own/libfat.a own/libsecond.a");
+    let list = ["--deps-list", "deps.cmake", "--emit", "cmake-deps"];
+    let run = fix(&lab, &list);
+    let err = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{err}");
+    assert!(err.contains("own/libfat.a") && err.contains("own/libsecond.a"), "{err}");
+    let run = fix(&lab, &[&list[..], &["--archive", "own/libfat.a"]].concat());
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    // Without one the list is that of the link, if it names a candidate.
+    tool(&lab, "rm own/libfat.a own/libsecond.a");
+    let run = fix(&lab, &list);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    lab.write("deps.cmake", "set(parts\nnothing\n)\n");
+    for more in [&list[..], &["--deps-list", "deps.cmake", "--emit", "mri"]] {
+        let run = fix(&lab, more);
+        let err = text(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{err}");
+        assert!(err.contains("no candidate archive holds members"), "{err}");
+    }
+}
+
+#[test]
+fn mistakes_are_found_before_anything_runs() {
+    let lab = three();
+    lab.write("bad.cmake", "set(parts\nbase\n)\nset(parts\nbase\n)\n");
+    lab.write("broken.cmake", "set(parts\n");
+    let cases: &[(&[&str], &str)] = &[
+        (&["--emit", "nothing"], "unknown emitter `nothing`"),
+        (&["--emit", "cmake-deps"], "add --deps-list FILE"),
+        (&["--emit", "mri", "--emit", "ldflags"], "only one emitter can write to stdout"),
+        (&["--emit", "mri", "--format", "json"], "both write to stdout"),
+        (&["--deps-list", "none.cmake"], "none.cmake: no such file or directory"),
+        (&["--deps-list", "bad.cmake"], "bad.cmake:4: the set of line 1 is set a second time"),
+        (&["--deps-list", "broken.cmake"], "broken.cmake:1: a command has no closing"),
+        (&["--emit", "ldflags", "-o", "ldflags=own/libuser.so"], "this run audits"),
+        (&["--emit", "ldflags", "-o", "ldflags=parts/x"], "directory for archives"),
+        (&["--emit", "ldflags", "-o", "ldflags=none/x"], "cannot write none/x"),
+        (&["--archive", "deps.cmake"], "deps.cmake: not a static archive"),
+        (&["-o", "nothing=x"], "unknown output `nothing`"),
+    ];
+    for (args, words) in cases {
+        let run = fix(&lab, args);
+        let err = text(&run.stderr);
+        assert_eq!(run.status.code(), Some(2), "{args:?}: {err}");
+        assert!(err.to_lowercase().contains(&words.to_lowercase()), "{args:?}: {err}");
+    }
+    assert!(!lab.path("parts/x").exists());
+}
+
+#[test]
+fn minimal_drops_what_nothing_needs() {
+    let lab = three();
+    archive(&lab, OsStr::new("own/libfat.a"), &["other.o"]);
+    lab.write("deps.cmake", "set(parts\nbase\nother\n)\nset(own\nuser\n)\n");
+    let minimal = ["--deps-list", "deps.cmake", "--emit", "cmake-deps", "--minimal"];
+    let run = fix(&lab, &minimal);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    assert_eq!(text(&run.stdout), "set(parts\nbase\none\ntwo\n)\nset(own\nuser\n)\n");
+    // Without a symbol table nobody knows what was taken.
+    tool(&lab, "strip own/libuser.so");
+    let run = fix(&lab, &minimal);
+    assert_eq!(run.status.code(), Some(2));
+    assert!(text(&run.stderr).contains("no symbol table"), "{}", text(&run.stderr));
+}

@@ -1,0 +1,87 @@
+//! Libraries that a fix links, and archives that it never does: a library that was linked without another
+//! one gets that one alone, and not the C library's archive.
+
+use super::kit::{archive, object, text, tool};
+use crate::support::{Lab, skip};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+
+/// The file names of all fixes, and whether all are verified.
+fn fixes(lab: &Lab, args: &[&str]) -> (BTreeSet<String>, bool) {
+    let run = lab.linkaudit(&[&["fix"], args, &["--format", "json"]].concat());
+    let report: Value = serde_json::from_slice(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&run.stderr)));
+    let mut names = BTreeSet::new();
+    let mut verified = run.status.code() == Some(0);
+    for finding in report["findings"].as_array().expect("findings") {
+        for fix in finding["fix"].as_array().expect("fixes") {
+            let entry = fix["entry"].as_str().expect("an entry");
+            names.insert(entry.rsplit('/').next().unwrap_or(entry).to_owned());
+            verified &= fix["proven"] == true;
+        }
+    }
+    (names, verified)
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn a_shared_library_comes_before_archives() {
+    let lab = Lab::new();
+    object(&lab, "user.o", "int g(void), h(void); int user(void) { return g() + h(); }");
+    object(&lab, "g.o", "int g(void) { return 1; }");
+    object(&lab, "h.o", "int h(void) { return 1; }");
+    tool(&lab, "mkdir parts; cc -shared -o libuser.so user.o; cc -shared -o parts/libg.so g.o h.o");
+    archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+    archive(&lab, OsStr::new("parts/libh.a"), &["h.o"]);
+    let args = ["libuser.so", "--lib-path", "parts"];
+    assert_eq!(fixes(&lab, &args), (set(&["libg.so"]), true));
+    // One that lacks something itself is not verified.
+    object(&lab, "h.o", "int gone(void); int h(void) { return gone(); }");
+    tool(&lab, "cc -shared -o parts/libg.so g.o h.o");
+    assert_eq!(fixes(&lab, &args), (set(&["libg.so"]), false));
+    tool(&lab, "rm parts/libg.so parts/libh.a; cc -shared -o parts/libg.so g.o");
+    let (names, _) = fixes(&lab, &args);
+    assert_eq!(names, set(&["libg.so"]));
+    tool(&lab, "rm parts/libg.so");
+    assert_eq!(fixes(&lab, &args).0, set(&["libg.a"]));
+}
+
+#[test]
+fn libssl_without_libcrypto_gets_libcrypto() {
+    let dir = "/usr/lib/x86_64-linux-gnu";
+    let there = |name: &str| std::path::Path::new(dir).join(name).is_file();
+    if !["libssl.a", "libcrypto.a", "libcrypto.so", "libc.a"].into_iter().all(there) {
+        return skip("libssl_without_libcrypto_gets_libcrypto", "libssl-dev is not installed");
+    }
+    let lab = Lab::new();
+    tool(
+        &lab,
+        &format!(
+            "mkdir parts shared; cc -shared -o libssl.so -Wl,--whole-archive {dir}/libssl.a \
+             -Wl,--no-whole-archive; cp {dir}/libcrypto.a {dir}/libc.a {dir}/libm.a parts || true; \
+             cp {dir}/libcrypto.so shared"
+        ),
+    );
+    let undefined = lab.undefined("libssl.so");
+    assert!(undefined.len() > 100, "{undefined:?}");
+    assert_eq!(fixes(&lab, &["libssl.so", "--lib-path", "parts"]), (set(&["libcrypto.a"]), true));
+    let both = ["libssl.so", "--lib-path", "parts", "--lib-path", "shared"];
+    // The shared library keeps a few functions to itself that `libssl.a` takes from the archive.
+    let (names, verified) = fixes(&lab, &both);
+    assert!(verified && names.contains("libcrypto.so"), "{names:?}");
+    assert!(names.is_subset(&set(&["libcrypto.so", "libcrypto.a"])), "{names:?}");
+    // The linker and the loader agree.
+    tool(
+        &lab,
+        &format!(
+            "cc -shared -o new.so -Wl,--whole-archive {dir}/libssl.a -Wl,--no-whole-archive \
+         -Wl,-z,defs parts/libcrypto.a"
+        ),
+    );
+    assert!(lab.undefined("new.so").is_empty());
+    println!("libssl: {} undefined symbols, 2 places, 0 differences", undefined.len());
+}

@@ -1,0 +1,121 @@
+//! A fix is verified only if a link takes it: each case is linked with GNU ld and lld as a shared object
+//! and as a position-independent program, and `ldd -r` looks at the result of a verified one.
+
+use super::kit::{archive, text, tool};
+use crate::support::{Lab, has};
+use serde_json::Value;
+use std::ffi::OsStr;
+
+/// Assembles a member.
+fn member(lab: &Lab, name: &str, source: &str) {
+    lab.write(&format!("{name}.s"), source);
+    tool(lab, &format!("as -o {name}.o {name}.s"));
+}
+
+/// True if every fix of every undefined symbol is verified; and the doubts.
+fn verified(lab: &Lab, file: &str) -> (bool, String) {
+    let run = lab.linkaudit(&["fix", file, "--lib-path", "parts", "--format", "json"]);
+    let report: Value = serde_json::from_slice(&run.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", text(&run.stderr)));
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let undefined = findings.filter(|finding| finding["rule"] == "undefined-symbol");
+    let fixes: Vec<&Value> =
+        undefined.flat_map(|finding| finding["fix"].as_array().expect("fixes")).collect();
+    let doubts: Vec<String> = fixes
+        .iter()
+        .filter(|fix| fix["proven"] != true)
+        .map(|fix| fix["unknown"].to_string())
+        .collect();
+    (!fixes.is_empty() && doubts.is_empty(), doubts.join(", "))
+}
+
+/// What defines `g` in an archive, and whether a shared object takes it.
+const MEMBERS: &[(&str, bool)] = &[
+    (".text\n.globl g\ng: ret\n", true),
+    (".text\n.globl g\ng: movl $d, %eax\nret\n.data\nd: .long 0\n", false),
+    (".text\n.globl g\ng: movq $d, %rax\nret\n.data\nd: .long 0\n", false),
+    (".text\n.globl g\ng: movabsq $d, %rax\nret\n.data\nd: .long 0\n", false),
+    (".text\n.globl g\ng: leaq d(%rip), %rax\nret\n.data\nd: .long 0\n", true),
+    (".text\n.globl g\ng: leaq d(%rip), %rax\nret\n.data\n.globl d\nd: .long 0\n", false),
+    (".text\n.globl g\ng: leaq d(%rip), %rax\nret\n.data\n.globl d\n.hidden d\nd: .long 0\n", true),
+    (".text\n.globl g\ng: call h@PLT\nret\n.globl h\nh: ret\n", true),
+    (
+        ".text\n.globl g\ng: movl %fs:t@tpoff, %eax\nret\n.section .tbss,\"awT\",@nobits\nt: .long 0\n",
+        false,
+    ),
+    (
+        ".text\n.globl g\ng: movq t@gottpoff(%rip), %rax\nret\n\
+         .section .tbss,\"awT\",@nobits\n.globl t\nt: .long 0\n",
+        true,
+    ),
+    (".text\n.globl g\ng: ret\n.data\n.quad g\n", true),
+    (".text\n.globl g\ng: ret\n.section .rodata,\"a\"\n.quad g\n", false),
+    (".text\n.globl g\ng: ret\n.section .debug_x,\"\"\n.long g\n", true),
+    (".text\n.globl g\ng: ret\n.globl own\nown: ret\n", false),
+    (".text\n.globl g\ng: ret\n.section .t,\"axG\",@progbits,c,comdat\n.weak c\nc: ret\n", true),
+];
+
+#[test]
+fn verified_fixes_link() {
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\nret\n");
+    let (mut cases, mut wrong, mut links) = (0, Vec::new(), 0);
+    for (at, (source, takes)) in MEMBERS.iter().enumerate() {
+        tool(&lab, "rm -rf parts; ld -shared -o libuser.so user.o");
+        member(&lab, "g", source);
+        archive(&lab, OsStr::new("parts/libg.a"), &["g.o"]);
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        cases += 1;
+        let linkers = ["ld -z text", "ld.lld-19"]
+            .into_iter()
+            .filter(|linker| has(linker.split(' ').next().unwrap_or(linker)));
+        let all = linkers.map(|linker| {
+            links += 1;
+            let script = format!("{linker} -shared -z defs -o new.so user.o parts/libg.a");
+            lab.sh(&script).status.success() && lab.undefined("new.so").is_empty()
+        });
+        let all: Vec<bool> = all.collect();
+        if is_verified != *takes || all.iter().all(|links| *links) != *takes {
+            wrong.push(format!("case {at}: verified {is_verified} ({doubts}), links {all:?}"));
+        }
+    }
+    println!("verified fixes: {cases} cases, {links} links, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A member further down refuses too, and two copies of a COMDAT group do not.
+#[test]
+fn members_that_are_taken_along_count() {
+    let lab = Lab::new();
+    member(&lab, "user", ".text\n.globl own\nown: call g@PLT\ncall k@PLT\nret\n");
+    tool(&lab, "ld -shared -o libuser.so user.o");
+    let group = ".section .t,\"axG\",@progbits,c,comdat\n.globl c\nc: ret\n";
+    for (inner, takes) in [
+        (".text\n.globl deep\ndeep: ret\n".to_owned(), true),
+        (".text\n.globl deep\ndeep: movl $deep, %eax\n".to_owned(), false),
+        (".text\n.globl deep\ndeep: ret\n.globl k\nk: ret\n".to_owned(), true),
+        (format!(".text\n.globl deep\ndeep: ret\n{group}"), true),
+        (".text\n.globl deep, c\ndeep: ret\nc: ret\n".to_owned(), false),
+    ] {
+        tool(&lab, "rm -rf parts");
+        member(&lab, "g", ".text\n.globl g\ng: call deep@PLT\nret\n");
+        member(&lab, "k", &format!(".text\n.globl k\nk: ret\n{group}"));
+        member(&lab, "deep", &inner);
+        for name in ["g", "k", "deep"] {
+            archive(&lab, OsStr::new(&format!("parts/lib{name}.a")), &[&format!("{name}.o")]);
+        }
+        let (is_verified, doubts) = verified(&lab, "libuser.so");
+        // In this order `k.o` is not taken where `deep.o` defines `k`.
+        let link =
+            lab.sh("ld -shared -z defs -o new.so user.o parts/libg.a parts/libdeep.a parts/libk.a");
+        let lld = lab.sh(
+            "ld.lld-19 -shared -z defs -o new.so user.o parts/libg.a parts/libdeep.a parts/libk.a",
+        );
+        assert_eq!(
+            (is_verified, link.status.success(), lld.status.success()),
+            (takes, takes, takes),
+            "{inner}: {doubts} {}",
+            text(&link.stderr)
+        );
+    }
+}

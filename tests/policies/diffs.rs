@@ -1,0 +1,308 @@
+//! `linkaudit diff`: each of its rules on a case and a counter-case, the sets of lost and changed symbols
+//! against readelf, and a release gate as a whole.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use crate::support;
+use crate::support::random;
+
+use random::{Random, number};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use support::Lab;
+
+const SHAPES: &str = "extern \"C\" int area(int x) { return x; } extern \"C\" int scale(int x) { return x; } \
+                      extern \"C\" { int origin[2] = {1, 2}; }";
+
+/// A directory `name` with lib/libshapes.so.1 and bin/tool, which calls `area`.
+fn prefix(lab: &Lab, name: &str, source: &str, soname: &str) {
+    lab.mkdir(&format!("{name}/lib"));
+    lab.write("shapes.cc", source);
+    let library = format!("{name}/lib/{soname}");
+    let shared = format!("g++ -shared -fPIC shapes.cc -o {library} -Wl,-soname,{soname}");
+    assert!(lab.sh(&shared).status.success(), "{shared}");
+    lab.mkdir(&format!("{name}/bin"));
+    lab.write("tool.c", "int area(int); int main(void) { return area(1); }");
+    let program = format!(
+        "gcc tool.c -o {name}/bin/tool {library} -Wl,--allow-shlib-undefined,--enable-new-dtags \
+         '-Wl,-rpath,$ORIGIN/../lib'"
+    );
+    let _ = lab.sh(&program);
+}
+
+fn diff(lab: &Lab, args: &[&str]) -> (Value, Option<i32>) {
+    let all = [&["diff"], args, &["--format", "json", "--isolated"]].concat();
+    let output = lab.linkaudit(&all);
+    let value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{args:?}: {e}: {}", String::from_utf8_lossy(&output.stderr)));
+    (value, output.status.code())
+}
+
+/// `rule level` of each finding, sorted.
+fn rules(value: &Value) -> Vec<String> {
+    let findings = value["findings"].as_array().expect("findings");
+    let word = |f: &Value, key: &str| f[key].as_str().unwrap_or_default().to_owned();
+    let mut out: Vec<String> =
+        findings.iter().map(|f| format!("{} {}", word(f, "rule"), word(f, "level"))).collect();
+    out.sort();
+    out
+}
+
+#[test]
+fn every_rule_has_a_case_and_a_counter_case() {
+    let lab = Lab::new();
+    prefix(&lab, "base", SHAPES, "libshapes.so.1");
+    let program = std::fs::read(lab.path("base/bin/tool")).expect("the program");
+    let variant = |name: &str, source: &str, soname: &str| {
+        prefix(&lab, name, source, soname);
+        std::fs::write(lab.path(&format!("{name}/bin/tool")), &program).expect("the program");
+        lab.sh(&format!("chmod +x {name}/bin/tool"));
+    };
+    variant("same", SHAPES, "libshapes.so.1");
+    let unused = SHAPES.replace("extern \"C\" int scale(int x) { return x; }", "");
+    variant("unused", &unused, "libshapes.so.1");
+    let used = SHAPES.replace("extern \"C\" int area(int x) { return x; }", "");
+    variant("used", &used, "libshapes.so.1");
+    variant("bump", SHAPES, "libshapes.so.2");
+    variant("larger", &SHAPES.replace("origin[2]", "origin[4]"), "libshapes.so.1");
+    variant("gone", SHAPES, "libshapes.so.1");
+    std::fs::remove_file(lab.path("gone/lib/libshapes.so.1")).expect("the library");
+    variant("more", &format!("{SHAPES} int more;"), "libshapes.so.1");
+    variant("needs", SHAPES, "libshapes.so.1");
+    lab.sh("gcc tool.c -o needs/bin/tool needs/lib/libshapes.so.1 -Wl,--no-as-needed,--enable-new-dtags -lm '-Wl,-rpath,$ORIGIN/../lib'");
+    variant("pathless", SHAPES, "libshapes.so.1");
+    lab.sh("gcc tool.c -o pathless/bin/tool pathless/lib/libshapes.so.1");
+    let cases: &[(&str, &[&str], i32)] = &[
+        ("same", &[], 0),
+        ("more", &[], 0),
+        ("unused", &["removed-symbol warning"], 0),
+        ("used", &["removed-symbol error"], 1),
+        ("bump", &["changed-soname error"], 1),
+        ("larger", &["changed-symbol warning"], 0),
+        ("gone", &["removed-library error"], 1),
+        ("needs", &["added-need error"], 1),
+        ("pathless", &["lost-search-path error", "missing-library error"], 1),
+    ];
+    let mut wrong = Vec::new();
+    for (name, expected, status) in cases {
+        let (value, code) = diff(&lab, &["base", name]);
+        if rules(&value) != *expected || code != Some(*status) {
+            wrong.push(format!("{name}: {:?} {code:?}", rules(&value)));
+        }
+        // Reports of the two sides say the same.
+        for side in ["base", name] {
+            let output = lab.linkaudit(&["--isolated", "--facts", "--format", "json", side]);
+            lab.write(&format!("{side}.json"), &output.stdout);
+        }
+        let (read, code) = diff(&lab, &["base.json", &format!("{name}.json")]);
+        if rules(&read) != *expected || code != Some(*status) {
+            wrong.push(format!("{name} by reports: {:?} {code:?}", rules(&read)));
+        }
+    }
+    println!("diff: {} cases, {} differences", 2 * cases.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_prefix_outside_counts_as_user() {
+    let lab = Lab::new();
+    prefix(&lab, "old", SHAPES, "libshapes.so.1");
+    let without = SHAPES.replace("extern \"C\" int scale(int x) { return x; }", "");
+    prefix(&lab, "new", &without, "libshapes.so.1");
+    lab.mkdir("user");
+    lab.write("user.c", "int scale(int); int main(void) { return scale(1); }");
+    let link = "gcc user.c -o user/viewer old/lib/libshapes.so.1 -Wl,-rpath,$PWD/old/lib";
+    assert!(lab.sh(link).status.success());
+    assert_eq!(rules(&diff(&lab, &["old", "new"]).0), ["removed-symbol warning"]);
+    let (value, code) = diff(&lab, &["old", "new", "--against", "user"]);
+    assert_eq!((rules(&value), code), (vec!["removed-symbol error".to_owned()], Some(1)));
+    let user = value["findings"][0]["evidence"][0]["path"].as_str().expect("the user");
+    assert!(user.ends_with("user/viewer"), "{user}");
+}
+
+/// Exported symbols with version and, for data, size, as readelf prints them.
+fn exports(library: &Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
+    let output = support::clean("readelf").args(["-W", "--dyn-syms"]).arg(library).output();
+    let text = String::from_utf8(output.expect("readelf runs").stdout).expect("text");
+    let mut out: BTreeMap<String, BTreeSet<(String, String)>> = BTreeMap::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, size, kind, bind, visibility, section, name, ..] = words[..] else { continue };
+        if section == "UND"
+            || bind == "LOCAL"
+            || visibility == "HIDDEN"
+            || section == "Ndx"
+            || section == "ABS"
+        {
+            continue;
+        }
+        let (name, version) = match name.split_once('@') {
+            Some((name, version)) => (name, version.trim_start_matches('@')),
+            None => (name, ""),
+        };
+        let size = if kind == "OBJECT" || kind == "TLS" {
+            format!("{kind} {size}")
+        } else {
+            kind.to_owned()
+        };
+        out.entry(name.to_owned()).or_default().insert((version.to_owned(), size));
+    }
+    out
+}
+
+#[test]
+fn lost_and_changed_symbols_equal_those_of_readelf() {
+    let mut random = Random::new(number("LINKAUDIT_SEED", 1));
+    let rounds = number("LINKAUDIT_DIFFS", 30);
+    let (mut symbols, mut wrong) = (0, Vec::new());
+    for round in 0..rounds {
+        let lab = Lab::new();
+        for side in ["old", "new"] {
+            lab.mkdir(side);
+            let (mut source, mut nodes) = (String::new(), ["", "", ""].map(str::to_owned));
+            for symbol in 0..24 {
+                // Functions, data of some sizes and thread-local data; one of eight is not there.
+                let text = match random.below(8) {
+                    0 => continue,
+                    1 | 2 => format!("int s{symbol}[{}];\n", 1 + random.below(3)),
+                    3 => format!("__thread int s{symbol} = 1;\n"),
+                    _ => format!("int s{symbol}(void) {{ return {symbol}; }}\n"),
+                };
+                source.push_str(&text);
+                nodes[random.below(nodes.len())].push_str(&format!("s{symbol}; "));
+            }
+            let [none, one, two] = &nodes;
+            lab.write("lib.c", source);
+            lab.write(
+                "map",
+                format!("V1 {{ global: {one} local: nothing; }};\nV2 {{ global: {two} }};\n"),
+            );
+            let versions =
+                if none.is_empty() || round % 2 == 0 { "-Wl,--version-script,map" } else { "" };
+            let link = format!(
+                "gcc -shared -fPIC lib.c -o {side}/libx.so.1 -Wl,-soname,libx.so.1 {versions}"
+            );
+            assert!(lab.sh(&link).status.success(), "{link}");
+        }
+        let [old, new] =
+            ["old", "new"].map(|side| exports(&lab.path(&format!("{side}/libx.so.1"))));
+        symbols += old.len();
+        let mut expected: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (name, all) in &old {
+            for (version, size) in all {
+                let rule = match new.get(name) {
+                    None => "removed-symbol",
+                    Some(now) if now.iter().any(|(v, s)| v == version && s == size) => continue,
+                    Some(_) => "changed-symbol",
+                };
+                expected.entry(rule.to_owned()).or_default().insert(format!("{name}@{version}"));
+            }
+        }
+        let mut ours: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for finding in diff(&lab, &["old", "new"]).0["findings"].as_array().expect("findings") {
+            let rule = finding["rule"].as_str().expect("a rule").to_owned();
+            for evidence in finding["evidence"].as_array().expect("evidence") {
+                let name = evidence["symbol"].as_str().expect("a symbol");
+                let version = evidence["version"].as_str().unwrap_or_default();
+                ours.entry(rule.clone()).or_default().insert(format!("{name}@{version}"));
+            }
+        }
+        if ours != expected {
+            wrong.push(format!("round {round}: {ours:?} instead of {expected:?}"));
+        }
+    }
+    println!("diff: {rounds} pairs of libraries, {symbols} symbols, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_release_gate_says_three_things() {
+    let lab = Lab::new();
+    for side in ["old", "new"] {
+        prefix(&lab, side, SHAPES, "libshapes.so.1");
+        lab.sh(&format!(
+            "gcc -shared -fPIC -x c /dev/null -o {side}/lib/libextra.so.1 -Wl,-soname,libextra.so.1"
+        ));
+    }
+    // The old release has an undefined symbol, which the new one fixes.
+    lab.write("broken.c", "int nowhere(void); int f(void) { return nowhere(); }");
+    lab.sh("gcc -shared -fPIC broken.c -o old/lib/libfixed.so.1 -Wl,-soname,libfixed.so.1");
+    lab.write("fixed.c", "int f(void) { return 0; }");
+    lab.sh("gcc -shared -fPIC fixed.c -o new/lib/libfixed.so.1 -Wl,-soname,libfixed.so.1");
+    std::fs::remove_file(lab.path("new/lib/libextra.so.1")).expect("the library");
+    let without = SHAPES.replace("extern \"C\" int scale(int x) { return x; }", "");
+    lab.write("shapes.cc", without);
+    lab.sh("g++ -shared -fPIC shapes.cc -o new/lib/libshapes.so.1 -Wl,-soname,libshapes.so.1");
+    let (value, code) = diff(&lab, &["old", "new"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(rules(&value), ["removed-library error", "removed-symbol warning"]);
+    let fixed = value["fixed"].as_array().expect("a list");
+    assert_eq!(fixed.len(), 1, "{fixed:?}");
+    assert_eq!(fixed[0]["symbol"], "nowhere");
+    let validator = {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/diff.schema.json");
+        let schema: Value =
+            serde_json::from_str(&std::fs::read_to_string(path).expect("the schema"))
+                .expect("JSON");
+        jsonschema::meta::validate(&schema).expect("the schema is a schema");
+        jsonschema::validator_for(&schema).expect("the schema is a schema")
+    };
+    let errors: Vec<String> =
+        validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    let mut broken = value.clone();
+    broken["findings"][0]["level"] = "terrible".into();
+    assert!(!validator.is_valid(&broken));
+    for format in ["human", "table", "sarif", "junit", "github", "gitlab", "gcc", "markdown"] {
+        let output = lab.linkaudit(&["diff", "old", "new", "--isolated", "--format", format]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("removed-library"), "{format}: {text}");
+    }
+}
+
+#[test]
+fn a_side_without_exports_is_undecided() {
+    let lab = Lab::new();
+    prefix(&lab, "old", SHAPES, "libshapes.so.1");
+    let output = lab.linkaudit(&["--isolated", "--format", "json", "old"]);
+    lab.write("old.json", &output.stdout);
+    let (value, code) = diff(&lab, &["old.json", "old"]);
+    assert_eq!((value["complete"].as_bool(), code), (Some(false), Some(3)));
+    assert_eq!(value["undecided"].as_array().map(Vec::len), Some(1));
+    let other = lab.write("other.json", "{\"schema\":\"linkaudit.report/9\"}");
+    let output = lab.linkaudit(&["diff", other.to_str().expect("a path"), "old"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_first_policy_accepts_what_is_found_today() {
+    let lab = Lab::new();
+    prefix(&lab, "tree-of-files", SHAPES, "libshapes.so.1");
+    lab.mkdir("tree-of-files/plugins");
+    for number in 0..40 {
+        lab.write(
+            "p.c",
+            format!("int gone{number}(void); int f(void) {{ return gone{number}(); }}"),
+        );
+        let link = format!(
+            "gcc -shared -fPIC p.c -o tree-of-files/plugins/p{number}.so -Wl,--no-as-needed -Ltree-of-files/lib -l:libshapes.so.1"
+        );
+        assert!(lab.sh(&link).status.success());
+    }
+    let check =
+        |args: &[&str]| lab.linkaudit(&[&["check", "tree-of-files", "--isolated"], args].concat());
+    let before = check(&["--format", "json"]);
+    assert_eq!(before.status.code(), Some(1));
+    lab.write("report.json", &before.stdout);
+    for (file, from) in [("a.toml", "tree-of-files"), ("b.toml", "report.json")] {
+        let made = lab.linkaudit(&["policy", "init", "--from", from, file, "--isolated"]);
+        assert!(made.status.success(), "{made:?}");
+        let after = check(&["--policy", file, "--deny", "stale-waiver"]);
+        assert_eq!(after.status.code(), Some(0), "{}", String::from_utf8_lossy(&after.stdout));
+    }
+    let text = std::fs::read_to_string(lab.path("a.toml")).expect("a policy");
+    assert_eq!(text, std::fs::read_to_string(lab.path("b.toml")).expect("a policy"));
+    // One soname that 40 files lack is one entry.
+    let entries = text.matches("rule = \"missing-library\"").count();
+    assert_eq!(entries, 1, "{text}");
+}

@@ -1,0 +1,209 @@
+//! Real wheels against `auditwheel show`: the tightest platform is the same, and each platform of
+//! the architecture is passed or failed alike. auditwheel searches no directory of this machine
+//! (`--ldpaths=`), so that its answer depends on the wheel alone. It does not look at symbols: a
+//! finding about one is no difference.
+//!
+//! `LINKAUDIT_WHEELS=N` compares the first N packages (2 if not set), each for all architectures
+//! that it is published for; the first two for x86-64 only unless more are asked for.
+
+use super::random::number;
+use super::report::{Report, text};
+use crate::support::{Lab, clean, linkaudit, skip};
+use linkaudit::policy::{Libc, built_in_platforms};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The packages, those with a known trap first.
+const PACKAGES: [&str; 30] = [
+    "tokenizers",
+    "lightgbm",
+    "ruff",
+    "lxml",
+    "fiona",
+    "pillow",
+    "numpy",
+    "grpcio",
+    "av",
+    "cryptography",
+    "psutil",
+    "cffi",
+    "pyyaml",
+    "orjson",
+    "pydantic-core",
+    "msgpack",
+    "scipy",
+    "pandas",
+    "h5py",
+    "shapely",
+    "bcrypt",
+    "zstandard",
+    "lz4",
+    "regex",
+    "ujson",
+    "markupsafe",
+    "greenlet",
+    "aiohttp",
+    "protobuf",
+    "pyzmq",
+];
+
+const ARCHES: [&str; 6] = ["x86_64", "aarch64", "i686", "ppc64le", "s390x", "armv7l"];
+
+/// Tags that pip is to accept, without architecture.
+const TAGS: [&str; 12] = [
+    "manylinux_2_5",
+    "manylinux1",
+    "manylinux_2_12",
+    "manylinux2010",
+    "manylinux_2_17",
+    "manylinux2014",
+    "manylinux_2_24",
+    "manylinux_2_26",
+    "manylinux_2_27",
+    "manylinux_2_28",
+    "manylinux_2_31",
+    "manylinux_2_34",
+];
+
+const MUSL_TAGS: [&str; 2] = ["musllinux_1_1", "musllinux_1_2"];
+
+/// Rules that say what auditwheel says: a library, version or symbol is not on the platform.
+const GATES: [&str; 6] = [
+    "outside-closure",
+    "missing-library",
+    "wrong-architecture",
+    "bad-library-file",
+    "symbol-version-too-new",
+    "forbidden-symbol",
+];
+
+/// Wheels on which the two differ, by the begin of the file name, with who is right and why.
+const KNOWN: &[(&str, &str)] = &[];
+
+/// Fetches the wheel of a package for one family and architecture, if there is one.
+fn fetch(lab: &Lab, package: &str, arch: &str, tags: &[&str]) -> Option<PathBuf> {
+    let dir = lab.mkdir(&format!("{package}-{}-{arch}", tags[0]));
+    let mut pip = clean("python3");
+    pip.args(["-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]);
+    pip.args(["--python-version", "3.11", "--implementation", "cp"]);
+    pip.args(["--abi", "cp311", "--abi", "abi3", "--abi", "none"]);
+    for tag in tags {
+        pip.arg("--platform").arg(format!("{tag}_{arch}"));
+    }
+    let output = pip.arg("-d").arg(&dir).arg(package).output().expect("python3 runs");
+    let mut files = std::fs::read_dir(&dir).ok()?.flatten().map(|entry| entry.path());
+    let wheel = files.find(|path| path.extension().is_some_and(|end| end == "whl"));
+    // A wheel for any platform holds nothing to compare.
+    let is_any = |path: &PathBuf| path.to_string_lossy().ends_with("-any.whl");
+    wheel.filter(|path| output.status.success() && !is_any(path))
+}
+
+/// auditwheel's answer: the tag without architecture, or `linux`.
+fn auditwheel(tool: &Path, wheel: &Path, arch: &str) -> Result<String, String> {
+    let output = clean(tool)
+        .args(["show", "--json", "--ldpaths="])
+        .arg(wheel)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let tag = value["overall_tag"].as_str().ok_or_else(|| value.to_string())?;
+    Ok(tag.strip_suffix(&format!("_{arch}")).unwrap_or(tag).to_owned())
+}
+
+fn audit(dir: &Path, policy: &str) -> Report {
+    let mut command = linkaudit();
+    command.args(["--isolated", "--policy", policy, "--prefix"]).arg(dir).arg(dir);
+    Report::of(&mut command)
+}
+
+/// Whether each platform of the family holds the wheel: platform, ours, auditwheel's.
+fn verdicts(dir: &Path, libc: Libc, arch: &str, tightest: &str) -> Vec<(String, bool, bool)> {
+    let mut reached = false;
+    let mut out = Vec::new();
+    for platform in built_in_platforms(libc) {
+        reached |= platform.name == tightest;
+        if !platform.rules.keys().any(|own| own.name() == arch) {
+            continue;
+        }
+        let report = audit(dir, &platform.name);
+        let fails = report.findings().any(|finding| GATES.contains(&text(&finding["rule"])));
+        out.push((platform.name, !fails, reached));
+    }
+    out
+}
+
+#[test]
+fn wheels_are_judged_as_auditwheel_judges_them() {
+    let lab = Lab::new();
+    let made = lab.sh("python3 -m venv aw && aw/bin/pip install -q auditwheel==6.8.2");
+    if !made.status.success() {
+        return skip("auditwheel", "auditwheel cannot be fetched");
+    }
+    let tool = lab.path("aw/bin/auditwheel");
+    let count = usize::try_from(number("LINKAUDIT_WHEELS", 2)).expect("a number");
+    let (mut wheels, mut silent, mut cases, mut listed, mut new) =
+        (0, 0, 0, Vec::new(), Vec::new());
+    let mut arches = BTreeSet::new();
+    for package in PACKAGES.iter().take(count) {
+        for arch in ARCHES.iter().take(if count > 2 { ARCHES.len() } else { 1 }) {
+            for (libc, tags) in [(Libc::Glibc, &TAGS[..]), (Libc::Musl, &MUSL_TAGS[..])] {
+                let Some(wheel) = fetch(&lab, package, arch, tags) else { continue };
+                let dir = lab.mkdir("unpacked");
+                let unpack = clean("python3")
+                    .args(["-m", "zipfile", "-e"])
+                    .args([&wheel, &dir])
+                    .status()
+                    .expect("python3 runs");
+                assert!(unpack.success(), "{}", wheel.display());
+                let name = wheel.file_name().expect("a name").to_string_lossy().into_owned();
+                let mut differs = |what: String| {
+                    let known = KNOWN.iter().find(|(begin, _)| name.starts_with(begin));
+                    match known {
+                        Some((_, why)) => listed.push(format!("{name}: {what}: {why}")),
+                        None => new.push(format!("{name}: {what}")),
+                    }
+                };
+                match auditwheel(&tool, &wheel, arch) {
+                    Err(error) => {
+                        silent += 1;
+                        println!("{name}: auditwheel gives no answer: {error}");
+                    }
+                    Ok(tightest) => {
+                        wheels += 1;
+                        arches.insert(*arch);
+                        let asked =
+                            if libc == Libc::Glibc { "manylinux_2_41" } else { "musllinux_1_2" };
+                        let report = audit(&dir, asked);
+                        let own = report.value["platform"][0]["satisfies"].as_str();
+                        // auditwheel names one musl platform only: the one it was told to use.
+                        if libc == Libc::Glibc && own.unwrap_or("linux") != tightest {
+                            differs(format!("auditwheel says {tightest}, we say {own:?}"));
+                        }
+                        for (platform, ours, theirs) in verdicts(&dir, libc, arch, &tightest) {
+                            cases += 1;
+                            let is_told = libc == Libc::Glibc || platform == "musllinux_1_2";
+                            if ours != theirs && is_told {
+                                differs(format!("{platform}: we {ours}, auditwheel {theirs}"));
+                            }
+                        }
+                    }
+                }
+                std::fs::remove_dir_all(&dir).expect("the wheel's files");
+                std::fs::remove_file(&wheel).expect("the wheel");
+            }
+        }
+    }
+    for line in &listed {
+        println!("differs, and is listed: {line}");
+    }
+    println!(
+        "wheels: {wheels} wheels of {} architectures, {cases} cases against auditwheel 6.8.2, {silent} \
+         wheels without answer, {} listed differences, {} new",
+        arches.len(),
+        listed.len(),
+        new.len()
+    );
+    assert!(new.is_empty(), "{}", new.join("\n"));
+    assert!(wheels >= count.min(2), "only {wheels} wheels");
+}

@@ -1,0 +1,44 @@
+//! The command line from outside: exit status, levels, messages, outputs, and what findings hold.
+//!
+//! One module is one theme; `kit` runs the program and picks things out of its reports. What a
+//! loader does is not stated here: `loader_cases` compares that with the real one.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use crate::support::rule_fixtures;
+
+mod kit;
+
+mod apart;
+mod archives;
+mod assumed;
+mod bad_files;
+use crate::support::bare;
+mod baseline;
+mod cause_ids;
+mod color;
+mod commands;
+mod environment;
+mod exits;
+mod explained;
+mod fingerprints;
+mod help;
+mod hosts;
+mod inferred;
+mod ldd_text;
+mod levels;
+mod libraries;
+mod lists;
+mod names;
+mod outputs;
+mod prefix;
+mod refused;
+mod roots;
+mod streams;
+mod symbols;
+mod table;
+use crate::support::tiny;
+mod tree;
+mod waivers;
+mod why;
+mod why_symbols;
+mod why_under;

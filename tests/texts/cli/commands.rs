@@ -1,0 +1,161 @@
+//! Commands, paths and mistakes: what is taken for what, and the one message about a
+//! mistake. Every mistake is found before anything is audited or written.
+
+use super::kit::{report, run, summary, three_trees};
+use crate::support::{Lab, linkaudit};
+use std::os::unix::ffi::OsStrExt as _;
+
+#[test]
+fn check_is_the_default_command() {
+    let lab = three_trees();
+    for tree in ["broken", "fine", "odd"] {
+        let (with, without) = (run(&lab, &["check", tree]), run(&lab, &[tree]));
+        assert_eq!((with.status, with.out), (without.status, without.out));
+    }
+}
+
+#[test]
+fn options_stand_before_and_after_the_command_and_the_path() {
+    let lab = three_trees();
+    let options = ["--format", "json", "-W", "symbol", "--fail-on", "warning"];
+    let expected = run(&lab, &[&["broken"], &options[..]].concat());
+    assert_eq!(expected.status, 1);
+    let lines: [&[&[&str]]; 5] = [
+        &[&options, &["broken"]],
+        &[&options, &["check", "broken"]],
+        &[&["check"], &options, &["broken"]],
+        &[&["check", "broken"], &options],
+        &[&options[..2], &["check"], &options[2..4], &["broken"], &options[4..]],
+    ];
+    for line in lines {
+        let line = line.concat();
+        let run = run(&lab, &line);
+        assert_eq!((run.status, &run.out), (1, &expected.out), "{line:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_directory_named_like_a_command() {
+    let lab = Lab::new();
+    lab.so("check/libfoo.so", super::kit::BROKEN, &[]);
+    lab.so("explain/libfoo.so", super::kit::FOO, &[]);
+    run(&lab, &["check"]).refused(&["nothing to audit"]).in_style();
+    for path in ["./check", "check/", "check/libfoo.so"] {
+        assert_eq!(summary(&report(&lab, &[path])), ["undefined-symbol libfoo.so"], "{path}");
+    }
+    assert_eq!(summary(&report(&lab, &["check", "check"])), ["undefined-symbol libfoo.so"]);
+    assert_eq!(summary(&report(&lab, &["./explain"])), [""; 0]);
+    assert_eq!(report(&lab, &["./check", "explain"])["totals"]["elf"], 2);
+}
+
+#[test]
+fn no_path() {
+    let lab = Lab::new();
+    for args in [&[][..], &["check"], &["--format", "json"], &["-q", "check", "--facts"]] {
+        run(&lab, args).refused(&["nothing to audit"]).in_style();
+    }
+}
+
+#[test]
+fn a_path_that_is_not_there() {
+    let lab = three_trees();
+    for args in [
+        &["nosuch"][..],
+        &["check", "nosuch"],
+        &["fine", "nosuch"],
+        &["nosuch", "fine"],
+        &["fine", "--lib-path", "nosuch"],
+        &["chekc", "fine", "nosuch"],
+    ] {
+        let refused = run(&lab, args);
+        refused.refused(&["no such file or directory"]).in_style();
+    }
+    run(&lab, &["fine", "nosuch"]).refused(&["nosuch: no such file or directory"]);
+    run(&lab, &["fine/libfine.so/x"]).refused(&["fine/libfine.so/x"]).in_style();
+    lab.link("nowhere", "dangling");
+    run(&lab, &["dangling"]).refused(&["dangling: no such file or directory"]).in_style();
+}
+
+#[test]
+fn a_path_that_is_not_there_stops_all_outputs() {
+    let lab = three_trees();
+    run(&lab, &["broken", "nosuch", "-o", "json=report.json"]).refused(&["nosuch"]);
+    run(&lab, &["broken", "-o", "json=report.json", "-o", "nosuch=x"]).refused(&["`nosuch`"]);
+    run(&lab, &["broken", "-o", "json=report.json", "-A", "nosuch"]).refused(&["`nosuch`"]);
+    assert!(!lab.path("report.json").exists());
+    assert!(!lab.path("x").exists());
+}
+
+#[test]
+fn the_name_of_a_missing_path_is_harmless() {
+    let lab = Lab::new();
+    let name = std::ffi::OsStr::from_bytes(b"no\x1b[31m\nsuch\xff\xe2\x80\xae");
+    let output = linkaudit().current_dir(lab.root()).arg(name).output().expect("linkaudit runs");
+    let run = super::kit::Run::new(&output);
+    run.refused(&["no\\u{1b}[31m\\u{a}such\\xff\\u{202e}"]).in_style();
+}
+
+#[test]
+fn unknown_names() {
+    let lab = three_trees();
+    let outputs = ["human", "table", "json", "ldd"];
+    run(&lab, &["fine", "--format", "nosuch"]).refused(&["`nosuch`"]).in_style();
+    run(&lab, &["fine", "--format", "nosuch"]).refused(&outputs);
+    run(&lab, &["fine", "-o", "nosuch=x"]).refused(&["`nosuch`"]).refused(&outputs).in_style();
+    run(&lab, &["fine", "--format", ""]).refused(&outputs).in_style();
+    let near: [(&[&str], &str); 7] = [
+        (&["fine", "--format", "JSON"], "json"),
+        (&["fine", "-o", "jsn=x"], "json"),
+        (&["fix", "fine", "--emit", "cmake-dep"], "cmake-deps"),
+        (&["fine", "-A", "undefined-symbl"], "undefined-symbol"),
+        (&["fine", "-D", "symbls"], "symbol"),
+        (&["explain", "mising-library"], "missing-library"),
+        (&["chek", "fine"], "check"),
+    ];
+    for (args, name) in near {
+        run(&lab, args).refused(&[&format!("did you mean `{name}`?")]).in_style();
+    }
+    for option in ["-A", "-W", "-D", "--allow", "--warn", "--deny"] {
+        let refused = run(&lab, &["fine", option, "nosuch"]);
+        refused.refused(&["`nosuch`", "unknown rule or group", "linkaudit explain"]).in_style();
+    }
+    run(&lab, &["explain", "nosuch"]).refused(&["`nosuch`", "linkaudit explain"]).in_style();
+    // A group has no page.
+    run(&lab, &["explain", "symbol"]).refused(&["`symbol`"]).in_style();
+}
+
+#[test]
+fn unknown_options_and_values() {
+    let lab = three_trees();
+    for (args, part) in [
+        (&["fine", "--nosuch"][..], "--nosuch"),
+        (&["fine", "-x"], "-x"),
+        (&["fine", "--fail-on", "nosuch"], "error, warning, never"),
+        (&["fine", "--color", "nosuch"], "auto, always, never"),
+        (&["fine", "--progress", "nosuch"], "auto, always, never"),
+        (&["fine", "-j", "0"], "--jobs"),
+        (&["fine", "-j", "many"], "--jobs"),
+        (&["fine", "--format"], "--format"),
+        (&["fine", "-q", "-v"], "--verbose"),
+        (&["fine", "-0"], "--files-from"),
+        (&["explain", "missing-library", "fine"], "fine"),
+    ] {
+        run(&lab, args).refused(&["error: ", part, "--help"]);
+    }
+}
+
+#[test]
+fn a_path_may_begin_with_a_dash() {
+    let lab = Lab::new();
+    lab.so("-x/libfoo.so", super::kit::BROKEN, &[]);
+    assert_eq!(summary(&report(&lab, &["./-x"])), ["undefined-symbol libfoo.so"]);
+    let run = run(&lab, &["--format", "json", "--", "-x"]);
+    assert_eq!(run.status, 1, "{}", run.err);
+}
+
+#[test]
+fn a_command_refuses_an_output_it_has_not() {
+    let lab = Lab::new();
+    run(&lab, &["explain", "--format", "nosuch"]).refused(&["`nosuch`"]);
+    run(&lab, &["explain", "missing-library", "-o", "nosuch=x"]).refused(&["`nosuch`"]);
+}

@@ -1,0 +1,297 @@
+//! Host programs that are inferred: what makes an object a plugin of an audited program, and each
+//! condition that keeps a lost symbol a finding. The real `dlopen` is the judge of every plugin that is
+//! excused.
+
+use super::kit::{at, of_rule, only, report, run, summary, text};
+use crate::support::{Lab, clean};
+use serde_json::{Value, json};
+
+const HEAD: &str = "#include <dlfcn.h>\n#include <stdio.h>\n";
+/// Opens its argument, and says why it cannot.
+const OPENS: &str = "int main(int n, char **v) { if (n < 2) return 3; \
+    if (!dlopen(v[1], RTLD_NOW)) { puts(dlerror()); return 1; } return 0; }";
+const PLUGIN: &str = "int host_call(void); int plugin(void) { return host_call(); }";
+
+/// A program that exports `host_call` and opens plugins, and such a plugin.
+fn daemon() -> Lab {
+    let lab = Lab::new();
+    program(&lab, "app/bin/daemon", "int host_call(void) { return 1; }", &["-rdynamic"]);
+    lab.so("app/lib/daemon/cpu.so", PLUGIN, &[]);
+    lab
+}
+
+fn program(lab: &Lab, name: &str, defines: &str, flags: &[&str]) {
+    lab.exe(name, &format!("{HEAD}{defines}\n{OPENS}"), flags);
+}
+
+/// The inferred hosts: program and plugins.
+fn inferred(report: &Value) -> Vec<(String, Vec<String>)> {
+    let list = report["assumptions"].as_array().expect("assumptions");
+    let hosts = list.iter().filter(|assumption| assumption["by"] == "inferred-host");
+    let paths = |host: &Value| {
+        let plugins = host["plugins"].as_array().expect("plugins");
+        plugins.iter().map(|plugin| text(&plugin["path"]).to_owned()).collect()
+    };
+    hosts.map(|host| (text(&host["name"]).to_owned(), paths(host))).collect()
+}
+
+/// Fails unless the plugin is excused for this program, and the program can really open it.
+#[track_caller]
+fn excused(lab: &Lab, args: &[&str], program: &str, plugin: &str) {
+    let report = report(lab, args);
+    assert_eq!(summary(&report), Vec::<String>::new());
+    assert_eq!(inferred(&report), [(at(lab, program), vec![at(lab, plugin)])]);
+    let opened = clean(lab.path(program)).arg(lab.path(plugin)).output().expect("the program");
+    assert!(opened.status.success(), "{}", String::from_utf8_lossy(&opened.stdout));
+}
+
+/// Fails unless the plugin's symbol is a finding.
+#[track_caller]
+fn found(lab: &Lab, args: &[&str], symbol: &str) {
+    let report = report(lab, args);
+    assert_eq!(inferred(&report), []);
+    let undefined = of_rule(&report, "undefined-symbol");
+    assert!(undefined.iter().any(|finding| finding["symbol"] == symbol), "{}", report["findings"]);
+}
+
+#[test]
+fn a_plugin_takes_all_from_one_program() {
+    let lab = daemon();
+    excused(&lab, &["app"], "app/bin/daemon", "app/lib/daemon/cpu.so");
+    let report = report(&lab, &["app"]);
+    assert_eq!(report["totals"]["assumed"], 1);
+    let human = run(&lab, &["app", "-v"]).out;
+    let line = format!("--host {}=lib/daemon/cpu.so", at(&lab, "app/bin/daemon"));
+    assert!(human.contains(&line), "{human}");
+    // The line that is printed makes the scope real.
+    let stated = run(&lab, &["app", "--host", line.strip_prefix("--host ").expect("an option")]);
+    assert_eq!(stated.status, 0, "{}", stated.out);
+    assert!(!stated.out.contains("assumed"), "{}", stated.out);
+}
+
+#[test]
+fn the_option_reports_them() {
+    let lab = daemon();
+    found(&lab, &["app", "--no-inferred-hosts"], "host_call");
+}
+
+#[test]
+fn one_lost_symbol_is_enough() {
+    let lab = daemon();
+    let source = "int host_call(void); int host_cal(void);\n\
+        int plugin(void) { return host_call() + host_cal(); }";
+    lab.so("app/lib/daemon/cpu.so", source, &[]);
+    found(&lab, &["app"], "host_cal");
+    found(&lab, &["app"], "host_call");
+}
+
+#[test]
+fn a_library_with_a_versioned_soname_is_no_plugin() {
+    let lab = daemon();
+    lab.so("app/lib/daemon/cpu.so", PLUGIN, &["-Wl,-soname,libcpu.so.1"]);
+    found(&lab, &["app"], "host_call");
+    lab.so("app/lib/daemon/cpu.so", PLUGIN, &["-Wl,-soname,cpu.so"]);
+    excused(&lab, &["app"], "app/bin/daemon", "app/lib/daemon/cpu.so");
+}
+
+#[test]
+fn a_library_in_a_default_directory_is_no_plugin() {
+    let lab = daemon();
+    let libc = "/lib/x86_64-linux-gnu";
+    for (file, place) in [("ld-linux-x86-64.so.2", "lib64"), ("libc.so.6", &libc[1..])] {
+        let bytes = std::fs::read(format!("{libc}/{file}")).expect("the libc");
+        lab.write(&format!("sys/{place}/{file}"), bytes);
+    }
+    let copy = |from: &str, to: &str| {
+        lab.write(to, std::fs::read(lab.path(from)).expect("a file"));
+    };
+    copy("app/bin/daemon", "sys/usr/bin/daemon");
+    copy("app/lib/daemon/cpu.so", "sys/usr/lib/x86_64-linux-gnu/cpu.so");
+    found(&lab, &["--root", "sys", "/usr"], "host_call");
+    std::fs::remove_file(lab.path("sys/usr/lib/x86_64-linux-gnu/cpu.so")).expect("the file");
+    copy("app/lib/daemon/cpu.so", "sys/usr/lib/x86_64-linux-gnu/daemon/cpu.so");
+    assert_eq!(summary(&report(&lab, &["--root", "sys", "/usr"])), Vec::<String>::new());
+}
+
+#[test]
+fn a_program_that_opens_nothing_is_no_host() {
+    let lab = daemon();
+    let source = "int host_call(void) { return 1; } int main(void) { return 0; }";
+    lab.exe("app/bin/daemon", source, &["-rdynamic"]);
+    found(&lab, &["app"], "host_call");
+}
+
+#[test]
+fn many_programs_tell_nothing() {
+    let lab = daemon();
+    for name in ["two", "three"] {
+        let name = format!("app/bin/{name}");
+        program(&lab, &name, "int host_call(void) { return 1; }", &["-rdynamic"]);
+    }
+    excused(&lab, &["app"], "app/bin/daemon", "app/lib/daemon/cpu.so");
+    program(&lab, "app/bin/four", "int host_call(void) { return 1; }", &["-rdynamic"]);
+    found(&lab, &["app"], "host_call");
+}
+
+#[test]
+fn a_private_library_beside_the_plugin_tells() {
+    let lab = Lab::new();
+    lab.so(
+        "app/lib/d/libpriv.so",
+        "int host_call(void) { return 1; }",
+        &["-Wl,-soname,libpriv.so"],
+    );
+    let flags = ["-Wl,--no-as-needed", "-Lapp/lib/d", "-lpriv", "-Wl,-rpath,$ORIGIN/../lib/d"];
+    for number in 0..6 {
+        program(&lab, &format!("app/bin/tool{number}"), "", &flags);
+    }
+    lab.so("app/lib/d/plugins/cpu.so", PLUGIN, &[]);
+    excused(&lab, &["app"], "app/bin/tool0", "app/lib/d/plugins/cpu.so");
+    lab.so("app/other/cpu.so", PLUGIN, &[]);
+    std::fs::remove_file(lab.path("app/lib/d/plugins/cpu.so")).expect("the plugin");
+    found(&lab, &["app"], "host_call");
+}
+
+#[test]
+fn a_library_that_the_program_has_loaded_is_not_missing() {
+    let lab = Lab::new();
+    lab.so("app/lib/libpriv.so", "int host_call(void) { return 1; }", &["-Wl,-soname,libpriv.so"]);
+    let link = ["-Wl,--no-as-needed", "-Lapp/lib", "-lpriv"];
+    program(&lab, "app/bin/daemon", "", &[&link[..], &["-Wl,-rpath,$ORIGIN/../lib"]].concat());
+    lab.so("app/lib/daemon/cpu.so", PLUGIN, &link);
+    excused(&lab, &["app"], "app/bin/daemon", "app/lib/daemon/cpu.so");
+    let stated = report(&lab, &["app", "--no-inferred-hosts"]);
+    assert_eq!(only(&stated, "missing-library")["library"], "libpriv.so");
+    // Another library is missing too.
+    lab.so("app/lib/libgone.so", "int gone(void) { return 1; }", &[]);
+    lab.so("app/lib/daemon/cpu.so", PLUGIN, &[&link[..], &["-lgone"]].concat());
+    std::fs::remove_file(lab.path("app/lib/libgone.so")).expect("the library");
+    let report = report(&lab, &["app"]);
+    assert_eq!(inferred(&report), []);
+    assert_eq!(of_rule(&report, "missing-library").len(), 2);
+}
+
+#[test]
+fn an_object_that_forgot_a_common_library_is_none() {
+    let lab = Lab::new();
+    program(&lab, "app/bin/daemon", "", &["-Wl,--no-as-needed", "-l:libz.so.1"]);
+    lab.so("app/lib/x.so", "int deflateEnd(void *); int x(void) { return deflateEnd(0); }", &[]);
+    found(&lab, &["app"], "deflateEnd");
+}
+
+#[test]
+fn what_an_archive_or_a_policy_claims_was_lost() {
+    let lab = daemon();
+    let policy = "schema = 1\n[[provider]]\nsymbol = \"host_{T}\"\narchive = \"x{T}\"\n";
+    lab.write("policy.toml", policy);
+    found(&lab, &["app", "--policy", "policy.toml"], "host_call");
+    lab.write("host.c", "int host_call(void) { return 2; }");
+    let made = lab.sh("gcc -c host.c -o host.o && ar rcs app/lib/libhost.a host.o");
+    assert!(made.status.success());
+    found(&lab, &["app"], "host_call");
+}
+
+#[test]
+fn a_version_must_be_there() {
+    let lab = Lab::new();
+    lab.write("one", "V1 { global: host_call; };\n");
+    lab.write("two", "V2 { global: host_call; };\n");
+    let library = "int host_call(void) { return 1; }";
+    let versions = |file: &str| format!("-Wl,--version-script=$PWD/{file}");
+    let soname = "-Wl,-soname,libpriv.so";
+    lab.so("build/libpriv.so", library, &[&versions("one"), soname]);
+    lab.so("app/lib/libpriv.so", library, &[&versions("two"), soname]);
+    let link = ["-Wl,--no-as-needed", "-Lapp/lib", "-lpriv", "-Wl,-rpath,$ORIGIN/../lib"];
+    program(&lab, "app/bin/daemon", "", &link);
+    let built = ["-Wl,--no-as-needed", "-Lbuild", "-lpriv"];
+    lab.so("app/lib/daemon/cpu.so", PLUGIN, &built);
+    let report = report(&lab, &["app"]);
+    assert_eq!(inferred(&report), []);
+    assert_ne!(report["findings"], json!([]));
+}
+
+#[test]
+fn a_library_of_a_program_is_judged_by_itself() {
+    let lab = daemon();
+    lab.so("app/lib/libused.so", PLUGIN, &[]);
+    let flags = ["-Wl,--no-as-needed", "-Lapp/lib", "-lused", "-Wl,-rpath,$ORIGIN/../lib"];
+    lab.exe(
+        "app/bin/other",
+        "int host_call(void) { return 1; } int main(void) { return 0; }",
+        &flags,
+    );
+    let report = report(&lab, &["app"]);
+    let undefined = of_rule(&report, "undefined-symbol");
+    assert!(undefined.iter().all(|finding| finding["path"] != "lib/daemon/cpu.so"));
+}
+
+/// A Java home in miniature: a library that needs the virtual machine, which no search finds.
+fn java_home() -> Lab {
+    let lab = Lab::new();
+    let machine = "int JVM_Go(void) { return 1; }";
+    lab.so("jdk/lib/server/libjvm.so", machine, &["-Wl,-soname,libjvm.so"]);
+    let source = "int JVM_Go(void); int Java_go(void) { return JVM_Go(); }";
+    let link = ["-Wl,--no-as-needed", "-Ljdk/lib/server", "-ljvm"];
+    lab.so("jdk/lib/libjava.so", source, &link);
+    lab
+}
+
+#[test]
+fn a_library_that_hosts_load_first_is_found_beside_the_plugin() {
+    let lab = java_home();
+    let found = report(&lab, &["jdk"]);
+    assert_eq!(summary(&found), Vec::<String>::new());
+    // Nothing is assumed: the file is there.
+    assert_eq!(found["totals"]["assumed"], 0);
+    let loads = found["files"].as_array().expect("files").iter();
+    let java = loads.clone().find(|file| text(&file["path"]).ends_with("libjava.so"));
+    let need = &java.expect("the library")["needed"][0];
+    assert_eq!((text(&need["name"]), text(&need["how"])), ("libjvm.so", "loaded"));
+}
+
+#[test]
+fn a_symbol_that_the_loaded_library_lacks_is_a_finding() {
+    let lab = java_home();
+    let source =
+        "int JVM_Go(void); int gone(void); int Java_go(void) { return JVM_Go() + gone(); }";
+    let link = ["-Wl,--no-as-needed", "-Ljdk/lib/server", "-ljvm"];
+    lab.so("jdk/lib/libjava.so", source, &link);
+    assert_eq!(only(&report(&lab, &["jdk"]), "undefined-symbol")["symbol"], "gone");
+}
+
+#[test]
+fn a_library_that_hosts_load_first_and_that_is_not_there_is_assumed() {
+    let lab = java_home();
+    std::fs::remove_file(lab.path("jdk/lib/server/libjvm.so")).expect("the library");
+    let report = report(&lab, &["jdk"]);
+    assert_eq!(summary(&report), Vec::<String>::new());
+    // The library and one symbol of it.
+    assert_eq!(report["totals"]["assumed"], 2);
+    assert_eq!(report["totals"]["assumed_by_host"], json!({ "jni": 2 }));
+    assert_eq!(report["totals"]["explained"], 0);
+}
+
+#[test]
+fn a_library_given_as_host_stands_for_programs_that_load_it() {
+    let lab = java_home();
+    let rename = |from: &str, to: &str| {
+        std::fs::create_dir_all(lab.path(to).parent().expect("a directory")).expect("a directory");
+        std::fs::rename(lab.path(from), lab.path(to)).expect("a file");
+    };
+    rename("jdk/lib/server/libjvm.so", "vm/libjvm.so");
+    rename("jdk/lib/libjava.so", "app/native.so");
+    let hosted = report(&lab, &["app", "--host", "vm/libjvm.so"]);
+    assert_eq!(summary(&hosted), Vec::<String>::new());
+    assert_eq!(hosted["totals"]["assumed"], 0);
+    // Its own entry in a policy says the same of any library.
+    lab.so("app/other/libeng.so", "int eng(void) { return 1; }", &["-Wl,-soname,libeng.so"]);
+    let source = "int eng(void); int plug_init(void) { return eng(); }";
+    lab.so("app/plug.so", source, &["-Wl,--no-as-needed", "-Lapp/other", "-leng"]);
+    let policy = "schema = 1\n[[host]]\nname = \"eng\"\nexports = [\"plug_init\"]\n\
+        loads = [\"other/libeng.so\"]\n";
+    lab.write("policy.toml", policy);
+    let with = ["app", "--policy", "policy.toml", "--host", "vm/libjvm.so=native.so"];
+    let found = report(&lab, &with);
+    assert_eq!(summary(&found), Vec::<String>::new());
+    assert_eq!(found["totals"]["assumed"], 0);
+}

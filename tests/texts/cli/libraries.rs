@@ -1,0 +1,261 @@
+//! Evidence of `missing-library`, `wrong-architecture` and `missing-version`: what was tried, in the
+//! order of the loader, what is at hand, and the chain that leads there.
+
+use super::kit::{CALLS_FOO, FOO, at, each, evidence, has_m32, of_rule, only, report, text};
+use crate::support::{Lab, skip};
+use serde_json::{Value, json};
+
+/// `bin/app` needs `lib/libmid.so`, which needs `libfoo.so.1`, which is not there.
+fn broken_chain(runpath_of_mid: &str) -> Lab {
+    let lab = Lab::new();
+    lab.so("p/lib/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    let path = format!("-Wl,-rpath,{runpath_of_mid}");
+    let flags = ["-Wl,--no-as-needed", "-nostdlib", "-Lp/lib", "-l:libfoo.so.1", &path];
+    lab.so("p/lib/libmid.so", "int mid(void) { return 1; }", &flags);
+    let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-lmid", "-Wl,-rpath,$ORIGIN/../lib"];
+    lab.exe("p/bin/app", "int mid(void); int main(void) { return mid(); }", &flags);
+    std::fs::remove_file(lab.path("p/lib/libfoo.so.1")).expect("the library");
+    lab
+}
+
+/// `path how reason` of what was tried below the laboratory, and whether the rest is defaults.
+fn tried(lab: &Lab, finding: &Value) -> Vec<String> {
+    let here = at(lab, "");
+    let line = |piece: &&Value| {
+        let path = text(&piece["path"]).strip_prefix(&here)?;
+        Some(format!("{path} {} {}", text(&piece["how"]), text(&piece["reason"])))
+    };
+    let all = evidence(finding, "tried");
+    let own: Vec<String> = all.iter().filter_map(line).collect();
+    // The system's places come after those that the object names, the cache first.
+    let (cache, defaults) = all[own.len()..].split_first().expect("the cache");
+    assert_eq!((&cache["how"], &cache["reason"]), (&json!("cache"), &json!("no entry")));
+    for piece in defaults {
+        assert_eq!(piece["how"], "default", "{all:#?}");
+        assert_eq!(piece["reason"], "no such file or directory", "{all:#?}");
+    }
+    assert!(!defaults.is_empty(), "no default directory was tried: {all:#?}");
+    own
+}
+
+#[test]
+fn what_was_tried_in_the_order_of_the_loader() {
+    let lab = broken_chain("$ORIGIN:$ORIGIN/../absent:$ORIGIN/../etc");
+    lab.mkdir("p/etc");
+    let report = report(&lab, &["p"]);
+    let finding = only(&report, "missing-library");
+    let expected = [
+        "p/bin/../lib/libfoo.so.1 runpath no such file or directory",
+        "p/bin/../lib/../absent/libfoo.so.1 runpath no such directory",
+        "p/bin/../lib/../etc/libfoo.so.1 runpath no such file or directory",
+    ];
+    assert_eq!(tried(&lab, finding), expected);
+}
+
+#[test]
+fn rpaths_are_tried_from_the_requester_up() {
+    let lab = Lab::new();
+    lab.so("p/lib/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    let old = "-Wl,--disable-new-dtags";
+    let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-l:libfoo.so.1", old, "-Wl,-rpath,$ORIGIN/m"];
+    lab.so("p/lib/libmid.so", "int mid(void) { return 1; }", &flags);
+    let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-lmid", old, "-Wl,-rpath,$ORIGIN/../lib"];
+    lab.exe("p/bin/app", "int mid(void); int main(void) { return mid(); }", &flags);
+    std::fs::remove_file(lab.path("p/lib/libfoo.so.1")).expect("the library");
+    lab.mkdir("p/lib/m");
+    let report = report(&lab, &["p"]);
+    let expected = [
+        "p/bin/../lib/m/libfoo.so.1 rpath no such file or directory",
+        "p/bin/../lib/libfoo.so.1 rpath no such file or directory",
+    ];
+    assert_eq!(tried(&lab, only(&report, "missing-library")), expected);
+}
+
+#[test]
+fn the_chain_leads_from_the_root_to_the_requester() {
+    let lab = broken_chain("$ORIGIN");
+    let report = report(&lab, &["p"]);
+    let finding = only(&report, "missing-library");
+    assert_eq!(finding["prefix"], at(&lab, "p"));
+    assert_eq!(finding["path"], "lib/libmid.so");
+    assert_eq!(finding["library"], "libfoo.so.1");
+    assert_eq!(finding["root"], at(&lab, "p/bin/app"));
+    assert_eq!(finding["when"], "load");
+    assert_eq!(each(finding, "root", "path"), [at(&lab, "p/bin/app")]);
+    assert_eq!(
+        each(finding, "chain", "path"),
+        [at(&lab, "p/bin/app"), at(&lab, "p/lib/libmid.so")]
+    );
+    assert_eq!(evidence(finding, "chain")[1]["name"], "libmid.so");
+    assert_eq!(each(finding, "chain", "how"), ["root", "runpath"]);
+    let witness = text(&finding["witness"]);
+    assert_eq!(witness, format!("readelf -d {} | grep NEEDED", at(&lab, "p/lib/libmid.so")));
+}
+
+#[test]
+fn candidates_by_soname_and_by_file_name_in_the_prefix_and_beside_it() {
+    let lab = broken_chain("$ORIGIN");
+    let other = "int other(void) { return 1; }";
+    lab.so("p/lib64/libby-soname.so", other, &["-Wl,-soname,libfoo.so.1"]);
+    lab.so("more/libfoo.so.1", other, &["-Wl,-soname,libother.so"]);
+    lab.so("more/libfoo.so.2", other, &["-Wl,-soname,libfoo.so.2"]);
+    lab.so("beside/libby-link.so", other, &[]);
+    lab.link("libby-link.so", "beside/libfoo.so.1");
+    let at_hand = |args: &[&str]| {
+        let report = report(&lab, args);
+        let mut found = each(only(&report, "missing-library"), "candidate", "path");
+        found.sort();
+        found
+    };
+    let inside = at(&lab, "p/lib64/libby-soname.so");
+    assert_eq!(at_hand(&["p"]), [inside.as_str()]);
+    let by_name = at(&lab, "more/libfoo.so.1");
+    assert_eq!(at_hand(&["p", "--lib-path", "more"]), [by_name.as_str(), inside.as_str()]);
+    let by_link = at(&lab, "beside/libby-link.so");
+    let all = ["p", "--lib-path", "more", "--lib-path", "beside"];
+    assert_eq!(at_hand(&all), [by_link.as_str(), by_name.as_str(), inside.as_str()]);
+}
+
+#[test]
+fn lib_path_changes_no_resolution_and_is_not_audited() {
+    let lab = broken_chain("$ORIGIN");
+    lab.so("more/libfoo.so.1", "void lost(void); int foo(void) { lost(); return 1; }", &[]);
+    let (without, with) = (report(&lab, &["p"]), report(&lab, &["p", "--lib-path", "more"]));
+    assert_eq!(only(&with, "missing-library")["path"], "lib/libmid.so");
+    assert_eq!(with["totals"], without["totals"]);
+}
+
+#[test]
+fn a_missing_interpreter() {
+    let lab = Lab::new();
+    let interpreter = "/nonexistent/ld-stranger.so.1";
+    let flag = format!("-Wl,--dynamic-linker={interpreter}");
+    lab.exe("p/bin/app", "int main(void) { return 0; }", &[&flag]);
+    let finding = report(&lab, &["p"]);
+    let finding = only(&finding, "missing-library");
+    assert_eq!(finding["library"], interpreter);
+    assert_eq!(finding["path"], "bin/app");
+    assert_eq!(finding["root"], at(&lab, "p/bin/app"));
+    assert_eq!(finding["when"], "load");
+    assert!(text(&finding["message"]).contains(interpreter));
+    // `ldd` runs the system's loader and does not look at it.
+    assert_eq!(report(&lab, &["p", "--as-ldd"])["findings"], json!([]));
+}
+
+#[test]
+fn another_class_is_passed_over() {
+    let lab = Lab::new();
+    if !has_m32(&lab) {
+        return skip("another_class_is_passed_over", "the compiler makes no 32-bit objects");
+    }
+    lab.so("p/lib/libfoo.so", FOO, &[]);
+    let flags =
+        ["-Wl,--no-as-needed", "-Lp/lib", "-lfoo", "-Wl,-rpath,$ORIGIN/../lib32:$ORIGIN/../x"];
+    lab.exe("p/bin/app", CALLS_FOO, &flags);
+    std::fs::remove_file(lab.path("p/lib/libfoo.so")).expect("the library");
+    lab.mkdir("p/x");
+    lab.cc("lib32/libfoo.so", FOO, &["-m32", "-nostdlib", "-shared", "-fPIC"], &[]);
+    lab.link("../lib32", "p/lib32");
+    let report = report(&lab, &["p/bin/app"]);
+    let finding = only(&report, "wrong-architecture");
+    let expected = [
+        "p/bin/../lib32/libfoo.so runpath another ELF class",
+        "p/bin/../x/libfoo.so runpath no such file or directory",
+    ];
+    assert_eq!(tried(&lab, finding), expected);
+    assert_eq!(finding["library"], "libfoo.so");
+    // The reference is the fault of the missing library.
+    assert_eq!(each(finding, "explained", "symbol"), ["foo"]);
+}
+
+#[test]
+fn another_machine_is_passed_over() {
+    let lab = Lab::new();
+    let flags = ["-Wl,--no-as-needed", "-Lother", "-lfoo", "-Wl,-rpath,$ORIGIN/../../other"];
+    lab.so("other/libfoo.so", FOO, &[]);
+    lab.exe("p/bin/app", CALLS_FOO, &flags);
+    let mut bytes = std::fs::read(lab.path("other/libfoo.so")).expect("the library");
+    bytes[18] = 183;
+    std::fs::write(lab.path("other/libfoo.so"), bytes).expect("the library");
+    let report = report(&lab, &["p"]);
+    let finding = only(&report, "wrong-architecture");
+    let expected = ["p/bin/../../other/libfoo.so runpath another machine"];
+    assert_eq!(tried(&lab, finding), expected);
+}
+
+#[test]
+fn a_file_for_another_machine_is_no_candidate() {
+    let lab = Lab::new();
+    lab.so("p/lib/libfoo.so", FOO, &[]);
+    let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-lfoo", "-Wl,-rpath,$ORIGIN/../nowhere"];
+    lab.exe("p/bin/app", CALLS_FOO, &flags);
+    let mut bytes = std::fs::read(lab.path("p/lib/libfoo.so")).expect("the library");
+    bytes[18] = 183;
+    std::fs::write(lab.path("p/lib/libfoo.so"), bytes).expect("the library");
+    let report = report(&lab, &["p", "-A", "undecided"]);
+    // It cannot define anything for the program, so that the missing library explains it all.
+    let finding = only(&report, "missing-library");
+    assert_eq!(each(finding, "candidate", "path"), [""; 0]);
+    assert_eq!(each(finding, "explained", "symbol"), ["foo"]);
+}
+
+/// `bin/app` needs `libmid.so`, which needs the version FOO_2 of a `libfoo.so` that has only FOO_1.
+fn old_version() -> Lab {
+    let lab = Lab::new();
+    lab.write("newer", "FOO_1 { global: foo; };\nFOO_2 { global: more; } FOO_1;\n");
+    lab.write("older", "FOO_1 { global: foo; };\n");
+    let both = format!("{FOO} int more(void) {{ return 2; }}");
+    lab.so("p/lib/libfoo.so", &both, &["-Wl,--version-script=$PWD/newer", "-Wl,-soname,libfoo.so"]);
+    let mid = "int more(void) __attribute__((weak)); int mid(void) { return more ? more() : 0; }";
+    let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-lfoo", "-Wl,-rpath,$ORIGIN"];
+    lab.so("p/lib/libmid.so", mid, &flags);
+    let flags = ["-Wl,--no-as-needed", "-Lp/lib", "-lmid", "-Wl,-rpath,$ORIGIN/../lib"];
+    lab.exe("p/bin/app", "int mid(void); int main(void) { return mid(); }", &flags);
+    lab.so("p/lib/libfoo.so", FOO, &["-Wl,--version-script=$PWD/older", "-Wl,-soname,libfoo.so"]);
+    lab
+}
+
+#[test]
+fn a_missing_version() {
+    let lab = old_version();
+    let report = report(&lab, &["p"]);
+    let finding = only(&report, "missing-version");
+    assert_eq!(finding["path"], "lib/libmid.so");
+    assert_eq!(finding["version"], "FOO_2");
+    assert_eq!(finding["library"], "libfoo.so");
+    assert_eq!(finding["when"], "load");
+    assert_eq!(finding["root"], at(&lab, "p/bin/app"));
+    assert_eq!(each(finding, "provider", "path"), [at(&lab, "p/lib/libfoo.so")]);
+    assert_eq!(
+        each(finding, "chain", "path"),
+        [at(&lab, "p/bin/app"), at(&lab, "p/lib/libmid.so")]
+    );
+    assert!(of_rule(&report, "undefined-symbol").is_empty());
+}
+
+/// Libraries that lack the same one are one entry, and each path that was tried is shown once.
+#[test]
+fn what_was_tried_is_told_once() {
+    let lab = Lab::new();
+    lab.so("p/libfoo.so.1", FOO, &["-Wl,-soname,libfoo.so.1"]);
+    let needs = ["-Wl,--no-as-needed", "-nostdlib", "-Lp", "-l:libfoo.so.1"];
+    for name in ["liba.so", "libb.so", "libc.so", "libd.so"] {
+        // One looks elsewhere first.
+        let own = if name == "libc.so" { "-Wl,-rpath,$ORIGIN/own" } else { "-Wl,-rpath,$ORIGIN" };
+        lab.so(&format!("p/{name}"), "int x;", &[&needs[..], &[own]].concat());
+    }
+    std::fs::remove_file(lab.path("p/libfoo.so.1")).expect("the library");
+    let human = |options: &[&str]| {
+        let output = lab.linkaudit(&[options, &["p"]].concat());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = human(&[]);
+    assert_eq!(text.matches("libfoo.so.1: not found\n").count(), 1, "{text}");
+    assert!(text.contains("  needed by  liba.so, libb.so, libc.so, libd.so\n"), "{text}");
+    assert_eq!(text.matches("/libfoo.so.1 (RUNPATH)").count(), 2, "{text}");
+    assert!(!text.contains("libd.so: libfoo.so.1: not found"), "{text}");
+    let all = human(&["-v"]);
+    for name in ["liba.so", "libb.so", "libc.so", "libd.so"] {
+        assert!(all.contains(&format!("{name}: libfoo.so.1: not found by the loader")), "{all}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Files that were named and that linkaudit does not read: exit 2 with what they are. Directories
+//! without ELF files are nothing wrong and nothing looked at.
+
+use super::kit::{run, three_trees};
+use crate::support::Lab;
+
+#[test]
+fn a_file_that_is_not_read_is_named_with_what_helps() {
+    let lab = Lab::new();
+    lab.write("dist/x.whl", b"PK\x03\x04rest");
+    lab.write(
+        "x.deb",
+        b"!<arch>\ndebian-binary   0           0     0     100644  4         `\n2.0\n",
+    );
+    lab.write("x.rpm", b"\xed\xab\xee\xdb\x03");
+    lab.write("a b.tar.xz", b"\xfd7zXZ\0\0");
+    lab.write("run", "#!/bin/sh\nexec bin/app\n");
+    lab.write("notes.txt", "some text\n");
+    lab.write("none", "");
+    let cases = [
+        (
+            "dist/x.whl",
+            "dist/x.whl: a wheel (zip archive)\nhelp: unpack it: unzip -d DIR dist/x.whl\n",
+        ),
+        ("x.deb", "x.deb: a Debian package\nhelp: unpack it: dpkg-deb -x x.deb DIR\n"),
+        ("x.rpm", "x.rpm: an RPM package\nhelp: unpack it: rpm2cpio x.rpm | cpio -idm -D DIR\n"),
+        (
+            "a b.tar.xz",
+            "a b.tar.xz: a tar archive (xz)\nhelp: unpack it: tar -C DIR -xf 'a b.tar.xz'\n",
+        ),
+        ("run", "run: a script (#!/bin/sh)\nhelp: name the program or library that it starts\n"),
+        ("notes.txt", "notes.txt: a text file, neither an ELF file nor a static archive\n"),
+        ("none", "none: an empty file, neither an ELF file nor a static archive\n"),
+    ];
+    for (file, message) in cases {
+        for command in ["check", "tree"] {
+            run(&lab, &[command, file]).refused(&[message]).in_style();
+        }
+    }
+}
+
+#[test]
+fn lists_and_ldd_answer_for_any_file() {
+    let lab = three_trees();
+    lab.write("run", "#!/bin/sh\n");
+    lab.write("list", "run\nfine\n");
+    let listed = run(&lab, &["--files-from", "list"]);
+    assert_eq!(listed.status, 0, "{}", listed.err);
+    let ldd = run(&lab, &["run", "--format", "ldd"]);
+    assert_eq!(ldd.out, "\tnot a dynamic executable\n", "{}", ldd.err);
+}
+
+#[test]
+fn a_directory_without_elf_files() {
+    let lab = Lab::new();
+    lab.write("share/doc/README", "text");
+    let shown = run(&lab, &["share"]);
+    assert_eq!((shown.status, &*shown.out), (0, "no ELF files: 1 entry seen\n"));
+    lab.mkdir("empty");
+    assert_eq!(run(&lab, &["empty"]).out, "no ELF files: 0 entries seen\n");
+    assert_eq!(run(&lab, &["empty", "--require-elf"]).status, 2);
+}

@@ -1,0 +1,149 @@
+//! Reports for people in twelve situations, at 80 and 160 columns, as `tests/texts/reports/*.txt` holds
+//! them. `UPDATE=1 cargo test --test texts reports::` writes the files anew; read what it wrote.
+//!
+//! The files are made byte by byte inside a sysroot, so that no report depends on this machine. Each
+//! report is rendered from JSON, which is all that a renderer may need.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+mod kit;
+mod situations;
+use crate::support::tiny;
+
+use kit::{rendered, widest};
+use linkaudit::report::Style;
+use situations::{SITUATIONS, five_thousand, jdk, one_file, rocm, usr};
+use std::path::PathBuf;
+
+/// How a report looks on a terminal of this width.
+fn style(width: usize) -> Style {
+    Style { color: false, verbose: false, quiet: false, next_step: true, width: Some(width) }
+}
+
+fn file(name: &str, width: usize) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/texts/reports/{name}.{width}.txt"))
+}
+
+#[test]
+fn twelve_situations() {
+    let mut wrong = Vec::new();
+    for (name, build) in SITUATIONS {
+        let situation = build();
+        let report = situation.report();
+        for width in [80, 160] {
+            let text = rendered(&report, "human", style(width));
+            let path = file(name, width);
+            if std::env::var_os("UPDATE").is_some() {
+                std::fs::write(&path, &text).expect("the report is written");
+            }
+            if std::fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+                wrong.push(format!("== {name} at {width} columns\n{text}"));
+            }
+        }
+    }
+    println!("{} situations at 2 widths, {} differences", SITUATIONS.len(), wrong.len());
+    assert!(wrong.is_empty(), "UPDATE=1 writes them\n{}", wrong.join("\n"));
+}
+
+/// Lines are as long as the terminal unless a name or a command is longer.
+#[test]
+fn only_names_and_commands_are_longer_than_a_line() {
+    for (name, build) in SITUATIONS {
+        let report = build().report();
+        for width in [80, 160] {
+            let text = rendered(&report, "human", style(width));
+            for line in text.lines().filter(|line| line.chars().count() > width) {
+                let is_command = ["linkaudit ", "patchelf ", "ln -s "]
+                    .iter()
+                    .any(|command| line.trim_start().starts_with(command));
+                let words = line.split_whitespace().count();
+                assert!(is_command || words <= 2 || line.contains('['), "{name}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_cut() {
+    for (name, build) in SITUATIONS {
+        let report = build().report();
+        let all = Style { verbose: true, ..style(80) };
+        let text = rendered(&report, "human", all).replace("\n             ", " ");
+        for finding in &report.findings {
+            let symbol = finding.symbol.as_deref().map(String::from_utf8_lossy);
+            let library = finding.library.as_deref().map(String::from_utf8_lossy);
+            for key in symbol.iter().chain(&library) {
+                assert!(text.contains(&**key), "{name}: {key} is not in\n{text}");
+            }
+        }
+        for evidence in report.findings.iter().flat_map(|finding| &finding.evidence) {
+            let Some(path) = evidence.path.as_deref() else { continue };
+            let path = path.to_string_lossy();
+            let prefix = report.findings[0].file.prefix.as_deref();
+            let short = prefix.and_then(|prefix| path.strip_prefix(prefix.to_str()?));
+            let short = short.map(|path| path.trim_start_matches('/'));
+            assert!(text.contains(short.unwrap_or(&path)), "{name}: {path} is not in\n{text}");
+        }
+    }
+}
+
+/// The last lines have the list of causes, the totals and the next step.
+#[test]
+fn the_end_is_enough() {
+    for build in [usr, five_thousand] {
+        let report = build().report();
+        let text = rendered(&report, "human", style(100));
+        let end: Vec<&str> = text.lines().rev().take(20).collect();
+        let has = |part: &str| end.iter().any(|line| line.contains(part));
+        assert!(has("causes, the largest first:") && has("  1. "), "{text}");
+        assert!(has(" findings ("), "{text}");
+        assert!(end[0].starts_with("next: linkaudit explain "), "{text}");
+        let isolated = Style { next_step: false, ..style(100) };
+        assert!(!rendered(&report, "human", isolated).contains("next:"));
+    }
+}
+
+#[test]
+fn sixty_lines_are_enough() {
+    for build in [usr, five_thousand, jdk] {
+        let text = rendered(&build().report(), "human", style(100));
+        let lines = text.lines().count();
+        assert!(lines <= 60, "{lines} lines:\n{text}");
+    }
+}
+
+#[test]
+fn quiet_is_the_list_and_the_totals() {
+    let report = usr().report();
+    let quiet = rendered(&report, "human", Style { quiet: true, ..style(100) });
+    assert!(quiet.starts_with("causes, the largest first:"), "{quiet}");
+    assert!(!quiet.contains("tried") && !quiet.contains("next:"), "{quiet}");
+    let numbered = quiet.lines().filter(|line| line.trim_start().starts_with(char::is_numeric));
+    assert!(numbered.count() >= report.causes.len(), "{quiet}");
+}
+
+/// A row for each entry that `human` shows.
+#[test]
+fn a_row_for_each_cause() {
+    for build in [jdk, rocm, one_file, five_thousand] {
+        let report = build().report();
+        let table = rendered(&report, "table", style(100));
+        let human = rendered(&report, "human", style(100));
+        let rows = table.lines().filter(|line| line.trim_start().starts_with("error ")).count();
+        let entries = human.lines().filter(|line| line.starts_with("error[")).count();
+        assert_eq!(rows, entries, "{table}");
+        assert!(widest(&table) <= 100, "{table}");
+    }
+}
+
+#[test]
+fn groups_hold_all_of_their_causes() {
+    let report = five_thousand().report();
+    for group in &report.groups {
+        let members = report.causes.iter().filter(|cause| cause.group.as_ref() == Some(&group.id));
+        let (causes, findings) =
+            members.fold((0, 0), |(n, findings), cause| (n + 1, findings + cause.findings));
+        assert_eq!((causes, findings), (group.causes, group.findings), "{}", group.id);
+    }
+    assert!(!report.groups.is_empty());
+}
