@@ -2,12 +2,18 @@
 //! below `target/debian` and unpacked; nothing is installed.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use crate::support::clean;
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// The directories whose lists this process has updated. It is held while apt runs: the tests of one
+/// binary share directories, and apt's locks are off, so an update beside a fetch would take its lists.
+static UPDATED: LazyLock<Mutex<BTreeSet<PathBuf>>> = LazyLock::new(Mutex::default);
 
 /// One release for one architecture.
 pub struct Debian {
@@ -41,17 +47,24 @@ impl Debian {
         std::fs::write(dir.join("sources.list"), source).map_err(|error| error.to_string())?;
         std::fs::write(dir.join("status"), "").map_err(|error| error.to_string())?;
         let debian = Self { dir, arch: arch.to_owned() };
+        let mut done = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.contains(&debian.dir) {
+            return Ok(debian);
+        }
         // Old lists do as well, should the mirror be in the middle of an update.
         let updated = debian.apt(&["update"]);
         let lists = debian.dir.join("state/lists").read_dir().map_err(|error| error.to_string())?;
         if lists.count() < 3 {
             return Err(updated.err().unwrap_or_else(|| "apt-get update left no lists".to_owned()));
         }
+        done.insert(debian.dir.clone());
+        drop(done);
         Ok(debian)
     }
 
     /// Fetches and unpacks a source package into a directory that is empty; answers its directory.
     pub fn source(&self, package: &str, into: &Path) -> Result<PathBuf, String> {
+        let _apt = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
         let args = [&*self.options(), &["source".to_owned(), "-qq".to_owned(), package.to_owned()]];
         run(clean("apt-get").current_dir(into).args(args.concat()))?;
         let entries = into.read_dir().map_err(|error| error.to_string())?.flatten();
@@ -61,6 +74,7 @@ impl Debian {
 
     /// Fetches `packages` and all they depend on; answers the files.
     pub fn fetch(&self, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
+        let _apt = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
         // Another list of packages is another set of files.
         let cache = self.cache(packages);
         std::fs::create_dir_all(cache.join("archives/partial")).map_err(|e| e.to_string())?;
@@ -99,6 +113,7 @@ impl Debian {
             format!("APT::Architectures={}", self.arch),
             "APT::Sandbox::User=".to_owned(),
             "Debug::NoLocking=1".to_owned(),
+            "Acquire::Retries=5".to_owned(),
         ];
         options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect()
     }
