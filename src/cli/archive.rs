@@ -105,7 +105,7 @@ fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
     Ok((asked, plan))
 }
 
-/// What the link makes.
+/// The kind of output file.
 fn output(options: &ArchiveOptions) -> Output {
     let kind = match (options.shared, options.pie) {
         (true, _) => OutputKind::Shared,

@@ -12,7 +12,7 @@ use super::{
 use crate::diff::{self, Difference, Exports, Imports, Side};
 use crate::id::FastSet;
 use crate::report::model::{AuditFacts, Parts};
-use crate::report::{MadeOf, Named, OUTPUTS, Paths, Rendering, Report, json};
+use crate::report::{self, Named, Rendering, Report, json};
 use crate::text::show_path;
 use anyhow::{Context as _, Result, bail};
 use std::io::{self, IsTerminal as _, Write};
@@ -53,11 +53,7 @@ fn of_report(
     how: &Rendering<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let output = OUTPUTS.iter().find(|output| output.name == name).map(|output| &output.made_of);
-    match output {
-        Some(MadeOf::Report { render, .. }) => render(&difference.worse, how, out),
-        _ => Ok(()),
-    }
+    report::render(name, &difference.worse, how, out)
 }
 
 /// A side before it is compared: a report that was read, or a directory that was audited.
@@ -90,10 +86,9 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     sandbox::enter(&Shared { root: None, staged: Vec::new(), ..shared.clone() }, &[]);
     let shared = &Shared { sandbox: Sandbox::Off, ..shared.clone() };
     threads::start(plan::wanted_threads(shared));
-    let mut how = None;
-    let mut source = |path: &Path, read: Option<Report>, staged| match read {
+    let source = |path: &Path, read: Option<Report>, staged| match read {
         Some(report) => Ok(Source { name: show_path(path), of: Of::Report(Box::new(report)) }),
-        None => audit(shared, path, staged, &mut how),
+        None => audit(shared, path, staged),
     };
     let short = json::read_without_bindings;
     let (old, new) = rayon::join(|| read(&options.old, short), || read(&options.new, short));
@@ -106,10 +101,7 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
         let levels = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
         diff::compare(&side(&old), &side(&new), &against, &levels)
     };
-    let (style, paths) = match how {
-        Some(how) => how,
-        None => (plan::style(shared), Paths::default()),
-    };
+    let (style, paths) = (plan::style(shared), plan::output_paths(shared)?);
     for (output, file) in &sinks.files {
         let rendering = Rendering { style: style.plain(), paths: &paths, facts: None };
         out::file(file, |w| (output.render)(&difference, &rendering, w))
@@ -129,16 +121,11 @@ pub(super) fn report_of(shared: &Shared, path: &Path) -> Result<Report> {
     if let Some(report) = read(path, json::read_without_bindings)? {
         return Ok(report);
     }
-    Ok(audit(shared, path, false, &mut None)?.report().clone())
+    Ok(audit(shared, path, false)?.report().clone())
 }
 
-/// Audits one side. `how` keeps the style and the paths of outputs.
-fn audit(
-    shared: &Shared,
-    path: &Path,
-    staged: bool,
-    how: &mut Option<(crate::report::Style, Paths)>,
-) -> Result<Source> {
+/// Audits one side.
+fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
     let name = show_path(path);
     let (mut own, mut paths) = (shared.clone(), vec![path.to_path_buf()]);
     if staged {
@@ -159,7 +146,6 @@ fn audit(
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );
     }
-    how.get_or_insert((prepared.style, prepared.paths));
     Ok(Source { name, of: Of::Run(Box::new(run)) })
 }
 

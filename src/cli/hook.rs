@@ -93,7 +93,7 @@ fn there(path: &Path, file: &File) -> There {
     }
     match tree.kind(path) {
         Err(Errno::NOENT) => There::Absent,
-        // A file where the directory should be is told when the directory is made.
+        // Making the directory reports a file in its place.
         Err(Errno::NOTDIR) => There::Absent,
         _ => match named::read(path, MOST) {
             Ok(bytes) if bytes == file.text.as_bytes() => There::Same,

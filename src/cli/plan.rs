@@ -205,6 +205,12 @@ fn current_directory<'p>(mut typed: impl Iterator<Item = &'p PathBuf>) -> Result
     }
 }
 
+/// The places of audited files, for outputs of a command that audits no directory of its own.
+pub(super) fn output_paths(shared: &Shared) -> Result<Paths> {
+    let here = current_directory(std::iter::empty())?;
+    AuditedSystem::new(shared, &here)?.outputs(shared)
+}
+
 /// How reports on stdout look.
 pub(super) fn style(shared: &Shared) -> Style {
     let on_terminal = std::io::stdout().is_terminal();

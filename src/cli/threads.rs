@@ -22,7 +22,7 @@ pub(super) fn start(wanted: usize) -> usize {
     let count = waiting.len().max(1);
     let pool = ThreadPoolBuilder::new().num_threads(count);
     let mut waiting = waiting.into_iter();
-    // An error means that there is a pool already, which is as good; this happens only in tests.
+    // An error means that there is a pool already, which is as good: `diff` prepares one for each side.
     let _ = if waiting.len() == 0 {
         pool.use_current_thread().build_global()
     } else {

@@ -1,12 +1,12 @@
 //! The findings of a comparison. A new finding of the audit is one of the new side that the old side does
-//! not have. What became incompatible are findings of the rules of the group `compatibility`.
+//! not have. The rules of the group `compatibility` find what became incompatible.
 
 use super::Difference;
 use super::pairs::{Pairs, pairs};
 use super::sides::{Levels, Side, below, is_library, soname, stem};
 use super::symbols::{self, Change, Changes};
 use super::worse::report;
-use crate::catalogue::{Level, RuleId};
+use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Finding as Fact};
 use crate::id::{FastMap, FastSet};
 use crate::package::{Located, without_hashes};
@@ -188,7 +188,7 @@ impl<'a> Comparison<'a, '_> {
         self.findings.push(finding);
     }
 
-    /// One finding for the symbols of a library. It is a warning if nothing at hand uses one of them.
+    /// One finding for the symbols of a library. It is a warning if no file of either side or of `against` uses one of them.
     fn symbols(
         &mut self,
         rule: &'static str,
@@ -289,26 +289,10 @@ impl<'a> Comparison<'a, '_> {
         let subject = fact.library.as_ref().or(fact.detail.as_ref());
         let name = subject.map_or_else(|| soname(file).to_vec(), Clone::clone);
         let reason = Some(fact.message.clone());
-        let evidence = Evidence { name: Some(name), reason, ..Evidence::new(EvidenceKind::Change) };
-        Some(Finding {
-            rule: RuleId::as_str(rule.id).into(),
-            level,
-            file: fact.file,
-            root: None,
-            symbol: fact.symbol,
-            version: fact.version,
-            library: fact.library,
-            target: fact.target,
-            member: fact.member,
-            detail: fact.detail,
-            when: None,
-            message: fact.message,
-            evidence: vec![evidence],
-            fix: Vec::new(),
-            witness: None,
-            cause: format!("finding:{fingerprint}").into(),
-            fingerprint,
-        })
+        fact.evidence =
+            vec![Evidence { name: Some(name), reason, ..Evidence::new(EvidenceKind::Change) }];
+        let cause = format!("finding:{fingerprint}").into();
+        Some(Finding { cause, ..Finding::of(*fact, level, fingerprint) })
     }
 }
 

@@ -1,8 +1,7 @@
 //! A comparison for people: what became worse, as a report; then what became better, and counts.
 
 use super::Difference;
-use crate::report::count;
-use crate::report::{MadeOf, OUTPUTS, Rendering};
+use crate::report::{self, Rendering, count};
 use crate::text::show_path;
 use std::io::{self, Write};
 
@@ -16,10 +15,8 @@ pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write)
     writeln!(out, "{}", style.bold(&format!("{old} -> {new}")))?;
     if worse.findings.is_empty() {
         writeln!(out, "nothing became worse")?;
-    } else if let Some(MadeOf::Report { render, .. }) =
-        OUTPUTS.iter().find(|output| output.name == "human").map(|output| &output.made_of)
-    {
-        render(worse, how, out)?;
+    } else {
+        report::render("human", worse, how, out)?;
     }
     if style.quiet {
         return Ok(());

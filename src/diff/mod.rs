@@ -1,7 +1,7 @@
-//! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides` holds
-//! the reports, `pairs` finds the counterpart of each file, `symbols` compares exports, `compare` makes
-//! findings, `worse` the report of them. The result is a report too, so that every output can write it; `human` and `json` add what
-//! became better. Nothing is opened here.
+//! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides`
+//! holds the reports, `pairs` finds the counterpart of each file, `symbols` compares exports, and
+//! `compare` makes findings. `worse` makes a report of them, so that every output can write it; `human`
+//! and `json` add what became better. Nothing is opened here.
 
 mod compare;
 mod human;

@@ -93,7 +93,7 @@ fn choose(audit: &Audit, file: FileId) -> Choice {
     }
 }
 
-/// What goes wrong with the libraries as further needs, and only then. Nothing if the object could not
+/// The errors that occur only with the libraries as further needs. Nothing if the object could not
 /// be read again.
 struct Verified {
     after: BTreeSet<LoadError>,

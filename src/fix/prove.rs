@@ -33,9 +33,9 @@ pub struct Proofs {
 struct Shown {
     /// Libraries that could be linked again in the model.
     edited: FastSet<FileId>,
-    /// What goes wrong then.
+    /// The errors of that link.
     after: BTreeSet<LoadError>,
-    /// What goes wrong only then.
+    /// The errors that the link has only with the fix.
     new: BTreeSet<LoadError>,
 }
 

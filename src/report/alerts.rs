@@ -8,8 +8,7 @@ use crate::demangle::demangle;
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
 use crate::text::show;
-use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
+use crate::triage::digest;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +30,7 @@ pub(super) struct Alert<'r> {
     pub(super) cause: Option<&'r Cause>,
     /// At least one, in the order of the report.
     pub(super) findings: Vec<&'r Finding>,
-    /// The waiver of the findings, if they are waived; all are, or none.
+    /// The waiver, if the findings are waived. An alert never mixes waived and other findings.
     pub(super) waiver: Option<&'r Waiver>,
     /// Unique in the report.
     pub(super) fingerprint: String,
@@ -126,8 +125,11 @@ fn group<'r>(
     for alert in &mut alerts {
         let print = fingerprint(alert.findings[0]);
         let same: &mut usize = known.entry(print.clone()).or_default();
-        alert.fingerprint =
-            if *same == 0 { print } else { hash(&[print.as_bytes(), &same.to_le_bytes()]) };
+        alert.fingerprint = if *same == 0 {
+            print
+        } else {
+            digest(&[print.as_bytes(), &same.to_le_bytes()], DIGITS)
+        };
         *same += 1;
     }
     alerts
@@ -138,7 +140,10 @@ fn fingerprint(finding: &Finding) -> String {
     let prefix = finding.file.prefix.as_deref();
     let package = prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default();
     let path = finding.file.path.as_os_str().as_bytes();
-    hash(&[finding.cause.as_bytes(), package.as_bytes(), &without_hashes(without_release(path))])
+    digest(
+        &[finding.cause.as_bytes(), package.as_bytes(), &without_hashes(without_release(path))],
+        DIGITS,
+    )
 }
 
 /// `libMIOpen.so.1.0.60202` up to the first number: releases change the rest.
@@ -149,22 +154,7 @@ fn without_release(path: &[u8]) -> &[u8] {
     if path[from..].contains(&b'/') { path } else { &path[..end] }
 }
 
-fn hash(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update((part.len() as u64).to_le_bytes());
-        hasher.update(part);
-    }
-    let bytes = hasher.finalize();
-    let mut out = String::with_capacity(DIGITS);
-    for byte in bytes.iter().take(DIGITS / 2) {
-        // Writing to a String cannot fail.
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
-}
-
-/// The fix for the finding, if the report has one. Readers of another program's page need it.
+/// The fix for the finding, if the report has one: alerts do not show the report's list of fixes.
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let fix = alert.cause.and_then(|cause| cause.fix.first());
     let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;

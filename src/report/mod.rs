@@ -103,6 +103,19 @@ impl Output {
     }
 }
 
+/// Writes a report in the format `name`; nothing for a format that is not made of a report.
+pub fn render(
+    name: &str,
+    report: &Report,
+    how: &Rendering<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match OUTPUTS.iter().find(|output| output.name == name).map(|output| &output.made_of) {
+        Some(MadeOf::Report { render, .. }) => render(report, how, out),
+        _ => Ok(()),
+    }
+}
+
 /// All formats.
 pub const OUTPUTS: &[Output] = &[
     Output {

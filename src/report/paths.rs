@@ -81,17 +81,17 @@ mod tests {
 
     #[test]
     fn a_path_below_the_base_is_relative() {
-        let paths = Paths { base: Some("/work/tree".into()), sysroot: None };
+        let paths = Paths { base: Some("/srv/tree".into()), sysroot: None };
         for (path, uri) in [
-            ("/work/tree/lib/a b.so", "lib/a%20b.so"),
-            ("/work/tree/c:d", "./c:d"),
+            ("/srv/tree/lib/a b.so", "lib/a%20b.so"),
+            ("/srv/tree/c:d", "./c:d"),
             ("/usr/lib/é.so", "file:///usr/lib/%C3%A9.so"),
-            ("/work/tree", "file:///work/tree"),
+            ("/srv/tree", "file:///srv/tree"),
         ] {
             assert_eq!(paths.uri(Path::new(path)), uri);
         }
-        let paths = Paths { sysroot: Some("/work/tree/root".into()), ..paths };
+        let paths = Paths { sysroot: Some("/srv/tree/root".into()), ..paths };
         assert_eq!(paths.uri(Path::new("/usr/lib/x.so")), "root/usr/lib/x.so");
-        assert_eq!(paths.base_uri().as_deref(), Some("file:///work/tree/"));
+        assert_eq!(paths.base_uri().as_deref(), Some("file:///srv/tree/"));
     }
 }

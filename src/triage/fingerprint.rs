@@ -47,6 +47,16 @@ pub(super) fn package_name(prefix: Option<&Path>) -> String {
     prefix.map(|prefix| Prefixes::package(prefix).name).unwrap_or_default()
 }
 
+/// The first `count` hexadecimal digits of the digest of `parts`, each with its length.
+pub fn digest(parts: &[&[u8]], count: usize) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    digits(hasher.finalize().as_slice(), count)
+}
+
 fn digits(bytes: &[u8], count: usize) -> String {
     let digits =
         |byte: &u8| [byte >> 4, byte & 15].map(|d| char::from(b"0123456789abcdef"[usize::from(d)]));

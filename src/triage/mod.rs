@@ -10,7 +10,7 @@ mod values;
 mod waivers;
 
 pub use baseline::{Baseline, BaselineLine, Broken};
-pub use fingerprint::{Sonames, fingerprint_of};
+pub use fingerprint::{Sonames, digest, fingerprint_of};
 pub use rewrite::{Rewrite, rewrite};
 pub use scope::Scope;
 

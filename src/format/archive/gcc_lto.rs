@@ -11,7 +11,7 @@ const SECTION: &[u8] = b".gnu.lto_.symtab.";
 /// Behind the two names of an entry: kind, visibility, size, slot.
 const REST: usize = 1 + 1 + 8 + 4;
 
-/// The global symbols; nothing if there is no table that can be read.
+/// The global symbols; `None` without a readable table.
 pub(super) fn symbols(file: &[u8]) -> Option<Vec<LtoSymbol<'_>>> {
     if file.get(4) == Some(&elf::ELFCLASS64.0) {
         of_class::<elf::FileHeader64<Endianness>>(file)

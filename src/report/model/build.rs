@@ -214,27 +214,9 @@ impl<'a> Naming<'a> {
     }
 
     fn finding(&mut self, judged: Triaged) -> Finding {
-        let Triaged { finding, level, fingerprint, .. } = judged;
-        let hint = finding.cause;
-        let mut out = Finding {
-            rule: Cow::Borrowed(finding.rule.as_str()),
-            level,
-            file: finding.file,
-            root: finding.root,
-            symbol: finding.symbol,
-            version: finding.version,
-            library: finding.library,
-            target: finding.target,
-            member: finding.member,
-            detail: finding.detail,
-            when: finding.when,
-            message: finding.message,
-            evidence: finding.evidence,
-            fix: finding.fix,
-            witness: finding.witness,
-            fingerprint,
-            cause: Arc::default(),
-        };
+        let Triaged { mut finding, level, fingerprint, .. } = judged;
+        let hint = finding.cause.take();
+        let mut out = Finding::of(*finding, level, fingerprint);
         out.cause = self.cause(&out, hint.as_ref());
         out
     }

@@ -141,10 +141,7 @@ impl Named {
 
 /// Names the cause of one finding; `hint` comes from its rule.
 pub(super) fn name(finding: &Finding, hint: Option<&CauseHint>, prefixes: &Prefixes) -> Named {
-    let whole = |kind, key| {
-        let title = format!("{}: {}", show_path(&finding.file.path), finding.message);
-        Named::new(kind, key, title)
-    };
+    let whole = |kind, key| Named::new(kind, key, title_of(finding));
     match hint {
         Some(CauseHint::LibraryNotFound(name)) => return not_found(finding, name),
         Some(CauseHint::FoundOutside { name, title }) => {
@@ -278,6 +275,30 @@ pub(super) fn gather(
         weight(a).cmp(&weight(b)).then_with(|| a.id.cmp(&b.id))
     });
     out
+}
+
+/// The causes of `findings`, which come from a report with the causes `before`, or are new. A new
+/// cause is one of kind [`CauseKind::Finding`].
+pub(super) fn gather_again(findings: &mut [Finding], before: &[Cause]) -> Vec<Cause> {
+    let same = |cause: &Cause| (Arc::clone(&cause.id), (cause.kind, cause.title.clone()));
+    let mut known: FastMap<Arc<str>, (CauseKind, String)> = before.iter().map(same).collect();
+    for finding in &*findings {
+        let made = || (CauseKind::Finding, title_of(finding));
+        known.entry(Arc::clone(&finding.cause)).or_insert_with(made);
+    }
+    let mut causes = gather(findings, &known);
+    let shared: FastMap<&str, &Vec<Evidence>> =
+        before.iter().map(|cause| (&*cause.id, &cause.evidence)).collect();
+    for cause in &mut causes {
+        let evidence = shared.get(&*cause.id).copied().into_iter().flatten().cloned();
+        cause.evidence.splice(0..0, evidence);
+    }
+    causes
+}
+
+/// The title of a cause that is its only finding.
+fn title_of(finding: &Finding) -> String {
+    format!("{}: {}", show_path(&finding.file.path), finding.message)
 }
 
 /// A cause with the findings at these indices.

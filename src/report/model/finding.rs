@@ -1,7 +1,7 @@
 //! A reported finding: the finding of a rule with its level, fingerprint and cause.
 
 use crate::catalogue::Level;
-use crate::finding::{Evidence, EvidenceKind, Fix, When};
+use crate::finding::{Evidence, EvidenceKind, Finding as Fact, Fix, When};
 use crate::package::Located;
 use crate::text::{Text, raw, raw_option};
 use serde::de::Deserializer;
@@ -61,6 +61,29 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The finding of a rule; its cause is to be named.
+    pub(crate) fn of(fact: Fact, level: Level, fingerprint: String) -> Self {
+        Self {
+            rule: Cow::Borrowed(fact.rule.as_str()),
+            level,
+            file: fact.file,
+            root: fact.root,
+            symbol: fact.symbol,
+            version: fact.version,
+            library: fact.library,
+            target: fact.target,
+            member: fact.member,
+            detail: fact.detail,
+            when: fact.when,
+            message: fact.message,
+            evidence: fact.evidence,
+            fix: fact.fix,
+            witness: fact.witness,
+            fingerprint,
+            cause: Arc::default(),
+        }
+    }
+
     /// Its own evidence of one kind.
     pub fn evidence_of(&self, kind: EvidenceKind) -> impl Iterator<Item = &Evidence> {
         self.evidence.iter().filter(move |evidence| evidence.kind == kind)

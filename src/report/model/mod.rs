@@ -13,6 +13,7 @@ mod finding;
 mod group;
 mod layers;
 mod platform;
+mod replaced;
 mod scope;
 
 pub use build::Parts;

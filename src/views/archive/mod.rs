@@ -40,7 +40,7 @@ pub struct Asked {
     pub symbols: Vec<Box<[u8]>>,
     /// `--all-members`
     pub all_members: bool,
-    /// What the link makes, and the linker.
+    /// The kind of output file, and the linker.
     pub output: cover::Output,
 }
 

@@ -2,7 +2,7 @@
 
 use super::tiny::Tiny;
 use crate::support::{self, Lab};
-use linkaudit::report::{MadeOf, OUTPUTS, Paths, Rendering, Report, Style, json};
+use linkaudit::report::{self, Paths, Rendering, Report, Style, json};
 
 /// The system's loader and its directories.
 const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
@@ -77,11 +77,9 @@ pub(crate) fn program(needs: &[&str], refers: &[&str]) -> Tiny {
 
 /// A report in one format.
 pub(crate) fn rendered(report: &Report, format: &str, style: Style) -> String {
-    let output = OUTPUTS.iter().find(|output| output.name == format).expect("an output");
-    let MadeOf::Report { render, .. } = output.made_of else { panic!("{format} has no report") };
     let mut out = Vec::new();
     let how = Rendering { style, paths: &Paths::default(), facts: None };
-    render(report, &how, &mut out).expect("a vector takes all");
+    report::render(format, report, &how, &mut out).expect("a vector takes all");
     String::from_utf8(out).expect("text in UTF-8")
 }
 
