@@ -153,20 +153,13 @@ const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
 
 /// Planned rules. Once a rule is built, its own declaration replaces the line here.
 const PLANNED: &[Known] = &[
-    planned("interposed-symbol", SYMBOL),
-    planned("library-twice", SYMBOL),
     planned_at("copy-size-mismatch", SYMBOL, Level::Warning),
-    planned("mixed-runtime", RUNTIME),
     planned_at("unused-library", LINK_HYGIENE, Level::Allow),
     planned_at("indirect-library", LINK_HYGIENE, Level::Allow),
     planned("soname-mismatch", LINK_HYGIENE),
     planned_at("missing-dev-link", LINK_HYGIENE, Level::Allow),
     planned("dangling-link", LINK_HYGIENE),
     planned("missing-dlopen", LINK_HYGIENE),
-    planned("executable-stack", HARDENING),
-    planned("text-relocations", HARDENING),
-    planned("missing-relro", HARDENING),
-    planned("writable-code", HARDENING),
     planned("lost-target", COMPATIBILITY),
     planned("dead-search-entry", SEARCH_PATH),
     planned("unsafe-search-entry", SEARCH_PATH),
@@ -187,7 +180,6 @@ const PLANNED: &[Known] = &[
     planned("gpu-data-missing", GPU),
     planned("gpu-bundle-unloadable", GPU),
     planned("gpu-object-mismatch", GPU),
-    planned("image-span", SIZE),
 ];
 
 /// Old ids and their new ids.

@@ -42,11 +42,15 @@ pub enum EvidenceKind {
     NearMiss,
     /// A symbol that changed or is gone, in a comparison of two reports.
     Change,
+    /// One of several files of a process that have the same library or symbols, in scope order.
+    Copy,
+    /// A reference that is bound to a definition of another library than its own.
+    Bound,
 }
 
 impl EvidenceKind {
     /// All kinds.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Root,
         Self::Chain,
         Self::Tried,
@@ -56,6 +60,8 @@ impl EvidenceKind {
         Self::Explained,
         Self::NearMiss,
         Self::Change,
+        Self::Copy,
+        Self::Bound,
     ];
 }
 
@@ -254,6 +260,8 @@ pub struct Finding {
     pub detail: Option<Vec<u8>>,
     /// When the defect takes effect.
     pub when: Option<When>,
+    /// True if it is at most a warning, whatever the level of its rule.
+    pub mild: bool,
     /// One sentence without demangled names.
     pub message: String,
     /// Its evidence.
@@ -281,6 +289,7 @@ impl Finding {
             member: None,
             detail: None,
             when: None,
+            mild: false,
             message,
             evidence: Vec::new(),
             witness: None,

@@ -20,6 +20,9 @@ impl Wants {
     /// Files in the prefixes that have the name of a missing library.
     pub const NAMES_IN_PREFIX: Self = Self(8);
 
+    /// The dynamic loader that lies beside each C library.
+    pub const OWN_LOADERS: Self = Self(16);
+
     /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -13,6 +13,7 @@ mod kept_names;
 mod left_out;
 mod link_facts;
 mod linked;
+mod own_loaders;
 mod programs;
 mod queries;
 mod reference_states;
@@ -36,7 +37,7 @@ use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::read::{Read, read_candidate};
 use crate::facts::{Corpus, CrossCheck, Edits, View};
-use crate::id::{FastSet, RootId};
+use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::candidate::{Round, Start};
@@ -97,6 +98,8 @@ pub struct Audit {
     /// Links to directories that the walk met, with their targets, if a policy selects files by
     /// path.
     pub linked: Vec<(PathBuf, PathBuf)>,
+    /// By a libc.so.6 and a loader of another directory that loads it, the loader beside the libc.
+    own_loaders: FastMap<(FileId, FileId), FileId>,
     /// All files in the order in which `ldd` would list them, each with its entry point if it has
     /// one. Empty unless every file is an entry point.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
@@ -118,6 +121,11 @@ impl Audit {
             self;
         let timings = Vec::new();
         Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
+    }
+
+    /// The loader beside a libc.so.6 that `loader`, of another directory, loads.
+    pub fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
+        self.own_loaders.get(&(libc, loader)).copied()
     }
 
     /// The facts as the resolve and bind stages see them.
@@ -310,6 +318,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         clock.lap("binding queries");
     }
 
+    let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
+
     let walked = candidates::Walked { given: &places, met: &met };
     let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };
     let Diagnosed { diagnosis, providers, candidates, libraries, inferred, library } =
@@ -351,6 +361,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         totals,
         named,
         linked,
+        own_loaders,
         listing,
         cross_check,
         names,

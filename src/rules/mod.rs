@@ -9,17 +9,25 @@ mod added_need;
 mod bad_library_file;
 mod changed_soname;
 mod changed_symbol;
+mod copies;
 mod demand;
 mod deps_list_drift;
+mod executable_stack;
 mod expired_waiver;
 mod forbidden_library;
 mod forbidden_symbol;
 mod found_outside;
+mod image_span;
+mod interchangeable;
+mod interposed_symbol;
+mod library_twice;
 mod lost_search_path;
 mod malformed;
 mod mangled;
 mod missing_library;
+mod missing_relro;
 mod missing_version;
+mod mixed_runtime;
 mod near;
 mod outside_closure;
 mod query;
@@ -33,6 +41,7 @@ mod search_path_policy;
 mod stale_archive_index;
 mod stale_waiver;
 mod symbol_version_too_new;
+mod text_relocations;
 mod thin_member_missing;
 mod truncated_file;
 mod unanswered;
@@ -41,6 +50,7 @@ mod undecided;
 mod undefined_symbol;
 mod unreadable;
 mod words;
+mod writable_code;
 mod wrong_architecture;
 
 pub(crate) use near::NearMisses;
@@ -67,6 +77,9 @@ pub const RULES: &[&Rule] = &[
     &bad_library_file::RULE,
     &missing_version::RULE,
     &undefined_symbol::RULE,
+    &interposed_symbol::RULE,
+    &library_twice::RULE,
+    &mixed_runtime::RULE,
     &outside_closure::RULE,
     &uncovered_symbol::RULE,
     &deps_list_drift::RULE,
@@ -74,6 +87,11 @@ pub const RULES: &[&Rule] = &[
     &stale_archive_index::RULE,
     &required_file::RULE,
     &truncated_file::RULE,
+    &executable_stack::RULE,
+    &text_relocations::RULE,
+    &missing_relro::RULE,
+    &writable_code::RULE,
+    &image_span::RULE,
     &forbidden_library::RULE,
     &forbidden_symbol::RULE,
     &required_symbol::RULE,

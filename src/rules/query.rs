@@ -274,6 +274,12 @@ impl<'a> Query<'a> {
         self.audit.bound_libraries(root)
     }
 
+    /// The loader beside a libc.so.6 that `loader`, of another directory, loads. For rules that
+    /// declare `Wants::OWN_LOADERS`.
+    pub(super) fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
+        self.audit.own_loader(libc, loader)
+    }
+
     /// Paths that the walk could not read.
     pub(super) fn problems(&self) -> &'a [UnreadablePath] {
         &self.audit.problems

@@ -143,6 +143,7 @@ fn sort_out(findings: Findings, waivers: &[Option<&Waiver>], how: &Judging<'_>) 
     let waived = findings.into_iter().zip(prints).zip(waivers).enumerate();
     for (at, ((finding, fingerprint), waiver)) in waived {
         let (rule, level) = ranks[&finding.rule];
+        let level = if finding.mild { level.min(Level::Warning) } else { level };
         let line = given.as_ref().and_then(|(lines, taken)| Some(lines.by(taken[at]?)));
         let by = match waiver {
             Some(waiver) => {

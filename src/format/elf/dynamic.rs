@@ -62,6 +62,7 @@ pub(super) struct Dynamic {
     /// The global offset table of a MIPS object.
     pub(super) got: Option<Got>,
     pub(super) symbolic_tag: bool,
+    pub(super) textrel_tag: bool,
     pub(super) bind_now_tag: bool,
     /// All addresses: a table ends at the latest where the next one starts.
     pub(super) addresses: Vec<u64>,
@@ -195,6 +196,7 @@ impl Dynamic {
             elf::DT_FLAGS => self.flags = value,
             elf::DT_FLAGS_1 => self.flags_1 = value,
             elf::DT_SYMBOLIC => self.symbolic_tag = true,
+            elf::DT_TEXTREL => self.textrel_tag = true,
             elf::DT_BIND_NOW => self.bind_now_tag = true,
             elf::DT_STRTAB => self.strtab = Some(self.address(value)),
             elf::DT_SYMTAB => self.symtab = Some(self.address(value)),
@@ -228,6 +230,10 @@ impl Dynamic {
 
     pub(super) fn symbolic(&self) -> bool {
         self.symbolic_tag || self.flags & elf::DF_SYMBOLIC.0 != 0
+    }
+
+    pub(super) fn textrel(&self) -> bool {
+        self.textrel_tag || self.flags & elf::DF_TEXTREL.0 != 0
     }
 
     pub(super) fn bind_now(&self) -> bool {

@@ -78,6 +78,8 @@ pub struct Object {
     pub bind_now: bool,
     /// True for DT_SYMBOLIC or DF_SYMBOLIC: lookups search the object itself first.
     pub symbolic: bool,
+    /// True for DT_TEXTREL or DF_TEXTREL: relocations lie in segments that are not writable.
+    pub textrel: bool,
     /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
     /// (`elf/dl-version.c`).
     pub relr: bool,
@@ -233,6 +235,7 @@ impl Object {
             noopen: false,
             bind_now: false,
             symbolic: false,
+            textrel: false,
             relr: false,
             may_copy: false,
             versions: Versions::default(),

@@ -195,6 +195,7 @@ impl Reader<'_> {
         object.noopen = dynamic.has_flag_1(elf::DF_1_NOOPEN);
         object.bind_now = dynamic.bind_now();
         object.symbolic = dynamic.symbolic();
+        object.textrel = dynamic.textrel();
         object.relr = dynamic.relr;
         let (known, mut lost) = (object.defects.len(), Vec::new());
         object.relocations = self.relocation_places(&dynamic, &mut lost);

@@ -5,6 +5,7 @@
 mod advice;
 mod candidates;
 mod changes;
+mod copies;
 mod rolled;
 mod symbols;
 mod tried;
@@ -100,6 +101,7 @@ impl Sheet<'_> {
             }
             self.tried(entry, page)?;
             self.changes(entry, page)?;
+            self.copies(entry, page)?;
             self.referrers(entry, page)?;
             self.candidates(entry, page)?;
             self.explained(entry, page)?;

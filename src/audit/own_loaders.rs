@@ -1,0 +1,88 @@
+//! The dynamic loader beside each C library. glibc's libc.so.6 and ld.so are two parts of one build:
+//! they share private structures, and a libc.so.6 fails under the ld.so of another build. A loop reads
+//! the path beside each libc.so.6 that a process loads with a loader of another directory.
+
+use super::binding::Resolved;
+use crate::facts::collect::Collector;
+use crate::facts::{Corpus, Need, PathState};
+use crate::id::{FastMap, FileId};
+use crate::plan::Plan;
+use crate::resolve::LOADER;
+use crate::resolve::loader::Family;
+use crate::text::last_part;
+use crate::wants::Wants;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// glibc's C library, by soname.
+const LIBC: &[u8] = b"libc.so.6";
+
+/// By the file of a libc.so.6, the file of the loader in its directory, if it is not the loader that
+/// loads it.
+pub(super) fn find(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    resolved: Resolved<'_>,
+) -> FastMap<(FileId, FileId), FileId> {
+    if !plan.rule_wants.holds(Wants::OWN_LOADERS) {
+        return FastMap::default();
+    }
+    let pairs = pairs(corpus, resolved);
+    let needs = pairs.iter().filter_map(|pair| {
+        let path = beside(corpus, *pair)?;
+        corpus
+            .place(path.as_os_str().as_bytes())
+            .is_none()
+            .then(|| Need::path(path.into_os_string().into_encoded_bytes(), None))
+    });
+    let needs: Vec<Need> = needs.collect();
+    if !needs.is_empty() {
+        collector.answer(corpus, needs);
+    }
+    let found = pairs.into_iter().filter_map(|pair| {
+        let path = beside(corpus, pair)?;
+        match corpus.place(path.as_os_str().as_bytes())? {
+            PathState::File(own) if own != pair.loader => Some(((pair.libc, pair.loader), own)),
+            _ => None,
+        }
+    });
+    found.collect()
+}
+
+/// A libc.so.6 and a loader that loads it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Pair<'a> {
+    libc: FileId,
+    loader: FileId,
+    /// The name by which the loader is started.
+    name: &'a [u8],
+}
+
+/// Each libc.so.6 with each loader that loads it.
+fn pairs<'a>(corpus: &Corpus, resolved: Resolved<'a>) -> BTreeSet<Pair<'a>> {
+    let mut out = BTreeSet::new();
+    for closure in resolved.closures.roots.iter() {
+        let rules = resolved.resolver.loaders.get(closure.root.loader);
+        if rules.family != Family::Glibc {
+            continue;
+        }
+        let name = last_part(resolved.resolver.strings.text(rules.path));
+        let Some(loader) = closure.module(LOADER).file else { continue };
+        let is_libc = |file: &FileId| {
+            corpus.files[*file].object().and_then(|object| object.soname()) == Some(LIBC)
+        };
+        let files = closure.in_scope().map(|(_, file)| file);
+        out.extend(files.filter(is_libc).map(|libc| Pair { libc, loader, name }));
+    }
+    out
+}
+
+/// The path of the loader's file name in the directory of a libc; `None` if the loader is there.
+fn beside(corpus: &Corpus, Pair { libc, loader, name }: Pair<'_>) -> Option<PathBuf> {
+    let directory: &Path = corpus.files[libc].real.parent()?;
+    let is_there = corpus.files[loader].real.parent() == Some(directory);
+    (!is_there).then(|| directory.join(OsStr::from_bytes(name)))
+}

@@ -1,0 +1,51 @@
+//! Files of one process that have the same library or symbols, and the references that are bound to
+//! another library than their own.
+
+use super::Sheet;
+use crate::demangle::demangle;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::report::entry::ReportEntry;
+use crate::report::layout::{Page, name};
+use crate::text::{show, show_path};
+use std::io;
+
+/// Symbols of one pair of libraries unless everything is wanted.
+const MOST: usize = 8;
+
+impl Sheet<'_> {
+    pub(super) fn copies(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let bound: Vec<&Evidence> = self.entries.evidence(entry, EvidenceKind::Bound);
+        for (at, copy) in self.entries.evidence(entry, EvidenceKind::Copy).iter().enumerate() {
+            let Some(path) = copy.path.as_deref() else { continue };
+            let label = match (bound.is_empty(), at) {
+                (true, _) => "loaded",
+                (false, 0) => "bound to",
+                (false, _) => "instead of",
+            };
+            let file = name(&self.entries.short(path));
+            let why = copy.reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+            page.item(label, &format!("{file}{why}"))?;
+        }
+        let most = page.limit(MOST);
+        // The heading names an only symbol.
+        if bound.len() > 1 {
+            for reference in bound.iter().take(most) {
+                page.item("symbol", &symbol(reference))?;
+            }
+            page.more(bound.len().saturating_sub(most), "symbol", "symbols")?;
+        }
+        let by: std::collections::BTreeSet<_> =
+            bound.iter().filter_map(|reference| reference.path.as_deref()).collect();
+        let names: Vec<String> = by.into_iter().map(|path| name(&show_path(path))).collect();
+        if names.is_empty() { Ok(()) } else { page.item("used in", &names.join(", ")) }
+    }
+}
+
+fn symbol(reference: &Evidence) -> String {
+    let raw = reference.symbol.as_deref().unwrap_or_default();
+    let text = demangle(raw).unwrap_or_else(|| show(raw));
+    match &reference.reason {
+        Some(sizes) => format!("{text}: {sizes}"),
+        None => text,
+    }
+}

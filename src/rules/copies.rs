@@ -1,0 +1,61 @@
+//! Evidence about several files of one process, for the rules about interposed symbols, libraries
+//! loaded twice and mixed runtimes. It makes no findings.
+
+use super::query::{Query, last_part};
+use crate::diagnosis::Site;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::id::{FileId, ModuleId, RootId};
+use crate::resolve::{LOADER, ROOT};
+use crate::text::{show, show_path};
+use std::borrow::Cow;
+
+/// A file of a process, by its module in one closure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Loaded {
+    /// The file.
+    pub(super) file: FileId,
+    /// The entry point and the module.
+    pub(super) at: (RootId, ModuleId),
+}
+
+impl Loaded {
+    pub(super) fn site(self) -> Site {
+        Site { root: self.at.0, module: self.at.1 }
+    }
+}
+
+impl Query<'_> {
+    /// DT_SONAME of a file, or its file name.
+    pub(super) fn library_name(&self, file: FileId) -> &[u8] {
+        let soname = self.facts(file).object().and_then(|object| object.soname());
+        soname.filter(|name| !name.is_empty()).unwrap_or_else(|| last_part(self.path(file)))
+    }
+
+    /// The same as text.
+    pub(super) fn library_text(&self, file: FileId) -> String {
+        show(self.library_name(file))
+    }
+
+    /// A copy, and how it came into the process.
+    pub(super) fn copy(&self, loaded: Loaded) -> Evidence {
+        let (root, module) = loaded.at;
+        let closure = self.closure(root);
+        let of_module = closure.module(module);
+        let needed_by = of_module.requester.and_then(|by| closure.module(by).file);
+        let reason = match (module, needed_by) {
+            (ROOT, _) => "the program".to_owned(),
+            (LOADER, _) => "the loader".to_owned(),
+            (_, Some(by)) => {
+                let name = show(self.text(of_module.name));
+                format!("{name} needed by {}", show_path(self.path(by)))
+            }
+            (_, None) => String::new(),
+        };
+        Evidence {
+            name: Some(self.library_name(loaded.file).to_vec()),
+            how: Some(Cow::Borrowed(of_module.how.name())),
+            reason: Some(reason).filter(|reason| !reason.is_empty()),
+            ..Evidence::at(EvidenceKind::Copy, self.shared_path(loaded.file))
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! `interposed-symbol`: a reference is bound to another library's definition than the one that its
+//! object has, or would get if it were loaded alone. The binding query (`bind::query`) finds names that
+//! several objects of a scope define; `interchangeable` says which of them are not interposed.
+
+use super::copies::Loaded;
+use super::{Query, Rule, interchangeable};
+use crate::bind::query::{Definition, DefinitionKind, DuplicateName, Referrer};
+use crate::catalogue::SYMBOL;
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::format::elf::tables::Symbol;
+use crate::id::{FastMap, FileId, ModuleId, RootId};
+use crate::resolve::{Closure, FoundBy, ROOT};
+use crate::text::show;
+use crate::wants::Wants;
+use object::elf;
+use std::collections::{BTreeMap, VecDeque};
+
+pub(super) static RULE: Rule = Rule::new(
+    "interposed-symbol",
+    SYMBOL,
+    "a library's references are bound to another library's definitions",
+    DOCS,
+    check,
+)
+.keys(&["library", "symbol", "detail"])
+.of_all_loaded()
+.wants(Wants::DUPLICATE_DEFINITIONS);
+
+const DOCS: &str = "\
+## What it does
+
+Binds every reference as the loader does, and reports two cases:
+
+- An object defines a symbol and refers to it, but the reference is bound to another library's definition.
+- An object takes a symbol from a library that it needs, but in this process another library's definition comes
+  first in the search scope.
+
+There is one finding for each pair of libraries: `path` is the library whose definition is not used, `library`
+the one whose definition is. Data of different size is a finding of its own. If all definitions have the same
+type and size in both libraries, they were probably built from one source, and the finding is a warning.
+
+Not reported are definitions of the program, of preloaded libraries and of sanitizers, the functions of `malloc`
+and `operator new`, weak definitions on both sides (C++ inline functions and templates), parts of one glibc, and
+symbols that cannot meet: hidden, protected, with other versions, or in a library linked with `-Bsymbolic`.
+The dispatch libraries of libglvnd count as one library.
+
+## Why it matters
+
+The library runs with code that it was not built with. Two copies of LLVM, protobuf or zlib in one process share
+half of their functions and keep two sets of data: the usual results are crashes in destructors, options that
+are registered twice, and wrong results.
+
+## Example
+
+```text
+error[interposed-symbol] lib/libdevice.so: 2 functions are bound to libLLVM.so.19
+```
+
+## How to fix
+
+Hide the copy: link it with `-Wl,--exclude-libs,ALL`, compile it with `-fvisibility=hidden`, or give it symbol
+versions. If both files should be one library, link both users to the same file. `-Wl,-Bsymbolic` binds a
+library's references to itself, but data that is then used twice stays wrong.
+
+## Limits
+
+Only the scope of each entry point is searched. Plugins that a program loads with RTLD_GLOBAL or RTLD_DEEPBIND
+change it at run time. Calls within an object that the compiler bound without a relocation are not seen, so that
+a partly interposed library is possible.
+";
+
+/// Symbols named as evidence.
+const MOST: usize = 20;
+
+/// What is interposed between two libraries, over all entry points.
+#[derive(Default)]
+struct Pair {
+    symbols: BTreeMap<Box<[u8]>, Interposed>,
+    roots: Vec<RootId>,
+    /// The definitions under the first entry point, in scope order.
+    copies: Vec<Loaded>,
+}
+
+/// One symbol.
+struct Interposed {
+    kind: &'static str,
+    /// The file that refers to it.
+    referrer: FileId,
+    /// True if both definitions have one type and size.
+    alike: bool,
+    /// st_size of the loser and of the winner, for data of different size.
+    sizes: Option<(u64, u64)>,
+}
+
+/// Loser and winner.
+type Pairs = BTreeMap<(FileId, FileId), Pair>;
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut pairs = Pairs::new();
+    for (root, closure) in query.entry_points() {
+        let mut alone = Alone { closure, order: FastMap::default() };
+        for name in query.duplicate_definitions(root) {
+            if !interchangeable::name(&name.name) {
+                note(query, (root, &mut alone), name, &mut pairs);
+            }
+        }
+    }
+    let mut out = Findings::new();
+    for ((loser, winner), pair) in pairs {
+        out.extend(findings(query, (loser, winner), &pair));
+    }
+    out
+}
+
+/// The search order of each object that is loaded alone, within one closure.
+struct Alone<'a> {
+    closure: &'a Closure,
+    order: FastMap<ModuleId, Vec<ModuleId>>,
+}
+
+impl Alone<'_> {
+    /// The definition that `module` would get if it were loaded alone: its needs, breadth first.
+    fn first<'d>(&mut self, module: ModuleId, all: &'d [Definition]) -> Option<&'d Definition> {
+        let closure = self.closure;
+        let order = self.order.entry(module).or_insert_with(|| breadth_first(closure, module));
+        let place = |definition: &&Definition| order.iter().position(|at| *at == definition.module);
+        all.iter().filter(|d| place(d).is_some()).min_by_key(|d| place(d))
+    }
+}
+
+fn breadth_first(closure: &Closure, start: ModuleId) -> Vec<ModuleId> {
+    let mut order = vec![start];
+    let mut seen: crate::id::FastSet<ModuleId> = order.iter().copied().collect();
+    let mut next: VecDeque<ModuleId> = order.iter().copied().collect();
+    while let Some(module) = next.pop_front() {
+        for edge in closure.needs(module) {
+            if closure.module(edge.to).file.is_some() && seen.insert(edge.to) {
+                order.push(edge.to);
+                next.push_back(edge.to);
+            }
+        }
+    }
+    order
+}
+
+/// Adds what is interposed of one name under one entry point.
+fn note(
+    query: &Query<'_>,
+    (root, alone): (RootId, &mut Alone<'_>),
+    name: &DuplicateName,
+    pairs: &mut Pairs,
+) {
+    for referrer in &name.referrers {
+        let Some((loser, winner)) = interposed(alone, name, *referrer) else { continue };
+        let closure = alone.closure;
+        let file = |module: ModuleId| closure.module(module).file;
+        let (Some(lost), Some(won), Some(by)) =
+            (file(loser.module), file(winner.module), file(referrer.module))
+        else {
+            continue;
+        };
+        let (Some(old), Some(new)) =
+            (symbol(query, closure, loser), symbol(query, closure, winner))
+        else {
+            continue;
+        };
+        if lost == won || interchangeable::definitions(query, &name.name, (lost, &old), (won, &new))
+        {
+            continue;
+        }
+        let pair = pairs.entry((lost, won)).or_default();
+        if pair.roots.last() != Some(&root) {
+            pair.roots.push(root);
+        }
+        if pair.copies.is_empty() {
+            let loaded =
+                |definition: &Definition, file| Loaded { file, at: (root, definition.module) };
+            pair.copies = vec![loaded(winner, won), loaded(loser, lost)];
+        }
+        let is_data = kind(&old) == "data" || kind(&old) == "TLS";
+        let sizes = (is_data && old.size != new.size).then_some((old.size, new.size));
+        pair.symbols.entry(name.name.clone()).or_insert_with(|| Interposed {
+            kind: kind(&old),
+            referrer: by,
+            alike: old.kind == new.kind && old.size == new.size && old.size > 0,
+            sizes,
+        });
+    }
+}
+
+/// The definition that a referrer does not get although it has it or needs its library, and the one
+/// that it gets.
+fn interposed<'d>(
+    alone: &mut Alone<'_>,
+    name: &'d DuplicateName,
+    referrer: Referrer,
+) -> Option<(&'d Definition, &'d Definition)> {
+    let closure = alone.closure;
+    let all = &name.definitions;
+    let winner = all.iter().find(|definition| definition.module == referrer.winner)?;
+    // The program decides: callbacks, allocators and copies of data are made this way.
+    let declared = winner.module == ROOT
+        || winner.kind != DefinitionKind::Own
+        || closure.module(winner.module).how == FoundBy::Preload;
+    if declared || winner.module == referrer.module {
+        return None;
+    }
+    let own = all.iter().find(|definition| definition.module == referrer.module);
+    let loser = match own {
+        Some(own) => own,
+        None => alone.first(referrer.module, all)?,
+    };
+    (loser.module != winner.module && loser.module != ROOT).then_some((loser, winner))
+}
+
+fn symbol<'q>(query: &Query<'q>, closure: &Closure, definition: &Definition) -> Option<Symbol<'q>> {
+    let object = query.facts(closure.module(definition.module).file?).object()?;
+    object.tables.as_ref()?.symbol(definition.symbol)
+}
+
+/// The kind of a definition, as a word.
+fn kind(symbol: &Symbol<'_>) -> &'static str {
+    match (elf::SymbolBind(symbol.bind), elf::SymbolType(symbol.kind)) {
+        (_, elf::STT_TLS) => "TLS",
+        (elf::STB_GNU_UNIQUE, _) => "unique",
+        (_, elf::STT_FUNC | elf::STT_GNU_IFUNC) => "function",
+        _ => "data",
+    }
+}
+
+/// At most two findings of a pair: what is interposed, and data whose size differs.
+fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings {
+    let (other, all): (Vec<_>, Vec<_>) =
+        pair.symbols.iter().partition(|(_, symbol)| symbol.sizes.is_some());
+    let winner = query.library_text(files.1);
+    let mut out = Findings::new();
+    if let [(name, first), ..] = &other[..] {
+        let (here, there) = first.sizes.unwrap_or_default();
+        let more = match other.len() {
+            1 => String::new(),
+            n => format!("; {} more differ", n - 1),
+        };
+        let message = format!(
+            "data of another size is used: {} has {here} bytes, in {winner} {there}{more}",
+            show(name)
+        );
+        out.push(finding(query, files, pair, (&other, "size", message)));
+    }
+    if !all.is_empty() {
+        let message = match &all[..] {
+            [(name, _)] => format!("{} is bound to {winner}", show(name)),
+            _ => format!("{} are bound to {winner}", counts(&all)),
+        };
+        let kinds = kinds(&all).into_iter().map(|(kind, _)| kind).collect::<Vec<_>>().join(" ");
+        let mut finding = finding(query, files, pair, (&all, &kinds, message));
+        finding.mild = all.iter().all(|(_, symbol)| symbol.alike);
+        out.push(finding);
+    }
+    out
+}
+
+type Symbols<'p> = Vec<(&'p Box<[u8]>, &'p Interposed)>;
+
+fn kinds(symbols: &Symbols<'_>) -> BTreeMap<&'static str, usize> {
+    let mut kinds = BTreeMap::new();
+    for (_, symbol) in symbols {
+        *kinds.entry(symbol.kind).or_default() += 1;
+    }
+    kinds
+}
+
+/// `30 functions, 2 data symbols`.
+fn counts(symbols: &Symbols<'_>) -> String {
+    let words = |(kind, count): (&'static str, usize)| match (kind, count) {
+        ("function", 1) => "1 function".to_owned(),
+        ("function", n) => format!("{n} functions"),
+        (kind, 1) => format!("1 {kind} symbol"),
+        (kind, n) => format!("{n} {kind} symbols"),
+    };
+    kinds(symbols).into_iter().rev().map(words).collect::<Vec<_>>().join(", ")
+}
+
+fn finding(
+    query: &Query<'_>,
+    (loser, winner): (FileId, FileId),
+    pair: &Pair,
+    (symbols, detail, message): (&Symbols<'_>, &str, String),
+) -> Box<Finding> {
+    let mut finding = query.about(RULE.id, loser, message);
+    finding.library = Some(query.library_name(winner).to_vec());
+    finding.detail = Some(detail.into());
+    if let [(name, _)] = &symbols[..] {
+        finding.symbol = Some(name.to_vec());
+    }
+    finding.root = query.first_root(&pair.roots);
+    finding.evidence.extend(query.roots(&pair.roots, pair.copies.last().map(|copy| copy.site())));
+    finding.evidence.extend(pair.copies.iter().map(|copy| query.copy(*copy)));
+    for (name, symbol) in symbols.iter().take(MOST) {
+        let sizes = symbol.sizes.map(|(old, new)| format!("{old} bytes, there {new}"));
+        finding.evidence.push(Evidence {
+            symbol: Some(name.to_vec()),
+            how: Some(symbol.kind.into()),
+            reason: sizes,
+            ..Evidence::at(EvidenceKind::Bound, query.shared_path(symbol.referrer))
+        });
+    }
+    let typed = |file| query.quoted(file);
+    finding.witness = symbols.first().and_then(|(name, _)| {
+        let name = super::typeable(name)?;
+        let root = pair.roots.first().map(|root| query.closure(*root).root.file)?;
+        Some(format!("LD_DEBUG=bindings LD_BIND_NOW=1 {} 2>&1 | grep -w {name}", typed(root)?))
+    });
+    finding
+}

@@ -1,0 +1,199 @@
+//! `mixed-runtime`: parts of two builds of a language runtime in one process.
+
+use super::copies::Loaded;
+use super::{Query, Rule};
+use crate::catalogue::RUNTIME;
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
+use crate::id::{FastMap, FileId, ModuleId, RootId};
+use crate::resolve::{Closure, LOADER};
+use crate::text::show_path;
+use crate::wants::Wants;
+use std::collections::BTreeMap;
+
+pub(super) static RULE: Rule =
+    Rule::new("mixed-runtime", RUNTIME, "a process loads parts of two runtimes", DOCS, check)
+        .keys(&["library", "detail"])
+        .of_all_loaded()
+        .wants(Wants::OWN_LOADERS);
+
+const DOCS: &str = "\
+## What it does
+
+Looks at all files that one process loads, and reports:
+
+- two files of `libc.so.6`, `libstdc++.so.6` or `libgcc_s.so.1`
+- a `libc.so.6` that is not loaded by the `ld.so` in its own directory, if there is another one
+- as a warning, two OpenMP runtimes (`libgomp`, `libomp`, `libiomp5`) or two C++ ABI libraries (`libstdc++`,
+  `libc++abi`)
+
+## Why it matters
+
+Parts of a runtime share private data. With two copies, memory is freed by another allocator, exceptions are not
+caught, and thread-local state exists twice. A `libc.so.6` under the `ld.so` of another glibc build stops with
+`symbol lookup error` or crashes before `main`. Two OpenMP runtimes start twice the threads, and the Intel one
+aborts (`OMP: Error #15`).
+
+## Example
+
+```text
+error[mixed-runtime] libc.so.6: /opt/glibc/lib/libc.so.6 under /lib64/ld-linux-x86-64.so.2, not its own loader
+```
+
+## How to fix
+
+Take the whole process from one set of packages. For a store, set the interpreter and the RUNPATH to the same
+glibc (`patchelf --set-interpreter`). For a bundle, remove the bundled runtime if the system has a newer one.
+For OpenMP, build all parts with one compiler, or link them to one runtime.
+
+## Limits
+
+Only files in the closure of one entry point are compared: a runtime that another plugin brings into the same
+process is not seen. Statically linked runtimes are not seen either.
+";
+
+/// Runtimes of which a process has at most one file, by soname.
+const SINGLE: [&[u8]; 3] = [b"libc.so.6", b"libstdc++.so.6", b"libgcc_s.so.1"];
+/// Runtimes of which a process has at most one kind: the name, and the begin of sonames. Wheels put a
+/// hash behind it.
+const KINDS: [(&str, &[&[u8]]); 2] = [
+    ("OpenMP runtimes", &[b"libgomp", b"libomp", b"libiomp5"]),
+    ("C++ ABI libraries", &[b"libstdc++", b"libc++abi"]),
+];
+
+/// The files of one fact.
+type Files = Vec<FileId>;
+
+/// One fact with the entry points under which it holds.
+struct Fact {
+    copies: Vec<Loaded>,
+    roots: Vec<RootId>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// Two files of one of [`SINGLE`].
+    Twice,
+    /// libc and the loader of another build; its own loader.
+    Loader(FileId),
+    /// Two of [`KINDS`], by index.
+    Kinds(usize),
+}
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut facts: BTreeMap<(Kind, Files), Fact> = BTreeMap::new();
+    // Closures with the same libraries differ in the entry point alone.
+    let mut known: FastMap<usize, Vec<(Kind, Vec<ModuleId>)>> = FastMap::default();
+    for (root, closure) in query.entry_points() {
+        let is_runtime = closure.root.host.is_some() || query.is_runtime(closure.root.file);
+        let found = if is_runtime {
+            runtimes(query, closure)
+        } else {
+            let all = known.entry(closure.links_id());
+            all.or_insert_with(|| runtimes(query, closure)).clone()
+        };
+        for (kind, modules) in found {
+            let mut copies: Vec<Loaded> = modules
+                .iter()
+                .filter_map(|at| Some(Loaded { file: closure.module(*at).file?, at: (root, *at) }))
+                .collect();
+            if !matches!(kind, Kind::Loader(_)) {
+                copies.sort_by_key(|copy| query.path(copy.file).as_os_str());
+            }
+            let files = copies.iter().map(|copy| copy.file).collect();
+            let fact = facts.entry((kind, files));
+            fact.or_insert_with(|| Fact { copies, roots: Vec::new() }).roots.push(root);
+        }
+    }
+    facts.into_iter().map(|((kind, _), fact)| finding(query, &kind, &fact)).collect()
+}
+
+/// What is mixed in one closure.
+fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> {
+    let mut out = Vec::new();
+    let mut kinds: [Vec<(usize, ModuleId)>; KINDS.len()] = Default::default();
+    let mut single: [Vec<(FileId, ModuleId)>; SINGLE.len()] = Default::default();
+    for (module, file) in closure.in_scope() {
+        let Some(soname) = query.facts(file).object().and_then(|object| object.soname()) else {
+            continue;
+        };
+        if let Some(at) = SINGLE.iter().position(|name| *name == soname)
+            && single[at].iter().all(|(known, _)| *known != file)
+        {
+            single[at].push((file, module));
+        }
+        for (at, (_, names)) in KINDS.iter().enumerate() {
+            let is = |name: &&&[u8]| is_of(soname, name);
+            if let Some(which) = names.iter().position(|name| is(&name))
+                // libstdc++.so.6 twice is another fact.
+                && (at == 0 || kinds[at].iter().all(|(known, _)| *known != which))
+            {
+                kinds[at].push((which, module));
+            }
+        }
+    }
+    for files in single.iter().filter(|files| files.len() > 1) {
+        out.push((Kind::Twice, files.iter().map(|(_, module)| *module).collect()));
+    }
+    for (at, found) in kinds.iter().enumerate().filter(|(_, found)| found.len() > 1) {
+        out.push((Kind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
+    }
+    let loader = closure.module(LOADER).file;
+    for ((libc, module), loader) in single[0].iter().zip(loader) {
+        if let Some(own) = query.own_loader(*libc, loader) {
+            out.push((Kind::Loader(own), vec![*module, LOADER]));
+        }
+    }
+    out
+}
+
+/// True for the soname of a runtime of which a process has at most one file.
+pub(super) fn is_single(soname: &[u8]) -> bool {
+    SINGLE.contains(&soname)
+}
+
+/// True if a soname is `name` with a version or a hash: `libgomp.so.1`, `libgomp-a34b3233.so.1.0.0`.
+fn is_of(soname: &[u8], name: &[u8]) -> bool {
+    let rest = soname.strip_prefix(name);
+    rest.is_some_and(|rest| rest.starts_with(b".so") || rest.starts_with(b"-"))
+}
+
+fn finding(query: &Query<'_>, kind: &Kind, fact: &Fact) -> Box<Finding> {
+    let first = fact.copies[0];
+    let name = query.library_text(first.file);
+    let paths: Vec<String> =
+        fact.copies.iter().map(|copy| show_path(query.path(copy.file))).collect();
+    let (message, detail) = match kind {
+        Kind::Twice => (format!("{name}: loaded twice, from {}", paths.join(" and ")), "copies"),
+        Kind::Loader(_) => {
+            (format!("{name}: {} under {}, not its own loader", paths[0], paths[1]), "ld.so")
+        }
+        Kind::Kinds(at) => {
+            let names: Vec<String> =
+                fact.copies.iter().map(|copy| query.library_text(copy.file)).collect();
+            (format!("two {}: {}", KINDS[*at].0, names.join(" and ")), "kinds")
+        }
+    };
+    let mut finding = query.about(RULE.id, first.file, message);
+    finding.mild = matches!(kind, Kind::Kinds(_));
+    finding.library = Some(query.library_name(first.file).to_vec());
+    finding.detail = Some(detail.into());
+    finding.when = matches!(kind, Kind::Loader(_)).then_some(When::Load);
+    finding.root = query.first_root(&fact.roots);
+    finding.evidence.extend(query.roots(&fact.roots, None));
+    finding.evidence.extend(fact.copies.iter().map(|copy| query.copy(*copy)));
+    if let Kind::Loader(own) = kind {
+        let evidence = Evidence::at(EvidenceKind::Copy, query.shared_path(*own));
+        let reason = Some("the loader of that libc, not loaded".to_owned());
+        finding.evidence.push(Evidence { reason, ..evidence });
+    }
+    finding
+}
+
+impl Query<'_> {
+    /// True if a file is part of a runtime.
+    fn is_runtime(&self, file: FileId) -> bool {
+        let name = self.library_name(file);
+        let kinds = KINDS.iter().flat_map(|(_, names)| names.iter());
+        SINGLE.contains(&name) || kinds.into_iter().any(|begin| is_of(name, begin))
+    }
+}
