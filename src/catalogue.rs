@@ -161,8 +161,6 @@ const PLANNED: &[Known] = &[
     planned("dangling-link", LINK_HYGIENE),
     planned("missing-dlopen", LINK_HYGIENE),
     planned("lost-target", COMPATIBILITY),
-    planned("dead-search-entry", SEARCH_PATH),
-    planned("unsafe-search-entry", SEARCH_PATH),
     planned("cmake-missing-file", PACKAGE_TEXT),
     planned("cmake-missing-target", PACKAGE_TEXT),
     planned("cmake-unbuilt-component", PACKAGE_TEXT),

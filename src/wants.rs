@@ -23,6 +23,9 @@ impl Wants {
     /// The dynamic loader that lies beside each C library.
     pub const OWN_LOADERS: Self = Self(16);
 
+    /// The directories of the search paths of audited objects.
+    pub const SEARCH_ENTRIES: Self = Self(32);
+
     /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

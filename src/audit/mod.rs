@@ -18,6 +18,7 @@ mod programs;
 mod queries;
 mod reference_states;
 mod rounds;
+mod search_entries;
 pub mod trace;
 mod what_if;
 
@@ -27,6 +28,7 @@ pub use coverage::Line;
 pub use explained::Explained;
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
+pub use search_entries::{EntryState, SearchEntries, SearchEntry};
 pub use what_if::LoadError;
 
 use crate::bind::RootBinding;
@@ -55,7 +57,7 @@ use binding::{Bound, Resolved, bind};
 use diagnosis::{Diagnosed, Diagnosing};
 use kept_names::KeptNames;
 use rounds::Rounds;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -100,6 +102,8 @@ pub struct Audit {
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// By a libc.so.6 and a loader of another directory that loads it, the loader beside the libc.
     own_loaders: FastMap<(FileId, FileId), FileId>,
+    /// The search paths of audited objects, for rules that want them.
+    pub search_entries: BTreeMap<FileId, SearchEntries>,
     /// All files in the order in which `ldd` would list them, each with its entry point if it has
     /// one. Empty unless every file is an entry point.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
@@ -319,6 +323,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     }
 
     let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
+    let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
 
     let walked = candidates::Walked { given: &places, met: &met };
     let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };
@@ -362,6 +367,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         named,
         linked,
         own_loaders,
+        search_entries,
         listing,
         cross_check,
         names,

@@ -183,6 +183,12 @@ impl Ask<'_> {
     }
 }
 
+/// The directory that an entry of a search path names in an object whose directory is `origin`: its
+/// tokens are expanded. `None` if a token has no value.
+pub(crate) fn expanded(entry: &[u8], loader: &Loader, origin: &[u8]) -> Option<Vec<u8>> {
+    tokens::expand(entry, values(loader, origin))
+}
+
 /// The values of tokens in an object with this origin.
 pub(super) fn values<'t>(loader: &'t Loader, origin: &'t [u8]) -> Tokens<'t> {
     Tokens { origin, lib: &loader.lib, platform: loader.platform.map(str::as_bytes) }

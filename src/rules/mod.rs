@@ -10,6 +10,7 @@ mod bad_library_file;
 mod changed_soname;
 mod changed_symbol;
 mod copies;
+mod dead_search_entry;
 mod demand;
 mod deps_list_drift;
 mod executable_stack;
@@ -37,6 +38,7 @@ mod removed_symbol;
 mod required_file;
 mod required_symbol;
 mod rule;
+mod search_entries;
 mod search_path_policy;
 mod stale_archive_index;
 mod stale_waiver;
@@ -49,6 +51,7 @@ mod uncovered_symbol;
 mod undecided;
 mod undefined_symbol;
 mod unreadable;
+mod unsafe_search_entry;
 mod words;
 mod writable_code;
 mod wrong_architecture;
@@ -86,6 +89,8 @@ pub const RULES: &[&Rule] = &[
     &thin_member_missing::RULE,
     &stale_archive_index::RULE,
     &required_file::RULE,
+    &dead_search_entry::RULE,
+    &unsafe_search_entry::RULE,
     &truncated_file::RULE,
     &executable_stack::RULE,
     &text_relocations::RULE,

@@ -3,7 +3,7 @@
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
-use crate::audit::{Audit, Explained, LeftOut};
+use crate::audit::{Audit, Explained, LeftOut, SearchEntries};
 use crate::bind::query::{BoundLibrary, DuplicateName};
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
@@ -278,6 +278,12 @@ impl<'a> Query<'a> {
     /// declare `Wants::OWN_LOADERS`.
     pub(super) fn own_loader(&self, libc: FileId, loader: FileId) -> Option<FileId> {
         self.audit.own_loader(libc, loader)
+    }
+
+    /// The search paths of audited objects, each object once. For rules that declare
+    /// `Wants::SEARCH_ENTRIES`.
+    pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
+        self.audit.search_entries.iter().map(|(file, entries)| (*file, entries))
     }
 
     /// Paths that the walk could not read.

@@ -258,6 +258,10 @@ impl Tree for StagedTree {
         self.merged.list(path, visit)
     }
 
+    fn mode(&self, path: &Path) -> Option<u32> {
+        self.merged.mode(path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.merged.is_of_process(path)
     }

@@ -75,6 +75,11 @@ pub trait Tree: Sync {
         false
     }
 
+    /// The permission bits of the entry at `path`, links followed; `None` if the tree has none.
+    fn mode(&self, _path: &Path) -> Option<u32> {
+        None
+    }
+
     /// The kind of the entry at `path`, links followed.
     fn kind(&self, path: &Path) -> Result<Kind, Errno> {
         self.look(path).map(|(kind, _)| kind)

@@ -229,6 +229,10 @@ impl Tree for DiskTree {
         Ok(())
     }
 
+    fn mode(&self, path: &Path) -> Option<u32> {
+        Some(self.stat(path, Links::All).ok()?.st_mode & 0o7777)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         let path = &*self.absolute(path);
         if process::is_named(path) {

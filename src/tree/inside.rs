@@ -77,6 +77,11 @@ impl Tree for InsideTree<'_> {
         self.tree.list(path, visit)
     }
 
+    fn mode(&self, path: &Path) -> Option<u32> {
+        self.check(path).ok()?;
+        self.tree.mode(path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.check(path).is_ok() && self.tree.is_of_process(path)
     }

@@ -74,6 +74,10 @@ impl<T: Tree> Tree for NotedTree<T> {
         self.note(path, self.tree.list(path, visit))
     }
 
+    fn mode(&self, path: &Path) -> Option<u32> {
+        self.tree.mode(path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.tree.is_of_process(path)
     }

@@ -441,6 +441,11 @@ impl Tree for OverlayTree {
         Ok(())
     }
 
+    fn mode(&self, path: &Path) -> Option<u32> {
+        let found = self.find(path, Links::All).ok()?;
+        self.tree(found.layer).mode(&found.path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         match self.find(path, Links::All) {
             Ok(found) => self.tree(found.layer).is_of_process(&found.path),

@@ -70,6 +70,10 @@ impl<T: Tree> Tree for WithoutTree<T> {
         })
     }
 
+    fn mode(&self, path: &Path) -> Option<u32> {
+        self.tree.mode(path)
+    }
+
     fn is_of_process(&self, path: &Path) -> bool {
         self.tree.is_of_process(path)
     }

@@ -300,6 +300,13 @@ impl Object {
         self.soname.map(|s| self.str(s))
     }
 
+    /// The text of the search path that the loader uses: DT_RUNPATH, else DT_RPATH; `None` without one
+    /// and for an empty one (`elf/dl-load.c`, `decompose_rpath`).
+    pub fn search_path(&self) -> Option<&[u8]> {
+        let text = self.str(self.runpath.or(self.rpath)?);
+        Some(text).filter(|text| !text.is_empty())
+    }
+
     /// PT_INTERP's bytes.
     pub fn interp(&self) -> Option<&[u8]> {
         self.interp.map(|s| self.str(s))

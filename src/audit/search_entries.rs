@@ -1,0 +1,157 @@
+//! The entries of DT_RPATH and DT_RUNPATH of audited objects, and the directories that they name. Each
+//! directory is looked at once, and none is listed.
+
+use super::binding::Resolved;
+use crate::diagnosis::Site;
+use crate::facts::Corpus;
+use crate::id::{FastMap, FileId, ModuleId};
+use crate::package::Prefixes;
+use crate::plan::Plan;
+use crate::resolve::{self, Closure, ROOT};
+use crate::tree::{Errno, Kind, Tree};
+use crate::wants::Wants;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// One entry of a search path.
+#[derive(Clone, Debug)]
+pub struct SearchEntry {
+    /// The text in the file.
+    pub text: Vec<u8>,
+    /// The directory, with tokens expanded; the text if a token has no value.
+    pub directory: PathBuf,
+    /// What is there.
+    pub state: EntryState,
+    /// A directory that every user may write to, so that the entry can be made to name other files.
+    pub writable: Option<PathBuf>,
+}
+
+/// What is at the path of a search directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EntryState {
+    /// A directory.
+    Directory,
+    /// Nothing, or no directory.
+    Absent,
+    /// Not known: a relative path, a path that the audit may not read, or one of `/proc`.
+    Unknown,
+}
+
+/// The entries of one object, and where it is loaded first.
+#[derive(Debug)]
+pub struct SearchEntries {
+    /// The first occurrence of the object in a closure.
+    pub site: Site,
+    /// The entries that the loader uses, each once, in their order.
+    pub entries: Vec<SearchEntry>,
+}
+
+/// S_IWOTH and S_ISVTX.
+const WRITABLE: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+
+/// Finds the entries of all audited objects that a loader loads.
+pub(super) fn find(
+    plan: &Plan,
+    tree: &dyn Tree,
+    corpus: &Corpus,
+    prefixes: &Prefixes,
+    resolved: Resolved<'_>,
+) -> BTreeMap<FileId, SearchEntries> {
+    let mut out = BTreeMap::new();
+    if !plan.rule_wants.holds(Wants::SEARCH_ENTRIES) {
+        return out;
+    }
+    let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
+    for (root, closure) in resolved.closures.roots.entries() {
+        for (module, file) in closure.in_scope() {
+            let facts = &corpus.files[file];
+            let list = facts.object().and_then(|object| object.search_path());
+            let Some(list) = list.filter(|_| facts.audited && !out.contains_key(&file)) else {
+                continue;
+            };
+            let origin = origin(corpus, resolved, (closure, module, file));
+            let loader = resolved.resolver.loaders.get(closure.root.loader);
+            let mut entries: Vec<SearchEntry> = Vec::new();
+            for text in list.split(|b| *b == b':') {
+                if entries.iter().all(|known| known.text != text) {
+                    let directory = resolve::expanded(text, loader, &origin);
+                    entries.push(probes.entry(text, directory));
+                }
+            }
+            let site = Site { root, module };
+            out.insert(file, SearchEntries { site, entries });
+        }
+    }
+    out
+}
+
+/// `$ORIGIN`: the directory of the program's file, or of the path that a library was opened by.
+fn origin(
+    corpus: &Corpus,
+    resolved: Resolved<'_>,
+    (closure, module, file): (&Closure, ModuleId, FileId),
+) -> Vec<u8> {
+    let opened =
+        Path::new(OsStr::from_bytes(resolved.resolver.strings.text(closure.module(module).path)));
+    let path =
+        if module == ROOT || !opened.is_absolute() { &*corpus.files[file].real } else { opened };
+    path.parent().unwrap_or(path).as_os_str().as_bytes().to_vec()
+}
+
+/// The directories that were looked at.
+struct Probes<'a> {
+    tree: &'a dyn Tree,
+    plan: &'a Plan,
+    prefixes: &'a Prefixes,
+    known: FastMap<PathBuf, (EntryState, Option<PathBuf>)>,
+}
+
+impl Probes<'_> {
+    fn entry(&mut self, text: &[u8], directory: Option<Vec<u8>>) -> SearchEntry {
+        let directory = directory.unwrap_or_else(|| text.to_vec());
+        let directory = PathBuf::from(OsStr::from_bytes(&directory));
+        let (state, writable) = match self.known.get(&directory) {
+            Some(known) => known.clone(),
+            None => {
+                let probed = self.probe(&directory);
+                self.known.insert(directory.clone(), probed.clone());
+                probed
+            }
+        };
+        SearchEntry { text: text.to_vec(), directory, state, writable }
+    }
+
+    fn probe(&self, directory: &Path) -> (EntryState, Option<PathBuf>) {
+        let is_closed = self.plan.policy.is_closed() && !self.prefixes.contain(directory);
+        if !directory.is_absolute() || is_closed || self.tree.is_of_process(directory) {
+            return (EntryState::Unknown, None);
+        }
+        let state = match self.tree.kind(directory) {
+            Ok(Kind::Directory) => EntryState::Directory,
+            Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => EntryState::Absent,
+            Err(_) => EntryState::Unknown,
+        };
+        (state, self.writable(directory))
+    }
+
+    /// The nearest directory on the way to `directory` in which every user may put other files there:
+    /// the directory itself, one above without the sticky bit, or the one in which it is missing.
+    fn writable(&self, directory: &Path) -> Option<PathBuf> {
+        let mut is_missing = false;
+        for path in directory.ancestors() {
+            let Some(mode) = self.tree.mode(path) else {
+                is_missing = true;
+                continue;
+            };
+            let counts = path == directory || is_missing || mode & STICKY == 0;
+            if mode & WRITABLE != 0 && counts {
+                return Some(path.to_path_buf());
+            }
+            is_missing = false;
+        }
+        None
+    }
+}

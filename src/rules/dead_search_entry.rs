@@ -1,0 +1,59 @@
+//! `dead-search-entry`: an entry of a search path names no directory.
+
+use super::{Query, Rule};
+use crate::audit::EntryState;
+use crate::catalogue::SEARCH_PATH;
+use crate::finding::Findings;
+use crate::wants::Wants;
+
+pub(super) static RULE: Rule = Rule::new(
+    "dead-search-entry",
+    SEARCH_PATH,
+    "an entry of a search path names no directory",
+    DOCS,
+    check,
+)
+.keys(&["detail"])
+.wants(Wants::SEARCH_ENTRIES);
+
+const DOCS: &str = "\
+## What it does
+
+Reports entries of DT_RPATH and DT_RUNPATH that name no directory of the audited system, with `$ORIGIN`, `$LIB`
+and `$PLATFORM` expanded as the loader does.
+
+## Why it matters
+
+The loader probes the directory for each needed library, in every process. Such an entry is often the path of a
+build directory, or `$ORIGIN/../lib` with a wrong depth, so that the library that it should find comes from
+elsewhere.
+
+## Example
+
+```text
+warning[dead-search-entry] bin/app: DT_RUNPATH entry $ORIGIN/../lib64 (/opt/app/lib64): no such directory
+```
+
+## How to fix
+
+Correct the entry, or remove it from the link (`-Wl,-rpath`). Removing it changes no result as long as the
+directory does not exist. `patchelf --set-rpath` changes a built file, and `patchelf --shrink-rpath` keeps only
+directories in which a needed library is found.
+
+## Limits
+
+An entry that `unsafe-search-entry` reports is not reported again. A directory that another package brings counts as missing if that package is not installed. Objects that no entry
+point loads are not checked. With a whitelist, directories outside of the prefix are not looked at.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (file, of) in query.search_entries() {
+        let dead = of.entries.iter().filter(|entry| entry.state == EntryState::Absent);
+        for entry in dead.filter(|entry| query.unsafe_reason(file, entry).is_none()) {
+            let message = format!("{}: no such directory", query.entry_text(file, entry));
+            out.push(query.about_entry(RULE.id, file, entry, message));
+        }
+    }
+    out
+}

@@ -1,0 +1,115 @@
+//! What the rules about single entries of search paths share: the tag, the libraries that are found
+//! through an entry, and the finding. It makes no findings of its own.
+
+use super::query::Query;
+use crate::audit::{SearchEntries, SearchEntry};
+use crate::catalogue::RuleId;
+use crate::finding::Finding;
+use crate::id::FileId;
+use crate::resolve::FoundBy;
+use crate::text::{show, show_path};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Directories of builds and of single users.
+const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
+/// Libraries named for one entry.
+const MOST: usize = 3;
+
+impl Query<'_> {
+    /// The names of needs that the loader satisfies from an entry.
+    pub(super) fn found_through(&self, of: &SearchEntries, entry: &SearchEntry) -> Vec<String> {
+        let closure = self.closure(of.site.root);
+        let module = of.site.module;
+        let mut names: Vec<String> = closure
+            .whole_edges()
+            .filter(|edge| match edge.how {
+                FoundBy::Runpath => edge.from == module,
+                FoundBy::Rpath(owner) => owner == module,
+                _ => false,
+            })
+            .filter(|edge| {
+                let path = Path::new(OsStr::from_bytes(self.text(closure.module(edge.to).path)));
+                path.starts_with(&entry.directory)
+            })
+            .map(|edge| show(self.text(edge.name)))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The same as the end of a sentence.
+    pub(super) fn what_is_found(&self, of: &SearchEntries, entry: &SearchEntry) -> String {
+        let names = self.found_through(of, entry);
+        match &names[..] {
+            [] => "no library is found there".to_owned(),
+            [name] => format!("{name} is found there"),
+            names if names.len() <= MOST => format!("{} are found there", names.join(", ")),
+            names => {
+                let more = names.len() - MOST;
+                format!("{} and {more} more are found there", names[..MOST].join(", "))
+            }
+        }
+    }
+
+    /// The entry in words: the tag, the text, and the directory if it differs.
+    pub(super) fn entry_text(&self, file: FileId, entry: &SearchEntry) -> String {
+        let object = self.facts(file).object();
+        let is_runpath = object.is_some_and(|object| object.runpath.is_some());
+        let tag = if is_runpath { "DT_RUNPATH" } else { "DT_RPATH" };
+        let text = show(&entry.text);
+        if entry.text.is_empty() {
+            format!("{tag} has an empty entry")
+        } else if entry.directory.as_os_str().as_bytes() == entry.text {
+            format!("{tag} entry {text}")
+        } else {
+            format!("{tag} entry {text} ({})", show_path(&entry.directory))
+        }
+    }
+
+    /// A finding about one entry.
+    pub(super) fn about_entry(
+        &self,
+        rule: RuleId,
+        file: FileId,
+        entry: &SearchEntry,
+        message: String,
+    ) -> Box<Finding> {
+        let mut finding = self.about(rule, file, message);
+        finding.detail = Some(entry.text.clone());
+        let file = self.quoted(file);
+        finding.witness = file.map(|file| format!("readelf -d {file} | grep -E 'RPATH|RUNPATH'"));
+        finding
+    }
+
+    /// Why an entry is unsafe.
+    pub(super) fn unsafe_reason(&self, file: FileId, entry: &SearchEntry) -> Option<String> {
+        if entry.text.is_empty() {
+            return Some("the current directory".to_owned());
+        }
+        if entry.text.starts_with(b"$ORIGIN") || entry.text.starts_with(b"${ORIGIN}") {
+            return None;
+        }
+        if !entry.directory.is_absolute() {
+            return Some("relative to the current directory".to_owned());
+        }
+        let located = self.locate(file);
+        let is_own = |base: &Path| {
+            let prefix = located.prefix.as_deref().filter(|prefix| prefix.starts_with(base));
+            prefix.is_some_and(|prefix| entry.directory.starts_with(prefix))
+        };
+        let mut below =
+            BUILD.iter().map(Path::new).filter(|base| entry.directory.starts_with(base));
+        if let Some(base) = below.find(|base| !is_own(base)) {
+            return Some(format!("below {}", show_path(base)));
+        }
+        let writable = entry.writable.as_deref().filter(|base| !is_own(base))?;
+        Some(if writable == entry.directory {
+            "every user may write to it".to_owned()
+        } else {
+            format!("every user may write to {}", show_path(writable))
+        })
+    }
+}
