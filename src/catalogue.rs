@@ -154,11 +154,7 @@ const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
 /// Planned rules. Once a rule is built, its own declaration replaces the line here.
 const PLANNED: &[Known] = &[
     planned_at("copy-size-mismatch", SYMBOL, Level::Warning),
-    planned_at("unused-library", LINK_HYGIENE, Level::Allow),
-    planned_at("indirect-library", LINK_HYGIENE, Level::Allow),
-    planned("soname-mismatch", LINK_HYGIENE),
     planned_at("missing-dev-link", LINK_HYGIENE, Level::Allow),
-    planned("dangling-link", LINK_HYGIENE),
     planned("missing-dlopen", LINK_HYGIENE),
     planned("lost-target", COMPATIBILITY),
     planned("cmake-missing-file", PACKAGE_TEXT),

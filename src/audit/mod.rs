@@ -100,6 +100,8 @@ pub struct Audit {
     /// Links to directories that the walk met, with their targets, if a policy selects files by
     /// path.
     pub linked: Vec<(PathBuf, PathBuf)>,
+    /// Links with the name of a library that lead nowhere, with their texts.
+    pub dangling: Vec<(PathBuf, PathBuf)>,
     /// By a libc.so.6 and a loader of another directory that loads it, the loader beside the libc.
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// The search paths of audited objects, for rules that want them.
@@ -121,10 +123,41 @@ pub struct Audit {
 impl Audit {
     /// The facts, for an audit of the same files with other entry points.
     pub fn into_ground(self) -> Ground {
-        let Self { corpus, prefixes, problems, totals, named, linked, met, names, given, .. } =
-            self;
+        let Self {
+            corpus,
+            prefixes,
+            problems,
+            totals,
+            named,
+            linked,
+            dangling,
+            met,
+            names,
+            given,
+            ..
+        } = self;
         let timings = Vec::new();
-        Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
+        Ground {
+            corpus,
+            prefixes,
+            problems,
+            totals,
+            named,
+            linked,
+            dangling,
+            met,
+            names,
+            given,
+            timings,
+        }
+    }
+
+    /// True if an audited file was found in a listed directory, not only given by name.
+    pub fn was_listed(&self, file: FileId) -> bool {
+        let is_it = |given: &Given| {
+            given.kind == Ok(Kind::File) && self.corpus.file_at(&given.path) == Some(file)
+        };
+        !self.given.iter().any(is_it)
     }
 
     /// The loader beside a libc.so.6 that `loader`, of another directory, loads.
@@ -241,6 +274,7 @@ pub struct Ground {
     totals: Totals,
     named: Vec<PathBuf>,
     linked: Vec<(PathBuf, PathBuf)>,
+    dangling: Vec<(PathBuf, PathBuf)>,
     met: MetNames,
     names: Names,
     given: Vec<Given>,
@@ -252,7 +286,8 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.reading());
-    let Walked { given, entries, problems, mut totals, named, linked, mut met } = input.audited;
+    let Walked { given, entries, problems, mut totals, named, linked, dangling, mut met } =
+        input.audited;
     let names = Names::new(&given, &entries);
     collector.add_entries(&mut corpus, &given, entries, true);
     let Walked { given: places, entries, problems: lib_problems, met: also, .. } = input.providers;
@@ -269,6 +304,9 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = found.filter_map(leads).collect();
+    let links = collector.placed(&given, &dangling).into_iter().zip(&dangling);
+    let text = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.read_link(link).ok()?));
+    let dangling = links.filter_map(text).collect();
     // Two names may resolve to one file.
     problems.sort_unstable();
     problems.dedup();
@@ -278,7 +316,19 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let timings = clock.laps;
     let given = given.into_iter().chain(places).collect();
     let named = named_files;
-    Ground { corpus, prefixes, problems, totals, named, linked, met, names, given, timings }
+    Ground {
+        corpus,
+        prefixes,
+        problems,
+        totals,
+        named,
+        linked,
+        dangling,
+        met,
+        names,
+        given,
+        timings,
+    }
 }
 
 impl Ground {
@@ -298,7 +348,7 @@ impl Ground {
 
 /// Runs all stages after the walk. The collector reads missing facts from `tree`.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
-    let Ground { mut corpus, prefixes, mut problems, totals, named, linked, .. } = ground;
+    let Ground { mut corpus, prefixes, mut problems, totals, named, linked, dangling, .. } = ground;
     let Ground { names, given: places, met, timings, .. } = ground;
     let mut clock = Clock { last: Instant::now(), laps: timings };
     let mut collector = Collector::new(tree, plan.reading());
@@ -366,6 +416,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         totals,
         named,
         linked,
+        dangling,
         own_loaders,
         search_entries,
         listing,

@@ -42,8 +42,9 @@ directories in which a needed library is found.
 
 ## Limits
 
-An entry that `unsafe-search-entry` reports is not reported again. A directory that another package brings counts as missing if that package is not installed. Objects that no entry
-point loads are not checked. With a whitelist, directories outside of the prefix are not looked at.
+An entry that `unsafe-search-entry` reports is not reported again. A directory of another package counts as
+missing if that package is not installed. Objects that no entry point loads are not checked. With a whitelist,
+directories outside of the prefix are not checked.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

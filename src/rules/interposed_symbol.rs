@@ -299,7 +299,6 @@ fn finding(
         let sizes = symbol.sizes.map(|(old, new)| format!("{old} bytes, there {new}"));
         finding.evidence.push(Evidence {
             symbol: Some(name.to_vec()),
-            how: Some(symbol.kind.into()),
             reason: sizes,
             ..Evidence::at(EvidenceKind::Bound, query.shared_path(symbol.referrer))
         });

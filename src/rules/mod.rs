@@ -10,6 +10,7 @@ mod bad_library_file;
 mod changed_soname;
 mod changed_symbol;
 mod copies;
+mod dangling_link;
 mod dead_search_entry;
 mod demand;
 mod deps_list_drift;
@@ -19,6 +20,7 @@ mod forbidden_library;
 mod forbidden_symbol;
 mod found_outside;
 mod image_span;
+mod indirect_library;
 mod interchangeable;
 mod interposed_symbol;
 mod library_twice;
@@ -40,6 +42,7 @@ mod required_symbol;
 mod rule;
 mod search_entries;
 mod search_path_policy;
+mod soname_mismatch;
 mod stale_archive_index;
 mod stale_waiver;
 mod symbol_version_too_new;
@@ -52,6 +55,7 @@ mod undecided;
 mod undefined_symbol;
 mod unreadable;
 mod unsafe_search_entry;
+mod unused_library;
 mod words;
 mod writable_code;
 mod wrong_architecture;
@@ -91,6 +95,10 @@ pub const RULES: &[&Rule] = &[
     &required_file::RULE,
     &dead_search_entry::RULE,
     &unsafe_search_entry::RULE,
+    &soname_mismatch::RULE,
+    &dangling_link::RULE,
+    &unused_library::RULE,
+    &indirect_library::RULE,
     &truncated_file::RULE,
     &executable_stack::RULE,
     &text_relocations::RULE,

@@ -296,6 +296,16 @@ impl<'a> Query<'a> {
         &self.audit.named
     }
 
+    /// Links with the name of a library that lead nowhere, with their texts.
+    pub(super) fn dangling_links(&self) -> &'a [(PathBuf, PathBuf)] {
+        &self.audit.dangling
+    }
+
+    /// True if the walk listed the directory of an audited file, so that all links beside it are known.
+    pub(super) fn was_listed(&self, file: FileId) -> bool {
+        self.facts(file).audited && self.audit.was_listed(file)
+    }
+
     /// Links to directories, with their targets.
     pub(super) fn linked_directories(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.linked

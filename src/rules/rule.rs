@@ -127,6 +127,11 @@ impl Rule {
         Self { keys: Some(keys), ..self }
     }
 
+    /// Another level than that of its group.
+    pub(super) const fn at(self, level: Level) -> Self {
+        Self { level, ..self }
+    }
+
     /// Facts and queries that only some rules need.
     pub(super) const fn wants(self, wants: Wants) -> Self {
         Self { wants, ..self }

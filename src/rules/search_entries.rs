@@ -100,16 +100,14 @@ impl Query<'_> {
             let prefix = located.prefix.as_deref().filter(|prefix| prefix.starts_with(base));
             prefix.is_some_and(|prefix| entry.directory.starts_with(prefix))
         };
-        let mut below =
-            BUILD.iter().map(Path::new).filter(|base| entry.directory.starts_with(base));
-        if let Some(base) = below.find(|base| !is_own(base)) {
-            return Some(format!("below {}", show_path(base)));
+        let writable = entry.writable.as_deref().filter(|base| !is_own(base));
+        if let Some(writable) = writable {
+            let is_it = writable == entry.directory;
+            let place = if is_it { "it".to_owned() } else { show_path(writable) };
+            return Some(format!("every user may write to {place}"));
         }
-        let writable = entry.writable.as_deref().filter(|base| !is_own(base))?;
-        Some(if writable == entry.directory {
-            "every user may write to it".to_owned()
-        } else {
-            format!("every user may write to {}", show_path(writable))
-        })
+        let mut bases =
+            BUILD.iter().map(Path::new).filter(|base| entry.directory.starts_with(base));
+        bases.find(|base| !is_own(base)).map(|base| format!("below {}", show_path(base)))
     }
 }

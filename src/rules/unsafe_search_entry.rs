@@ -26,8 +26,8 @@ Reports entries of DT_RPATH and DT_RUNPATH that
 
 ## Why it matters
 
-Whoever can write to the directory decides which code the program runs. An empty entry (a leading, trailing or
-double colon) is enough: then the program loads a library from the directory in which a user starts it.
+A user who can write to the directory decides which code the program runs. An empty entry (a leading, trailing
+or double colon) is enough: the program then loads a library from the directory in which a user starts it.
 
 ## Example
 
@@ -43,8 +43,8 @@ library is found there, move it and correct the path.
 
 ## Limits
 
-The rights of groups and access control lists are not looked at. Entries that begin with `$ORIGIN` are not
-checked, and neither are entries inside an audited prefix that lies below such a directory itself.
+Rights of groups and access control lists are not checked. Entries that begin with `$ORIGIN` are not checked, and
+neither are entries inside an audited prefix that lies below such a directory itself.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -12,6 +12,7 @@ use super::list::{Job, Lister};
 use crate::id::FastSet;
 use crate::sniff::{Class, Classes, SNIFF_LEN};
 use rayon::prelude::*;
+use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -97,7 +98,15 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     out.problems.dedup();
     out.named.sort_unstable();
     out.linked.sort_unstable();
+    out.dangling.sort_unstable();
     out
+}
+
+/// True for a name that loaders or linkers search for: `libfoo.so.1`, `libfoo.so`, `libfoo.a`.
+fn is_library_name(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.as_bytes()).unwrap_or_default();
+    let is_shared = name.ends_with(b".so") || memchr::memmem::find(name, b".so.").is_some();
+    name.starts_with(b"lib") && (is_shared || name.ends_with(b".a"))
 }
 
 /// Number of given paths that one thread takes at a time.
@@ -229,7 +238,10 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
                 Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(Kind::File) => {}
                 Ok(Kind::Directory) => return self.out.linked.push(path),
-                // A dangling link, or one to a special file, does not matter for linkage.
+                Err(Errno::NOENT | Errno::NOTDIR) if is_library_name(&path) => {
+                    return self.out.dangling.push(path);
+                }
+                // Other dangling links, and links to special files, do not matter for linkage.
                 Ok(Kind::Special(_)) | Err(_) => return,
             }
         }

@@ -153,6 +153,8 @@ pub struct Walked<T> {
     pub named: Vec<PathBuf>,
     /// Links to directories.
     pub linked: Vec<PathBuf>,
+    /// Links with the name of a library whose targets do not exist.
+    pub dangling: Vec<PathBuf>,
     /// Names in listed directories, if requested.
     pub met: MetNames,
 }
@@ -166,6 +168,7 @@ impl<T> Default for Walked<T> {
             totals: Totals::default(),
             named: Vec::new(),
             linked: Vec::new(),
+            dangling: Vec::new(),
             met: MetNames::default(),
         }
     }
@@ -190,6 +193,7 @@ impl<T> Walked<T> {
         self.totals.add(&part.totals);
         self.named.extend(part.named);
         self.linked.extend(part.linked);
+        self.dangling.extend(part.dangling);
         self.met.join(part.met);
     }
 

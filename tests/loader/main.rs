@@ -30,6 +30,7 @@ mod machines;
 mod musl_cases;
 mod nix_store;
 mod other_root;
+mod processes;
 mod random_graphs;
 mod release_switches;
 mod rocm_wheel;

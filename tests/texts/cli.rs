@@ -33,6 +33,7 @@ mod outputs;
 mod prefix;
 mod refused;
 mod roots;
+mod search_entries;
 mod streams;
 mod symbols;
 mod table;

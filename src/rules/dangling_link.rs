@@ -1,0 +1,58 @@
+//! `dangling-link`: a link with the name of a library whose target does not exist.
+
+use super::{Query, Rule};
+use crate::catalogue::LINK_HYGIENE;
+use crate::finding::{Finding, Findings};
+use crate::text::show_path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+pub(super) static RULE: Rule = Rule::new(
+    "dangling-link",
+    LINK_HYGIENE,
+    "a link with the name of a library has no target",
+    DOCS,
+    check,
+)
+.keys(&["detail"]);
+
+const DOCS: &str = "\
+## What it does
+
+Reports symbolic links below the audited directories that have the name of a library (`lib*.so`, `lib*.so.*`,
+`lib*.a`) and whose target does not exist.
+
+## Why it matters
+
+The loader and the linker pass over such a link without a word and take another file, or fail. It is often left by
+an old version, or its target is in a package that is not installed.
+
+## Example
+
+```text
+warning[dangling-link] lib/libfoo.so: links to libfoo.so.1.2, which does not exist
+```
+
+## How to fix
+
+Install the target, correct the link, or remove it. For a development package, depend on the package with the
+library in exactly the same version.
+
+## Limits
+
+Links with other names are not reported, and neither are links into `/etc/alternatives`, which are made after the
+installation.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let links = query.dangling_links().iter();
+    let real = links.filter(|(_, target)| !target.starts_with("/etc/alternatives"));
+    real.map(|(link, target)| {
+        let message = format!("links to {}, which does not exist", show_path(target));
+        let file = Arc::new(query.prefixes().locate(link));
+        let mut finding = Finding::new(RULE.id, file, message);
+        finding.detail = Some(target.as_os_str().as_bytes().to_vec());
+        finding
+    })
+    .collect()
+}

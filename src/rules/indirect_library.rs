@@ -1,0 +1,144 @@
+//! `indirect-library`: an object uses symbols of a library that only its libraries need.
+
+use super::{Query, Rule};
+use crate::catalogue::{LINK_HYGIENE, Level};
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::format::elf::{Object, RefKind};
+use crate::id::{FastSet, FileId, ModuleId};
+use crate::resolve::{Closure, LOADER, ROOT};
+use crate::text::show;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+pub(super) static RULE: Rule = Rule::new(
+    "indirect-library",
+    LINK_HYGIENE,
+    "an object uses a library that it does not need directly",
+    DOCS,
+    check,
+)
+.at(Level::Allow)
+.keys(&["library", "symbol"]);
+
+const DOCS: &str = "\
+## What it does
+
+Looks up each strong reference of an audited object in the libraries that its DT_NEEDED entries name, as a linker
+does. If none of them defines the symbol, and a library further down does, it reports that library.
+
+## Why it matters
+
+The object works as long as the library between them needs the other one. If a new version of it drops the need, or
+hides it (`Requires.private`), the object has undefined symbols. `ld` refuses such a link of a program: `DSO missing
+from command line`.
+
+## Example
+
+```text
+warning[indirect-library] bin/app: uses libm.so.6, which only its libraries need: cos
+```
+
+## How to fix
+
+Add the library to the link of the object: `-lm`, or in CMake `target_link_libraries`. `patchelf --add-needed` changes
+a built file.
+
+## Limits
+
+Symbols of the loader are not reported, and neither are references that the program or a preloaded library defines.
+The linker counts any version of a name that is the default one.
+";
+
+/// Symbols named as evidence.
+const MOST: usize = 20;
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    let mut seen: FastSet<FileId> = FastSet::default();
+    for (_, closure) in query.entry_points() {
+        for (module, file) in closure.in_scope().filter(|(module, _)| *module != LOADER) {
+            let facts = query.facts(file);
+            let Some(object) = facts.object().filter(|_| facts.audited) else { continue };
+            if closure.fatal().is_none() && seen.insert(file) {
+                let found = indirect(query, closure, module, object);
+                out.extend(
+                    found.into_iter().map(|(library, names)| finding(query, file, library, &names)),
+                );
+            }
+        }
+    }
+    out
+}
+
+type Names = BTreeSet<Vec<u8>>;
+
+/// The libraries that only libraries of `module` need, with the symbols taken from them.
+fn indirect(
+    query: &Query<'_>,
+    closure: &Closure,
+    module: ModuleId,
+    object: &Object,
+) -> BTreeMap<FileId, Names> {
+    let object_of = |module: &ModuleId| query.facts(closure.module(*module).file?).object();
+    let direct: Vec<ModuleId> = closure.needs(module).iter().map(|edge| edge.to).collect();
+    // A need that was not found could define everything.
+    if direct.iter().any(|need| object_of(need).is_none()) {
+        return BTreeMap::new();
+    }
+    let below = below(closure, module, &direct);
+    let mut out: BTreeMap<FileId, Names> = BTreeMap::new();
+    for reference in object.references.iter().filter(|r| r.kind == RefKind::Strong) {
+        let name = object.reference_name(reference);
+        let defines = |module: &&ModuleId| {
+            object_of(module).is_some_and(|object| object.satisfies_link(name))
+        };
+        let is_near = [&ROOT, &LOADER].into_iter().chain(&direct).any(|near| defines(&near));
+        if is_near {
+            continue;
+        }
+        let file = below.iter().find(defines).and_then(|far| closure.module(*far).file);
+        if let Some(file) = file {
+            out.entry(file).or_default().insert(name.to_vec());
+        }
+    }
+    out
+}
+
+/// The modules below the needs of `module`, breadth first.
+fn below(closure: &Closure, module: ModuleId, direct: &[ModuleId]) -> Vec<ModuleId> {
+    let mut seen: FastSet<ModuleId> = direct.iter().copied().chain([module]).collect();
+    let mut next: VecDeque<ModuleId> = direct.iter().copied().collect();
+    let mut out = Vec::new();
+    while let Some(module) = next.pop_front() {
+        for edge in closure.needs(module).iter().filter(|edge| seen.insert(edge.to)) {
+            out.push(edge.to);
+            next.push_back(edge.to);
+        }
+    }
+    out
+}
+
+fn finding(query: &Query<'_>, file: FileId, library: FileId, names: &Names) -> Box<Finding> {
+    let first = names.first().cloned().unwrap_or_default();
+    let more = match names.len() {
+        1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    let message = format!(
+        "uses {}, which only its libraries need: {}{more}",
+        query.library_text(library),
+        show(&first)
+    );
+    let mut finding = query.about(RULE.id, file, message);
+    finding.library = Some(query.library_name(library).to_vec());
+    if names.len() == 1 {
+        finding.symbol = Some(first);
+    }
+    let at = |name: &Vec<u8>| Evidence {
+        symbol: Some(name.clone()),
+        ..Evidence::at(EvidenceKind::Bound, query.shared_path(file))
+    };
+    let provider = Evidence::at(EvidenceKind::Provider, query.shared_path(library));
+    finding.evidence.push(provider);
+    finding.evidence.extend(names.iter().take(MOST).map(at));
+    finding
+}

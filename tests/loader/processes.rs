@@ -1,0 +1,374 @@
+//! Rules about what a process contains, against the loader, readelf and the linker: interposed symbols
+//! symbol for symbol, unused libraries as `ldd -u` names them, libraries that are used without a need as
+//! `ld --no-copy-dt-needed-entries` refuses them, and the program headers.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use crate::support;
+
+use crate::support::ld_debug::{Binding, PROGRAMS, is_fitting, programs, spread, traced};
+use crate::support::random::{Random, number};
+use crate::support::report::{self, Report, list, text};
+use crate::support::{Lab, clean};
+
+use object::elf;
+use object::read::elf::{ElfFile64, Sym as _};
+use object::{Endianness, Object as _};
+use rayon::prelude::*;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+fn evidence<'f>(finding: &'f Value, kind: &str) -> Vec<&'f Value> {
+    list(&finding["evidence"]).filter(|evidence| evidence["kind"] == kind).collect()
+}
+
+fn real(path: &str) -> PathBuf {
+    Path::new(path).canonicalize().unwrap_or_else(|_| path.into())
+}
+
+/// Bindings with the real paths of their files.
+fn resolved(bindings: &BTreeSet<Binding>) -> BTreeSet<(PathBuf, String, PathBuf)> {
+    let files: BTreeSet<&str> =
+        bindings.iter().flat_map(|(file, .., provider)| [&**file, provider]).collect();
+    let files: BTreeMap<&str, PathBuf> = files.into_iter().map(|file| (file, real(file))).collect();
+    let one = |(file, symbol, _, provider): &Binding| {
+        (files[&**file].clone(), symbol.clone(), files[&**provider].clone())
+    };
+    bindings.iter().map(one).collect()
+}
+
+/// Strong functions and data that an object exports.
+fn strong(path: &Path) -> BTreeSet<String> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else { return BTreeSet::new() };
+    let table = file.elf_dynamic_symbol_table();
+    let e = file.endian();
+    let is_strong = |symbol: &&elf::Sym64<Endianness>| {
+        !symbol.is_undefined(e)
+            && symbol.st_bind() == elf::STB_GLOBAL
+            && matches!(symbol.st_type(), elf::STT_FUNC | elf::STT_OBJECT)
+            && symbol.st_visibility() == elf::STV_DEFAULT
+    };
+    let names = table.iter().filter(is_strong).filter_map(|s| s.name(e, table.strings()).ok());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+/// Files that have names of each other by design: (begin of the loser's name, begin of the winner's).
+const DECLARED: [(&str, &str); 3] =
+    [("lib", "libasan"), ("libgcc_s.", "libc.so"), ("libGL", "libGL")];
+/// Symbols that libraries are meant to replace.
+const REPLACED: [&str; 12] = [
+    "malloc",
+    "free",
+    "calloc",
+    "realloc",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "malloc_usable_size",
+    "_init",
+    "_fini",
+];
+
+/// Every interposed symbol that a report names is bound so by the loader, and every binding of a
+/// library's own strong symbol to another library is named.
+#[test]
+fn interposed_symbols_are_bound_as_the_report_says() {
+    let all = programs();
+    let report = Report::of(support::linkaudit().arg("--facts").args(&all));
+    let mut said: BTreeSet<(PathBuf, String, PathBuf)> = BTreeSet::new();
+    let mut pairs: BTreeSet<(PathBuf, PathBuf)> = BTreeSet::new();
+    let mut roots: BTreeSet<PathBuf> = spread(&all).into_iter().collect();
+    let (mut symbols, mut wrong) = (0, Vec::new());
+    for finding in report.findings().filter(|f| f["rule"] == "interposed-symbol") {
+        let root = report::path(&finding["root"]);
+        let winner = report::path(&evidence(finding, "copy")[0]["path"]);
+        let loser = report::path(&evidence(finding, "copy")[1]["path"]);
+        pairs.insert((real(&loser.to_string_lossy()), real(&winner.to_string_lossy())));
+        let is_fitting = is_fitting(&root);
+        let traced = if is_fitting { resolved(&traced(&root)) } else { BTreeSet::new() };
+        for bound in evidence(finding, "bound") {
+            let at = |path: &Path| real(&path.to_string_lossy());
+            let one =
+                (at(&report::path(&bound["path"])), text(&bound["symbol"]).to_owned(), at(&winner));
+            symbols += usize::from(is_fitting);
+            if is_fitting && !traced.contains(&one) {
+                wrong.push(format!("{}: the loader does not bind {one:?}", root.display()));
+            }
+            said.insert(one);
+        }
+        roots.insert(root);
+    }
+    let mut exports: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
+    let mut own = 0;
+    for root in roots.iter().filter(|root| is_fitting(root)) {
+        let program = real(&root.to_string_lossy());
+        for (file, symbol, provider) in resolved(&traced(root)) {
+            if file == provider
+                || file == program
+                || provider == program
+                || REPLACED.contains(&&*symbol)
+            {
+                continue;
+            }
+            let exports = exports.entry(file.clone()).or_insert_with(|| strong(&file));
+            let names = [&file, &provider]
+                .map(|path| path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+            let declared = |(loser, winner): &(&str, &str)| {
+                names[0].starts_with(loser) && names[1].starts_with(winner)
+            };
+            if exports.contains(&symbol) && !DECLARED.iter().any(declared) {
+                own += 1;
+                if !pairs.contains(&(file.clone(), provider.clone())) {
+                    wrong.push(format!(
+                        "{}: not named: {file:?} {symbol} {provider:?}",
+                        root.display()
+                    ));
+                }
+            }
+        }
+    }
+    println!(
+        "interposed symbols: {} programs, {} pairs, {symbols} symbols, {own} bindings past an own \
+         definition in {} traces, {} differences",
+        all.len(),
+        pairs.len(),
+        roots.len(),
+        wrong.len()
+    );
+    assert!(roots.len() >= PROGRAMS, "{} programs", roots.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The program prints whose function ran.
+#[test]
+fn the_winner_runs() {
+    let helper =
+        |number: u32| format!("int helper(void) {{ volatile int n = {number}; return n; }}");
+    let calls = |name: &str| format!("int {name}(void) {{ return helper(); }}");
+    let main = "#include <stdio.h>\nint one(void); int other(void);\n\
+                int main(void) { printf(\"%d\\n\", one() + 0 * other()); return 0; }";
+    // What libone adds to its helper, what ran, and whether the report names it.
+    let cases = [
+        ("", "2", true),
+        ("__attribute__((visibility(\"hidden\")))", "1111", false),
+        ("__attribute__((visibility(\"protected\")))", "1111", false),
+        ("__attribute__((weak))", "2", true),
+    ];
+    let lib = "-Wl,-rpath,$ORIGIN/../lib";
+    for (attribute, expected, named) in cases {
+        let lab = Lab::new();
+        lab.so("lib/libother.so", &(helper(2) + &calls("other")), &["-Wl,-soname,libother.so"]);
+        let own = format!(
+            "{attribute} {}{}",
+            helper(1111).replace("return n;", "n++; return n - 1;"),
+            calls("one")
+        );
+        lab.so("lib/libone.so", &own, &["-Wl,-soname,libone.so"]);
+        let flags = ["-Wl,--no-as-needed", "-Llib", "-lother", "-lone", lib];
+        lab.exe("bin/app", main, &flags);
+        let output = clean(lab.path("bin/app")).output().expect("the program runs");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{attribute}");
+        let report = Report::of(support::linkaudit().arg(lab.root()));
+        let found = report.findings().filter(|f| f["rule"] == "interposed-symbol").count();
+        assert_eq!(found, usize::from(named), "{attribute}");
+    }
+}
+
+/// The direct needs that `ldd -u` calls unused.
+fn unused(program: &Path) -> BTreeSet<PathBuf> {
+    let output = clean("ldd").arg("-u").arg(program).output().expect("ldd runs");
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines = output.lines().filter(|line| line.starts_with('\t'));
+    lines.map(|line| real(line.trim())).collect()
+}
+
+#[test]
+fn unused_libraries_are_those_of_ldd() {
+    const STEP: usize = 4;
+    let all: Vec<PathBuf> = programs().into_iter().step_by(STEP).collect();
+    let report = Report::of(support::linkaudit().args(["-W", "unused-library"]).args(&all));
+    let mut said: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+    for finding in report.findings().filter(|f| f["rule"] == "unused-library") {
+        let file = Path::new(text(&finding["prefix"])).join(text(&finding["path"]));
+        let library = report::path(&evidence(finding, "provider")[0]["path"]);
+        said.entry(file).or_default().insert(real(&library.to_string_lossy()));
+    }
+    // Since 2.34 these define nothing that a program could use; ldd names them, and there is nothing
+    // to repair.
+    let is_empty = |path: &PathBuf| {
+        ["libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libanl.so.1"]
+            .iter()
+            .any(|name| path.ends_with(name))
+    };
+    let none = BTreeSet::new();
+    let compared: Vec<(usize, Vec<String>)> = all
+        .par_iter()
+        .map(|program| {
+            let ldd: BTreeSet<PathBuf> =
+                unused(program).into_iter().filter(|p| !is_empty(p)).collect();
+            let ours = said.get(program).unwrap_or(&none);
+            let ours: BTreeSet<PathBuf> = ours.iter().filter(|p| !is_empty(p)).cloned().collect();
+            let differ = ldd.symmetric_difference(&ours);
+            (
+                ldd.len(),
+                differ.map(|path| format!("{}: {}", program.display(), path.display())).collect(),
+            )
+        })
+        .collect();
+    let count: usize = compared.iter().map(|(count, _)| count).sum();
+    let differences: Vec<String> = compared.into_iter().flat_map(|(_, differ)| differ).collect();
+    println!(
+        "unused libraries: {} programs, ldd -u names {count}, {} differences",
+        all.len(),
+        differences.len()
+    );
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// Symbols that a strict link of `main.o` against `libraries` refuses.
+fn refused(lab: &Lab, libraries: &[String]) -> BTreeSet<String> {
+    let output = clean("cc")
+        .current_dir(lab.root())
+        .args([
+            "main.o",
+            "-o",
+            "strict",
+            "-Wl,--no-copy-dt-needed-entries",
+            "-Wl,--no-as-needed",
+            "-Llib",
+        ])
+        .args(libraries)
+        .arg("-Wl,-rpath-link,lib")
+        .env("LC_ALL", "C")
+        .output()
+        .expect("cc runs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines = text.lines().filter(|line| line.contains("undefined reference to symbol"));
+    lines.filter_map(|line| Some(line.split('\'').nth(1)?.to_owned())).collect()
+}
+
+/// Random graphs of libraries, and a program that uses more of them than it links.
+#[test]
+fn libraries_used_without_a_need_are_those_that_ld_refuses() {
+    const GRAPHS: usize = 20;
+    const LIBRARIES: usize = 5;
+    let mut random = Random::new(number("LINKAUDIT_SEED", 1));
+    let (mut symbols, mut wrong) = (0, Vec::new());
+    for graph in 0..GRAPHS {
+        let lab = Lab::new();
+        let mut shape = String::new();
+        for at in 0..LIBRARIES {
+            // Each needs some of those before it.
+            let needs: Vec<usize> = (0..at).filter(|_| random.below(2) == 0).collect();
+            shape += &format!("{at} needs {needs:?}; ");
+            let calls: String = needs.iter().map(|to| format!(" + f{to}()")).collect();
+            let heads: String = needs.iter().map(|to| format!("int f{to}(void);")).collect();
+            let source = format!("{heads} int f{at}(void) {{ return {at}{calls}; }}");
+            let mut flags =
+                vec![format!("-Wl,-soname,lib{at}.so"), "-nostdlib".to_owned(), "-Llib".to_owned()];
+            flags.extend(needs.iter().map(|to| format!("-l{to}")));
+            flags.push("-Wl,-rpath,$ORIGIN".to_owned());
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            lab.so(&format!("lib/lib{at}.so"), &source, &flags);
+        }
+        let top = LIBRARIES - 1;
+        let used: Vec<usize> = (0..top).filter(|_| random.below(2) == 0).collect();
+        let heads: String = used.iter().map(|to| format!("int f{to}(void);")).collect();
+        let calls: String = used.iter().map(|to| format!(" + f{to}()")).collect();
+        let main =
+            format!("{heads} int f{top}(void); int main(void) {{ return f{top}(){calls}; }}");
+        lab.cc("main.o", &main, &["-c", "-fPIE"], &[]);
+        let needs = vec![format!("-l{top}")];
+        let refused = refused(&lab, &needs);
+        // The program is linked with a library that defines everything, and finds the other one.
+        let all: String =
+            (0..LIBRARIES).map(|at| format!("int f{at}(void) {{ return 0; }}")).collect();
+        let soname = format!("-Wl,-soname,lib{top}.so");
+        lab.so(&format!("stub/lib{top}.so"), &all, &["-nostdlib", &soname]);
+        let flags = ["-Wl,--no-as-needed", "-Lstub", &needs[0], "-Wl,-rpath,$ORIGIN/lib"];
+        lab.exe("app", &main, &flags);
+        let report =
+            Report::of(support::linkaudit().args(["-W", "indirect-library"]).arg(lab.path("app")));
+        let said: BTreeSet<String> = report
+            .findings()
+            .filter(|finding| finding["rule"] == "indirect-library")
+            .flat_map(|finding| evidence(finding, "bound"))
+            .map(|bound| text(&bound["symbol"]).to_owned())
+            .collect();
+        symbols += refused.len();
+        // GNU ld stops at the first such symbol of each library.
+        if refused.is_empty() != said.is_empty() || !refused.is_subset(&said) {
+            wrong.push(format!("graph {graph} {shape}: ld {refused:?}, here {said:?}"));
+        }
+    }
+    println!(
+        "indirect libraries: {GRAPHS} graphs, ld refuses {symbols} symbols, {} differences",
+        wrong.len()
+    );
+    assert!(symbols > 5, "only {symbols} symbols");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Program headers as readelf prints them.
+#[test]
+fn hardening_is_what_readelf_shows() {
+    let lab = Lab::new();
+    let source = "int data = 1; int *a(void) { return &data; }";
+    lab.so("execstack.so", source, &["-Wl,-z,execstack"]);
+    lab.so("norelro.so", source, &["-Wl,-z,norelro"]);
+    lab.so("rwx.so", source, &["-nostdlib", "-Wl,-N"]);
+    lab.so("textrel.so", source, &["-fno-pic", "-mcmodel=large", "-Wl,-z,notext"]);
+    let mut files: Vec<PathBuf> = programs().into_iter().step_by(3).collect();
+    files.extend(["execstack.so", "norelro.so", "rwx.so", "textrel.so"].map(|name| lab.path(name)));
+    let report = Report::of(support::linkaudit().args(["-W", "hardening"]).args(&files));
+    let mut said: BTreeMap<PathBuf, BTreeSet<&str>> = BTreeMap::new();
+    const RULES: [&str; 4] =
+        ["executable-stack", "missing-relro", "text-relocations", "writable-code"];
+    for finding in report.findings() {
+        if let Some(rule) = RULES.iter().find(|rule| finding["rule"] == **rule) {
+            let file = Path::new(text(&finding["prefix"])).join(text(&finding["path"]));
+            said.entry(file).or_default().insert(rule);
+        }
+    }
+    let shown = |file: &PathBuf| -> BTreeSet<&str> {
+        let output = clean("readelf").args(["-lWd"]).arg(file).output().expect("readelf runs");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let has = |what: &dyn Fn(&str) -> bool| text.lines().any(what);
+        let mut out = BTreeSet::new();
+        if has(&|line| line.contains("GNU_STACK") && line.contains("RWE"))
+            || !has(&|l| l.contains("GNU_STACK"))
+        {
+            out.insert("executable-stack");
+        }
+        if !has(&|line| line.contains("GNU_RELRO")) {
+            out.insert("missing-relro");
+        }
+        if has(&|line| line.contains("TEXTREL")) {
+            out.insert("text-relocations");
+        }
+        if has(&|line| line.trim_start().starts_with("LOAD") && line.contains("RWE")) {
+            out.insert("writable-code");
+        }
+        out
+    };
+    let none = BTreeSet::new();
+    let mut differences = Vec::new();
+    let mut count = 0;
+    for file in &files {
+        let (ours, theirs) = (said.get(file).unwrap_or(&none), shown(file));
+        count += theirs.len();
+        if *ours != theirs {
+            differences.push(format!("{}: here {ours:?}, readelf {theirs:?}", file.display()));
+        }
+    }
+    println!(
+        "hardening: {} files, readelf shows {count}, {} differences",
+        files.len(),
+        differences.len()
+    );
+    assert!(count >= 4, "{count}");
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
+}

@@ -1,0 +1,112 @@
+//! Entries of search paths that others control, and those that lead nowhere.
+
+use super::kit::{findings, run};
+use crate::support::{self, Lab};
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
+
+const MAIN: &str = "int main(void) { return 0; }";
+
+/// Rule and message of each finding about search paths.
+fn found(lab: &Lab, args: &[&str]) -> Vec<String> {
+    let run = run(lab, &[args, &["--format", "json", "-A", "undecided"]].concat());
+    assert_eq!(run.err, "");
+    let report: Value = support::whole(run.out.as_bytes());
+    let root = lab.root();
+    let here = root.to_str().expect("a path in UTF-8");
+    let line = |finding: &Value| {
+        let part = |key: &str| finding[key].as_str().unwrap_or_default().replace(here, "HERE");
+        format!("{} {}: {}", part("rule"), part("path"), part("message"))
+    };
+    // The laboratory itself lies below a directory of builds.
+    let is_of_lab = |line: &String| !line.contains(": below /tmp;");
+    findings(&report).iter().map(line).filter(is_of_lab).collect()
+}
+
+fn app(lab: &Lab, entry: &str) {
+    lab.exe("p/bin/app", MAIN, &[&format!("-Wl,-rpath,{entry}")]);
+}
+
+fn set_mode(lab: &Lab, name: &str, mode: u32) {
+    let dir = lab.mkdir(name);
+    std::fs::set_permissions(dir, std::fs::Permissions::from_mode(mode)).expect("chmod");
+}
+
+#[test]
+fn a_directory_that_all_may_write_to() {
+    let lab = Lab::new();
+    let here = lab.root();
+    let entry = here.join("open");
+    let entry = entry.to_str().expect("a path in UTF-8");
+    app(&lab, entry);
+    set_mode(&lab, "open", 0o777);
+    let message = |what: &str| {
+        [format!(
+            "unsafe-search-entry bin/app: DT_RUNPATH entry HERE/open: {what}; no library is found there"
+        )]
+    };
+    assert_eq!(found(&lab, &["p"]), message("every user may write to it"));
+    // The sticky bit protects what is there; the entry itself is open all the same.
+    set_mode(&lab, "open", 0o1777);
+    assert_eq!(found(&lab, &["p"]), message("every user may write to it"));
+    set_mode(&lab, "open", 0o755);
+    assert_eq!(found(&lab, &["p"]), [""; 0]);
+}
+
+#[test]
+fn a_directory_that_all_can_make() {
+    let lab = Lab::new();
+    let here = lab.root();
+    set_mode(&lab, "open", 0o1777);
+    let entry = here.join("open/lib");
+    app(&lab, entry.to_str().expect("a path in UTF-8"));
+    let expected = "unsafe-search-entry bin/app: DT_RUNPATH entry HERE/open/lib: \
+                    every user may write to HERE/open; no library is found there";
+    assert_eq!(found(&lab, &["p"]), [expected]);
+    // Once it exists, the sticky bit protects it.
+    set_mode(&lab, "open/lib", 0o755);
+    assert_eq!(found(&lab, &["p"]), [""; 0]);
+    set_mode(&lab, "open", 0o777);
+    assert_eq!(found(&lab, &["p"]), [expected]);
+}
+
+#[test]
+fn what_is_found_there_is_named() {
+    let lab = Lab::new();
+    set_mode(&lab, "open", 0o777);
+    lab.so("open/libfoo.so", "int foo(void) { return 1; }", &["-Wl,-soname,libfoo.so"]);
+    let entry = lab.path("open");
+    let entry = format!("-Wl,-rpath,{}", entry.display());
+    let flags = ["-Lopen", "-Wl,--no-as-needed", "-lfoo", &entry];
+    lab.exe("p/bin/app", "int foo(void); int main(void) { return foo(); }", &flags);
+    let expected = "unsafe-search-entry bin/app: DT_RUNPATH entry HERE/open: every user may write to it; \
+                    libfoo.so is found there";
+    assert_eq!(found(&lab, &["p"]), [expected]);
+}
+
+#[test]
+fn entries_of_builds_and_of_the_prefix_itself() {
+    let lab = Lab::new();
+    app(&lab, "/usr/src/lib:/build/x:/nix/build/y:/home/me/lib:$ORIGIN/../none:/usr/srcs");
+    let below = |entry: &str, base: &str| {
+        format!(
+            "unsafe-search-entry bin/app: DT_RUNPATH entry {entry}: below {base}; no library is found there"
+        )
+    };
+    let mut expected = vec![
+        "dead-search-entry bin/app: DT_RUNPATH entry $ORIGIN/../none (HERE/p/bin/../none): no such directory".to_owned(),
+        "dead-search-entry bin/app: DT_RUNPATH entry /usr/srcs: no such directory".to_owned(),
+        below("/build/x", "/build"),
+        below("/home/me/lib", "/home"),
+        below("/nix/build/y", "/nix/build"),
+        below("/usr/src/lib", "/usr/src"),
+    ];
+    expected.sort();
+    let mut said = found(&lab, &["p"]);
+    said.sort();
+    assert_eq!(said, expected);
+    // Of a whitelist nothing outside of the prefix is looked at, but the texts are known.
+    let closed = found(&lab, &["p", "--policy", "manylinux_2_28"]);
+    assert!(!closed.iter().any(|line| line.contains("/usr/srcs")), "{closed:#?}");
+    assert!(closed.iter().any(|line| line.contains("/build/x")), "{closed:#?}");
+}
