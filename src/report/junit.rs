@@ -1,6 +1,7 @@
 //! `junit`: JUnit XML, as Jenkins, GitLab and autopkgtest collect it. A test case is an alert: a cause
 //! in one file. Errors are failures, unreadable files are errors, waived alerts are skipped, and a
-//! warning is a passed test with its text.
+//! warning is a passed test with its text. The path is in the name: the schema of Jenkins' xUnit plugin
+//! refuses a test case with an attribute for it.
 
 use super::Rendering;
 use super::alerts::{self, Alert};
@@ -53,10 +54,9 @@ fn case(alert: &Alert<'_>, how: &Rendering<'_>, out: &mut dyn Write) -> io::Resu
     };
     write!(
         out,
-        "    <testcase classname=\"linkaudit.{}\" name=\"{}\" file=\"{}\" time=\"0\">",
+        "    <testcase classname=\"linkaudit.{}\" name=\"{}\" time=\"0\">",
         escaped(alert.rule),
-        escaped(&name),
-        escaped(&path)
+        escaped(&name)
     )?;
     let headline = escaped(&alert.headline());
     let text = escaped(&format!("{path}\n{}", alert.lines().join("\n")));

