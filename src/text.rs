@@ -4,11 +4,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::ser::Formatter;
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -125,7 +127,7 @@ pub(crate) mod raw {
     }
 
     pub(crate) fn deserialize<'de, T: Raw, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-        RawBytes::deserialize(from)?.decoded().map(T::of)
+        Ok(T::of(RawBytes::deserialize(from)?.0))
     }
 }
 
@@ -145,25 +147,43 @@ pub(crate) mod raw_option {
     pub(crate) fn deserialize<'de, T: Raw, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<T>, D::Error> {
-        let found = Option::<RawBytes>::deserialize(from)?;
-        found.map(|found| found.decoded().map(T::of)).transpose()
+        Ok(Option::<RawBytes>::deserialize(from)?.map(|found| T::of(found.0)))
     }
 }
 
-/// The forms of a [`Text`] in JSON, for reading.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawBytes {
-    Utf8(String),
-    Encoded { bytes: String },
+/// The bytes of a [`Text`] in JSON. The hundred thousands of names in a report are copied once.
+struct RawBytes(Vec<u8>);
+
+impl<'de> Deserialize<'de> for RawBytes {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(RawVisitor)
+    }
 }
 
-impl RawBytes {
-    fn decoded<E: serde::de::Error>(self) -> Result<Vec<u8>, E> {
-        match self {
-            Self::Utf8(text) => Ok(text.into_bytes()),
-            Self::Encoded { bytes } => BASE64.decode(bytes).map_err(E::custom),
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = RawBytes;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a string or {\"bytes\": base64}")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<RawBytes, E> {
+        Ok(RawBytes(text.as_bytes().to_vec()))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<RawBytes, E> {
+        Ok(RawBytes(text.into_bytes()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawBytes, A::Error> {
+        #[derive(Deserialize)]
+        struct Encoded {
+            bytes: String,
         }
+        let Encoded { bytes } = Encoded::deserialize(MapAccessDeserializer::new(map))?;
+        BASE64.decode(bytes).map(RawBytes).map_err(de::Error::custom)
     }
 }
 

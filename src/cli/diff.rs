@@ -9,8 +9,7 @@ use super::{
     DiffOptions, Sandbox, Shared, baseline, message, named, out, output_conflicts, plan, policy,
     sandbox, threads,
 };
-use crate::diff::{self, Difference, Exports, Imports, Side};
-use crate::id::FastSet;
+use crate::diff::{self, Difference, Side, Symbols};
 use crate::report::model::{AuditFacts, Parts};
 use crate::report::{self, Named, Rendering, Report, json};
 use crate::text::show_path;
@@ -90,11 +89,10 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
         Some(report) => Ok(Source { name: show_path(path), of: Of::Report(Box::new(report)) }),
         None => audit(shared, path, staged),
     };
-    let short = json::read_without_bindings;
-    let (old, new) = rayon::join(|| read(&options.old, short), || read(&options.new, short));
+    let (old, new) = rayon::join(|| read(&options.old), || read(&options.new));
     let old = source(&options.old, old?, options.stages)?;
     let new = source(&options.new, new?, options.stages)?;
-    let other = |path: &PathBuf| source(path, read(path, json::read)?, false);
+    let other = |path: &PathBuf| source(path, read(path)?, false);
     let against: Vec<Source> = options.against.iter().map(other).collect::<Result<_>>()?;
     let difference = {
         let against: Vec<Side<'_>> = against.iter().map(side).collect();
@@ -118,7 +116,7 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
 
 /// The report of a prefix, or one that is read.
 pub(super) fn report_of(shared: &Shared, path: &Path) -> Result<Report> {
-    if let Some(report) = read(path, json::read_without_bindings)? {
+    if let Some(report) = read(path)? {
         return Ok(report);
     }
     Ok(audit(shared, path, false)?.report().clone())
@@ -150,10 +148,7 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
 }
 
 /// Reads a JSON report; nothing for a directory or a file of another kind.
-fn read(
-    path: &Path,
-    parse: impl Fn(&[u8]) -> Result<Report, json::Unreadable>,
-) -> Result<Option<Report>> {
+fn read(path: &Path) -> Result<Option<Report>> {
     const HEAD: usize = 16;
     // The audit reports a path that cannot be read. With --root, it may not exist here.
     let head = named::read_head(path, HEAD).ok().flatten().unwrap_or_default();
@@ -161,8 +156,14 @@ fn read(
     if first != Some(b'{') {
         return Ok(None);
     }
-    let bytes = named::read(path, MOST_REPORT).map_err(|why| named::refused(path, &why))?;
-    let report = parse(&bytes).with_context(|| show_path(path))?;
+    let refused = |why: String| named::refused(path, &why);
+    let short = named::read_before(path, json::BINDINGS, json::END).map_err(refused)?;
+    let report = match short.map(json::read_without_bindings) {
+        Some(Ok(report)) => report,
+        // Another program may have put other keys behind the bindings.
+        _ => json::read(&named::read(path, MOST_REPORT).map_err(refused)?)
+            .with_context(|| show_path(path))?,
+    };
     if report.files.is_empty() {
         message::warning(&format!("{}: lists no files", show_path(path)));
     }
@@ -171,47 +172,9 @@ fn read(
 
 fn side(source: &Source) -> Side<'_> {
     let report = source.report();
-    let (exports, imported): (Option<Box<dyn Exports + '_>>, Option<Box<Imports<'_>>>) =
-        match &source.of {
-            Of::Run(run) => (
-                Some(Box::new(AuditFacts::new(&run.audit))),
-                Some(Box::new(|names| imports(run, names))),
-            ),
-            Of::Report(_) => (exports_of(report), imports_of(report)),
-        };
-    Side::new(&source.name, report, exports, imported)
-}
-
-/// The exports that a report holds.
-fn exports_of(report: &Report) -> Option<Box<dyn Exports + '_>> {
-    let has = report.files.is_empty() || report.files.iter().any(|file| file.exports.is_some());
-    has.then(|| Box::new(report) as Box<dyn Exports + '_>)
-}
-
-/// The bindings that a report holds.
-fn imports_of(report: &Report) -> Option<Box<Imports<'_>>> {
-    let bindings = report.bindings.as_ref()?;
-    Some(Box::new(|names: &FastSet<&[u8]>| {
-        let all = bindings.iter().flat_map(|root| &root.bound);
-        let wanted = all.filter(|bound| names.contains(&*bound.1));
-        wanted.map(|bound| (bound.1.to_vec(), path_of(&bound.0))).collect()
-    }))
-}
-
-fn path_of(bytes: &[u8]) -> PathBuf {
-    use std::os::unix::ffi::OsStrExt as _;
-    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
-}
-
-/// The audited files that import one of `names`.
-fn imports(run: &Run, names: &FastSet<&[u8]>) -> Vec<(Vec<u8>, PathBuf)> {
-    let mut out = Vec::new();
-    for facts in run.audit.corpus.files.iter().filter(|facts| facts.audited) {
-        let Some(object) = facts.object() else { continue };
-        let names_of = object.references.iter().map(|reference| object.reference_name(reference));
-        for name in names_of.filter(|name| names.contains(name)) {
-            out.push((name.to_vec(), facts.path.to_path_buf()));
-        }
-    }
-    out
+    let symbols = match &source.of {
+        Of::Run(run) => Symbols::Audit(AuditFacts::new(&run.audit)),
+        Of::Report(_) => Symbols::Report(report),
+    };
+    Side::new(&source.name, report, symbols)
 }

@@ -40,6 +40,33 @@ pub(super) fn read_head(path: &Path, most: usize) -> Result<Option<Vec<u8>>, Str
     }
 }
 
+/// Reads a file up to the first `key`; nothing if it has none or does not end with `end`.
+pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<Vec<u8>>, String> {
+    /// Bytes that are read at a time.
+    const SHARE: usize = 8 << 20;
+    let Ok(Opened::File(handle)) = DiskTree::new().open(path) else { return Ok(None) };
+    let len = handle.stat().len;
+    let Some(last) = len.checked_sub(end.len() as u64) else { return Ok(None) };
+    if handle.read_new(end.len(), last).map_err(|error| plain(&error))? != end {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < len {
+        // The key may lie across two shares.
+        let from = bytes.len().saturating_sub(key.len());
+        let share = handle.read_new(SHARE, bytes.len() as u64).map_err(|error| plain(&error))?;
+        if share.is_empty() {
+            break;
+        }
+        bytes.extend_from_slice(&share);
+        if let Some(at) = memchr::memmem::find(&bytes[from..], key) {
+            bytes.truncate(from + at);
+            return Ok(Some(bytes));
+        }
+    }
+    Ok(None)
+}
+
 /// Reads stdin to its end, up to `most` bytes.
 pub(super) fn stdin(most: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();

@@ -5,6 +5,7 @@ use super::Difference;
 use super::pairs::{Pairs, pairs};
 use super::sides::{Levels, Side, below, is_library, soname, stem};
 use super::symbols::{self, Change, Changes};
+use super::users::Users;
 use super::worse::report;
 use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Finding as Fact};
@@ -35,7 +36,7 @@ pub fn compare(
         new,
         against,
         levels,
-        users: FastMap::default(),
+        users: Users::default(),
         names: new.names(),
         findings: Vec::new(),
         same_files: 0,
@@ -48,6 +49,10 @@ pub fn compare(
         (a.full_path(), &a.rule, &a.fingerprint).cmp(&(b.full_path(), &b.rule, &b.fingerprint))
     });
     let mut undecided = Vec::new();
+    let users = against.iter().chain([new]).filter(|side| side.has_exports());
+    for side in users.filter(|side| !side.has_imports()) {
+        undecided.push(format!("{}: no imports, users are not found (--facts)", side.name));
+    }
     for side in [old, new] {
         if !side.has_exports() {
             undecided
@@ -73,8 +78,8 @@ struct Comparison<'a, 's> {
     new: &'a Side<'s>,
     against: &'a [Side<'s>],
     levels: &'a Levels<'a>,
-    /// The importers of symbols that are gone or changed, by symbol.
-    users: FastMap<Vec<u8>, BTreeSet<PathBuf>>,
+    /// The users of symbols that are gone or changed.
+    users: Users<'a>,
     /// Sonames and file names of the new side.
     names: FastSet<&'a [u8]>,
     findings: Vec<Finding>,
@@ -114,6 +119,9 @@ impl<'a> Comparison<'a, '_> {
         if !self.old.has_exports() || !self.new.has_exports() || !is_library(old) {
             return Changes::default();
         }
+        if self.old.same_exports(old, self.new, new) {
+            return Changes::default();
+        }
         let mut changes = symbols::compare(&self.old.exports(old), &self.new.exports(new));
         if !changes.gone.is_empty() {
             let needed: FastSet<&[u8]> = new.needed.iter().map(|need| &*need.name).collect();
@@ -130,20 +138,7 @@ impl<'a> Comparison<'a, '_> {
     fn find_users(&mut self, changes: &[Changes]) {
         let all = changes.iter().flat_map(|own| own.gone.iter().chain(&own.changed));
         let names: FastSet<&[u8]> = all.map(|change| &*change.name).collect();
-        if names.is_empty() {
-            return;
-        }
-        for side in self.against.iter().chain([self.new]) {
-            for (name, path) in side.imports(&names) {
-                self.users.entry(name).or_default().insert(path);
-            }
-            // A report read back lists no imports, but the references that stay undefined.
-            for finding in &side.report.findings {
-                if let Some(name) = finding.symbol.as_deref().filter(|name| names.contains(name)) {
-                    self.users.entry(name.to_vec()).or_default().insert(finding.full_path());
-                }
-            }
-        }
+        self.users = Users::new(self.against, (self.old, self.new), &names);
     }
 
     /// Files that need a library by name, outside of the file itself.
@@ -152,12 +147,6 @@ impl<'a> Comparison<'a, '_> {
         let files = sides.flat_map(Side::own).filter(|file| &*file.path != but);
         let needs = |file: &&File| file.needed.iter().any(|need| need.name == library);
         files.filter(needs).map(|file| file.path.to_path_buf()).collect()
-    }
-
-    /// The files among the importers of a symbol that need the library.
-    fn users_of(&self, change: &Change, needing: &BTreeSet<PathBuf>) -> Vec<PathBuf> {
-        let users = self.users.get(&change.name).into_iter().flatten();
-        users.filter(|path| needing.contains(*path)).cloned().collect()
     }
 
     fn gone(&mut self, file: &File) {
@@ -196,9 +185,8 @@ impl<'a> Comparison<'a, '_> {
         changes: &[Change],
         (one, many): (&str, &str),
     ) {
-        let needing = self.needed_by(soname(file), &file.path);
-        let users: Vec<Vec<PathBuf>> =
-            changes.iter().map(|change| self.users_of(change, &needing)).collect();
+        let of = |change| self.users.of(change, soname(file), &file.path);
+        let users: Vec<Vec<PathBuf>> = changes.iter().map(of).collect();
         let used = users.iter().filter(|users| !users.is_empty()).count();
         let words = if changes.len() == 1 { one } else { many };
         let in_use = match used {

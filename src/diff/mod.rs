@@ -1,7 +1,7 @@
 //! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides`
-//! holds the reports, `pairs` finds the counterpart of each file, `symbols` compares exports, and
-//! `compare` makes findings. `worse` makes a report of them, so that every output can write it; `human`
-//! and `json` add what became better. Nothing is opened here.
+//! holds the reports, `pairs` finds the counterpart of each file, `symbols` compares exports, `users`
+//! finds the files that a change breaks, and `compare` makes findings. `worse` makes a report of them, so
+//! that every output can write it; `human` and `json` add what became better. Nothing is opened here.
 
 mod compare;
 mod human;
@@ -9,12 +9,13 @@ mod json;
 mod pairs;
 mod sides;
 mod symbols;
+mod users;
 mod worse;
 
 pub use compare::compare;
 pub use human::render as human;
 pub use json::{SCHEMA, render as json};
-pub use sides::{Exports, Import, Imports, Levels, Side};
+pub use sides::{Levels, Side, Symbols};
 
 use crate::report::Report;
 use crate::report::model::Finding;

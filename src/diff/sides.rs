@@ -1,41 +1,59 @@
-//! One side of a comparison: a report with its files and exports, and the symbols that its files import.
+//! One side of a comparison: a report with its files, and the symbols that they export and import.
 
 use crate::catalogue::Level;
 use crate::id::{FastMap, FastSet};
 use crate::package::without_hashes;
 use crate::report::Report;
-use crate::report::model::{AuditFacts, Export, Facts, File};
+use crate::report::model::{AuditFacts, Export, Facts as _, File, Imports};
 use crate::rules::Rule;
 use crate::text::last_part;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
-
-/// A symbol that a file imports: its name and the file.
-pub type Import = (Vec<u8>, PathBuf);
-
-/// Finds the files that import one of some symbols.
-pub type Imports<'a> = dyn Fn(&FastSet<&[u8]>) -> Vec<Import> + Sync + 'a;
+use std::path::Path;
 
 /// The level of each rule.
 pub type Levels<'a> = dyn Fn(&Rule) -> Level + Sync + 'a;
 
-/// The exports of the files of a report. They are made when they are compared, because all of them
-/// together can be larger than the rest.
-pub trait Exports: Sync {
-    /// The exports of a file, by index in [`Report::files`].
-    fn of(&self, file: usize) -> Cow<'_, [Export<'_>]>;
+/// The symbols of the files of a report, by index in [`Report::files`]. Those of an audit are made when
+/// they are compared, because all of them together can be larger than the rest.
+pub enum Symbols<'a> {
+    /// Those of an audit.
+    Audit(AuditFacts<'a>),
+    /// Those that a report holds.
+    Report(&'a Report),
 }
 
-impl Exports for &Report {
-    fn of(&self, file: usize) -> Cow<'_, [Export<'_>]> {
-        Cow::Borrowed(self.files[file].exports.as_deref().unwrap_or_default())
+impl Symbols<'_> {
+    fn exports(&self, file: usize) -> Cow<'_, [Export<'_>]> {
+        match self {
+            Self::Audit(audit) => Cow::Owned(audit.exports(file)),
+            Self::Report(report) => {
+                Cow::Borrowed(report.files[file].exports.as_deref().unwrap_or_default())
+            }
+        }
     }
-}
 
-impl Exports for AuditFacts<'_> {
-    fn of(&self, file: usize) -> Cow<'_, [Export<'_>]> {
-        Cow::Owned(Facts::exports(self, file))
+    fn imports(&self, file: usize) -> Cow<'_, [Imports<'_>]> {
+        match self {
+            Self::Audit(audit) => Cow::Owned(audit.imports(file)),
+            Self::Report(report) => {
+                Cow::Borrowed(report.files[file].imports.as_deref().unwrap_or_default())
+            }
+        }
+    }
+
+    /// True if two files export the same: nearly all files of two releases do. Symbol tables in another
+    /// order are not recognised.
+    fn same_exports(&self, file: usize, other: &Symbols<'_>, of_other: usize) -> bool {
+        match (self, other) {
+            (Self::Audit(old), Symbols::Audit(new)) => {
+                old.exports_in_order(file).eq(new.exports_in_order(of_other))
+            }
+            (Self::Report(old), Symbols::Report(new)) => {
+                old.files[file].exports == new.files[of_other].exports
+            }
+            _ => false,
+        }
     }
 }
 
@@ -45,43 +63,56 @@ pub struct Side<'a> {
     pub name: &'a str,
     /// Its report, with files.
     pub report: &'a Report,
-    /// The exports of its files; none if they are not known.
-    exports: Option<Box<dyn Exports + 'a>>,
-    /// The importers of symbols; none if they are not known.
-    imports: Option<Box<Imports<'a>>>,
+    symbols: Symbols<'a>,
     /// The indices of the files in the report.
     indices: FastMap<&'a Path, usize>,
 }
 
 impl<'a> Side<'a> {
-    /// A side with a report, the exports of its files and the importers of symbols.
-    pub fn new(
-        name: &'a str,
-        report: &'a Report,
-        exports: Option<Box<dyn Exports + 'a>>,
-        imports: Option<Box<Imports<'a>>>,
-    ) -> Self {
+    /// A side with a report and the symbols of its files.
+    pub fn new(name: &'a str, report: &'a Report, symbols: Symbols<'a>) -> Self {
         let indices = report.files.iter().enumerate().map(|(at, file)| (&*file.path, at)).collect();
-        Self { name, report, exports, imports, indices }
+        Self { name, report, symbols, indices }
     }
 
-    /// True if the exports of its files are known.
+    /// True if the exports of its files are known: reports hold them with `--facts`.
     pub(super) fn has_exports(&self) -> bool {
-        self.exports.is_some()
+        self.knows(|file| file.exports.is_some())
+    }
+
+    /// True if the imports of its files are known.
+    pub(super) fn has_imports(&self) -> bool {
+        self.knows(|file| file.imports.is_some())
+    }
+
+    fn knows(&self, is_there: impl Fn(&File) -> bool) -> bool {
+        let files = &self.report.files;
+        matches!(self.symbols, Symbols::Audit(_)) || files.is_empty() || files.iter().any(is_there)
     }
 
     /// The exports of a file of this side.
     pub(super) fn exports(&self, file: &File) -> Cow<'_, [Export<'_>]> {
-        let at = self.indices.get(&*file.path);
-        match (&self.exports, at) {
-            (Some(exports), Some(at)) => exports.of(*at),
-            _ => Cow::Borrowed(&[]),
+        match self.indices.get(&*file.path) {
+            Some(at) => self.symbols.exports(*at),
+            None => Cow::Borrowed(&[]),
         }
     }
 
-    /// The files that import one of `names`.
-    pub(super) fn imports(&self, names: &FastSet<&[u8]>) -> Vec<Import> {
-        self.imports.as_ref().map(|imports| imports(names)).unwrap_or_default()
+    /// The symbols that a file of this side refers to.
+    pub(super) fn imports(&self, file: &File) -> Cow<'_, [Imports<'_>]> {
+        match self.indices.get(&*file.path) {
+            Some(at) => self.symbols.imports(*at),
+            None => Cow::Borrowed(&[]),
+        }
+    }
+
+    /// True if a file exports the same as one of another side.
+    pub(super) fn same_exports(&self, file: &File, other: &Side<'_>, of_other: &File) -> bool {
+        let at = |side: &Side<'_>, file: &File| side.indices.get(&*file.path).copied();
+        match (at(self, file), at(other, of_other)) {
+            (Some(old), Some(new)) => self.symbols.same_exports(old, &other.symbols, new),
+            _ => false,
+        }
     }
 
     /// The files of the prefix: those that were audited.

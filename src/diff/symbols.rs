@@ -12,6 +12,32 @@ pub(super) struct Change {
     pub(super) name: Vec<u8>,
     pub(super) version: Option<Vec<u8>>,
     pub(super) reason: String,
+    kind: Kind,
+}
+
+/// What changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The symbol is gone.
+    Gone,
+    /// It has only other versions.
+    Version,
+    /// It has no version any more. Loaders accept that and print a message.
+    Unversioned,
+    /// Its type or size.
+    Data,
+}
+
+impl Change {
+    /// True if the change concerns references with this version.
+    pub(super) fn breaks(&self, version: Option<&[u8]>) -> bool {
+        let is_same = |version| self.version.as_deref().is_none_or(|own| own == version);
+        match (self.kind, version) {
+            (Kind::Unversioned, _) | (Kind::Version, None) => false,
+            (Kind::Gone | Kind::Data, None) => true,
+            (_, Some(version)) => is_same(version),
+        }
+    }
 }
 
 /// The differences of the exports of two libraries.
@@ -28,19 +54,22 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
     }
     let mut out = Changes::default();
     for export in old.iter().filter(|export| !is_marker(export)) {
-        let change = |reason| Change {
+        let change = |(kind, reason)| Change {
             name: export.name.to_vec(),
             version: export.version.as_deref().map(<[u8]>::to_vec),
             reason,
+            kind,
         };
         match now.get(&*export.name) {
-            None => out.gone.push(change("gone".to_owned())),
+            None => out.gone.push(change((Kind::Gone, "gone".to_owned()))),
             Some(all) => {
                 let same = all.iter().find(|other| other.version == export.version);
                 let reason = match same {
-                    Some(other) => data(export, other),
-                    // A library without versions satisfies references with one, with a message.
-                    None => Some(versions(export, all)),
+                    Some(other) => data(export, other).map(|reason| (Kind::Data, reason)),
+                    None if all.iter().any(|other| other.version.is_none()) => {
+                        Some((Kind::Unversioned, versions(export, all)))
+                    }
+                    None => Some((Kind::Version, versions(export, all))),
                 };
                 out.changed.extend(reason.map(change));
             }

@@ -337,6 +337,7 @@ fn file(
         prefix: prefix_of(audit, facts),
         origin: facts.origin.map(|origin| origin.name().into()),
         exports: None,
+        imports: None,
     }
 }
 

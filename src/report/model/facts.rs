@@ -2,10 +2,10 @@
 //! point at a time.
 
 use super::build::objects;
-use super::file::{Bound, Export, ExportKind, Facts, RootBindings};
+use super::file::{Bound, Export, ExportKind, Facts, Imports, Name, RootBindings};
 use crate::audit::Audit;
 use crate::bind::relocation_pass::allocator_version;
-use crate::format::elf::Object;
+use crate::format::elf::{Object, RefKind};
 use crate::id::{Id as _, RootId};
 use crate::resolve::ROOT;
 use std::borrow::Cow;
@@ -25,27 +25,61 @@ impl<'a> AuditFacts<'a> {
         let objects = objects(audit).into_iter().map(|(_, _, object)| object).collect();
         Self { audit, objects, roots: audit.closures.roots.ids().collect() }
     }
+
+    /// The exports of a file in the order of its symbol table; some may occur twice.
+    pub fn exports_in_order(&self, file: usize) -> impl Iterator<Item = Export<'a>> + use<'a> {
+        let object = self.objects[file];
+        let tables = object.tables.iter();
+        tables.flat_map(|tables| tables.exports()).map(|symbol| {
+            let kind = ExportKind::of(symbol.kind);
+            let version = object.versions.entry(symbol.versym & 0x7fff);
+            Export {
+                name: Cow::Borrowed(symbol.name),
+                version: version.map(|entry| Cow::Borrowed(object.str(entry.name))),
+                kind,
+                size: matches!(kind, ExportKind::Data | ExportKind::Tls).then_some(symbol.size),
+            }
+        })
+    }
 }
 
 impl Facts for AuditFacts<'_> {
     fn exports(&self, file: usize) -> Vec<Export<'_>> {
-        let object = self.objects[file];
-        let Some(tables) = &object.tables else { return Vec::new() };
-        let mut out: Vec<Export<'_>> = tables
-            .exports()
-            .map(|symbol| Export {
-                name: Cow::Borrowed(symbol.name),
-                version: object
-                    .versions
-                    .entry(symbol.versym & 0x7fff)
-                    .map(|e| Cow::Borrowed(object.str(e.name))),
-                kind: ExportKind::of(symbol.kind),
-                size: (matches!(ExportKind::of(symbol.kind), ExportKind::Data | ExportKind::Tls))
-                    .then_some(symbol.size),
-            })
-            .collect();
+        let mut out: Vec<Export<'_>> = self.exports_in_order(file).collect();
         out.sort_unstable();
         out.dedup();
+        out
+    }
+
+    fn imports(&self, file: usize) -> Vec<Imports<'_>> {
+        let object = self.objects[file];
+        let mut all: Vec<(u16, bool, &[u8])> = object
+            .references
+            .iter()
+            .filter(|reference| reference.kind != RefKind::Unhashed)
+            .map(|reference| {
+                let weak =
+                    matches!(reference.kind, RefKind::Weak | RefKind::Copy { weak: true, .. });
+                (reference.version, weak, object.reference_name(reference))
+            })
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        let of_version = all.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+        let mut out: Vec<Imports<'_>> = of_version
+            .map(|own| {
+                let entry = object.versions.entry(own[0].0);
+                let library = entry.and_then(|entry| entry.file);
+                Imports {
+                    version: entry.map(|entry| Cow::Borrowed(object.str(entry.name))),
+                    library: library.map(|file| Cow::Borrowed(object.str(file))),
+                    weak: own[0].1,
+                    names: own.iter().map(|(.., name)| Name(Cow::Borrowed(*name))).collect(),
+                }
+            })
+            .collect();
+        // The numbers of versions differ from build to build.
+        out.sort_unstable();
         out
     }
 

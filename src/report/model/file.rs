@@ -40,6 +40,9 @@ pub struct File {
     /// Its exports, if a report with `--facts` was read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exports: Option<Vec<Export<'static>>>,
+    /// The symbols it refers to, if a report with `--facts` was read back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imports: Option<Vec<Imports<'static>>>,
 }
 
 /// One need of a file.
@@ -124,6 +127,27 @@ impl ExportKind {
     }
 }
 
+/// The symbols that a file refers to with one version.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Imports<'a> {
+    /// The version; none for references without one.
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
+    pub version: Option<Cow<'a, [u8]>>,
+    /// The library that must define the version (vn_file).
+    #[serde(default, with = "raw_option", skip_serializing_if = "Option::is_none")]
+    pub library: Option<Cow<'a, [u8]>>,
+    /// True if the symbols may stay undefined.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub weak: bool,
+    /// The symbols, sorted.
+    pub names: Vec<Name<'a>>,
+}
+
+/// A symbol by its name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Name<'a>(#[serde(with = "raw")] pub Cow<'a, [u8]>);
+
 /// The bindings of one entry point.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct RootBindings<'a> {
@@ -162,6 +186,8 @@ pub struct Archive {
 pub trait Facts: Sync {
     /// The exports of a file, by index in [`super::Report::files`].
     fn exports(&self, file: usize) -> Vec<Export<'_>>;
+    /// The symbols that a file refers to, by version.
+    fn imports(&self, file: usize) -> Vec<Imports<'_>>;
     /// Number of entry points.
     fn roots(&self) -> usize;
     /// The bindings of one entry point.

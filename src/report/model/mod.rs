@@ -19,7 +19,9 @@ mod scope;
 pub use build::Parts;
 pub use cause::{AffectedDirectory, Cause, CauseKind, Causes};
 pub use facts::AuditFacts;
-pub use file::{Archive, Bound, Export, ExportKind, Facts, File, Need, RootBindings};
+pub use file::{
+    Archive, Bound, Export, ExportKind, Facts, File, Imports, Name, Need, RootBindings,
+};
 pub use finding::{Finding, Waived, WaivedBy, Waiver};
 pub use group::Group;
 pub use layers::{LayerFile, Layers, LikeStage};

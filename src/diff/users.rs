@@ -1,0 +1,177 @@
+//! The files that break when a symbol is gone or changes: they refer to it, load its library, and load
+//! nothing else that defines it. A library may be loaded because another library needs it.
+
+use super::sides::{Side, name, soname};
+use super::symbols::Change;
+use crate::id::{FastMap, FastSet};
+use crate::report::model::File;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The references to some symbols.
+#[derive(Default)]
+pub(super) struct Users<'a> {
+    environments: Vec<Environment<'a>>,
+}
+
+impl<'a> Users<'a> {
+    /// The users of `names` in the audited files of the new side and of `against`. What the latter need
+    /// and do not have comes from the old side.
+    pub(super) fn new(
+        against: &'a [Side<'_>],
+        (old, new): (&'a Side<'_>, &'a Side<'_>),
+        names: &FastSet<&[u8]>,
+    ) -> Self {
+        if names.is_empty() {
+            return Self::default();
+        }
+        let old = &old.report.files[..];
+        let outside = against.iter().map(|side| Environment::new(side, old, names));
+        Self { environments: outside.chain([Environment::new(new, &[], names)]).collect() }
+    }
+
+    /// The files that a change in the library with this soname breaks, without the library itself.
+    pub(super) fn of(&self, change: &Change, library: &[u8], but: &Path) -> Vec<PathBuf> {
+        let all = self.environments.iter().flat_map(|own| own.users(change, library));
+        let all: BTreeSet<&Path> = all.filter(|path| *path != but).collect();
+        all.into_iter().map(Path::to_path_buf).collect()
+    }
+}
+
+/// A reference of a file to a symbol.
+struct Reference {
+    /// The index of the file.
+    file: usize,
+    version: Option<Vec<u8>>,
+    /// The library that must define the version.
+    library: Option<Vec<u8>>,
+}
+
+/// What a file loads.
+#[derive(Default)]
+struct Loaded<'a> {
+    names: FastSet<&'a [u8]>,
+    files: FastSet<usize>,
+}
+
+/// The files of one side, their references to some symbols, and the definitions of these.
+struct Environment<'a> {
+    /// Behind those of the side are those that stand in for what it does not have.
+    files: Vec<&'a File>,
+    references: FastMap<Vec<u8>, Vec<Reference>>,
+    definers: FastMap<Vec<u8>, Vec<usize>>,
+    /// What the files with references load.
+    loaded: FastMap<usize, Loaded<'a>>,
+}
+
+impl<'a> Environment<'a> {
+    fn new(side: &'a Side<'_>, others: &'a [File], names: &FastSet<&[u8]>) -> Self {
+        let count = side.report.files.len();
+        let own: FastSet<&Path> = side.own().map(|file| &*file.path).collect();
+        let files: Vec<&File> = side.report.files.iter().chain(others).collect();
+        let found: Vec<(Vec<(Vec<u8>, Reference)>, Vec<Vec<u8>>)> = files[..count]
+            .par_iter()
+            .enumerate()
+            .map(|(at, file)| {
+                let is_own = own.contains(&*file.path);
+                let references = if is_own { references(side, at, names) } else { Vec::new() };
+                let exports = side.exports(file);
+                let defined = exports.iter().filter(|export| names.contains(&*export.name));
+                (references, defined.map(|export| export.name.to_vec()).collect())
+            })
+            .collect();
+        let by_name = [by_name(&files[..count], 0), by_name(&files[count..], count)];
+        let mut out = Self {
+            files,
+            references: FastMap::default(),
+            definers: FastMap::default(),
+            loaded: FastMap::default(),
+        };
+        for (at, (references, defined)) in found.into_iter().enumerate() {
+            if !references.is_empty() {
+                let loaded = loaded(&out.files, at, &by_name);
+                out.loaded.insert(at, loaded);
+            }
+            for (name, reference) in references {
+                out.references.entry(name).or_default().push(reference);
+            }
+            for name in defined {
+                out.definers.entry(name).or_default().push(at);
+            }
+        }
+        out
+    }
+
+    fn users(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &Path> {
+        let all = self.references.get(&change.name).into_iter().flatten();
+        let broken = all.filter(move |reference| {
+            let elsewhere = reference.library.as_deref().is_some_and(|of| of != library);
+            change.breaks(reference.version.as_deref())
+                && !elsewhere
+                && self.loaded[&reference.file].names.contains(library)
+                && !self.is_defined_beside(change, reference, library)
+        });
+        broken.map(|reference| &*self.files[reference.file].path)
+    }
+
+    /// True if the file loads another library that defines the symbol. A version is asked of one library.
+    fn is_defined_beside(&self, change: &Change, reference: &Reference, library: &[u8]) -> bool {
+        let loaded = &self.loaded[&reference.file].files;
+        let definers = self.definers.get(&change.name).into_iter().flatten();
+        let is_other = |at: &usize| {
+            let file = &self.files[*at];
+            soname(file) != library && name(file) != library && loaded.contains(at)
+        };
+        reference.library.is_none() && { definers }.any(is_other)
+    }
+}
+
+/// The references of a file to `names` that must be bound.
+fn references(side: &Side<'_>, at: usize, names: &FastSet<&[u8]>) -> Vec<(Vec<u8>, Reference)> {
+    let mut out = Vec::new();
+    for imports in side.imports(&side.report.files[at]).iter().filter(|imports| !imports.weak) {
+        for name in imports.names.iter().filter(|name| names.contains(&*name.0)) {
+            let reference = Reference {
+                file: at,
+                version: imports.version.as_deref().map(<[u8]>::to_vec),
+                library: imports.library.as_deref().map(<[u8]>::to_vec),
+            };
+            out.push((name.0.to_vec(), reference));
+        }
+    }
+    out
+}
+
+/// The indices of files by soname and by file name; the first has the index `first`.
+fn by_name<'a>(files: &[&'a File], first: usize) -> FastMap<&'a [u8], Vec<usize>> {
+    let mut out: FastMap<&[u8], Vec<usize>> = FastMap::default();
+    for (at, file) in files.iter().enumerate() {
+        out.entry(soname(file)).or_default().push(first + at);
+        if name(file) != soname(file) {
+            out.entry(name(file)).or_default().push(first + at);
+        }
+    }
+    out
+}
+
+/// All that a file needs, and all that this needs. The first of the maps that has a name decides.
+fn loaded<'a>(
+    files: &[&'a File],
+    root: usize,
+    by_name: &[FastMap<&'a [u8], Vec<usize>>],
+) -> Loaded<'a> {
+    let mut out = Loaded::default();
+    let mut open = vec![root];
+    while let Some(at) = open.pop() {
+        let file: &'a File = files[at];
+        for need in &file.needed {
+            if out.names.insert(&need.name) {
+                let found = by_name.iter().find_map(|map| map.get(&*need.name));
+                let found = found.into_iter().flatten();
+                open.extend(found.filter(|at| out.files.insert(**at)));
+            }
+        }
+    }
+    out
+}
