@@ -21,6 +21,7 @@ mod support;
 
 mod baselines;
 mod diffs;
+mod pairs;
 mod platforms;
 mod policy;
 mod policy_rules;

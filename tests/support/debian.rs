@@ -89,6 +89,29 @@ impl Debian {
         Ok(files)
     }
 
+    /// Fetches `packages` without what they depend on; answers the files in the same order.
+    pub fn download(&self, packages: &[&str]) -> Result<Vec<PathBuf>, String> {
+        let _apt = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
+        let options = self.options();
+        packages
+            .iter()
+            .map(|package| {
+                let dir = self.dir.join("single").join(package);
+                std::fs::create_dir_all(&dir).map_err(|error| error.to_string())?;
+                let download = ["download".to_owned(), "-qq".to_owned(), (*package).to_owned()];
+                // A newer one may lie beside one of an earlier run.
+                let before = newest_deb(&dir);
+                let fetched = run(clean("apt-get").current_dir(&dir).args(&options).args(download));
+                match (newest_deb(&dir), before, fetched) {
+                    (Some(file), _, Ok(())) | (_, Some(file), Err(_)) => Ok(file),
+                    (_, _, fetched) => {
+                        Err(fetched.err().unwrap_or_else(|| format!("{package}: no file")))
+                    }
+                }
+            })
+            .collect()
+    }
+
     fn cache(&self, packages: &[&str]) -> PathBuf {
         let sum = packages
             .concat()
@@ -117,6 +140,13 @@ impl Debian {
         ];
         options.into_iter().flat_map(|option| ["-o".to_owned(), option]).collect()
     }
+}
+
+/// The package in a directory that was written last.
+fn newest_deb(dir: &Path) -> Option<PathBuf> {
+    let files = dir.read_dir().ok()?.flatten().map(|entry| entry.path());
+    let packages = files.filter(|path| path.extension().is_some_and(|e| e == "deb"));
+    packages.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok())
 }
 
 /// Unpacks as `dpkg -x` does.

@@ -32,6 +32,7 @@ pub const MAY_SKIP: &[(&str, &str)] = &[
     ("debian_hosts", "needs root for chroot"),
     ("debian_inferred", "needs root for chroot"),
     ("debian_roots", "needs root for chroot"),
+    ("pair_dependents", "needs root for chroot"),
     ("staged", "needs root for chroot"),
     ("static_program_alone", "needs root for chroot"),
     ("nix_store", "needs root to create /nix"),
