@@ -2,7 +2,7 @@
 //! what the loader of their release misses in a chroot, beyond what it missed before.
 
 use super::oracle::dynamic;
-use super::{NEW, OLD, Pair, fetched, pairs};
+use super::{NEW, OLD, Pair, fetched, is_data, pairs};
 use crate::support;
 use crate::support::debian::{self, Debian};
 use rayon::prelude::*;
@@ -69,7 +69,7 @@ fn one(
         theirs.len(),
         own.len()
     );
-    assert!(is_used(&case), "{}: nothing needs it", pair.old);
+    assert!(case.is_used(), "{}: nothing needs it", pair.old);
     let wrong = own.into_iter().map(|text| format!("{}: {text}", pair.old)).collect();
     (case.files.len(), count, wrong)
 }
@@ -124,7 +124,8 @@ impl Case {
         Self { _lab: lab, without, with_old, with_new, old: before, new: now, files }
     }
 
-    /// The users in the evidence of each finding.
+    /// The dependents in the evidence of each finding, with what they lose. Data of another size is no
+    /// error for the loader.
     fn ours(&self) -> Losses {
         let mut command = support::linkaudit();
         command.args(["diff", "--isolated", "--format", "json", "--stages", "--root"]);
@@ -132,15 +133,18 @@ impl Case {
         let output = command.output().expect("linkaudit runs");
         let value: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+        let files: BTreeSet<&str> = self.files.iter().map(|file| &**file).collect();
         let mut out = Losses::new();
         for finding in value["findings"].as_array().expect("findings") {
             let rule = finding["rule"].as_str().expect("a rule");
             let library = finding["library"].as_str().unwrap_or_default();
             for evidence in finding["evidence"].as_array().expect("evidence") {
-                let Some(path) = evidence["path"].as_str() else { continue };
+                let path = evidence["path"].as_str().filter(|path| files.contains(path));
+                let Some(path) = path else { continue };
                 let loss = match (rule, evidence["symbol"].as_str()) {
                     ("removed-library" | "changed-soname", None) => library,
-                    ("removed-symbol" | "changed-symbol", Some(symbol)) => symbol,
+                    ("removed-symbol", Some(symbol)) => symbol,
+                    ("changed-symbol", Some(symbol)) if !is_data(evidence) => symbol,
                     _ => continue,
                 };
                 out.entry(path.to_owned()).or_default().insert(loss.to_owned());
@@ -151,24 +155,31 @@ impl Case {
 
     /// What the loader misses with the new library and found with the old one.
     fn theirs(&self) -> Losses {
+        let sonames = self.sonames();
         let one = |file: &String| {
-            let before = misses(&self.with_old, file);
-            let now = misses(&self.with_new, file);
+            let before = misses(&self.with_old, file, &sonames);
+            let now = misses(&self.with_new, file, &sonames);
             let new: BTreeSet<String> = now.difference(&before).cloned().collect();
             (!new.is_empty()).then(|| (file.clone(), new))
         };
         self.files.par_iter().filter_map(one).collect()
     }
-}
 
-/// True if a file of the dependents needs a library of the pair.
-fn is_used(case: &Case) -> bool {
-    let sonames: BTreeSet<String> =
-        super::oracle::libraries(&case.old).into_values().map(|library| library.soname).collect();
-    case.files.iter().any(|file| {
-        let needed = dynamic(&case.without.join(&file[1..])).remove("NEEDED").unwrap_or_default();
-        needed.iter().any(|name| sonames.contains(name))
-    })
+    /// The sonames of the old library.
+    fn sonames(&self) -> BTreeSet<String> {
+        let libraries = super::oracle::libraries(&self.old).into_values();
+        libraries.map(|library| library.soname).collect()
+    }
+
+    /// True if a file of the dependents needs the library.
+    fn is_used(&self) -> bool {
+        let sonames = self.sonames();
+        self.files.iter().any(|file| {
+            let path = self.without.join(&file[1..]);
+            let needed = dynamic(&path).remove("NEEDED").unwrap_or_default();
+            needed.iter().any(|name| sonames.contains(name))
+        })
+    }
 }
 
 /// The programs and shared objects of a root for its loader, by their paths inside of it.
@@ -190,9 +201,9 @@ fn elf_files(root: &Path) -> Vec<String> {
     out
 }
 
-/// The needs of a file that its loader does not find, and the symbols that it finds nowhere. Without a
-/// library, the symbols are not counted: those of the library are among them.
-fn misses(root: &Path, file: &str) -> BTreeSet<String> {
+/// The needs of a file that its loader does not find, and the symbols that it finds nowhere. If one of
+/// `sonames` is absent, the symbols are not counted: those of that library are among them.
+fn misses(root: &Path, file: &str, sonames: &BTreeSet<String>) -> BTreeSet<String> {
     let variables = ["-i", "LD_TRACE_LOADED_OBJECTS=1", "LD_WARN=yes", "LD_BIND_NOW=yes"];
     let mut command = clean("chroot");
     command.arg(root).arg("/usr/bin/env").args(variables).args([LOADER, file]);
@@ -204,14 +215,19 @@ fn misses(root: &Path, file: &str) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(&text);
     let absent: BTreeSet<&str> =
         text.lines().filter_map(|line| line.trim().strip_suffix(" => not found")).collect();
+    let mut out: BTreeSet<String> = BTreeSet::new();
     if !absent.is_empty() {
         let needed = dynamic(&root.join(&file[1..])).remove("NEEDED").unwrap_or_default();
-        return needed.into_iter().filter(|name| absent.contains(&**name)).collect();
+        out.extend(needed.into_iter().filter(|name| absent.contains(&**name)));
+    }
+    if absent.iter().any(|name| sonames.contains(*name)) {
+        return out;
     }
     let undefined = text.lines().filter_map(|line| {
         let (symbol, of) = line.strip_prefix("undefined symbol: ")?.split_once("\t(")?;
         let symbol = symbol.split(',').next().unwrap_or(symbol);
         (of.trim_end_matches(')') == file).then(|| symbol.to_owned())
     });
-    undefined.collect()
+    out.extend(undefined);
+    out
 }

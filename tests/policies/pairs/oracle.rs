@@ -83,10 +83,10 @@ impl Export {
 pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
     let output = clean("readelf").args(["-W", "--dyn-syms"]).arg(library).output();
     let text = String::from_utf8(output.expect("readelf runs").stdout).expect("text");
-    let (mut out, mut absolute) = (BTreeSet::new(), BTreeSet::new());
+    let mut out = BTreeSet::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [number, _, size, kind, bind, visibility, section, name, ..] = words[..] else {
+        let [number, value, size, kind, bind, visibility, section, name, ..] = words[..] else {
             continue;
         };
         let is_local = bind == "LOCAL" || ["HIDDEN", "INTERNAL"].contains(&visibility);
@@ -95,8 +95,9 @@ pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
         }
         let (name, version) = name.split_once('@').unwrap_or((name, ""));
         let version = version.trim_start_matches('@');
-        if section == "ABS" {
-            absolute.insert(name.to_owned());
+        // Linkers make a symbol of each version, which readelf prints without its version.
+        if section == "ABS" && size == "0" && value.bytes().all(|digit| digit == b'0') {
+            continue;
         }
         let is_data = kind == "OBJECT" || kind == "TLS";
         out.insert(Export {
@@ -106,13 +107,6 @@ pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
             size: if is_data { size } else { "" }.to_owned(),
         });
     }
-    // Linkers make a symbol of each version. readelf prints it with and without the version.
-    let versions: BTreeSet<String> = out.iter().map(|export| export.version.clone()).collect();
-    let is_marker = |export: &Export| {
-        let own = export.version == export.name || versions.contains(&export.name);
-        own && absolute.contains(&export.name)
-    };
-    out.retain(|export| !is_marker(export));
     out
 }
 
@@ -173,7 +167,9 @@ pub(super) fn abidiff(old: &Path, new: &Path) -> Said {
     let mut out = Said::default();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         if let Some(rest) = line.trim().strip_prefix("[D] ") {
-            let symbol = rest.split(", aliases ").next().unwrap_or(rest);
+            // With debug information, a declaration precedes the symbol.
+            let symbol = rest.rsplit_once('{').map_or(rest, |(_, symbol)| symbol);
+            let symbol = symbol.trim_end_matches('}').split(", aliases ").next().unwrap_or(symbol);
             let (name, version) = symbol.split_once('@').unwrap_or((symbol, ""));
             out.lost.insert(format!("{name}@{}", version.trim_start_matches('@')));
         }
