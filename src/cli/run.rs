@@ -77,7 +77,8 @@ impl Run {
         let how = Judging { plan: &plan, known, scope: &scope, sonames: &sonames };
         let verdict = judge(findings, &how);
         let rewrite = baselines.rewrite(&verdict);
-        let report = Report::new(&audit, &plan, verdict, parts);
+        let mut report = Report::new(&audit, &plan, verdict, parts);
+        report.compared = known.is_some();
         audit.timings.push(("rules", judging.elapsed()));
         Self { plan, audit, report, rewrite, proposal }
     }

@@ -21,5 +21,5 @@ pub(super) fn report(
         level: levels(rule),
         input: false,
     });
-    Report { complete, ..new.report.with_findings(findings, runs.collect()) }
+    Report { complete, compared: true, ..new.report.with_findings(findings, runs.collect()) }
 }

@@ -57,6 +57,9 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     if !report.like_stages.is_empty() {
         object.value("like_stages", &report.like_stages)?;
     }
+    if report.compared {
+        object.value("compared", &report.compared)?;
+    }
     if let Some(found) = &report.cross_check {
         object.value("cross_check", found)?;
     }

@@ -30,10 +30,8 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     ids.extend(alerts.iter().map(|alert| alert.rule));
     ids.sort_unstable();
     ids.dedup();
-    let has_baseline = !report.stale.is_empty()
-        || report.waived.iter().any(|waived| waived.waiver.by == WaivedBy::Baseline);
     let results: Vec<Value> =
-        alerts.iter().map(|alert| result(alert, &ids, how.paths, has_baseline)).collect();
+        alerts.iter().map(|alert| result(alert, &ids, how.paths, report.compared)).collect();
     let mut run = json!({
         "tool": { "driver": {
             "name": report.tool.name,
@@ -94,7 +92,7 @@ fn rule(report: &Report, id: &str) -> Value {
     })
 }
 
-fn result(alert: &Alert<'_>, ids: &[&str], paths: &Paths, has_baseline: bool) -> Value {
+fn result(alert: &Alert<'_>, ids: &[&str], paths: &Paths, compared: bool) -> Value {
     let uri = paths.uri(&alert.path);
     let mut location = json!({ "uri": uri });
     if paths.base.is_some() && !uri.starts_with("file:") {
@@ -133,7 +131,7 @@ fn result(alert: &Alert<'_>, ids: &[&str], paths: &Paths, has_baseline: bool) ->
     if let Some(cause) = alert.cause {
         out["properties"]["cause"] = json!(&*cause.id);
     }
-    if has_baseline {
+    if compared {
         let known = alert.waiver.is_some_and(|waiver| waiver.by == WaivedBy::Baseline);
         out["baselineState"] = json!(if known { "unchanged" } else { "new" });
     }

@@ -264,6 +264,8 @@ fn rich() -> Value {
         serde_json::from_slice::<Value>(&output.stdout).expect("a JSON report")
     };
     let waived = waived();
+    report["compared"] = waived["compared"].clone();
+    assert_eq!(report["compared"], true);
     for key in ["waived", "stale"] {
         report[key] = waived[key].clone();
         assert!(report[key].as_array().is_some_and(|list| !list.is_empty()), "{key}: {waived}");
@@ -334,7 +336,7 @@ fn a_missing_key_is_refused_everywhere() {
         (place.contains("/evidence/") && key != "kind")
             || (place.starts_with("/files/") && ["prefix", "kind", "size"].contains(&key))
             || (place.contains("/imports/") && key != "names")
-            || (place.is_empty() && ["bindings", "stale"].contains(&key))
+            || (place.is_empty() && ["bindings", "compared", "stale"].contains(&key))
     };
     for place in &places {
         let object = report.pointer(place).and_then(Value::as_object).expect("an object");

@@ -90,6 +90,7 @@ impl Report {
             platform: platform::results(audit, plan),
             layers: layers::layers(audit, plan),
             like_stages: layers::like_stages(audit, plan),
+            compared: false,
             cross_check: audit.cross_check.as_ref().map(|found| CrossCheck {
                 read: found.read,
                 not_read: found.gave_up.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect(),

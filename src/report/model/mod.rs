@@ -90,6 +90,10 @@ pub struct Report {
     /// Given directories that look like staging directories.
     #[serde(default)]
     pub like_stages: Vec<LikeStage>,
+    /// True if the findings were compared with a baseline or an older version: those that are not waived
+    /// are new.
+    #[serde(default)]
+    pub compared: bool,
     /// The result of the cross-check, with `--cross-check`.
     #[serde(default)]
     pub cross_check: Option<CrossCheck>,
