@@ -30,6 +30,10 @@ fn prefix(lab: &Lab, name: &str, source: &str, soname: &str) {
     let _ = lab.sh(&program);
 }
 
+/// The formats of `diff` besides `json`.
+const FORMATS: &[&str] =
+    &["human", "table", "sarif", "junit", "github", "gitlab", "gcc", "markdown"];
+
 fn diff(lab: &Lab, args: &[&str]) -> (Value, Option<i32>) {
     let all = [&["diff"], args, &["--format", "json", "--isolated"]].concat();
     let output = lab.linkaudit(&all);
@@ -118,6 +122,82 @@ fn a_prefix_outside_counts_as_user() {
     assert_eq!((rules(&value), code), (vec!["removed-symbol error".to_owned()], Some(1)));
     let user = value["findings"][0]["evidence"][0]["path"].as_str().expect("the user");
     assert!(user.ends_with("user/viewer"), "{user}");
+}
+
+/// A library that has lost `one` and `both@V1` in the directory `new`.
+fn versioned_library(lab: &Lab, dir: &str) {
+    let older = "int one(void) { return 1; } int both1(void) { return 1; } \
+                 __asm__(\".symver both1, both@V1\");";
+    let newer = "int two(void) { return 2; } int both2(void) { return 2; } \
+                 __asm__(\".symver both2, both@@V2\");";
+    lab.write("lib.c", format!("{newer} {}", if dir == "new" { "" } else { older }));
+    lab.write("map", "V1 { global: one; two; both; local: *; }; V2 { global: both; } V1;");
+    lab.mkdir(dir);
+    let link = format!(
+        "gcc -shared -fPIC lib.c -o {dir}/libx.so.1 -Wl,-soname,libx.so.1,--version-script,map"
+    );
+    assert!(lab.sh(&link).status.success(), "{link}");
+}
+
+#[test]
+fn a_file_uses_what_it_loads_and_nothing_else_defines() {
+    let lab = Lab::new();
+    versioned_library(&lab, "old");
+    versioned_library(&lab, "new");
+    let library = |path: &str, source: &str, more: &str| {
+        lab.mkdir(path.split('/').next().expect("a directory"));
+        lab.write("lib.c", source);
+        let name = path.rsplit('/').next().expect("a name");
+        let link =
+            format!("gcc -shared -fPIC lib.c -o {path} -Wl,-soname,{name},-rpath,$PWD/old {more}");
+        assert!(lab.sh(&link).status.success(), "{link}");
+    };
+    library(
+        "user/libbetween.so.1",
+        "int two(void); int f(void) { return two(); }",
+        "old/libx.so.1",
+    );
+    library("user/libother.so.1", "int one(void) { return 0; }", "");
+    // Programs that are linked with it refer to `one` without a version.
+    library("stub/libbetween.so.1", "int one(void) { return 0; }", "");
+    library("user/apart.so", "int one(void); int g(void) { return one(); }", "");
+    let program = |name: &str, symbol: &str, libraries: &str| {
+        lab.write(
+            "p.c",
+            format!("int {symbol}(void); int main(void) {{ return {symbol}() < 0; }}"),
+        );
+        let link = format!(
+            "gcc p.c -o user/{name} -Wl,--no-as-needed {libraries} -Wl,-rpath,$PWD/old:$PWD/user"
+        );
+        assert!(lab.sh(&link).status.success(), "{link}");
+    };
+    program("through", "one", "stub/libbetween.so.1");
+    program("beside", "one", "user/libother.so.1 user/libbetween.so.1");
+    program("second", "both", "old/libx.so.1");
+    // A library in which `both@V1` is the only one.
+    lab.write("lib.c", "int both(void) { return 1; }");
+    lab.write("map", "V1 { global: both; local: *; };");
+    lab.sh("gcc -shared -fPIC lib.c -o stub/libx.so.1 -Wl,-soname,libx.so.1,--version-script,map");
+    program("first", "both", "stub/libx.so.1");
+    let (value, code) = diff(&lab, &["old", "new", "--against", "user"]);
+    let mut users = BTreeSet::new();
+    for finding in value["findings"].as_array().expect("findings") {
+        let rule = finding["rule"].as_str().expect("a rule");
+        for evidence in finding["evidence"].as_array().expect("evidence") {
+            let path = evidence["path"].as_str().and_then(|path| path.rsplit('/').next());
+            users.extend(path.map(|path| format!("{path} {rule}")));
+        }
+    }
+    let expected = ["first changed-symbol", "through removed-symbol"].map(str::to_owned);
+    assert_eq!((users, code), (BTreeSet::from(expected), Some(1)), "{value}");
+    // The loader says the same.
+    for (dir, failing) in [("old", &[][..]), ("new", &["through", "first"])] {
+        lab.sh(&format!("cp {dir}/libx.so.1 copy && mv copy old/libx.so.1"));
+        for name in ["through", "beside", "second", "first"] {
+            let output = lab.sh(&format!("LD_BIND_NOW=1 user/{name}"));
+            assert_eq!(output.status.success(), !failing.contains(&name), "{name}: {output:?}");
+        }
+    }
 }
 
 /// Exported symbols with version and, for data, size, as readelf prints them.
@@ -253,11 +333,24 @@ fn a_release_gate_says_three_things() {
     let mut broken = value.clone();
     broken["findings"][0]["level"] = "terrible".into();
     assert!(!validator.is_valid(&broken));
-    for format in ["human", "table", "sarif", "junit", "github", "gitlab", "gcc", "markdown"] {
+    for format in FORMATS {
         let output = lab.linkaudit(&["diff", "old", "new", "--isolated", "--format", format]);
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.contains("removed-library"), "{format}: {text}");
     }
+    for format in FORMATS.iter().chain(&["json"]) {
+        let all: BTreeSet<Vec<u8>> = ["1", "2", "8"]
+            .map(|jobs| {
+                lab.linkaudit(&["diff", "old", "new", "--isolated", "--format", format, "-j", jobs])
+                    .stdout
+            })
+            .into();
+        assert_eq!(all.len(), 1, "{format}");
+    }
+    let output = lab.linkaudit(&["diff", "old", "new", "--isolated", "--format", "sarif"]);
+    let sarif: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    assert!(!results.is_empty() && results.iter().all(|result| result["baselineState"] == "new"));
 }
 
 #[test]
