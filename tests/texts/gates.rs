@@ -254,7 +254,7 @@ fn paths_are_relative_to_a_directory() {
         whole,
         lab.root().canonicalize().expect("a path").join("stuff/lib/x.so").display().to_string()
     );
-    for format in OUTPUTS.iter().map(|output| output.name) {
+    for format in report::OUTPUTS.iter().map(|output| output.name) {
         let all: BTreeSet<String> =
             ["1", "2", "8"].map(|jobs| run(&["stuff", "--format", format, "-j", jobs])).into();
         assert_eq!(all.len(), 1, "{format}");
