@@ -188,10 +188,10 @@ pub const SYSTEMS: &[System] = &[
     ),
     system!(
         "github",
-        "composite action with a problem matcher",
+        "composite action: annotations and SARIF",
         "a Git repository",
         [],
-        [".github/actions/linkaudit/action.yml", ".github/actions/linkaudit/matcher.json"]
+        [".github/actions/linkaudit/action.yml"]
     ),
     system!("gitlab", "job of a pipeline", "a Git repository", [], [".gitlab/linkaudit.yml"]),
     system!("jenkins", "stage of a pipeline", "a Git repository", [], ["Jenkinsfile"]),

@@ -2,6 +2,7 @@
 //! GitHub, the job of GitLab, the stage of Jenkins, and the audit after upgrades.
 
 use linkaudit::hooks::System;
+use serde_json::Value;
 
 use super::kit::{Kit, Payload, WAIVER};
 use super::pages;
@@ -69,6 +70,12 @@ fn yocto_task() {
     }
 }
 
+/// A report in JSON that a run left.
+fn read(kit: &Kit, path: &str) -> Value {
+    let text = std::fs::read(kit.lab.path(path)).expect("a report");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
 /// The value of a key in a YAML file of a system, printed by Python.
 fn yaml(system: &str, expression: &str) -> String {
     let file = &System::named(system).expect("a system").files[0];
@@ -95,19 +102,19 @@ fn github_action() {
         kit.lab.write("step", &step);
         let ran = kit.run(&format!(
             "make -s install DESTDIR=$LAB/src/stage || exit 99
-             export LINKAUDIT_PATHS= LINKAUDIT_STAGED=stage LINKAUDIT_FLAGS='{flags}' LINKAUDIT_ACTION=.github/actions/linkaudit
+             export LINKAUDIT_PATHS= LINKAUDIT_STAGED=stage LINKAUDIT_FLAGS='{flags}'
              bash --noprofile --norc -e -o pipefail $LAB/step"
         ));
         let ran = ran.expect(status);
         assert!(kit.lab.path("src/linkaudit.json").is_file());
+        let sarif = read(&kit, "src/linkaudit.sarif");
+        let results = sarif["runs"][0]["results"].as_array().map_or(0, Vec::len);
+        assert_eq!(results, if payload == Payload::Broken { 2 } else { 0 }, "{sarif}");
         if status == 1 {
-            pages::shows(
-                "github",
-                "linkaudit --isolated --require-elf -o json=linkaudit.json --staged stage",
-                &ran,
-            );
-            let lines = ran.log.lines().filter(|line| line.starts_with("error["));
-            assert_eq!(lines.count(), 2, "the lines that the matcher takes: {}", ran.log);
+            pages::shows("github", "bash action.sh", &ran);
+            let annotation = "::error file=usr/lib/libdemo.so.1,line=1,title=undefined-symbol";
+            let lines = ran.log.lines().filter(|line| line.starts_with(annotation));
+            assert_eq!(lines.count(), 2, "annotations: {}", ran.log);
         }
     }
 }
@@ -124,7 +131,13 @@ fn gitlab_job() {
         let run = format!(
             "make -s install DESTDIR=$LAB/src/stage || exit 99\nLINKAUDIT_STAGE=stage LINKAUDIT_FLAGS=\n{script}"
         );
-        let ran = Kit::new(payload, &[]).run(&run).expect(status);
+        let kit = Kit::new(payload, &[]);
+        let ran = kit.run(&run).expect(status);
+        let quality = read(&kit, "src/linkaudit-quality.json");
+        let issues = quality.as_array().expect("a list");
+        assert_eq!(issues.len(), if status == 1 { 2 } else { 0 }, "{quality}");
+        let path = |issue: &Value| issue["location"]["path"] == "usr/lib/libdemo.so.1";
+        assert!(issues.iter().all(path), "{quality}");
         if status == 1 {
             pages::shows("gitlab", &command, &ran.tells());
         }
@@ -141,7 +154,10 @@ fn jenkins_stage() {
         let run = format!(
             "make -s install DESTDIR=$LAB/src/stage || exit 99\nLINKAUDIT_FLAGS=\n{command}"
         );
-        let ran = Kit::new(payload, &[]).run(&run).expect(status);
+        let kit = Kit::new(payload, &[]);
+        let ran = kit.run(&run).expect(status);
+        let tests = std::fs::read_to_string(kit.lab.path("src/linkaudit.xml")).expect("a file");
+        assert_eq!(tests.matches("<failure").count(), if status == 1 { 2 } else { 0 }, "{tests}");
         if status == 1 {
             pages::shows("jenkins", &command.replace(" $LINKAUDIT_FLAGS", ""), &ran.tells());
         }
