@@ -5,6 +5,7 @@ use crate::format::Reading;
 use crate::format::deps_list::DepsList;
 use crate::format::elf::machine::hwcaps;
 use crate::id::FastSet;
+use crate::order::Arrange as _;
 use crate::policy::{Day, Pattern, Policy};
 use crate::sniff::Classes;
 use crate::wants::Wants;
@@ -263,7 +264,7 @@ impl Cpu {
     pub fn names() -> Vec<&'static str> {
         let mut names: Vec<&str> =
             hwcaps().chain(["baseline", "haswell", "skylake-avx512"]).collect();
-        names.sort_unstable();
+        names.arrange();
         names.dedup();
         names
     }

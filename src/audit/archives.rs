@@ -12,6 +12,7 @@ use crate::facts::{Content, Corpus, FileFacts, Need};
 use crate::format::archive::{Definition, Names};
 use crate::format::elf::{Object, Role};
 use crate::id::{FastSet, FileId, Id as _};
+use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::policy::ArchivePolicy;
@@ -98,7 +99,7 @@ fn lacking<'c>(corpus: &'c Corpus, bound: Bound<'_>) -> impl Iterator<Item = &'c
         });
         files.extend(lacking.filter_map(|(module, _)| closure.module(*module).file));
     }
-    files.sort_unstable();
+    files.arrange();
     files.dedup();
     files.into_iter().filter_map(|file| corpus.files[file].object())
 }
@@ -108,7 +109,7 @@ pub(super) fn definitions(library: &ArchiveSet, names: &Names) -> Vec<(FileId, V
     let mut out: Vec<(FileId, Vec<Definition>)> =
         library.entries().map(|(_, entry)| (entry.file, Vec::new())).collect();
     let mut texts: Vec<&[u8]> = names.texts().collect();
-    texts.sort_unstable();
+    texts.arrange();
     for text in texts {
         let Some(name) = library.find(text) else { continue };
         for found in library.definitions(name) {

@@ -11,6 +11,7 @@ use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, View};
 use crate::format::archive::{self, Definition};
 use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet, RootId};
+use crate::parallel;
 use crate::plan::Plan;
 use crate::resolve::Closure;
 use crate::resolve::entry_points::Closures;
@@ -197,23 +198,20 @@ pub fn bind_names(
     let bindings = loop {
         let view = View::new(corpus);
         let roots: Vec<&Closure> = closures.roots.iter().collect();
-        let answers: Vec<Result<Vec<Binding>, Vec<Need>>> = roots
-            .into_par_iter()
-            .map(|closure| {
-                let loader = resolver.loaders.get(closure.root.loader);
-                if let Family::Musl(release) = loader.family {
-                    let asked = |binding: &Binding| {
-                        let file = closure.module(binding.module).file;
-                        let symbols = file.and_then(|file| symbols.get(&file));
-                        symbols.is_some_and(|symbols| symbols.contains(&binding.symbol))
-                    };
-                    let all = musl::bind(closure, view, release, true)?.bindings;
-                    return Ok(all.into_iter().filter(asked).collect());
-                }
-                let rules = symbol_query::Rules { release: loader.release, started: !plan.as_ldd };
-                symbol_query::bind(closure, view, &resolver.strings, &symbols, rules)
-            })
-            .collect();
+        let answers: Vec<Result<Vec<Binding>, Vec<Need>>> = parallel::map(&roots, |closure| {
+            let loader = resolver.loaders.get(closure.root.loader);
+            if let Family::Musl(release) = loader.family {
+                let asked = |binding: &Binding| {
+                    let file = closure.module(binding.module).file;
+                    let symbols = file.and_then(|file| symbols.get(&file));
+                    symbols.is_some_and(|symbols| symbols.contains(&binding.symbol))
+                };
+                let all = musl::bind(closure, view, release, true)?.bindings;
+                return Ok(all.into_iter().filter(asked).collect());
+            }
+            let rules = symbol_query::Rules { release: loader.release, started: !plan.as_ldd };
+            symbol_query::bind(closure, view, &resolver.strings, &symbols, rules)
+        });
         let (done, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
         let needs: Vec<Need> = needs.into_iter().filter_map(Result::err).flatten().collect();
         if needs.is_empty() {
@@ -260,18 +258,11 @@ fn bind_own(
     todo.retain(|file| lone.get(file).is_some_and(is_reused));
     while !todo.is_empty() {
         let view = View::edited(corpus, edits);
-        let answers: Vec<Result<Own, Vec<Need>>> = todo
-            .par_iter()
-            .map(|file| {
-                let closure = lone[file];
-                standalone::bind(
-                    closure,
-                    view,
-                    Rules { release: loader(closure).release },
-                    providers,
-                )
-            })
-            .collect();
+        let answers: Vec<Result<Own, Vec<Need>>> = parallel::map(&todo, |file| {
+            let closure = lone[file];
+            let rules = Rules { release: loader(closure).release };
+            standalone::bind(closure, view, rules, providers)
+        });
         let mut needs = Vec::new();
         let mut again = Vec::new();
         for (file, answer) in todo.into_iter().zip(answers) {

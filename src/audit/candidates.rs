@@ -5,6 +5,7 @@
 use crate::diagnosis::MissingNeed;
 use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId};
+use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::text::last_part;
 use crate::tree::walk::{Given, MetNames};
@@ -114,7 +115,7 @@ impl Candidates {
     /// The files that were found, sorted.
     pub(super) fn paths(&self) -> Vec<&Path> {
         let mut out: Vec<&Path> = self.found.values().flatten().map(PathBuf::as_path).collect();
-        out.sort_unstable();
+        out.arrange();
         out.dedup();
         out
     }
@@ -160,7 +161,7 @@ fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
         });
     }
     for paths in out.values_mut() {
-        paths.sort_unstable();
+        paths.arrange();
         paths.truncate(MOST_OF_NAME);
     }
     out

@@ -8,6 +8,7 @@ use crate::facts::providers::Providers;
 use crate::format::archive::{Names, SymbolKind};
 use crate::format::elf::hash;
 use crate::id::{FastMap, FileId, NameId};
+use crate::order::Arrange as _;
 use std::collections::BTreeSet;
 
 /// The coverage of one archive.
@@ -37,7 +38,7 @@ impl Audit {
     pub fn archive_lines(&self) -> Vec<Line> {
         let library = &self.library;
         let mut archives: Vec<FileId> = self.archives().collect();
-        archives.sort_by_key(|file| self.corpus.files[*file].path.as_os_str());
+        archives.arrange_by_key(|file| self.corpus.files[*file].path.as_os_str());
         let audited = |file: FileId| self.corpus.files[file].audited;
         let open: FastMap<FileId, BTreeSet<NameId>> = archives
             .iter()

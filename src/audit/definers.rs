@@ -8,6 +8,7 @@ use crate::diagnosis::{self, LibraryCandidates, MissingNeed};
 use crate::facts::Corpus;
 use crate::facts::collect::Collector;
 use crate::id::{FastSet, FileId};
+use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::candidate::Start;
@@ -46,12 +47,12 @@ impl Search<'_> {
             // Audited files are resolved already.
             let new = found.files().filter(|file| !corpus.files[*file].audited);
             let mut new: Vec<FileId> = new.filter(|file| resolved.insert(*file)).collect();
-            new.sort_unstable();
+            new.arrange();
             if new.is_empty() {
                 return found;
             }
             self.resolve(corpus, collector, &new);
-            self.missing.sort_unstable();
+            self.missing.arrange();
             self.missing.dedup();
         }
     }

@@ -6,8 +6,8 @@ use crate::cover::{Coverage, Facts, Question, referring, refine, rivals};
 use crate::facts::members;
 use crate::format::archive::LinkFacts;
 use crate::id::{FastMap, FileId, MemberId};
+use crate::parallel;
 use crate::tree::Tree;
-use rayon::prelude::*;
 
 impl Audit {
     /// The facts of members; those that cannot be read are left out.
@@ -24,8 +24,7 @@ impl Audit {
             let found = members::link_facts(tree, file, Some(of))?;
             Some((*member, found))
         };
-        let found: Vec<_> = members.par_iter().filter_map(one).collect();
-        found.into_iter().collect()
+        parallel::map(members, one).into_iter().flatten().collect()
     }
 
     /// Removes from an answer what a linker would not report. `files` are those of the roots.

@@ -10,6 +10,7 @@ use crate::facts::Content;
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Object;
 use crate::id::{FileId, RootId};
+use crate::order::Arrange as _;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -49,7 +50,7 @@ impl Audit {
             let names = self.corpus.symbol_names();
             let restricted = symbols.clone().filter(|symbol| symbol.is_restricted());
             hidden.extend(restricted.map(|symbol| names.text(symbol.name).into()));
-            hidden.sort_unstable();
+            hidden.arrange();
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
         let target = Some(object.header.target());
@@ -78,7 +79,7 @@ impl Audit {
     pub fn libraries_of(&self, files: &[FileId]) -> Libraries<'_> {
         let loaders = FirstLoader::new(&self.closures);
         let mut roots: Vec<RootId> = files.iter().filter_map(|file| loaders.of(*file)).collect();
-        roots.sort_unstable();
+        roots.arrange();
         roots.dedup();
         let mut objects = Vec::new();
         for root in roots {

@@ -22,6 +22,7 @@ mod search_entries;
 pub mod trace;
 mod what_if;
 
+use crate::order::Arrange as _;
 pub use binding::{NamedBindings, bind_names};
 pub use candidates::Candidates;
 pub use coverage::Line;
@@ -308,7 +309,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let text = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.read_link(link).ok()?));
     let dangling = links.filter_map(text).collect();
     // Two names may resolve to one file.
-    problems.sort_unstable();
+    problems.arrange();
     problems.dedup();
     let prefixes = prefixes(plan, &given, tree, &corpus, &problems);
     count_kinds(&corpus, &mut totals);
@@ -392,7 +393,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     }
 
     problems.extend(collector.into_problems());
-    problems.sort_unstable();
+    problems.arrange();
     problems.dedup();
     let listing = if plan.every_file_is_root {
         names.listing(&corpus, &resolver, &closures)

@@ -6,6 +6,7 @@ use super::binding::Bound;
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, View};
 use crate::format::elf::Role;
+use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::entry_points::Closures;
@@ -40,13 +41,13 @@ impl Programs {
                 }
             });
         }
-        paths.sort_unstable();
+        paths.arrange();
         let mut given = beside::read(corpus, collector, paths);
         given.retain(|start| {
             let object = corpus.files[start.file].object();
             object.is_some_and(|object| object.role == Role::Program)
         });
-        given.sort_by_key(|start| start.file);
+        given.arrange_by_key(|start| start.file);
         given.dedup_by_key(|start| start.file);
         let (resolver, closures) = beside::resolved(plan, corpus, collector, given);
         Self { resolver, closures }

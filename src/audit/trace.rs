@@ -5,6 +5,7 @@ use super::Audit;
 use super::archives::is_about;
 use crate::cover::Referrers;
 use crate::id::{ArchiveId, FastMap, FileId, MemberId};
+use crate::order::Arrange as _;
 use crate::plan::Plan;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -50,7 +51,7 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
             (Reverse((named, beside, audited, merged, *count)), *archive)
         };
         let mut ranked: Vec<_> = archives.iter().map(rank).collect();
-        ranked.sort_unstable();
+        ranked.arrange();
         for name in names {
             let of = |archive: ArchiveId| {
                 let all = referrers.of(name).iter();

@@ -11,19 +11,17 @@ use crate::format::elf::find::Query;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::{GlibcVersion, Object, hash};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, Strings};
+use crate::parallel;
 use crate::resolve::{Closure, LOADER, ROOT};
-use rayon::prelude::*;
 
 /// Symbols with the requested names, by file.
 pub type Symbols = FastMap<FileId, FastSet<u32>>;
 
 /// Finds the symbols of all files. In objects without tables it checks only the references.
 pub fn symbols(view: View<'_>, files: &[FileId], names: &Names) -> Symbols {
-    let found: Vec<(FileId, FastSet<u32>)> = files
-        .par_iter()
-        .filter_map(|file| Some((*file, symbols_of(view.object(*file)?, names))))
-        .collect();
-    found.into_iter().filter(|(_, symbols)| !symbols.is_empty()).collect()
+    let of_file = |file: &FileId| Some((*file, symbols_of(view.object(*file)?, names)));
+    let found = parallel::map(files, of_file);
+    found.into_iter().flatten().filter(|(_, symbols)| !symbols.is_empty()).collect()
 }
 
 fn symbols_of(object: &Object, names: &Names) -> FastSet<u32> {

@@ -33,6 +33,7 @@ mod threads;
 mod views;
 
 use crate::catalogue::Level;
+use crate::order::Arrange as _;
 use clap::{
     ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
@@ -85,7 +86,7 @@ fn levels(matches: &ArgMatches) -> Vec<(String, Level)> {
         let values = matches.get_many::<String>(id).into_iter().flatten();
         found.extend(indices.zip(values).map(|(index, value)| (index, value, level)));
     }
-    found.sort_unstable_by_key(|(index, ..)| *index);
+    found.arrange_by_key(|(index, ..)| *index);
     let names = |(_, value, level): (usize, &String, Level)| {
         value.split(',').map(move |name| (name.to_owned(), level)).collect::<Vec<_>>()
     };

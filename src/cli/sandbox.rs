@@ -9,6 +9,7 @@
 
 use super::out::{self, Target};
 use super::{Sandbox, Shared};
+use crate::order;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
@@ -118,7 +119,7 @@ fn restrict_files(
 fn restrict_calls() -> Result<(), seccompiler::Error> {
     #[allow(clippy::useless_conversion, reason = "c_long has 32 bits on some machines")]
     let rules: BTreeMap<i64, Vec<_>> =
-        REFUSED.iter().map(|call| (i64::from(*call), Vec::new())).collect();
+        order::map(REFUSED.iter().map(|call| (i64::from(*call), Vec::new())));
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;

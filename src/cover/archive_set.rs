@@ -3,6 +3,7 @@
 
 use crate::format::archive::{Member, Members, NAMELESS, Symbol, SymbolKind};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, IdVec, MemberId, NameId};
+use crate::parallel;
 use crate::symbol_names::SymbolNames;
 use rayon::prelude::*;
 use std::path::Path;
@@ -99,7 +100,7 @@ impl ArchiveSet {
         }
         let archives: Vec<ArchiveId> = out.entries.ids().collect();
         let gather = |archive: &ArchiveId| out.gather(*archive);
-        let found: Vec<Gathered> = archives.par_iter().with_max_len(1).map(gather).collect();
+        let found: Vec<Gathered> = parallel::map_single(&archives, gather);
         out.alike = found.iter().flat_map(|(alike, _)| alike).copied().collect();
         out.alike.sort_unstable();
         let part = |part| Part::new(part, &found, out.names.bound());

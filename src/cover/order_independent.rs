@@ -8,6 +8,7 @@ use super::{By, Coverage, Definition, Needed, Question, Tie, Undefined};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
+use crate::order::Arrange as _;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Answers a question.
@@ -226,7 +227,7 @@ impl<'q> Run<'q> {
         let mut others: Vec<ArchiveId> =
             self.best.iter().map(|found| library.archive_of(found.member)).collect();
         others.retain(|archive| *archive != taken);
-        others.sort_unstable_by_key(|archive| library.entry(*archive).path.as_os_str());
+        others.arrange_by_key(|archive| library.entry(*archive).path.as_os_str());
         others.dedup();
         if !others.is_empty() {
             self.out.ties.push(Tie { symbol: library.text(name).into(), taken, others });
@@ -259,10 +260,10 @@ impl<'q> Run<'q> {
     }
 
     fn finish(mut self) -> Coverage {
-        self.out.needed.sort_unstable_by_key(|needed| needed.member);
+        self.out.needed.arrange_by_key(|needed| needed.member);
         self.out.opaque.sort_unstable();
         self.out.order = self.out.needed.iter().map(|needed| needed.member).collect();
-        self.out.ties.sort_unstable_by(|a, b| a.symbol.cmp(&b.symbol));
+        self.out.ties.arrange_by(|a, b| a.symbol.cmp(&b.symbol));
         let needed = self.out.needed.iter().map(|needed| needed.member);
         self.out.undefined = referrers(self.question, needed, &self.undefined);
         self.out

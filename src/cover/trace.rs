@@ -5,7 +5,7 @@
 use super::{ArchiveSet, Origins};
 use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
-use rayon::prelude::*;
+use crate::parallel;
 use std::collections::BTreeMap;
 
 /// Members that one thread looks at before another may.
@@ -30,9 +30,9 @@ impl<'l> Referrers<'l> {
         members.keys().for_each(|name| wanted[name.index()] = true);
         let archives = archives.filter(|_| !members.is_empty());
         let all: Vec<MemberId> = archives.flat_map(|a| library.members_of(a)).collect();
-        let of_share = |share: &[MemberId]| {
+        let of_share = |share: &&[MemberId]| {
             let mut out = Vec::new();
-            for member in share {
+            for member in *share {
                 let symbols = library.symbols(*member);
                 let strong = symbols.filter(|(_, symbol)| symbol.kind == SymbolKind::Undefined);
                 let names = strong.map(|(name, _)| name).filter(|name| wanted[name.index()]);
@@ -40,7 +40,8 @@ impl<'l> Referrers<'l> {
             }
             out
         };
-        let found: Vec<Vec<(NameId, MemberId)>> = all.par_chunks(SHARE).map(of_share).collect();
+        let shares: Vec<&[MemberId]> = all.chunks(SHARE).collect();
+        let found: Vec<Vec<(NameId, MemberId)>> = parallel::map(&shares, of_share);
         for (name, member) in found.into_iter().flatten() {
             members.entry(name).or_default().push(member);
         }

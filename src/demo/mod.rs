@@ -11,6 +11,7 @@ mod object;
 mod parts;
 
 use crate::format::deps_list::DepsList;
+use crate::order;
 use parts::{ARCHIVES, Archive, LIBRARY, Object};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +36,7 @@ pub fn sources() -> Vec<File> {
 /// What a build makes of a list: the merged archive, and the library linked from it, in `dir`. The
 /// library is linked as linkers link shared ones: a name that nothing defines stays undefined.
 pub fn build(list: &DepsList, dir: &str) -> Vec<File> {
-    let names: BTreeSet<&[u8]> = list.names().collect();
+    let names: BTreeSet<&[u8]> = order::set(list.names());
     let listed = ARCHIVES.iter().filter(|archive| names.contains(archive.name.as_bytes()));
     let merged: Vec<&Object> = listed.flat_map(|archive: &Archive| archive.objects).collect();
     let members: Vec<(&str, Vec<u8>, &[&str])> =
@@ -48,11 +49,9 @@ pub fn build(list: &DepsList, dir: &str) -> Vec<File> {
 
 /// Takes the members that the library needs, and writes it.
 fn link(members: &[&Object]) -> Vec<u8> {
-    let definer: BTreeMap<&str, &Object> = members
-        .iter()
-        .rev()
-        .flat_map(|object| object.defines.iter().map(|name| (*name, *object)))
-        .collect();
+    let definer: BTreeMap<&str, &Object> = order::map(
+        members.iter().rev().flat_map(|object| object.defines.iter().map(|name| (*name, *object))),
+    );
     let (mut defined, mut undefined): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
     let mut todo: Vec<&Object> = vec![&LIBRARY];
     while let Some(object) = todo.pop() {

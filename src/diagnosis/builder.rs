@@ -9,6 +9,7 @@ use super::{
 use crate::bind::{Abort, RootBinding};
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId, RootId, StrId, Strings};
+use crate::order::Arrange as _;
 use crate::policy::Host;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::versions::{Stop, VersionDefect};
@@ -60,7 +61,7 @@ pub fn missing(closures: &Closures, strings: &Strings) -> Vec<MissingNeed> {
                 .map(|(file, edge)| MissingNeed { file, name: strings.text(edge.name).to_vec() }),
         );
     }
-    out.sort_unstable();
+    out.arrange();
     out.dedup();
     out
 }
@@ -109,7 +110,7 @@ type Explained = ((FileId, StrId), u16);
 /// Keeps the first entry for each symbol, sorted by symbol.
 fn first_of_each<T>(list: &mut Vec<(SymbolKey, T)>) {
     // One 64-bit comparison instead of two.
-    list.sort_by_key(|((file, symbol), _)| ((file.index() as u64) << 32) | u64::from(*symbol));
+    list.arrange_by_key(|((file, symbol), _)| ((file.index() as u64) << 32) | u64::from(*symbol));
     list.dedup_by_key(|(key, _)| *key);
 }
 
@@ -304,12 +305,12 @@ impl Maker<'_> {
         let path = |file: &FileId| &*self.source.view.file(*file).path;
         let hosted = std::mem::take(&mut self.hosted);
         let host = |(program, mut plugins): (FileId, Vec<FileId>)| {
-            plugins.sort_by_key(|plugin| path(plugin).as_os_str());
+            plugins.arrange_by_key(|plugin| path(plugin).as_os_str());
             let references = references.get(&program).copied().unwrap_or(0);
             InferredHost { program, plugins, references }
         };
         let mut out: Vec<InferredHost> = hosted.into_iter().map(host).collect();
-        out.sort_by_key(|host| path(&host.program).as_os_str());
+        out.arrange_by_key(|host| path(&host.program).as_os_str());
         out
     }
 

@@ -10,12 +10,14 @@ use super::worse::report;
 use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Finding as Fact};
 use crate::id::{FastMap, FastSet};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::package::{Located, without_hashes};
+use crate::parallel;
 use crate::report::model::{File, Finding};
 use crate::rules;
 use crate::text::show;
 use crate::triage::fingerprint_of;
-use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -45,7 +47,7 @@ pub fn compare(
     let (fresh, fixed, unchanged) = audited(old, new, &pairs);
     let mut findings = std::mem::take(&mut comparison.findings);
     findings.extend(consequences_apart(fresh, &findings));
-    findings.sort_by(|a, b| {
+    findings.arrange_by(|a, b| {
         (a.full_path(), &a.rule, &a.fingerprint).cmp(&(b.full_path(), &b.rule, &b.fingerprint))
     });
     let mut undecided = Vec::new();
@@ -88,8 +90,7 @@ struct Comparison<'a, 's> {
 
 impl<'a> Comparison<'a, '_> {
     fn run(&mut self, pairs: &Pairs<'a>) {
-        let changes: Vec<Changes> =
-            pairs.both.par_iter().map(|(old, new)| self.changes(old, new)).collect();
+        let changes: Vec<Changes> = parallel::map(&pairs.both, |(old, new)| self.changes(old, new));
         self.find_users(&changes);
         for file in &pairs.gone {
             self.gone(file);
@@ -208,7 +209,7 @@ impl<'a> Comparison<'a, '_> {
         }
         // Symbols in use first.
         let mut order: Vec<usize> = (0..changes.len()).collect();
-        order.sort_by_key(|at| users[*at].is_empty());
+        order.arrange_by_key(|at| users[*at].is_empty());
         let own = order.into_iter().take(MOST).map(|at| evidence(&changes[at], &users[at]));
         finding.evidence = own.collect();
         self.findings.push(finding);
@@ -243,7 +244,7 @@ impl<'a> Comparison<'a, '_> {
         };
         let now: FastSet<Vec<u8>> = entries(new).into_iter().collect();
         let lost: BTreeSet<Vec<u8>> =
-            entries(old).into_iter().filter(|e| !e.is_empty() && !now.contains(e)).collect();
+            order::set(entries(old).into_iter().filter(|e| !e.is_empty() && !now.contains(e)));
         for entry in lost {
             let list = if old.runpath.is_some() { "RUNPATH" } else { "RPATH" };
             let message = format!("{} is no longer in its {list}", show(&entry));

@@ -3,6 +3,7 @@
 
 use super::sides::{Side, below, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
 use crate::report::model::File;
 
 /// Part of the symbols that two libraries must share to be a pair, in percent.
@@ -38,7 +39,7 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
     let stems = |file: &File| is_library(file).then(|| stem(soname(file)).to_vec());
     take(&mut left, &mut right, &stems, &mut both);
     by_symbols((old, &mut left), (new, &mut right), &mut both);
-    both.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+    both.arrange_by(|(a, _), (b, _)| a.path.cmp(&b.path));
     Pairs { both, gone: left, added: right }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::demangle::demangle;
 use crate::id::FastMap;
+use crate::order::Arrange as _;
 use crate::report::model::{Export, ExportKind};
 use crate::text::show;
 use std::collections::BTreeMap;
@@ -129,7 +130,7 @@ pub(super) fn by_class(changes: &[Change]) -> Vec<(String, usize)> {
         *counts.entry(class(&change.name)).or_default() += 1;
     }
     let mut out: Vec<(String, usize)> = counts.into_iter().collect();
-    out.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    out.arrange_by_key(|(_, count)| std::cmp::Reverse(*count));
     out
 }
 

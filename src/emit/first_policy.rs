@@ -3,6 +3,7 @@
 
 use super::Emitted;
 use super::policy_waivers::{pattern, string};
+use crate::order::Arrange as _;
 use crate::report::Report;
 use crate::report::model::Finding;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +48,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
 /// The entries for the findings of one rule and cause; the name that cannot be written, if there is one.
 fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, Vec<u8>> {
     let mut paths: Vec<&Path> = findings.iter().map(|finding| &*finding.file.path).collect();
-    paths.sort_unstable();
+    paths.arrange();
     paths.dedup();
     let globs = if paths.len() <= MOST_FILES {
         let exact =

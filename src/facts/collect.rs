@@ -13,9 +13,9 @@ use crate::format::cross_check::Second;
 use crate::format::elf::relocs::Relocations;
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
+use crate::parallel;
 use crate::tree::walk::{Given, UnreadablePath, WalkedName, describe};
 use crate::tree::{Errno, Kind, Stat, Tree};
-use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -132,8 +132,7 @@ impl<'t> Collector<'t> {
         let links = names.iter().filter(|entry| entry.is_link && known.insert(key(entry)));
         let links: Vec<&WalkedName<Read>> = links.collect();
         let real = |entry: &&WalkedName<Read>| (key(entry), self.tree.real_path(&entry.path));
-        let found: Vec<_> = links.par_iter().map(real).collect();
-        found.into_iter().collect()
+        parallel::map(&links, real).into_iter().collect()
     }
 
     /// Records the given paths: members of thin archives are opened only below them.
@@ -185,9 +184,8 @@ impl<'t> Collector<'t> {
         let (tree, reading) = (self.tree, self.reading);
         let known = &*corpus;
         // The costs of needs differ by factors of thousands.
-        let needed = needs.into_par_iter().with_max_len(1);
         let answers: Vec<FactAnswer> =
-            needed.map(|need| answer(tree, reading, known, need)).collect();
+            parallel::map_single(&needs, |need| answer(tree, reading, known, need.clone()));
         for answer in answers {
             self.put(corpus, answer);
         }
@@ -210,10 +208,8 @@ impl<'t> Collector<'t> {
             .collect();
         let tree = self.tree;
         let known = &*corpus;
-        let found: Vec<_> = archives
-            .par_iter()
-            .map(|file| read_definitions(tree, &known.files[*file], names))
-            .collect();
+        let found =
+            parallel::map(&archives, |file| read_definitions(tree, &known.files[*file], names));
         let mut out = Vec::new();
         for (file, (definitions, defects)) in archives.into_iter().zip(found) {
             corpus.files[file].defects.extend(defects);
@@ -227,7 +223,7 @@ impl<'t> Collector<'t> {
         let files: Vec<FileId> = corpus.files.ids().collect();
         let tree = self.tree;
         let seconds: Vec<Option<Second>> =
-            files.par_iter().map(|file| second(tree, &corpus.files[*file])).collect();
+            parallel::map(&files, |file| second(tree, &corpus.files[*file]));
         let mut out = CrossCheck::default();
         for (file, second) in files.into_iter().zip(seconds) {
             match second {

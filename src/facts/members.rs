@@ -7,6 +7,7 @@ use crate::format::archive::{
 };
 use crate::format::{Defect, Table};
 use crate::id::FileId;
+use crate::parallel;
 use crate::symbol_names::{Growing, SymbolNames};
 use crate::tree::{Errno, Handle, Opened, Tree};
 use rayon::prelude::*;
@@ -62,8 +63,7 @@ pub(super) fn answer(source: Source<'_>, corpus: &mut Corpus, needs: &[Need]) {
     }
     let files = &corpus.files;
     let one = |file: &FileId| (*file, read(source, &names, &files[*file]));
-    let mut done: Vec<(FileId, Option<Members>)> =
-        wanted.par_iter().with_max_len(1).map(one).collect();
+    let mut done: Vec<(FileId, Option<Members>)> = parallel::map_single(&wanted, one);
     let names = names.close();
     done.par_iter_mut().with_max_len(1).for_each(|(file, members)| {
         let named = |members: &mut Members| name_all(source.tree, &files[*file], members, &names);

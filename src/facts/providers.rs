@@ -5,7 +5,7 @@ use super::{Content, Corpus};
 use crate::format::archive::{Definition, Names};
 use crate::format::elf::{Tables, Target};
 use crate::id::{FastMap, FileId};
-use rayon::prelude::*;
+use crate::parallel;
 
 /// A file that defines a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,21 +48,18 @@ impl Providers {
             return out;
         }
         let files: Vec<FileId> = corpus.files.ids().collect();
-        let hits: Vec<Vec<(&[u8], FileId, bool)>> = files
-            .par_iter()
-            .map(|file| {
-                let facts = &corpus.files[*file];
-                let tables = facts.object().and_then(|object| object.tables.as_ref());
-                let at_hand = facts.audited || facts.provider;
-                match (tables, &facts.content) {
-                    (Some(tables), Content::Elf(_)) if at_hand => {
-                        let found = defined(tables, names).into_iter();
-                        found.map(|(name, versioned)| (name, *file, versioned)).collect()
-                    }
-                    _ => Vec::new(),
+        let hits: Vec<Vec<(&[u8], FileId, bool)>> = parallel::map(&files, |file| {
+            let facts = &corpus.files[*file];
+            let tables = facts.object().and_then(|object| object.tables.as_ref());
+            let at_hand = facts.audited || facts.provider;
+            match (tables, &facts.content) {
+                (Some(tables), Content::Elf(_)) if at_hand => {
+                    let found = defined(tables, names).into_iter();
+                    found.map(|(name, versioned)| (name, *file, versioned)).collect()
                 }
-            })
-            .collect();
+                _ => Vec::new(),
+            }
+        });
         for (name, file, versioned) in hits.into_iter().flatten() {
             let target = corpus.files[file].object().map(|object| object.header.target());
             let provider = Provider { file, member: None, target, versioned };

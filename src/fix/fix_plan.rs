@@ -2,6 +2,7 @@
 //! makes it; emitters and the summary for people write it.
 
 use crate::format::deps_list::{Change, DepsList};
+use crate::order;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -37,7 +38,7 @@ impl ListChange {
     pub fn drop(&mut self, names: &BTreeSet<Vec<u8>>) {
         for (at, set) in self.list.sets().iter().enumerate() {
             let here = set.entries.iter().filter(|entry| names.contains(&entry.name));
-            let drop: BTreeSet<Vec<u8>> = here.map(|entry| entry.name.clone()).collect();
+            let drop: BTreeSet<Vec<u8>> = order::set(here.map(|entry| entry.name.clone()));
             if !drop.is_empty() {
                 self.changes.push((at, Change { drop, ..Change::default() }));
             }

@@ -3,6 +3,7 @@
 
 use crate::finding::Findings;
 use crate::finding::{Fix, Intent, Proof};
+use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::policy::Provider;
 use std::path::Path;
@@ -17,7 +18,7 @@ pub(super) fn attach(plan: &Plan, findings: &mut Findings) {
         let below = &finding.file.path;
         let known = plan.policy.providers.iter().rev().filter(|known| known.is_about(below));
         let mut found: Vec<Fix> = known.filter_map(|known| suggestion(known, symbol)).collect();
-        found.sort_by_key(|fix| fix.list.is_none());
+        found.arrange_by_key(|fix| fix.list.is_none());
         finding.fix.extend(found.into_iter().next());
     }
 }

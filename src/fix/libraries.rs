@@ -8,6 +8,7 @@ use crate::finding::{Evidence, EvidenceKind, Findings, Fix, Intent, Proof};
 use crate::format::elf::edit::Relink;
 use crate::id::FileId;
 use crate::merged::solve::shared_definers;
+use crate::order;
 use crate::plan::Plan;
 use crate::text::show;
 use crate::tree::Tree;
@@ -25,7 +26,7 @@ pub(super) fn attach(
     tree: &dyn Tree,
     findings: &mut Findings,
 ) -> Vec<PathBuf> {
-    let files: BTreeSet<FileId> = audit.diagnosis.undefined.iter().map(|u| u.file).collect();
+    let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
     let mut libraries = BTreeSet::new();
     for file in files {
         let choice = choose(audit, file);

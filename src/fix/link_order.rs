@@ -6,6 +6,7 @@ use crate::format::archive::SymbolKind;
 use crate::format::deps_list::{DepsList, LinkOrder};
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId, NameId};
 use crate::merged::list::listed_name;
+use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// By archive: the archives that define names which it refers to and does not define.
@@ -67,7 +68,7 @@ pub(super) fn of_set(
             places.entry(*archive).or_insert((at, at)).1 = at;
         }
     }
-    let archives: BTreeSet<ArchiveId> = places.keys().chain(new.values()).copied().collect();
+    let archives: BTreeSet<ArchiveId> = order::set(places.keys().chain(new.values()).copied());
     let members: Vec<MemberId> =
         archives.iter().flat_map(|archive| library.members_of(*archive)).collect();
     let references = references(library, &members);

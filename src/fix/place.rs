@@ -5,6 +5,7 @@ use crate::format::deps_list::{DepsList, ListedArchive, Origin, Set, can_list};
 use crate::id::ArchiveId;
 use crate::merged::list::{Sources, listed_name, merged};
 use crate::merged::solve::Solved;
+use crate::order;
 use crate::plan::FixRequest;
 use crate::plan::MergedFrom;
 use crate::plan::Plan;
@@ -121,7 +122,7 @@ pub(super) fn place(
     let said = entry.from.iter().find(|(_, from)| dir == from).map(|(set, _)| set.as_bytes());
     let group = said.or_else(|| fullest(audit, list, dir));
     let known: BTreeSet<&[u8]> =
-        list.sets().iter().filter(|set| set.known() > 0).map(|set| &*set.name).collect();
+        order::set(list.sets().iter().filter(|set| set.known() > 0).map(|set| &*set.name));
     if group.is_none() && known.len() > 1 {
         out.doubt = Some(format!(
             "no set of the list holds names of {}; the largest is taken",
@@ -167,7 +168,7 @@ fn fullest<'l>(audit: &Audit, list: &'l DepsList, dir: &Path) -> Option<&'l [u8]
     let library = &audit.library;
     let in_dir = library.entries().filter(|(_, entry)| entry.path.parent() == Some(dir));
     let here: BTreeSet<&[u8]> =
-        in_dir.filter_map(|(archive, _)| listed_name(library, archive)).collect();
+        order::set(in_dir.filter_map(|(archive, _)| listed_name(library, archive)));
     let mut counts: BTreeMap<&[u8], (usize, usize, usize)> = BTreeMap::new();
     for (at, set) in list.sets().iter().enumerate() {
         let count = counts.entry(&set.name).or_insert((0, 0, at));
@@ -215,6 +216,6 @@ fn inside(audit: &Audit, fat: ArchiveId) -> BTreeSet<Vec<u8>> {
     let others = library.entries().map(|(archive, _)| archive).filter(|other| *other != fat);
     let mut sources = Sources::new(library, others);
     let origins = library.members_of(fat).filter_map(|member| sources.of(member));
-    let origins: BTreeSet<ArchiveId> = origins.collect();
+    let origins: BTreeSet<ArchiveId> = order::set(origins);
     origins.into_iter().filter_map(|o| listed_name(library, o)).map(<[u8]>::to_vec).collect()
 }

@@ -15,6 +15,8 @@ use crate::finding::{Fix, Intent, Proof};
 use crate::format::deps_list::{Change, Origin};
 use crate::id::{ArchiveId, FileId, MemberId};
 use crate::merged::solve::{Solution, Solved, SymbolClosure};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::plan::{FixRequest, MergedFrom};
 use crate::text::{show, show_path};
@@ -78,18 +80,17 @@ pub fn propose(
         Some(_) => Vec::new(),
     };
     let linked: Vec<ArchiveId> = fat.into_iter().collect();
-    let files: BTreeSet<FileId> = audit.diagnosis.undefined.iter().map(|u| u.file).collect();
+    let files: BTreeSet<FileId> = order::set(audit.diagnosis.undefined.iter().map(|u| u.file));
     let mut solutions: Vec<Arc<Solution>> =
         files.iter().filter_map(|file| solved.solve(audit, *file, fat)).collect();
     let wanted = wanted(audit, fat, &solutions);
     solutions.retain(|solution| !solution.by_symbol.is_empty());
     let proofs = prove(audit, plan, tree, (&solutions, fat));
     let add: BTreeSet<ArchiveId> =
-        solutions.iter().flat_map(|solution| solution.archives()).collect();
-    let places: BTreeMap<ArchiveId, ListPosition> = add
-        .iter()
-        .map(|archive| (*archive, place(audit, (listed.as_ref(), fat), *archive)))
-        .collect();
+        order::set(solutions.iter().flat_map(|solution| solution.archives()));
+    let places: BTreeMap<ArchiveId, ListPosition> = order::map(
+        add.iter().map(|archive| (*archive, place(audit, (listed.as_ref(), fat), *archive))),
+    );
     let context = Context { audit, fat, listed: listed.as_ref(), places: &places, proofs: &proofs };
     for finding in findings.iter_mut().filter(|finding| finding.rule == *"undefined-symbol") {
         let file = audit.corpus.file_at(&finding.full_path());
@@ -116,7 +117,7 @@ pub fn propose(
     // A library follows the archives that refer to it.
     remedy.order.extend(shared.iter().map(|path| vec![path.clone()]));
     remedy.add.extend(shared);
-    remedy.add.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    remedy.add.arrange_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     if let Some(change) = &mut remedy.list {
         change.drop(&drop);
     }
@@ -131,7 +132,7 @@ fn share(findings: &mut Findings) {
     let (safe, doubtful): (Vec<&Fix>, Vec<&Fix>) = listed.partition(|fix| fix.is_proven());
     let fixes = safe.into_iter().chain(doubtful);
     let fixes: BTreeMap<Vec<u8>, Fix> =
-        fixes.filter_map(|fix| Some((fix.entry.clone()?, fix.clone()))).collect();
+        order::map(fixes.filter_map(|fix| Some((fix.entry.clone()?, fix.clone()))));
     let open =
         |finding: &&mut Box<Finding>| finding.fix.is_empty() && finding.rule == *"deps-list-drift";
     for finding in findings.iter_mut().filter(open) {
@@ -240,7 +241,7 @@ fn remedy(
     let library = &audit.library;
     let path = |archive: ArchiveId| library.entry(archive).path.to_path_buf();
     let mut add: Vec<PathBuf> = places.keys().map(|archive| path(*archive)).collect();
-    add.sort_unstable_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    add.arrange_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     let list = listed.map(|Listed { entry, list }| {
         let mut changes: BTreeMap<usize, Change> = BTreeMap::new();
         let mut unlisted = Vec::new();
@@ -261,7 +262,7 @@ fn remedy(
             let is_link = fat.is_none() || list.sets()[*set].origin == Origin::Link;
             change.order = link_order::of_set(library, (&list, *set), &new, is_link);
         }
-        unlisted.sort_unstable();
+        unlisted.arrange();
         let changes = changes.into_iter().collect();
         ListChange { path: entry.path.clone(), list, changes, unlisted }
     });
@@ -277,7 +278,7 @@ fn in_link_order(
 ) -> Vec<Vec<PathBuf>> {
     let library = &audit.library;
     let needed = solutions.iter().flat_map(|solution| &solution.coverage.needed);
-    let members: BTreeSet<MemberId> = needed.map(|needed| needed.member).collect();
+    let members: BTreeSet<MemberId> = order::set(needed.map(|needed| needed.member));
     let members: Vec<MemberId> = members.into_iter().collect();
     let mut references = link_order::references(library, &members);
     // The members that are in the library already refer to all that is added.
@@ -290,7 +291,7 @@ fn in_link_order(
     } else {
         fat.into_iter().chain(add.iter().copied()).collect()
     };
-    archives.sort_by_key(path);
+    archives.arrange_by_key(path);
     let sorted = link_order::sorted(&archives, &references);
     sorted.iter().map(|circle| circle.iter().map(path).collect()).collect()
 }
@@ -306,7 +307,7 @@ fn wanted(audit: &Audit, fat: Option<ArchiveId>, solutions: &[Arc<Solution>]) ->
             solution.by_symbol.iter().map(|(symbol, part)| (symbol.as_slice(), Some(&**part)));
         let none = solution.without_candidate().map(|symbol| (symbol, None));
         let mut all: Vec<(&[u8], Option<&SymbolClosure>)> = found.chain(none).collect();
-        all.sort_unstable_by_key(|(symbol, _)| *symbol);
+        all.arrange_by_key(|(symbol, _)| *symbol);
         out.extend(all.into_iter().map(|(symbol, part)| {
             Wanted {
                 library: Arc::clone(path),

@@ -6,6 +6,7 @@ use crate::audit::Audit;
 use crate::cover::ArchiveSet;
 use crate::format::deps_list::{DepsList, Set, bare_name};
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
+use crate::order;
 use crate::plan::{MergedFrom, Which};
 use crate::text::show_path;
 use std::collections::BTreeSet;
@@ -63,7 +64,7 @@ impl MergedFrom {
 /// The list with entries matched to the archives of `library`.
 fn identified(list: &DepsList, library: &ArchiveSet) -> DepsList {
     let archives: BTreeSet<&[u8]> =
-        library.entries().filter_map(|(archive, _)| listed_name(library, archive)).collect();
+        order::set(library.entries().filter_map(|(archive, _)| listed_name(library, archive)));
     let mut list = list.clone();
     list.identify(&archives);
     list

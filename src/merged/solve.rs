@@ -9,6 +9,8 @@ use crate::cover::{
 use crate::format::archive::SymbolKind;
 use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::plan::{MergedFrom, Plan};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,10 +97,10 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     if output_kind(object) != OutputKind::Any && object.is_dynamic() {
         candidates.retain(|archive| !is_runtime(&library.entry(*archive).path));
     }
-    candidates.sort_unstable_by_key(|archive| library.entry(*archive).path.as_os_str());
+    candidates.arrange_by_key(|archive| library.entry(*archive).path.as_os_str());
     let of_file = audit.diagnosis.undefined.iter().filter(|undefined| undefined.file == file);
     let mut symbols: BTreeSet<&[u8]> =
-        of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol).collect();
+        order::set(of_file.filter(|u| u.version.is_none()).map(|u| &*u.symbol));
     // A shared library comes before archives, but not before the parts of a merged one.
     symbols.retain(|name| fat.is_some() || shared_definers(audit, file, name).next().is_none());
     let root = Root {
@@ -259,7 +261,7 @@ impl<'a> Graph<'a> {
         let outside = outside.into_iter().map(|name| library.text(name));
         let mut outside: Vec<Vec<u8>> =
             outside.filter(|text| self.is_open(text)).map(<[u8]>::to_vec).collect();
-        outside.sort_unstable();
+        outside.arrange();
         let mut inside: FastSet<NameId> = FastSet::default();
         inside.reserve(self.definers.len());
         inside.extend(self.definers.iter().filter(|(_, at)| taken[**at]).map(|(name, _)| *name));
@@ -347,7 +349,7 @@ impl Solution {
     /// Its parts, each once.
     pub fn parts(&self) -> Vec<&SymbolClosure> {
         let mut parts: Vec<&SymbolClosure> = self.by_symbol.values().map(|part| &**part).collect();
-        parts.sort_unstable_by_key(|part| part.first);
+        parts.arrange_by_key(|part| part.first);
         parts.dedup_by_key(|part| part.first);
         parts
     }
@@ -368,7 +370,7 @@ impl Solution {
         let graph = Graph::new(audit, &self.coverage, self.output);
         let mut taken = Vec::new();
         graph.follow(self.firsts(&graph), |at| taken.push(graph.members[at]), |_| {});
-        taken.sort_unstable();
+        taken.arrange();
         taken
     }
 

@@ -11,6 +11,7 @@ use super::{
     value_errors,
 };
 use crate::catalogue::{Catalogue, Level, renamed};
+use crate::order::Arrange as _;
 use crate::text::show;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -48,7 +49,7 @@ pub(super) fn build(
     let extends = extends.into_iter().filter(|(_, span)| !torn.holds(source.line(span.start)));
     let extends = extends.collect();
     problems.extend(errors.iter().map(|error| syntax::problem(source, error)));
-    problems.sort_by_key(|problem| problem.place.as_ref().map(|(_, span)| span.start));
+    problems.arrange_by_key(|problem| problem.place.as_ref().map(|(_, span)| span.start));
     Built { policy, extends, problems }
 }
 
@@ -129,7 +130,7 @@ impl Builder<'_> {
     fn levels(&mut self, root: &Table) -> Vec<LevelSetting> {
         let Some(table) = root.table("levels") else { return Vec::new() };
         let mut entries: Vec<_> = table.entries.iter().collect();
-        entries.sort_by_key(|(_, span, _)| span.start);
+        entries.arrange_by_key(|(_, span, _)| span.start);
         let mut seen = Seen::new();
         let mut out = Vec::new();
         for (name, span, node) in entries {

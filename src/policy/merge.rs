@@ -6,6 +6,7 @@ use super::{
     Provider, RequiredFile, SymbolAt, Waiver, show,
 };
 use crate::id::{FastMap, FastSet};
+use crate::order;
 use hashbrown::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, btree_map};
 
@@ -112,7 +113,7 @@ fn demand(symbol: &SymbolAt) -> [String; 3] {
 /// that the order of policies does not matter.
 fn unite<T: Entry, K: Ord>(all: &mut Vec<T>, more: Vec<T>, key: impl Fn(&T) -> K) {
     let mut seen: BTreeMap<K, usize> =
-        all.iter().enumerate().map(|(at, item)| (key(item), at)).collect();
+        order::map(all.iter().enumerate().map(|(at, item)| (key(item), at)));
     for item in more {
         match seen.entry(key(&item)) {
             btree_map::Entry::Occupied(at) => {

@@ -31,7 +31,7 @@ impl Maker<'_> {
             schema.insert("description".to_owned(), json!(key.doc));
             (key.name.to_owned(), Value::Object(schema))
         });
-        let mut out = object([
+        let mut out = object(&[
             ("type", json!("object")),
             ("additionalProperties", json!(false)),
             ("properties", properties.collect::<Map<_, _>>().into()),
@@ -50,24 +50,24 @@ impl Maker<'_> {
 
     fn value(&self, kind: &Kind, name: &str) -> Map<String, Value> {
         match kind {
-            Kind::Schema => object([("const", json!(1))]),
+            Kind::Schema => object(&[("const", json!(1))]),
             Kind::Text(word) => self.text(word),
             // Editors treat a local date of TOML as JSON text.
-            Kind::Date => object([("type", json!("string")), ("format", json!("date"))]),
-            Kind::Truth => object([("type", json!("boolean"))]),
+            Kind::Date => object(&[("type", json!("string")), ("format", json!("date"))]),
+            Kind::Truth => object(&[("type", json!("boolean"))]),
             Kind::List(word) => self.list(word),
             Kind::OneOrMore(word) => {
                 let mut several = self.list(word);
                 several.insert("minItems".to_owned(), json!(1));
-                object([("oneOf", json!([self.text(word), several]))])
+                object(&[("oneOf", json!([self.text(word), several]))])
             }
             Kind::Table(keys) => self.table(keys, None),
             Kind::Tables(keys) => {
-                object([("type", json!("array")), ("items", self.table(keys, Some(name)).into())])
+                object(&[("type", json!("array")), ("items", self.table(keys, Some(name)).into())])
             }
             Kind::Map(names, word) => {
                 let all = names.all(self.0);
-                let mut out = object([("type", json!("object"))]);
+                let mut out = object(&[("type", json!("object"))]);
                 if all.is_empty() {
                     out.insert("propertyNames".to_owned(), self.text(names).into());
                     out.insert("additionalProperties".to_owned(), self.text(word).into());
@@ -83,7 +83,7 @@ impl Maker<'_> {
     }
 
     fn list(&self, word: &Word) -> Map<String, Value> {
-        object([
+        object(&[
             ("type", json!("array")),
             ("items", self.text(word).into()),
             ("uniqueItems", json!(true)),
@@ -92,7 +92,7 @@ impl Maker<'_> {
 
     fn text(&self, word: &Word) -> Map<String, Value> {
         let all = word.all(self.0);
-        let mut out = object([("type", json!("string"))]);
+        let mut out = object(&[("type", json!("string"))]);
         if all.is_empty() {
             out.insert("examples".to_owned(), json!([word.example]));
         } else {
@@ -105,6 +105,6 @@ impl Maker<'_> {
     }
 }
 
-fn object<const N: usize>(pairs: [(&str, Value); N]) -> Map<String, Value> {
-    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+fn object(pairs: &[(&str, Value)]) -> Map<String, Value> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect()
 }

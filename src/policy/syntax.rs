@@ -2,6 +2,7 @@
 //! from them. `build` calls it.
 
 use super::errors::{PolicyError, Source};
+use crate::order::Arrange as _;
 use std::sync::Arc;
 
 /// A syntax error in the parser's words: `the error, expected the correction`.
@@ -33,7 +34,7 @@ impl Torn {
     pub(super) fn new(source: &Source, errors: &[toml::de::Error]) -> Self {
         let place = |error: &toml::de::Error| Some(source.line(error.span()?.start));
         let mut lines: Vec<u32> = errors.iter().filter_map(place).collect();
-        lines.sort_unstable();
+        lines.arrange();
         let is_heading = |(_, text): &(u32, &str)| text.trim().starts_with('[');
         let headings = (1..).zip(source.text.lines()).filter(is_heading).map(|(at, _)| at);
         Self { headings: headings.collect(), lines }

@@ -6,6 +6,7 @@ use super::errors::{PolicyError, Source};
 use super::shape::{Key, Kind};
 use super::words::Word;
 use crate::catalogue::Catalogue;
+use crate::order::Arrange as _;
 use crate::text::nearest;
 use crate::text::show;
 use std::ops::Range;
@@ -342,7 +343,7 @@ fn in_order<'t, 'i>(
     table: &'t DeTable<'i>,
 ) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
     let mut entries: Vec<_> = table.iter().collect();
-    entries.sort_by_key(|(key, _)| key.span().start);
+    entries.arrange_by_key(|(key, _)| key.span().start);
     entries
 }
 

@@ -9,6 +9,8 @@ use super::{
     Arch, BUILT_IN_ORIGIN, Libc, Origin, Pattern, Policy, Provided, Rules, SymbolAt, VersionLimit,
     platform, value_errors,
 };
+use crate::order;
+use crate::order::Arrange as _;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -196,7 +198,7 @@ impl Platform {
             name: self.name.clone(),
             libc,
             priority: self.priority,
-            rules: rules.collect(),
+            rules: order::map(rules),
             origin: origin.clone(),
         }
     }
@@ -248,6 +250,6 @@ pub fn built_in_platforms(libc: Libc) -> Vec<platform::Platform> {
     let texts = BUILT_IN.into_iter().filter(|(own, _)| *own == libc);
     let all = texts.flat_map(|(_, text)| platforms(text));
     let mut all: Vec<_> = all.map(|one| one.platform(&one.name, libc, None)).collect();
-    all.sort_by_key(|platform| std::cmp::Reverse(platform.priority));
+    all.arrange_by_key(|platform| std::cmp::Reverse(platform.priority));
     all
 }

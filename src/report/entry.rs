@@ -7,6 +7,8 @@ use super::model::{Cause, CauseKind, Causes, Finding, Group, Report};
 use crate::catalogue::Level;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -45,7 +47,7 @@ impl<'r> Entries<'r> {
             of_cause.entry(&*finding.cause).or_default().push(finding);
         }
         let groups: BTreeMap<&str, &Group> =
-            report.groups.iter().map(|group| (&*group.id, group)).collect();
+            order::map(report.groups.iter().map(|group| (&*group.id, group)));
         let mut places: BTreeMap<&str, usize> = BTreeMap::new();
         let mut all: Vec<ReportEntry<'r>> = Vec::new();
         for cause in &report.causes {
@@ -64,7 +66,7 @@ impl<'r> Entries<'r> {
             all.push(ReportEntry { cause, group, findings, input });
         }
         // A group is placed by the number of all its findings.
-        all.sort_by_key(|entry| {
+        all.arrange_by_key(|entry| {
             (entry.input, std::cmp::Reverse((entry.level(), entry.findings.len())))
         });
         let mut prefixes = report.findings.iter().filter(wanted).map(prefix);

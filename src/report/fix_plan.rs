@@ -6,6 +6,7 @@ use super::{Style, incomplete};
 use crate::finding::Proof;
 use crate::fix::fix_plan::FixPlan;
 use crate::fix::propose::{Proposal, Wanted};
+use crate::order;
 use crate::text::{show, show_path};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -28,7 +29,7 @@ pub fn write(
     changes(&proposal.remedy, out)?;
     let found: Vec<&Finding> = report.faults().collect();
     let proofs: BTreeSet<&Proof> =
-        found.iter().flat_map(|finding| &finding.fix).map(|fix| &fix.proof).collect();
+        order::set(found.iter().flat_map(|finding| &finding.fix).map(|fix| &fix.proof));
     for proof in &proofs {
         if let Proof::Unknown(why) = proof {
             writeln!(out, "not verified: {why}")?;

@@ -4,8 +4,8 @@
 
 use super::Rendering;
 use super::model::{Export, File, Imports, Report, SCHEMA};
+use crate::parallel;
 use crate::text::json;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
@@ -121,6 +121,9 @@ struct FileWithSymbols<'a> {
     imports: Vec<Imports<'a>>,
 }
 
+/// Writes one item of a list.
+type Item<'a> = dyn Fn(usize, &mut Vec<u8>) -> io::Result<()> + Sync + 'a;
+
 /// A JSON object, written key by key.
 struct Object<'a> {
     out: &'a mut dyn Write,
@@ -147,15 +150,18 @@ impl Object<'_> {
         len: usize,
         item: impl Fn(usize) -> T + Sync,
     ) -> io::Result<()> {
+        self.rendered(key, share, len, &|at, out| Ok(json(out, &item(at))?))
+    }
+
+    fn rendered(&mut self, key: &str, share: usize, len: usize, item: &Item<'_>) -> io::Result<()> {
         self.key(key)?;
         let mut before: &[u8] = b"[";
         let wave = share * SHARES * rayon::current_num_threads();
         for begin in (0..len).step_by(wave) {
             let end = len.min(begin + wave);
             let places: Vec<usize> = (begin..end).collect();
-            let rendered: Vec<io::Result<Vec<u8>>> =
-                places.par_chunks(share).map(|places| items(places, &item)).collect();
-            for bytes in rendered {
+            let shares: Vec<&[usize]> = places.chunks(share).collect();
+            for bytes in parallel::map(&shares, |places| items(places, item)) {
                 self.out.write_all(before)?;
                 self.out.write_all(&bytes?)?;
                 before = b",";
@@ -173,14 +179,14 @@ impl Object<'_> {
 }
 
 /// Items separated by commas.
-fn items<T: Serialize>(places: &[usize], item: impl Fn(usize) -> T) -> io::Result<Vec<u8>> {
+fn items(places: &[usize], item: &Item<'_>) -> io::Result<Vec<u8>> {
     // Most shares fit without a reallocation.
     let mut out = Vec::with_capacity(ROOM);
     for at in places {
         if !out.is_empty() {
             out.push(b',');
         }
-        json(&mut out, &item(*at))?;
+        item(*at, &mut out)?;
     }
     Ok(out)
 }

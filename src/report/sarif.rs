@@ -6,6 +6,7 @@ use super::alerts::{self, Alert};
 use super::model::{Report, WaivedBy};
 use super::{Paths, Rendering};
 use crate::catalogue::Level;
+use crate::order::Arrange as _;
 use crate::rules;
 use crate::text::{json, show_path};
 use serde_json::{Value, json};
@@ -23,12 +24,12 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
     let left_out = alerts.len().saturating_sub(MOST);
     if left_out > 0 {
         // The sort is stable: alerts of one level keep the order of the report.
-        alerts.sort_by_key(|alert| (alert.waiver.is_some(), std::cmp::Reverse(alert.level)));
+        alerts.arrange_by_key(|alert| (alert.waiver.is_some(), std::cmp::Reverse(alert.level)));
         alerts.truncate(MOST);
     }
     let mut ids: Vec<&str> = report.rules.iter().map(|rule| &*rule.id).collect();
     ids.extend(alerts.iter().map(|alert| alert.rule));
-    ids.sort_unstable();
+    ids.arrange();
     ids.dedup();
     let results: Vec<Value> =
         alerts.iter().map(|alert| result(alert, &ids, how.paths, report.compared)).collect();

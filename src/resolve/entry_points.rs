@@ -11,6 +11,7 @@ use super::{Closure, Root};
 use crate::facts::{FactStore, Need};
 use crate::format::elf::{Foreign, Object, Role};
 use crate::id::{FastMap, FastSet, FileId, IdSet, IdVec, RootId};
+use crate::order::Arrange as _;
 use crate::plan::Plan;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -37,7 +38,7 @@ impl Closures {
     /// `lone` in the order of file ids.
     pub fn lone_in_order(&self) -> Vec<(FileId, &Closure)> {
         let mut list: Vec<_> = self.lone.iter().map(|(file, closure)| (*file, closure)).collect();
-        list.sort_unstable_by_key(|(file, _)| *file);
+        list.arrange_by_key(|(file, _)| *file);
         list
     }
 }
@@ -126,11 +127,11 @@ impl Resolving {
             }
         }
         for list in [&mut sure, &mut plugins] {
-            list.sort_by(|a, b| (&a.start.path, a.host).cmp(&(&b.start.path, b.host)));
+            list.arrange_by(|a, b| (&a.start.path, a.host).cmp(&(&b.start.path, b.host)));
             list.dedup_by(|b, a| a.start == b.start && a.host == b.host);
         }
         let named = named(store, &perhaps);
-        perhaps.sort_by(|a, b| a.start.path.cmp(&b.start.path));
+        perhaps.arrange_by(|a, b| a.start.path.cmp(&b.start.path));
         let (mut first, rest): (Vec<_>, Vec<_>) =
             perhaps.into_iter().partition(|candidate| !named.contains(&candidate.start.file));
         let unnamed = first.len();
@@ -337,7 +338,7 @@ impl Resolving {
         self.hosts.note_idle(|host| plugins.iter().any(|plugin| plugin.host == Some(host)));
         roots.extend(plugins);
         let hosts = &self.hosts.list;
-        roots.sort_by(|a, b| a.key(store, hosts).cmp(&b.key(store, hosts)));
+        roots.arrange_by(|a, b| a.key(store, hosts).cmp(&b.key(store, hosts)));
         let mut stopped: BTreeMap<FileId, usize> = BTreeMap::new();
         for Candidate { start, host, outcome, .. } in roots {
             if let Some(fault) = bad_interps.get(&start.file) {

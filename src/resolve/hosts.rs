@@ -7,6 +7,8 @@ use crate::facts::plugins::{can_be_plugin, is_plugin};
 use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FileId};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::package::{Located, Prefixes};
 use crate::plan::Plan;
 use crate::text::last_part;
@@ -118,7 +120,7 @@ impl Hosts {
         let idle = self.of_rest.iter().filter(|host| !used(**host));
         let named = |host: &usize| Some((self.list[*host].option?, self.list[*host].file));
         self.unhosted.idle.extend(idle.filter_map(named));
-        self.unhosted.idle.sort_unstable();
+        self.unhosted.idle.arrange();
     }
 
     fn add_option(
@@ -174,7 +176,7 @@ impl Hosts {
     ) {
         let names = candidates.iter().flat_map(|(_, names)| names);
         let prefixes: BTreeSet<&PathBuf> =
-            names.filter_map(|located| located.prefix.as_ref()).collect();
+            order::set(names.filter_map(|located| located.prefix.as_ref()));
         for entry in &plan.policy.hosts {
             let Some(executable) = &entry.executable else { continue };
             for prefix in &prefixes {

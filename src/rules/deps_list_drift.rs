@@ -9,6 +9,7 @@ use crate::format::deps_list::DepsList;
 use crate::id::{ArchiveId, FastSet, FileId, Id as _};
 use crate::merged::list::{Sources, listed_name};
 use crate::merged::solve::Solution;
+use crate::order;
 use crate::plan::MergedFrom;
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,7 +117,7 @@ impl<'a> Drift<'a> {
         archive: ArchiveId,
     ) -> Self {
         let library = &query.library();
-        let names: BTreeSet<&[u8]> = list.names().collect();
+        let names: BTreeSet<&[u8]> = order::set(list.names());
         let others = library.entries().map(|(other, _)| other).filter(|other| *other != archive);
         let (listed, unlisted): (Vec<_>, Vec<_>) = others
             .partition(|other| listed_name(library, *other).is_some_and(|n| names.contains(n)));
@@ -141,9 +142,9 @@ impl<'a> Drift<'a> {
         let (found, solutions) = rayon::join(|| self.origins(), || self.solutions());
         let library = &self.query.library();
         let at_hand: BTreeSet<&[u8]> =
-            self.listed.iter().filter_map(|archive| listed_name(library, *archive)).collect();
+            order::set(self.listed.iter().filter_map(|archive| listed_name(library, *archive)));
         let inside: BTreeSet<&[u8]> =
-            found.keys().filter_map(|archive| listed_name(library, *archive)).collect();
+            order::set(found.keys().filter_map(|archive| listed_name(library, *archive)));
         for name in at_hand.iter().filter(|name| !inside.contains(*name)) {
             let name = show(name);
             let list = &self.list_name;
@@ -192,7 +193,7 @@ impl<'a> Drift<'a> {
 
     /// What each library with something undefined lacks.
     fn solutions(&self) -> Vec<(FileId, Arc<Solution>)> {
-        let files: BTreeSet<FileId> = self.query.undefined().iter().map(|u| u.file).collect();
+        let files: BTreeSet<FileId> = order::set(self.query.undefined().iter().map(|u| u.file));
         let solve = |file: FileId| {
             let solution = self.query.lacking(file, self.archive)?;
             Some((file, solution))

@@ -7,6 +7,7 @@ use crate::diagnosis::Site;
 use crate::facts::FileFacts;
 use crate::finding::{Finding, Findings, When};
 use crate::id::{FileId, ModuleId, RootId};
+use crate::order::Arrange as _;
 use crate::policy::ForbiddenLibrary;
 use crate::text::show;
 
@@ -73,7 +74,7 @@ fn of_file(
     let mut out = Findings::new();
     let Some(object) = facts.object() else { return out };
     let mut names: Vec<&[u8]> = object.needs.iter().map(|need| object.str(need.name)).collect();
-    names.sort_unstable();
+    names.arrange();
     names.dedup();
     for name in names {
         let base = crate::text::last_part(name);

@@ -8,10 +8,10 @@ use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, RefKind, Tables};
 use crate::id::FileId;
+use crate::parallel;
 use crate::policy::{Pattern, SymbolAt};
 use crate::text::show;
 use crate::wants::Wants;
-use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -72,8 +72,11 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let files: Vec<(FileId, Vec<&SymbolAt>)> = of_file.into_iter().collect();
-    let files = files.par_iter().filter(|(file, _)| has_symbols(query.view().file(*file)));
-    files.flat_map_iter(|(file, entries)| findings(query, *file, entries)).collect()
+    let of_file = |(file, entries): &(FileId, Vec<&SymbolAt>)| {
+        let has_symbols = has_symbols(query.view().file(*file));
+        has_symbols.then(|| findings(query, *file, entries)).unwrap_or_default()
+    };
+    parallel::map(&files, of_file).into_iter().flatten().collect()
 }
 
 /// How a file has a symbol.

@@ -5,6 +5,7 @@ use crate::catalogue::INPUT;
 use crate::finding::{CauseHint, Findings};
 use crate::format::Defect;
 use crate::id::{FastSet, FileId};
+use crate::order::Arrange as _;
 use crate::text::show;
 use std::cell::OnceCell;
 
@@ -63,11 +64,11 @@ fn check(query: &Query<'_>) -> Findings {
             }
         }
         let mut defects: Vec<_> = facts.all_defects().collect();
-        defects.sort();
+        defects.arrange();
         defects.dedup();
         let (mut lost, other): (Vec<&Defect>, Vec<_>) =
             defects.into_iter().partition(|defect| defect.end.is_some());
-        lost.sort_by_key(|defect| defect.offset);
+        lost.arrange_by_key(|defect| defect.offset);
         let facts = truncated(facts.stat.len, &lost).into_iter();
         for (message, detail) in facts.chain(other.into_iter().map(damage)) {
             let mut finding = query.about(RULE.id, file, message);

@@ -8,13 +8,13 @@ use crate::diagnosis::{MissingLibrary, Site};
 use crate::facts::FactStore as _;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::{FastSet, RootId};
+use crate::parallel;
 use crate::resolve::FoundBy;
 use crate::resolve::loader::InterpreterDefect;
 use crate::resolve::trace::Tried;
 use crate::text::show;
 use crate::tree::without_dots;
 use crate::wants::Wants;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -81,18 +81,18 @@ it as `explained` and are not findings of their own.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
-    let mut out: Findings = query
+    let missing: Vec<_> = query
         .missing()
-        .into_par_iter()
+        .into_iter()
         .filter(|(missing, tried)| !passed_over(tried) && !query.is_outside(missing))
-        .map(|(missing, tried)| {
-            let name = show(&missing.name);
-            let message = format!("{name}: not found by the loader");
-            let mut finding = finding(query, RULE.id, missing, (tried, message));
-            finding.detail = query.lies_in_prefix(missing).then(|| IN_PREFIX.to_vec());
-            finding
-        })
         .collect();
+    let mut out: Findings = parallel::map(&missing, |(missing, tried)| {
+        let name = show(&missing.name);
+        let message = format!("{name}: not found by the loader");
+        let mut finding = finding(query, RULE.id, missing, (tried, message));
+        finding.detail = query.lies_in_prefix(missing).then(|| IN_PREFIX.to_vec());
+        finding
+    });
     out.extend(interpreters(query));
     out.extend(preloads(query));
     out

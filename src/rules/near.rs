@@ -7,7 +7,8 @@ use super::mangled::{Parts, first_component, parts};
 use crate::audit::Audit;
 use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, FileId, RootId};
-use rayon::prelude::*;
+use crate::order::Arrange as _;
+use crate::parallel;
 
 /// Definitions kept for one name or class, of one file and of all, and named for one symbol.
 const MOST_OF_FILE: usize = 16;
@@ -129,14 +130,12 @@ impl<'a> NearMisses<'a> {
             scopes.entry(*root).or_insert_with(files);
         }
         let mut files: Vec<FileId> = scopes.values().flatten().copied().collect();
-        files.sort_unstable();
+        files.arrange();
         files.dedup();
         let wanted = Wanted::new(undefined);
-        let of_files: Vec<Vec<(Key, Definition<'a>)>> = files
-            .par_iter()
-            .map(|file| view.object(*file).map(|object| scan(*file, object, &wanted)))
-            .map(Option::unwrap_or_default)
-            .collect();
+        let of_files: Vec<Vec<(Key, Definition<'a>)>> = parallel::map(&files, |file| {
+            view.object(*file).map(|object| scan(*file, object, &wanted)).unwrap_or_default()
+        });
         let mut found: FastMap<Key, Vec<Definition<'a>>> = FastMap::default();
         for (key, definition) in of_files.into_iter().flatten() {
             let all = found.entry(key).or_default();
@@ -166,7 +165,7 @@ impl<'a> NearMisses<'a> {
                 near.extend(members.take(MOST_MEMBERS).map(|member| (Miss::Member, member)));
             }
         }
-        near.sort_by_key(|(miss, _)| *miss);
+        near.arrange_by_key(|(miss, _)| *miss);
         near.truncate(MOST);
         let near_miss = |(miss, definition): (Miss, Definition<'a>)| NearMiss {
             file: definition.file,

@@ -12,6 +12,7 @@ use crate::facts::{CrossCheck, FileFacts, View};
 use crate::format::elf::{Foreign, Object, Target};
 use crate::id::{ArchiveId, FastMap, FileId, Id as _, RootId, StrId};
 use crate::merged::solve::{Solution, Solved};
+use crate::order::Arrange as _;
 use crate::package::{Located, Prefixes};
 use crate::plan::{HostFile, MergedFrom, Plan};
 use crate::policy::Policy;
@@ -177,7 +178,7 @@ impl<'a> Query<'a> {
         let loaders = self.entry_points().map(|(_, closure)| self.loader(closure));
         let own = loaders.flat_map(|loader| &loader.config_faults);
         let mut faults: Vec<_> = own.chain(self.audit.resolver.package_faults()).collect();
-        faults.sort_by(|a, b| (&a.path, &a.what).cmp(&(&b.path, &b.what)));
+        faults.arrange_by(|a, b| (&a.path, &a.what).cmp(&(&b.path, &b.what)));
         faults.dedup_by(|a, b| (&a.path, &a.what) == (&b.path, &b.what));
         faults
     }

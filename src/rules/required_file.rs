@@ -4,6 +4,7 @@ use super::demand::{Given, by_policy, place};
 use super::{Query, Rule};
 use crate::catalogue::PACKAGE;
 use crate::finding::{Finding, Findings};
+use crate::order::Arrange as _;
 use crate::policy::RequiredFile;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -59,7 +60,7 @@ fn check(query: &Query<'_>) -> Findings {
             }
         }
     }
-    out.sort_by(|a, b| a.key().cmp(&b.key()));
+    out.arrange_by(|a, b| a.key().cmp(&b.key()));
     // Two policies may require the same.
     out.dedup_by(|b, a| a.key() == b.key());
     out

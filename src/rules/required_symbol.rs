@@ -7,6 +7,7 @@ use crate::catalogue::POLICY;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};
+use crate::order::Arrange as _;
 use crate::policy::SymbolAt;
 use crate::text::show;
 use crate::wants::Wants;
@@ -52,7 +53,7 @@ a part of the prefix was given, the answer is `undecided`.
 fn check(query: &Query<'_>) -> Findings {
     let required = &query.policy().required_symbols;
     let mut out: Findings = required.iter().flat_map(|entry| of_entry(query, entry)).collect();
-    out.sort_by(|a, b| a.key().cmp(&b.key()));
+    out.arrange_by(|a, b| a.key().cmp(&b.key()));
     // Two policies may require the same.
     out.dedup_by(|b, a| a.key() == b.key());
     out

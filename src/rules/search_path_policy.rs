@@ -6,6 +6,7 @@ use crate::catalogue::POLICY;
 use crate::finding::{Finding, Findings};
 use crate::format::elf::Object;
 use crate::id::FileId;
+use crate::order::Arrange as _;
 use crate::policy::{Origin, SearchPath, SearchTag};
 use crate::text::show;
 
@@ -77,7 +78,7 @@ fn of_object(query: &Query<'_>, policy: &SearchPath, file: FileId, object: &Obje
     }
     if let Some((allowed, origin)) = &policy.allow {
         let mut entries: Vec<&[u8]> = text.split(|b| *b == b':').collect();
-        entries.sort_unstable();
+        entries.arrange();
         entries.dedup();
         // An empty text is no entry at all.
         for entry in entries.into_iter().filter(|_| !text.is_empty()) {

@@ -8,6 +8,7 @@ use super::{
 use crate::catalogue::{Level, RuleId};
 use crate::finding::{Finding, Findings};
 use crate::format::elf::machine;
+use crate::order::Arrange as _;
 use crate::package::Located;
 use crate::policy::{Origin, Pattern, SymbolAt};
 use crate::text::show;
@@ -104,7 +105,7 @@ fn archives<'p>(
             out.push(finding);
         }
     }
-    out.sort_by(|a, b| a.key().cmp(&b.key()));
+    out.arrange_by(|a, b| a.key().cmp(&b.key()));
     out.dedup_by(|b, a| a.key() == b.key());
     out
 }

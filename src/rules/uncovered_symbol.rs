@@ -6,6 +6,7 @@ use crate::catalogue::ARCHIVE;
 use crate::finding::{Evidence, EvidenceKind, Findings};
 use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, FastSet, MemberId, NameId};
+use crate::order::Arrange as _;
 use crate::policy::Pattern;
 use crate::text::show;
 use std::collections::BTreeMap;
@@ -114,7 +115,7 @@ fn definers(query: &Query<'_>, not: ArchiveId, symbol: &[u8]) -> Vec<Evidence> {
     let mut found: Vec<MemberId> =
         library.definitions(name).map(|definition| definition.member).collect();
     found.retain(|member| library.archive_of(*member) != not);
-    found.sort_unstable();
+    found.arrange();
     let evidence = |member: &MemberId| Evidence {
         symbol: Some(symbol.to_vec()),
         member: Some(library.member_name(*member).to_vec()),

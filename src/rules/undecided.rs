@@ -7,6 +7,7 @@ use crate::finding::{CauseHint, Finding, Findings};
 use crate::format::archive::MemberKind;
 use crate::format::elf::{Foreign, Object, Role, machine};
 use crate::id::FileId;
+use crate::order::Arrange as _;
 use crate::package::Located;
 use crate::policy::{Arch, Unchecked};
 use crate::resolve::FoundBy;
@@ -150,7 +151,7 @@ fn absent<'a>(query: &'a Query<'_>) -> impl Iterator<Item = Box<Finding>> + use<
         let arch = Arch::of_machine(loader.machine.name);
         let is_there = |name: &[u8]| policy.provides(name, arch) || has_libc && is_loader(name);
         let mut needed: Vec<&[u8]> = needed.filter(|name| !is_there(name)).collect();
-        needed.sort_unstable();
+        needed.arrange();
         needed.dedup();
         let (first, others) = needed.split_first()?;
         let objects = objects_of(loader.machine.name, loader.family);

@@ -9,6 +9,7 @@ use crate::finding::{Evidence, EvidenceKind, Finding};
 use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FileId, MemberId, RootId};
+use crate::order::Arrange as _;
 use crate::policy::Waiver;
 use crate::resolve::trace::{Outcome, Tried};
 use crate::text::{shell, show, show_path};
@@ -58,9 +59,9 @@ impl Query<'_> {
         out.dedup();
         let mut hosts: Vec<FileId> =
             roots.iter().filter_map(|root| self.closure(*root).root.host).collect();
-        hosts.sort_unstable();
+        hosts.arrange();
         hosts.dedup();
-        hosts.sort_by_key(|host| self.path(*host).as_os_str());
+        hosts.arrange_by_key(|host| self.path(*host).as_os_str());
         out.extend(hosts.into_iter().map(|host| self.host(host)));
         let Some(site) = site else { return out };
         let closure = self.closure(site.root);

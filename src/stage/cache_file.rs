@@ -2,6 +2,7 @@
 //! `save_cache`). The bytes stay in memory; [`crate::resolve::cache`] reads them.
 
 use crate::id::FastMap;
+use crate::order::Arrange as _;
 use crate::resolve::cache::{EXTENSION_MAGIC, HWCAP_EXTENSION, NEW_MAGIC, TAG_HWCAPS, compare};
 use std::cmp::Ordering;
 
@@ -44,14 +45,14 @@ fn order(a: &NewCacheEntry, b: &NewCacheEntry) -> Ordering {
 
 /// The bytes of a cache with these entries. `big` is the system's byte order.
 pub(super) fn bytes(mut entries: Vec<NewCacheEntry>, big: bool) -> Vec<u8> {
-    entries.sort_by(order);
+    entries.arrange_by(order);
     let mut names: Vec<Vec<u8>> = Vec::new();
     for entry in &entries {
         if let Hwcap::Named(name, _) = &entry.hwcap {
             names.push(name.clone());
         }
     }
-    names.sort_unstable();
+    names.arrange();
     names.dedup();
     let mut out = Writer { big, bytes: Vec::new() };
     let mut strings = Strings {

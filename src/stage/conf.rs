@@ -3,6 +3,7 @@
 
 use crate::format::elf::interpreter::Interpreter;
 use crate::id::FastSet;
+use crate::order::Arrange as _;
 use crate::tree::{Kind, Opened, Tree};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -125,7 +126,7 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
             });
             names.extend(here.into_iter().map(|name| dir.join(name)));
         }
-        names.sort_unstable();
+        names.arrange();
         found = names;
     }
     found.retain(|path| tree.kind(path).is_ok());

@@ -7,6 +7,7 @@ use super::{conf, scan};
 use crate::format::elf::interpreter::{self, Interpreter};
 use crate::format::elf::machine;
 use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
 use crate::resolve::cache::{Cache, CacheEntry as Old};
 use crate::tree::{Handle, Kind, Opened, Tree};
 use std::cmp::Reverse;
@@ -174,7 +175,7 @@ impl Run<'_> {
                 hwcaps.push(name.to_owned());
             }
         });
-        hwcaps.sort_unstable();
+        hwcaps.arrange();
         for name in hwcaps {
             let place = above.join(&name);
             if self.after.kind(&place) != Ok(Kind::Directory) {

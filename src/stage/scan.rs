@@ -5,10 +5,11 @@ use crate::facts::read;
 use crate::format::Reading;
 use crate::format::elf::{Role, machine};
 use crate::id::FastMap;
+use crate::order::Arrange as _;
+use crate::parallel;
 use crate::resolve::cache::compare;
 use crate::tree::{Handle, Kind, Node, Opened, Tree};
 use object::elf;
-use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -60,14 +61,11 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
             names.push((name.to_owned(), node == Node::Link));
         }
     });
-    names.sort_unstable();
-    let read: Vec<Library> = names
-        .into_par_iter()
-        .filter_map(|(name, link)| library(tree, dir, name, link, of))
-        .collect();
+    names.arrange();
+    let read = parallel::map(&names, |(name, link)| library(tree, dir, name, *link, of));
     let mut at: FastMap<Vec<u8>, usize> = FastMap::default();
     let mut out: Vec<Library> = Vec::new();
-    for library in read {
+    for library in read.into_iter().flatten() {
         match at.get(&library.soname) {
             None => {
                 at.insert(library.soname.clone(), out.len());
@@ -85,13 +83,13 @@ pub(super) fn libraries(tree: &dyn Tree, dir: &Path, of: u16) -> Vec<Library> {
             }
         }
     }
-    out.sort_by(|a, b| a.soname.cmp(&b.soname));
+    out.arrange_by(|a, b| a.soname.cmp(&b.soname));
     out
 }
 
 /// The library at one name, if ldconfig accepts the file.
-fn library(tree: &dyn Tree, dir: &Path, name: OsString, link: bool, of: u16) -> Option<Library> {
-    let path = dir.join(&name);
+fn library(tree: &dyn Tree, dir: &Path, name: &OsStr, link: bool, of: u16) -> Option<Library> {
+    let path = dir.join(name);
     let Ok(Opened::File(handle)) = tree.open(&path) else { return None };
     let read = read::read(&handle, Reading { lean: true, ..Reading::default() });
     let object = read.object()?;
@@ -107,7 +105,7 @@ fn library(tree: &dyn Tree, dir: &Path, name: OsString, link: bool, of: u16) -> 
     // A link counts as a file unless its name is the soname or the linker's name for it.
     let is_link = link && (name.as_bytes() == soname || is_linker_name(name.as_bytes(), soname));
     let soname = if is_link { name.as_bytes().to_vec() } else { soname.to_vec() };
-    Some(Library { soname, name, flags, is_link })
+    Some(Library { soname, name: name.to_owned(), flags, is_link })
 }
 
 /// True for `libfoo.so` of `libfoo.so.1`.

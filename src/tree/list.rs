@@ -5,6 +5,7 @@ use super::contract::Tree;
 use super::kind::{Kind, Node};
 use super::walked::{Given, Walked, describe};
 use crate::id::FastSet;
+use crate::order::Arrange as _;
 use std::path::{Path, PathBuf};
 
 /// Number of entries that the lister passes to a worker at once.
@@ -45,7 +46,7 @@ impl<'t> Lister<'t> {
         out: &mut Walked<T>,
     ) -> Vec<PathBuf> {
         self.is_linked = true;
-        linked.sort_unstable();
+        linked.arrange();
         linked.retain(|link| {
             let real = match self.tree.real_path(link) {
                 Ok(real) => real,

@@ -14,6 +14,7 @@ use super::file::Handle;
 use super::follow::{Links, Lookup, Ways};
 use super::kind::{Kind, Node, Origin, Stat};
 use crate::id::FastMap;
+use crate::order::Arrange as _;
 use crate::package::PackageId;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -67,7 +68,7 @@ impl Moved {
             self.to.insert(path.to_path_buf(), place.to_path_buf());
             let paths = self.at.entry(place.to_path_buf()).or_default();
             paths.push(path.to_path_buf());
-            paths.sort_unstable();
+            paths.arrange();
         }
     }
 

@@ -10,6 +10,7 @@ use super::file::Handle;
 use super::kind::Kind;
 use super::list::{Job, Lister};
 use crate::id::FastSet;
+use crate::order::Arrange as _;
 use crate::sniff::{Class, Classes, SNIFF_LEN};
 use rayon::prelude::*;
 use rustix::io::Errno;
@@ -94,11 +95,11 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
         a.listed |= same && b.listed;
         same
     });
-    out.problems.sort_unstable();
+    out.problems.arrange();
     out.problems.dedup();
-    out.named.sort_unstable();
-    out.linked.sort_unstable();
-    out.dangling.sort_unstable();
+    out.named.arrange();
+    out.linked.arrange();
+    out.dangling.arrange();
     out
 }
 

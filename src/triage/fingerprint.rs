@@ -8,7 +8,7 @@
 use crate::finding::Finding;
 use crate::id::FastMap;
 use crate::package::{Prefixes, without_hashes};
-use rayon::prelude::*;
+use crate::parallel;
 use sha2::{Digest, Sha256};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(super) fn all(findings: &[Box<Finding>], sonames: &Sonames) -> Vec<String> {
         places.entry(Arc::as_ptr(&finding.file).addr()).or_insert_with(place);
     }
     let place = |finding: &Finding| &places[&Arc::as_ptr(&finding.file).addr()];
-    findings.par_iter().map(|finding| place(finding).fingerprint(finding)).collect()
+    parallel::map(findings, |finding| place(finding).fingerprint(finding))
 }
 
 /// The fingerprint of one finding about a file whose soname is not known.

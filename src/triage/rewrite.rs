@@ -5,6 +5,7 @@ use super::baseline::{Baseline, BaselineLine, line};
 use super::lines::{Asker, Lines};
 use super::{Triage, Triaged};
 use crate::id::FastSet;
+use crate::order::Arrange as _;
 
 /// The result of rewriting a baseline.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ pub fn rewrite(known: Option<&Baseline>, verdict: &Triage, may_add: bool) -> Rew
     let new = without_line(known, verdict);
     let new = new.map(|judged| line(&judged.fingerprint, &judged.finding));
     let mut new: Vec<String> = new.collect();
-    new.sort_unstable();
+    new.arrange();
     let left_out = if may_add { 0 } else { std::mem::take(&mut new).len() };
     let stale: FastSet<u32> = verdict.stale.iter().map(|stale| stale.entry.line).collect();
     let mut out = Rewrite { left_out, ..Rewrite::default() };

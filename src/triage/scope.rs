@@ -13,6 +13,7 @@ use crate::catalogue::RuleId;
 use crate::facts::{Content, Corpus, FileFacts};
 use crate::format::elf::Object;
 use crate::id::{FastMap, FastSet, FileId};
+use crate::order::Arrange as _;
 use crate::package::{Prefixes, holds_store};
 use crate::plan::Plan;
 use crate::policy::{Pattern, Waiver};
@@ -178,7 +179,7 @@ impl<'a> Scope<'a> {
         if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
             self.partial.insert(file);
         }
-        names.sort_unstable();
+        names.arrange();
         names.dedup();
         let files = if facts.audited { &mut self.audited } else { &mut self.dependencies };
         for name in names {

@@ -6,6 +6,7 @@ use super::values::Values;
 use crate::catalogue::WAIVERS;
 use crate::finding::{Finding, Findings};
 use crate::id::FastMap;
+use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::policy::{Pattern, Waiver};
 use crate::rules::{self, WaiverState};
@@ -35,7 +36,7 @@ impl<'a> Waiving<'a> {
             of_rule.entry(&waiver.rule).or_default().push(at);
         }
         let mut by_origin: Vec<usize> = (0..waivers.len()).collect();
-        by_origin.sort_by_key(|at| &waivers[*at].origin);
+        by_origin.arrange_by_key(|at| &waivers[*at].origin);
         let mut ranks = vec![0; waivers.len()];
         for (rank, at) in by_origin.iter().enumerate() {
             ranks[*at] = rank;

@@ -19,7 +19,7 @@ const LONGER: &[(&str, &str)] = &[];
 
 /// The modules of the crate from the ground up: each uses only those on lower floors.
 pub(super) const FLOORS: &[&[&str]] = &[
-    &["id", "sniff", "text", "catalogue", "wants"],
+    &["id", "order", "parallel", "sniff", "text", "catalogue", "wants"],
     &["package", "demangle", "symbol_names", "policy", "hooks"],
     &["tree"],
     &["format", "finding"],

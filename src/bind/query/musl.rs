@@ -7,6 +7,7 @@ use crate::facts::Need;
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::{MuslVersion, Object};
 use crate::id::{FastMap, FastSet, ModuleId};
+use crate::order::Arrange as _;
 use crate::resolve::{Closure, ROOT};
 
 /// Answers the queries under the entry point of `closure`.
@@ -66,7 +67,7 @@ fn duplicates(source: Source<'_>, closure: &Closure, bindings: &[Binding]) -> Ve
             out[place].referrers.push(Referrer { module, symbol, winner: provider });
         }
     }
-    out.sort_by(|a, b| a.name.cmp(&b.name));
+    out.arrange_by(|a, b| a.name.cmp(&b.name));
     out
 }
 

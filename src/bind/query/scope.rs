@@ -18,6 +18,7 @@ use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
 use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, hash};
 use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId};
+use crate::order::Arrange as _;
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 use std::cell::OnceCell;
@@ -411,7 +412,7 @@ impl<'a> Under<'_, 'a> {
                 referrers,
             });
         }
-        out.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+        out.arrange_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
         Ok(out)
     }
 

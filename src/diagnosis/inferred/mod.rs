@@ -32,6 +32,7 @@ use crate::format::archive::Names;
 use crate::format::elf::find::Query;
 use crate::format::elf::{EVERY_VERSION, Object, Role, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
+use crate::order::Arrange as _;
 use crate::resolve::Closure;
 use programs::{Programs, Set};
 use std::os::unix::ffi::OsStrExt as _;
@@ -222,7 +223,7 @@ fn complete(source: DiagnosisInput<'_>, open: &Undefined) -> impl Iterator<Item 
 fn missing<'a>(source: DiagnosisInput<'a>, closure: &'a Closure) -> Vec<&'a [u8]> {
     let edges = missing_edges(closure);
     let mut out: Vec<&[u8]> = edges.map(|(_, edge)| source.strings.text(edge.name)).collect();
-    out.sort_unstable();
+    out.arrange();
     out.dedup();
     out
 }

@@ -7,8 +7,9 @@ use crate::facts::providers::defined;
 use crate::format::archive::Names;
 use crate::format::elf::{Object, Role};
 use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
+use crate::order::Arrange as _;
+use crate::parallel;
 use crate::resolve::Closure;
-use rayon::prelude::*;
 
 /// Functions that open plugins: of glibc, GLib's libgmodule and libltdl.
 const OPENERS: [&[u8]; 7] = [
@@ -118,7 +119,7 @@ impl Programs {
             roots.map(|root| (*root, &source.closures.roots[*root])).collect();
         let all = programs.iter().flat_map(|(_, closure)| closure.found());
         let mut files: Vec<FileId> = all.map(|(_, file)| file).collect();
-        files.sort_unstable();
+        files.arrange();
         files.dedup();
         let tables = |file: &FileId| {
             let object = source.view.object(*file)?;
@@ -129,11 +130,12 @@ impl Programs {
         if !needs.is_empty() {
             return Err(needs);
         }
-        let found = files.par_iter().filter_map(tables).filter_map(|(file, tables)| {
+        let found = parallel::map(&files, |file| {
+            let (file, tables) = tables(file)?;
             let names = defined(tables?, names);
             (!names.is_empty()).then_some((file, names))
         });
-        let found: Vec<_> = found.collect();
+        let found: Vec<_> = found.into_iter().flatten().collect();
         for (file, names) in &found {
             self.loading_file.insert(*file, self.none.clone());
             for (name, _) in names {

@@ -3,6 +3,7 @@
 use super::{Difference, Second, guard};
 use crate::format::archive::{self, Names, definitions};
 use crate::format::elf::hash;
+use crate::order;
 use crate::tree::Handle;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -31,13 +32,13 @@ fn read(file: &Handle, members: &[Box<[u8]>]) -> Option<Second> {
             out.push(Difference::new(format!("member {at}"), ours, theirs));
         }
     }
-    let index: BTreeSet<Vec<u8>> = open().symbols().ok()?.map(<[u8]>::to_vec).collect();
+    let index: BTreeSet<Vec<u8>> = order::set(open().symbols().ok()?.map(<[u8]>::to_vec));
     let mut names = Names::default();
     for name in &index {
         names.insert(name, hash::gnu(name));
     }
     let found = definitions(file, &names, &mut Vec::new()).ok()?;
-    let found: BTreeSet<Vec<u8>> = found.into_iter().map(|d| d.symbol.into_vec()).collect();
+    let found: BTreeSet<Vec<u8>> = order::set(found.into_iter().map(|d| d.symbol.into_vec()));
     let lacking = index.difference(&found);
     out.extend(lacking.map(|name| Difference::new("index", None, Some(name))));
     Some(Second::Read(out))

@@ -2,6 +2,8 @@
 //! beside the name that is most like it. `write` asks.
 
 use super::{ListedArchive, Set};
+use crate::order;
+use crate::order::Arrange as _;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +101,7 @@ pub(super) fn positions<'n>(
     let ranges = placer.ranges(add);
     let sorted = collation.map(|collation| {
         let mut names: Vec<&[u8]> = add.iter().copied().collect();
-        names.sort_by(|a, b| collation(a, b));
+        names.arrange_by(|a, b| collation(a, b));
         let place = |name| (name, placer.sorted(name, collation));
         names.into_iter().map(place).collect::<Vec<_>>()
     });
@@ -230,7 +232,7 @@ impl Placer<'_> {
     ) -> Vec<(&'n [u8], Position)> {
         let (pairs, circles) = (self.pairs(add, false), self.pairs(add, true));
         let mut waiting: BTreeMap<&[u8], BTreeSet<&[u8]>> =
-            add.iter().map(|name| (*name, BTreeSet::new())).collect();
+            order::map(add.iter().map(|name| (*name, BTreeSet::new())));
         for (from, to) in &pairs {
             waiting.entry(to).or_default().insert(from);
         }

@@ -2,6 +2,7 @@
 //! imported target, or as a component of LLVM. A new name is written as its neighbour is.
 
 use super::Set;
+use crate::order;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The way from an archive's bare name to the word in a list.
@@ -79,7 +80,7 @@ pub(super) fn identify(sets: &mut [Set], archives: &BTreeSet<&[u8]>) {
         let is_new = |set: &Set| set.entries.len() > 1 && set.known() == 0;
         if is_new(set) {
             let folded = folded.get_or_insert_with(|| {
-                archives.iter().map(|name| (name.to_ascii_lowercase(), *name)).collect()
+                order::map(archives.iter().map(|name| (name.to_ascii_lowercase(), *name)))
             });
             components(set, archives, folded);
         }

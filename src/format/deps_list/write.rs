@@ -3,6 +3,8 @@
 
 use super::position::{LinkOrder, Position, common, positions};
 use super::{DepsList, Item, ListedArchive, Set, Spelling};
+use crate::order;
+use crate::order::Arrange as _;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -49,7 +51,7 @@ impl DepsList {
             // Dropped names are found again by the way they are written.
             let of = |entry: &ListedArchive| self.text[set.items[entry.item].span.clone()].to_vec();
             let drop = set.entries.iter().filter(|entry| change.drop.contains(&entry.name));
-            let drop: BTreeSet<Vec<u8>> = drop.map(of).collect();
+            let drop: BTreeSet<Vec<u8>> = order::set(drop.map(of));
             if !drop.is_empty() {
                 gone.push((set.number, drop));
             }
@@ -99,7 +101,7 @@ impl<'s> Words<'s> {
 
 /// The text with all edits, which may come in any order; those at one offset stay in theirs.
 fn inserted(text: &[u8], mut edits: Vec<Edit>) -> Vec<u8> {
-    edits.sort_by_key(|edit| edit.at);
+    edits.arrange_by_key(|edit| edit.at);
     let mut out =
         Vec::with_capacity(text.len() + edits.iter().map(|e| e.bytes.len()).sum::<usize>());
     let mut done = 0;
@@ -126,7 +128,7 @@ fn dropped(text: Vec<u8>, gone: &[(usize, BTreeSet<Vec<u8>>)]) -> Vec<u8> {
             }
         }
     }
-    ranges.sort_by_key(|range| range.start);
+    ranges.arrange_by_key(|range| range.start);
     let mut out = Vec::with_capacity(list.text.len());
     let mut done = 0;
     for range in ranges {
@@ -227,7 +229,7 @@ impl<'t> Writer<'t> {
 
     /// Inserts the new names of a change.
     fn insert(&self, change: &Change, edits: &mut Vec<Edit>) {
-        let add: BTreeSet<&[u8]> = change.add.iter().map(Vec::as_slice).collect();
+        let add: BTreeSet<&[u8]> = order::set(change.add.iter().map(Vec::as_slice));
         if self.set.items.is_empty() {
             return self.fill(&add, edits);
         }

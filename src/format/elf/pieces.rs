@@ -4,6 +4,7 @@
 use super::dynamic::Dynamic;
 use super::segments::Segments;
 use crate::format::{Defect, ReadError, Table, in_memory};
+use crate::order::Arrange as _;
 use crate::tree::Handle;
 use std::ops::Range;
 
@@ -84,7 +85,7 @@ pub(super) fn pieces(
             Err(defect) => defects.push(defect),
         }
     }
-    pieces.sort_by_key(|piece| piece.offset);
+    pieces.arrange_by_key(|piece| piece.offset);
     pieces
 }
 

@@ -3,6 +3,7 @@
 
 use super::Sheet;
 use crate::finding::{EvidenceKind, Intent};
+use crate::order;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name, some};
 use crate::report::model::{CauseKind, Finding};
@@ -73,7 +74,7 @@ impl Sheet<'_> {
             let file = finding.full_path();
             origin(&file, nearest(&file, &candidates)?.parent()?)
         };
-        let ways: BTreeSet<String> = files.iter().filter_map(way).collect();
+        let ways: BTreeSet<String> = order::set(files.iter().filter_map(way));
         let directories: Vec<String> = ways.iter().map(|way| name(way)).collect();
         if let ([(one, _)], Some(way)) = (&files[..], ways.first()) {
             let file = shell(&show_path(&one.full_path()));
@@ -118,7 +119,7 @@ impl Sheet<'_> {
             .map(|kind| self.entries.evidence(entry, kind));
         let archives = members.into_iter().filter(|e| e.member.is_some()).chain(candidates);
         let directories: BTreeSet<&Path> =
-            archives.filter_map(|evidence| evidence.path.as_deref()?.parent()).collect();
+            order::set(archives.filter_map(|evidence| evidence.path.as_deref()?.parent()));
         let quoted = |path: &Path| shell(&show_path(path));
         let mut command = format!("linkaudit fix {}", quoted(&first.full_path()));
         if directories.is_empty() {

@@ -4,6 +4,7 @@
 use super::Sheet;
 use crate::demangle::demangle;
 use crate::finding::{EvidenceKind, Fix, Intent, Proof};
+use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
 use crate::report::model::CauseKind;
@@ -65,7 +66,7 @@ impl Sheet<'_> {
             }
             files[place].2.extend(evidence.symbol.as_deref());
         }
-        files.sort_by_key(|(.., symbols)| std::cmp::Reverse(symbols.len()));
+        files.arrange_by_key(|(.., symbols)| std::cmp::Reverse(symbols.len()));
         let most = page.limit(MOST);
         for (file, reason, symbols) in files.iter().take(most) {
             let defines = match (symbols.len(), entry.symbols()) {
@@ -89,7 +90,7 @@ impl Sheet<'_> {
 pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let mut fixes: Vec<&Fix> = entry.findings.iter().flat_map(|finding| &finding.fix).collect();
     // If a fix is verified only for some findings, the unverified state is shown.
-    fixes.sort_by(|a, b| {
+    fixes.arrange_by(|a, b| {
         let [of_a, of_b] = [a, b].map(|fix| (fix.intent, &fix.list, &fix.set, &fix.entry));
         of_a.cmp(&of_b).then(b.proof.cmp(&a.proof))
     });

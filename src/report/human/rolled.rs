@@ -1,6 +1,7 @@
 //! Groups of causes in one directory: the files and the symbols with their counts.
 
 use crate::demangle::demangle;
+use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, count, name, some};
 use crate::text::{show, show_path};
@@ -25,7 +26,7 @@ pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result
         *by_symbol.entry(symbol).or_default() += 1;
     }
     let mut files = entry.files();
-    files.sort_by_key(|(_, findings)| Reverse(*findings));
+    files.arrange_by_key(|(_, findings)| Reverse(*findings));
     if by_symbol.is_empty() {
         for (first, findings) in files.iter().take(MOST_FILES) {
             let more = match findings - 1 {
@@ -43,7 +44,7 @@ pub(super) fn rolled(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result
     let names: Vec<String> = files.iter().map(number).collect();
     page.item("files", &some(&names, MOST_FILES))?;
     let mut symbols: Vec<(&[u8], usize)> = by_symbol.into_iter().collect();
-    symbols.sort_by_key(|(_, files)| Reverse(*files));
+    symbols.arrange_by_key(|(_, files)| Reverse(*files));
     let symbol = |(raw, files): &(&[u8], usize)| match files {
         1 => readable(raw),
         n => format!("{} ({n} files)", readable(raw)),

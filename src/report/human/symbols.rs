@@ -4,6 +4,7 @@
 use super::Sheet;
 use crate::demangle::demangle;
 use crate::finding::{Evidence, EvidenceKind, When};
+use crate::order;
 use crate::report::entry::{ReportEntry, symbol};
 use crate::report::layout::{Page, count, name, some};
 use crate::report::model::{Finding, Scope};
@@ -124,7 +125,7 @@ impl Sheet<'_> {
     /// The files in which the loader searches for the symbols.
     pub(super) fn searched(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let roots: BTreeSet<&Path> =
-            entry.findings.iter().filter_map(|finding| finding.root.as_deref()).collect();
+            order::set(entry.findings.iter().filter_map(|finding| finding.root.as_deref()));
         let scopes: Vec<&Scope> =
             self.report.scopes.iter().filter(|scope| roots.contains(&*scope.root)).collect();
         let most = page.limit(1);
@@ -151,12 +152,12 @@ impl Sheet<'_> {
     pub(super) fn explained(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let explained = self.entries.evidence(entry, EvidenceKind::Explained);
         let symbols: BTreeSet<&[u8]> =
-            explained.iter().filter_map(|evidence| evidence.symbol.as_deref()).collect();
+            order::set(explained.iter().filter_map(|evidence| evidence.symbol.as_deref()));
         if symbols.is_empty() {
             return Ok(());
         }
         let number = count(explained.len(), "undefined reference", "undefined references");
-        let files: BTreeSet<_> = explained.iter().filter_map(|e| e.path.as_deref()).collect();
+        let files: BTreeSet<_> = order::set(explained.iter().filter_map(|e| e.path.as_deref()));
         let place = match files.len() {
             0 | 1 => String::new(),
             n => format!(" of {n} files"),

@@ -3,6 +3,7 @@
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
+use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
 use crate::text::show_path;
@@ -57,7 +58,7 @@ impl Sheet<'_> {
                 all.push((Miss::of(evidence), evidence));
             }
         }
-        all.sort_by_key(|(miss, _)| *miss);
+        all.arrange_by_key(|(miss, _)| *miss);
         if page.style.verbose {
             return all.iter().try_for_each(|(_, evidence)| page.item("tried", &words(evidence)));
         }

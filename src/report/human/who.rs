@@ -3,6 +3,7 @@
 
 use super::Sheet;
 use crate::finding::{Evidence, EvidenceKind};
+use crate::order;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, count, some};
 use crate::report::model::Finding;
@@ -89,8 +90,8 @@ impl Sheet<'_> {
         let roots = self.entries.evidence(entry, EvidenceKind::Root);
         // Only a host program has a `how` here.
         let roots = roots.into_iter().filter(|root| root.how.is_none());
-        let roots: BTreeSet<&Path> = roots.filter_map(|root| root.path.as_deref()).collect();
-        let files: BTreeSet<PathBuf> = entry.findings.iter().map(|f| f.full_path()).collect();
+        let roots: BTreeSet<&Path> = order::set(roots.filter_map(|root| root.path.as_deref()));
+        let files: BTreeSet<PathBuf> = order::set(entry.findings.iter().map(|f| f.full_path()));
         if roots.iter().all(|root| files.contains(*root)) {
             return Ok(());
         }

@@ -15,13 +15,15 @@ use crate::facts::FileFacts;
 use crate::finding::CauseHint;
 use crate::format::elf::{Object, Str, machine};
 use crate::id::{FastMap, FileId};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::package::Prefixes;
+use crate::parallel;
 use crate::plan::Plan;
 use crate::resolve::Edge;
 use crate::rules::{RULES, Rule};
 use crate::text::show_path;
 use crate::triage::{BaselineLine, By, Stale, Triage, Triaged};
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -93,7 +95,7 @@ impl Report {
             compared: false,
             cross_check: audit.cross_check.as_ref().map(|found| CrossCheck {
                 read: found.read,
-                not_read: found.gave_up.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect(),
+                not_read: order::map(found.gave_up.iter().map(|(why, n)| ((*why).to_owned(), *n))),
             }),
             bindings: None,
         }
@@ -138,7 +140,7 @@ fn totals(audit: &Audit, verdict: &Triage) -> Totals {
         links: totals.links,
         special: totals.special,
         partial: totals.partial,
-        foreign: foreign.collect(),
+        foreign: order::map(foreign),
         skipped: totals.skipped.clone(),
         roots: audit.closures.roots.len(),
         code_objects: 0,
@@ -147,11 +149,9 @@ fn totals(audit: &Audit, verdict: &Triage) -> Totals {
             + references(&diagnosis.assumed)
             + references(&diagnosis.provided)
             + diagnosis.inferred.iter().map(|host| host.references).sum::<usize>(),
-        assumed_by_host: diagnosis
-            .assumed
-            .iter()
-            .map(|host| (host.host.clone(), host.references))
-            .collect(),
+        assumed_by_host: order::map(
+            diagnosis.assumed.iter().map(|host| (host.host.clone(), host.references)),
+        ),
         audited: audit.corpus.files.iter().filter(is_audited).count(),
         unread_archives: audit.unread_archives(),
     }
@@ -281,13 +281,13 @@ pub(super) fn objects(audit: &Audit) -> Vec<(FileId, &FileFacts, &Object)> {
     let files = audit.corpus.files.entries();
     let mut out: Vec<_> =
         files.filter_map(|(file, facts)| Some((file, facts, facts.object()?))).collect();
-    out.sort_by(|(_, a, _), (_, b, _)| a.path.as_os_str().cmp(b.path.as_os_str()));
+    out.arrange_by(|(_, a, _), (_, b, _)| a.path.as_os_str().cmp(b.path.as_os_str()));
     out
 }
 
 fn files(audit: &Audit) -> Vec<File> {
     let loaders = FirstLoader::new(&audit.closures);
-    objects(audit).into_par_iter().map(|object| file(audit, &loaders, object)).collect()
+    parallel::map(&objects(audit), |object| file(audit, &loaders, *object))
 }
 
 /// The needs of a file, as resolved under the first entry point that loads it.

@@ -8,6 +8,7 @@ use super::finding::{Finding, level};
 use crate::catalogue::Level;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Fix, Intent};
 use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
 use crate::package::{Prefixes, without_hashes};
 use crate::text::last_part;
 use crate::text::{raw, show, show_path};
@@ -270,7 +271,7 @@ pub(super) fn gather(
         cause.evidence = share(findings, places);
         out.push(cause);
     }
-    out.sort_by(|a, b| {
+    out.arrange_by(|a, b| {
         let weight = |cause: &Cause| Reverse((cause.level, cause.findings));
         weight(a).cmp(&weight(b)).then_with(|| a.id.cmp(&b.id))
     });
@@ -320,7 +321,7 @@ fn weigh(
         own().filter_map(|finding| finding.root.as_deref()).chain(in_evidence).collect();
     let symbols: FastSet<_> = own().filter_map(|finding| finding.symbol.as_deref()).collect();
     let mut fix: Vec<Fix> = own().flat_map(|finding| &finding.fix).cloned().collect();
-    fix.sort_unstable();
+    fix.arrange();
     fix.dedup();
     let key = |finding: &&Finding| (Reverse(finding.level), finding.symbol.is_none());
     let worst = own().min_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.rule.cmp(&b.rule)));
@@ -355,7 +356,7 @@ fn by_directory<'f>(findings: impl Iterator<Item = &'f Finding>) -> Vec<Affected
         AffectedDirectory { path, files: files.len(), findings }
     };
     let mut out: Vec<AffectedDirectory> = directories.into_iter().map(place).collect();
-    out.sort_by(|a, b| b.findings.cmp(&a.findings).then_with(|| a.path.cmp(&b.path)));
+    out.arrange_by(|a, b| b.findings.cmp(&a.findings).then_with(|| a.path.cmp(&b.path)));
     out
 }
 

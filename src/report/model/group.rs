@@ -7,6 +7,7 @@ use super::finding::{Finding, level};
 use crate::catalogue::Level;
 use crate::finding::{EvidenceKind, Intent};
 use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
 use crate::package::{Prefixes, without_hashes};
 use crate::text::{raw_option, show};
 use serde::{Deserialize, Serialize};
@@ -113,7 +114,7 @@ pub(super) fn gather(causes: &mut [Cause], findings: &[Finding]) -> Vec<Group> {
         }
         out.push(group);
     }
-    out.sort_by(|a, b| {
+    out.arrange_by(|a, b| {
         let weight = |group: &Group| Reverse((group.level, group.findings));
         weight(a).cmp(&weight(b)).then_with(|| a.id.cmp(&b.id))
     });
@@ -156,7 +157,7 @@ fn roll_up(members: Vec<(PathBuf, usize)>) -> Vec<(PathBuf, Vec<usize>)> {
     while let Some(((_, path), mut causes)) = pending.pop_first() {
         let parent = path.parent().filter(|parent| parent.parent().is_some());
         if causes.len() >= MANY {
-            causes.sort_unstable();
+            causes.arrange();
             out.push((path, causes));
         } else if let Some(parent) = parent.filter(|_| is_crowd) {
             pending.entry(key(parent.to_path_buf())).or_default().extend(causes);

@@ -3,6 +3,7 @@
 
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, FileId};
+use crate::order::Arrange as _;
 use crate::plan::Plan;
 use crate::text::raw;
 use crate::tree::Origin;
@@ -54,8 +55,8 @@ pub(super) fn layers(audit: &Audit, plan: &Plan) -> Option<Layers> {
         };
         list.push(LayerFile(Arc::clone(&facts.path)));
     }
-    out.stage.sort_unstable();
-    out.sysroot.sort_unstable();
+    out.stage.arrange();
+    out.sysroot.arrange();
     Some(out)
 }
 
@@ -73,7 +74,7 @@ pub(super) fn like_stages(audit: &Audit, plan: &Plan) -> Vec<LikeStage> {
     let dirs =
         audit.prefixes.dirs().iter().filter(|dir| plan.stages.is_empty() && dir.parent().is_some());
     let mut out: Vec<LikeStage> = dirs.filter_map(|dir| like_stage(audit, dir)).collect();
-    out.sort_by(|a, b| a.directory.cmp(&b.directory));
+    out.arrange_by(|a, b| a.directory.cmp(&b.directory));
     out
 }
 

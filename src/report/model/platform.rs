@@ -5,6 +5,7 @@
 use crate::audit::Audit;
 use crate::format::elf::{Object, RefKind, machine};
 use crate::id::FileId;
+use crate::order;
 use crate::plan::Plan;
 use crate::policy::{Arch, Libc, Platform, Rules, built_in_platforms};
 use crate::text::{show, show_path};
@@ -126,7 +127,8 @@ impl<'a> Needed<'a> {
             let strong = |kind| matches!(kind, RefKind::Strong | RefKind::Canonical);
             let needs = |name: &[u8]| object.needs.iter().any(|need| object.str(need.name) == name);
             let references = object.references.iter().filter(|r| strong(r.kind));
-            let referred: BTreeSet<&[u8]> = references.map(|r| object.reference_name(r)).collect();
+            let referred: BTreeSet<&[u8]> =
+                order::set(references.map(|r| object.reference_name(r)));
             for entry in &rules.forbidden {
                 let symbol = entry.symbol.text().as_bytes();
                 let library = entry.library.as_ref().map(|library| library.text().as_bytes());

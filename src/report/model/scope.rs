@@ -3,6 +3,7 @@
 use super::Finding;
 use crate::audit::Audit;
 use crate::id::{FastMap, FastSet, RootId};
+use crate::order::Arrange as _;
 use crate::text::raw;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -42,6 +43,6 @@ pub(super) fn scopes(audit: &Audit, findings: &[Finding]) -> Vec<Scope> {
     let scope =
         |(path, root): (&Arc<Path>, RootId)| Scope { root: Arc::clone(path), files: files(root) };
     let mut out: Vec<Scope> = roots.into_iter().map(scope).collect();
-    out.sort_by(|a, b| a.root.as_os_str().cmp(b.root.as_os_str()));
+    out.arrange_by(|a, b| a.root.as_os_str().cmp(b.root.as_os_str()));
     out
 }

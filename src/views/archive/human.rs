@@ -6,6 +6,7 @@ use crate::cover::{ArchiveSet, By, Needed};
 use crate::demangle::demangle;
 use crate::format::archive::{Member, MemberKind};
 use crate::id::{ArchiveId, MemberId};
+use crate::order::Arrange as _;
 use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};
 use crate::views::Subject;
@@ -69,7 +70,7 @@ fn needed(
                 By::Asked | By::Root(_) => 0,
                 By::Member(member) => 1 + usize::from(library.archive_of(member) == archive),
             };
-            here.sort_by_key(inner);
+            here.arrange_by_key(inner);
             here.truncate(1);
         }
         for needed in here {

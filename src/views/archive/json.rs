@@ -4,6 +4,7 @@ use super::Archive;
 use crate::cover::{ArchiveSet, By, Needed, Undefined};
 use crate::demangle::demangle;
 use crate::id::{ArchiveId, MemberId};
+use crate::order::Arrange as _;
 use crate::report::Style;
 use crate::text::Text;
 use crate::views::Subject;
@@ -158,7 +159,7 @@ impl<'a> Page<'a> {
 
     fn needed(&self) -> Vec<ArchiveOut<'a>> {
         let mut sorted: Vec<&Needed> = self.view.coverage.needed.iter().collect();
-        sorted.sort_by_key(|needed| needed.member);
+        sorted.arrange_by_key(|needed| needed.member);
         let same = |a: &&Needed, b: &&Needed| {
             self.library.archive_of(a.member) == self.library.archive_of(b.member)
         };

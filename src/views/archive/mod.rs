@@ -15,6 +15,7 @@ use crate::format::archive::MemberKind;
 use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::solve::is_runtime;
+use crate::order::Arrange as _;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
 use std::cell::RefCell;
@@ -260,6 +261,6 @@ fn providers(
     });
     let mut out: Vec<(ArchiveId, PathBuf)> =
         entries.map(|(archive, entry)| (archive, entry.path.to_path_buf())).collect();
-    out.sort_by(|(_, a), (_, b)| a.as_os_str().cmp(b.as_os_str()));
+    out.arrange_by(|(_, a), (_, b)| a.as_os_str().cmp(b.as_os_str()));
     out
 }

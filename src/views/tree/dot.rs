@@ -4,6 +4,7 @@
 use super::{Edge, Tag, Tree};
 use crate::format::elf::NeedKind;
 use crate::id::{FastMap, FastSet, FileId, StrId};
+use crate::order::Arrange as _;
 use crate::report::{Style, quoted};
 use crate::resolve::FoundBy;
 use crate::text::{show, show_path};
@@ -29,7 +30,7 @@ pub(super) fn render(
         writeln!(out, "  n{number} [label={label}, tooltip={tooltip}{bold}];")?;
     }
     let mut edges: Vec<&Edge> = tree.edges.iter().collect();
-    edges.sort_by_key(|edge| file(edge.from).path.as_os_str());
+    edges.arrange_by_key(|edge| file(edge.from).path.as_os_str());
     let mut missing: FastMap<StrId, usize> = FastMap::default();
     for edge in &edges {
         if edge.to.is_none() && !missing.contains_key(&edge.name) {

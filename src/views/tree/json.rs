@@ -5,6 +5,7 @@
 use super::{Edge, Tree};
 use crate::audit::Audit;
 use crate::id::{FileId, RootId};
+use crate::order::Arrange as _;
 use crate::report::Style;
 use crate::resolve::trace::Tried;
 use crate::rules::outcome;
@@ -87,7 +88,7 @@ pub(super) fn render(
     let mut edges: Vec<&Edge> = tree.edges.iter().collect();
     // The sort is stable: needs of one file keep their order, and the first entry point comes
     // first.
-    edges.sort_by_key(|edge| audit.corpus.files[edge.from].path.as_os_str());
+    edges.arrange_by_key(|edge| audit.corpus.files[edge.from].path.as_os_str());
     let whole = Out {
         schema: SCHEMA,
         complete: subject.report.complete,

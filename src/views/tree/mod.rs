@@ -9,6 +9,7 @@ mod dot;
 mod human;
 mod json;
 
+use crate::order::Arrange as _;
 pub use json::SCHEMA;
 pub(super) use json::TriedOut;
 
@@ -123,7 +124,7 @@ impl Tree {
         maker.trace(audit, plan);
         let Maker { nodes, edges, .. } = maker;
         let mut nodes: Vec<FileId> = nodes.into_iter().collect();
-        nodes.sort_by_key(|node| audit.corpus.files[*node].path.as_os_str());
+        nodes.arrange_by_key(|node| audit.corpus.files[*node].path.as_os_str());
         Self { nodes, edges }
     }
 }

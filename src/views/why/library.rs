@@ -4,6 +4,7 @@
 use crate::audit::Audit;
 use crate::facts::{FileFacts, PathState};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId, StrId};
+use crate::order::Arrange as _;
 use crate::resolve::trace::Tried;
 use crate::resolve::{Closure, FoundBy, ROOT};
 use crate::text::last_part;
@@ -99,9 +100,9 @@ impl Library {
         let is_meant = |root: RootId| under.is_none_or(|under| under.contains(&root));
         let mut requesters: Vec<Requester> = requesters(audit, &edges, is_meant);
         let path = |file: FileId| audit.corpus.files[file].path.as_os_str();
-        requesters.sort_by_key(|requester| path(requester.file));
+        requesters.arrange_by_key(|requester| path(requester.file));
         let mut providers = providers(audit, &files, is_meant);
-        providers.sort_by_key(|provider| path(provider.file));
+        providers.arrange_by_key(|provider| path(provider.file));
         if let Some(under) = under {
             let file = |root: &RootId| audit.closures.roots[*root].root.file;
             programs.retain(|program| under.iter().any(|root| file(root) == *program));
@@ -208,7 +209,7 @@ fn providers(
     let mut out: Vec<Provider> = Vec::new();
     let mut at: FastMap<FileId, usize> = FastMap::default();
     let mut sorted: Vec<FileId> = files.iter().copied().collect();
-    sorted.sort_unstable();
+    sorted.arrange();
     for file in sorted {
         at.insert(file, out.len());
         out.push(Provider { file, places: Vec::new() });

@@ -4,6 +4,8 @@
 use super::human::{Cell, Page, column};
 use super::library::{self, Library};
 use crate::id::FileId;
+use crate::order;
+use crate::order::Arrange as _;
 use crate::resolve::FoundBy;
 use crate::resolve::trace::Tried;
 use crate::rules::outcome;
@@ -35,7 +37,7 @@ impl Page<'_> {
                 self.heading("needed by")?;
                 // Missing libraries come first, then needs that differ between entry points.
                 let mut sorted: Vec<&library::Requester> = requesters.iter().collect();
-                sorted.sort_by_key(|requester| !requester.is_missing());
+                sorted.arrange_by_key(|requester| !requester.is_missing());
                 let paths = sorted.iter().take(self.most()).map(|r| self.path(r.file));
                 let column = column(self.style, paths);
                 for requester in sorted.into_iter().take(self.most()) {
@@ -47,7 +49,7 @@ impl Page<'_> {
         }
         let missing = requesters.iter().filter(|requester| requester.is_missing()).count();
         let files = requesters.iter().map(|requester| requester.file);
-        let files: BTreeSet<FileId> = files.collect();
+        let files: BTreeSet<FileId> = order::set(files);
         let verdict = match (missing, providers.len()) {
             (0, _) if requesters.is_empty() && programs.is_empty() => "nothing needs it".to_owned(),
             (0, _) if requesters.is_empty() => {

@@ -8,9 +8,11 @@ use crate::facts::{Corpus, View};
 use crate::format::archive::Names;
 use crate::format::elf::{Object, Tables, hash};
 use crate::id::{FastSet, FileId};
+use crate::order;
+use crate::order::Arrange as _;
+use crate::parallel;
 use crate::views::tree::Tree;
 use memchr::memmem::Finder;
-use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// Similar names shown for an unknown one.
@@ -71,20 +73,17 @@ fn mangled<'v>(
 ) -> BTreeSet<&'v [u8]> {
     let files: Vec<FileId> = corpus.files.ids().collect();
     let finders: Vec<Finder<'_>> = words.iter().map(Finder::new).collect();
-    let found: Vec<BTreeSet<&[u8]>> = files
-        .par_iter()
-        .filter_map(|file| view.object(*file))
-        .map(|object| {
-            let mut found = BTreeSet::new();
-            each_name(object, &mut |raw| {
-                let may = raw.starts_with(b"_") && finders.iter().any(|f| f.find(raw).is_some());
-                if may && !found.contains(raw) && wanted(raw) {
-                    found.insert(raw);
-                }
-            });
-            found
-        })
-        .collect();
+    let found: Vec<BTreeSet<&[u8]>> = parallel::map(&files, |file| {
+        let mut found = BTreeSet::new();
+        let Some(object) = view.object(*file) else { return found };
+        each_name(object, &mut |raw| {
+            let may = raw.starts_with(b"_") && finders.iter().any(|f| f.find(raw).is_some());
+            if may && !found.contains(raw) && wanted(raw) {
+                found.insert(raw);
+            }
+        });
+        found
+    });
     found.into_iter().flatten().collect()
 }
 
@@ -222,7 +221,7 @@ fn near_qualified(text: &str, audit: &Audit) -> Vec<Vec<u8>> {
         Some((edits, other.end(other.depth())?))
     };
     let found = mangled(&words, audit.view(), &audit.corpus, |raw| like(raw).is_some());
-    let mut found: BTreeSet<(usize, String)> = found.into_iter().filter_map(like).collect();
+    let mut found: BTreeSet<(usize, String)> = order::set(found.into_iter().filter_map(like));
     // An exact match differs only in its parameters or namespaces.
     if found.first().is_some_and(|(edits, _)| *edits == 0) {
         found.retain(|(edits, _)| *edits == 0);
@@ -245,7 +244,7 @@ pub(super) fn within<'n>(
         .filter_map(|other| std::str::from_utf8(other).ok().filter(|other| !other.is_empty()))
         .filter_map(|other| Some((distance(text, other, most)?, other)))
         .collect();
-    found.sort_unstable();
+    found.arrange();
     found.truncate(MOST_NEAR);
     found.into_iter().map(|(_, other)| other.as_bytes().to_vec()).collect()
 }

@@ -9,6 +9,8 @@ use crate::diagnosis::{FirstLoader, ReferenceState};
 use crate::format::elf::tables::{Symbol as Entry, binds_local};
 use crate::format::elf::{Object, RefKind};
 use crate::id::{FastMap, FileId, Id as _, ModuleId, RootId};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::resolve::Closure;
 use crate::resolve::loader::Family;
 use object::elf;
@@ -246,7 +248,7 @@ impl Symbol {
 impl Maker<'_> {
     fn definitions(&mut self) {
         let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
-        files.sort_unstable();
+        files.arrange();
         for file in files {
             let Some(object) = self.audit.corpus.files[file].object() else { continue };
             for symbol in sorted(&self.found.symbols[&file]) {
@@ -373,7 +375,7 @@ impl Maker<'_> {
     fn lone(&mut self) {
         let loaded = FirstLoader::new(&self.audit.closures);
         let mut files: Vec<FileId> = self.found.symbols.keys().copied().collect();
-        files.sort_unstable();
+        files.arrange();
         for file in files.into_iter().filter(|file| loaded.of(*file).is_none()) {
             for symbol in sorted(&self.found.symbols[&file]) {
                 if !self.providers.contains_key(&(file, symbol)) {
@@ -406,7 +408,7 @@ impl Maker<'_> {
         self.requesters.retain(|_, requester| requester.version.as_deref() == Some(wanted));
         let met = self.bound.iter().filter(|(key, _)| self.requesters.contains_key(key));
         let taken: BTreeSet<Key> =
-            met.flat_map(|(_, list)| list.iter().filter_map(|met| met.1)).collect();
+            order::set(met.flat_map(|(_, list)| list.iter().filter_map(|met| met.1)));
         self.providers.retain(|key, provider| {
             provider.version.as_deref() == Some(wanted) || taken.contains(key)
         });
@@ -434,7 +436,7 @@ impl Maker<'_> {
                 (None, provider)
             })
         }));
-        keyed.sort_by(|(_, a), (_, b)| {
+        keyed.arrange_by(|(_, a), (_, b)| {
             let key = |p: &'_ Provider| (p.symbol.clone(), p.member.clone(), p.version.clone());
             path(a.file).cmp(path(b.file)).then_with(|| key(a).cmp(&key(b)))
         });
@@ -449,7 +451,9 @@ impl Maker<'_> {
             }
             list.push(requester);
         }
-        list.sort_by(|a, b| path(a.file).cmp(path(b.file)).then_with(|| a.symbol.cmp(&b.symbol)));
+        list.arrange_by(|a, b| {
+            path(a.file).cmp(path(b.file)).then_with(|| a.symbol.cmp(&b.symbol))
+        });
         Symbol {
             providers: keyed.into_iter().map(|(_, provider)| provider).collect(),
             requesters: list,
@@ -460,7 +464,7 @@ impl Maker<'_> {
 
 fn sorted(symbols: &crate::id::FastSet<u32>) -> Vec<u32> {
     let mut out: Vec<u32> = symbols.iter().copied().collect();
-    out.sort_unstable();
+    out.arrange();
     out
 }
 

@@ -5,6 +5,8 @@ use super::human::{Cell, Page, column, display};
 use super::symbol::{self, Bind, Bound, Symbol};
 use crate::demangle::demangle;
 use crate::id::{FileId, RootId};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::text::show;
 use crate::views::count;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +59,7 @@ impl Page<'_> {
     fn names(&mut self, symbol: &Symbol) -> io::Result<()> {
         let defined = symbol.providers.iter().map(|provider| &provider.symbol);
         let asked = symbol.requesters.iter().map(|requester| &requester.symbol);
-        let raw: BTreeSet<&Vec<u8>> = defined.chain(asked).collect();
+        let raw: BTreeSet<&Vec<u8>> = order::set(defined.chain(asked));
         let names: Vec<(String, String)> =
             raw.into_iter().filter_map(|raw| Some((demangle(raw)?, show(raw)))).collect();
         if names.is_empty() {
@@ -82,7 +84,7 @@ impl Page<'_> {
         }
         let mut groups: Vec<(Order, Vec<RootId>)> = Vec::new();
         for (root, list) in &mut by_root {
-            list.sort_unstable();
+            list.arrange();
             let main = self.audit.closures.roots[*root].root.file;
             let is_main = |at: usize| symbol.providers[at].file == main;
             let key = list.iter().map(|(_, at, n)| (Some(*at).filter(|at| !is_main(*at)), *n > 0));
@@ -92,7 +94,7 @@ impl Page<'_> {
                 None => groups.push((key, vec![*root])),
             }
         }
-        groups.sort_by_key(|(_, roots)| std::cmp::Reverse(roots.len()));
+        groups.arrange_by_key(|(_, roots)| std::cmp::Reverse(roots.len()));
         let most = if self.style.verbose { usize::MAX } else { MOST_GROUPS };
         for (_, roots) in groups.iter().take(most) {
             let Some(first) = roots.first() else { continue };
@@ -170,7 +172,7 @@ impl Page<'_> {
         self.heading("referred to by")?;
         let mut sorted: Vec<&symbol::Requester> = symbol.requesters.iter().collect();
         // Undefined references come first.
-        sorted.sort_by_key(|r| r.weak || r.bound.iter().all(|bound| bound.provider.is_some()));
+        sorted.arrange_by_key(|r| r.weak || r.bound.iter().all(|bound| bound.provider.is_some()));
         let shown = &sorted[..sorted.len().min(self.most())];
         let column = column(self.style, shown.iter().map(|r| self.path(r.file)));
         let name = self::column(self.style, shown.iter().map(|r| asked(r)));

@@ -5,6 +5,7 @@ use super::symbol::{Bound, Fates, Near, Requester, Searched, Symbol};
 use crate::audit::Audit;
 use crate::diagnosis::{ReferenceFate, ReferenceState};
 use crate::id::RootId;
+use crate::order;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::report::model::Finding;
@@ -21,7 +22,7 @@ pub(super) fn fates(audit: &Audit, plan: &Plan) -> Fates {
 pub(super) fn look_into(symbol: &mut Symbol, audit: &Audit) {
     let first = |r: &Requester| reported(r).or_else(|| first_open(r)).map(|bound| bound.root);
     let roots: BTreeSet<RootId> =
-        symbol.requesters.iter().filter(|r| !r.weak).filter_map(first).collect();
+        order::set(symbol.requesters.iter().filter(|r| !r.weak).filter_map(first));
     let files = |root: RootId| {
         let closure = &audit.closures.roots[root];
         closure.in_scope().map(|(_, file)| file).collect()

@@ -5,6 +5,8 @@ use crate::audit::Audit;
 use crate::diagnosis::FirstLoader;
 use crate::facts::FileFacts;
 use crate::id::{FileId, RootId};
+use crate::order;
+use crate::order::Arrange as _;
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -27,7 +29,7 @@ impl Under {
     /// message. `real` is the path with links resolved.
     pub fn find(typed: &Path, real: Option<&Path>, audit: &Audit) -> Result<Self, String> {
         let known: BTreeSet<FileId> =
-            audit.closures.roots.iter().map(|closure| closure.root.file).collect();
+            order::set(audit.closures.roots.iter().map(|closure| closure.root.file));
         let meant: Vec<FileId> = named(typed, real, audit).into_iter().collect();
         let found: Vec<FileId> =
             meant.iter().copied().filter(|file| known.contains(file)).collect();
@@ -103,7 +105,7 @@ fn near<'f>(typed: &Path, entries: impl Iterator<Item = &'f FileFacts>) -> Vec<S
         base.is_some_and(|base| near.iter().any(|near| near == base))
     };
     let mut out: Vec<String> = paths.iter().filter(is_near).map(|path| show_path(path)).collect();
-    out.sort_unstable();
+    out.arrange();
     out.truncate(MOST);
     out
 }

@@ -1,0 +1,99 @@
+//! Sorting of short lists. The standard sorts are compiled anew for every type and comparison, at
+//! 8 KB each; there are a hundred of them. These sort positions, with one comparison behind a
+//! pointer, and move the items afterwards: 0.3 KB for each type. Lists that grow with the number of
+//! symbols use the standard sorts.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Stable sorts of any list.
+pub(crate) trait Arrange<T> {
+    /// Sorts by the items themselves.
+    fn arrange(&mut self)
+    where
+        T: Ord;
+
+    /// Sorts by a comparison.
+    fn arrange_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering);
+
+    /// Sorts by a key, which is computed for each comparison.
+    fn arrange_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
+}
+
+impl<T> Arrange<T> for [T] {
+    fn arrange(&mut self)
+    where
+        T: Ord,
+    {
+        self.arrange_by(T::cmp);
+    }
+
+    fn arrange_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) {
+        let mut places = places(self.len(), &mut |a, b| compare(&self[a], &self[b]));
+        for at in 0..self.len() {
+            // Each swap brings one item to its place.
+            while let Some(&place) = places.get(at).filter(|place| **place != at) {
+                self.swap(at, place);
+                places.swap(at, place);
+            }
+        }
+    }
+
+    fn arrange_by_key<K: Ord>(&mut self, mut key: impl FnMut(&T) -> K) {
+        self.arrange_by(|a, b| key(a).cmp(&key(b)));
+    }
+}
+
+/// A set of the items. `collect` would sort them first, by a standard sort.
+pub(crate) fn set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
+    let mut out = BTreeSet::new();
+    out.extend(items);
+    out
+}
+
+/// A map of the items; of two with one key the later stays.
+pub(crate) fn map<K: Ord, V>(items: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, V> {
+    let mut out = BTreeMap::new();
+    out.extend(items);
+    out
+}
+
+/// The place of each item in the sorted list. Empty if the list is too short to be out of order.
+fn places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
+    if len < 2 {
+        return Vec::new();
+    }
+    let mut sorted: Vec<usize> = (0..len).collect();
+    sorted.sort_by(|a, b| compare(*a, *b));
+    let mut places = vec![0; len];
+    for (place, item) in sorted.into_iter().enumerate() {
+        places[item] = place;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arrange as _;
+
+    /// All lists of up to seven digits of 0..3, with their positions: as the standard sort.
+    #[test]
+    fn lists_are_sorted_and_stable() {
+        let mut compared = 0;
+        for len in 0..8_u32 {
+            for number in 0..3_u32.pow(len) {
+                let digit = |at: u32| (number / 3_u32.pow(at) % 3, at);
+                let mut ours: Vec<(u32, u32)> = (0..len).map(digit).collect();
+                let mut sorted = ours.clone();
+                ours.arrange_by_key(|(digit, _)| *digit);
+                sorted.sort_by_key(|(digit, _)| *digit);
+                assert_eq!(ours, sorted);
+                ours.reverse();
+                ours.arrange();
+                assert_eq!(ours, sorted);
+                compared += 2;
+            }
+        }
+        println!("lists sorted: {compared} cases, 0 differ from the standard sort");
+    }
+}
