@@ -1,7 +1,7 @@
 //! `linkaudit hook`: what it writes and refuses, scripts that shellcheck and the systems' own parsers
 //! accept, and each system for real where this machine has it, with a broken and a fixed payload.
 //!
-//! `LINKAUDIT_HOOKS=all` adds systems that are fetched from PyPI and the static binary. `UPDATE=1`
+//! `--include-ignored` adds systems that are fetched from PyPI and the static binary. `UPDATE=1`
 //! writes the real output into `integrations/*/page.md`, and the pages into `docs/`.
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 

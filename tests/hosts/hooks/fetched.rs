@@ -1,20 +1,11 @@
 //! Systems that are fetched from PyPI: pre-commit, Portage, rattler-build. They run with
-//! `LINKAUDIT_HOOKS=all`.
+//! `--include-ignored`.
 
 use std::path::{Path, PathBuf};
 
 use super::kit::{Kit, Payload, Ran, WAIVER};
 use super::pages;
 use crate::support::clean;
-
-/// True if tests run that fetch or build for minutes.
-pub fn all() -> bool {
-    let is_all = std::env::var_os("LINKAUDIT_HOOKS").is_some_and(|value| value == "all");
-    if !is_all {
-        println!("not run: LINKAUDIT_HOOKS=all runs it");
-    }
-    is_all
-}
 
 /// Programs of packages of PyPI in an environment below `target/`.
 fn environment(packages: &[&str]) -> PathBuf {
@@ -37,10 +28,8 @@ fn with(mut kit: Kit, environment: &Path, script: &str) -> Ran {
 }
 
 #[test]
+#[ignore = "fetches packages of PyPI"]
 fn pre_commit() {
-    if !all() {
-        return;
-    }
     let venv = environment(&["pre-commit==4.3.0"]);
     let commit = "make -s install DESTDIR=$PWD LIBDIR=/lib; make -s clean
         git init -q . 2>/dev/null; git add -A
@@ -98,10 +87,8 @@ END
     PATH=$VENV/bin:$PATH ebuild $G/repo/app-misc/demo/demo-1.ebuild install";
 
 #[test]
+#[ignore = "fetches packages of PyPI"]
 fn portage() {
-    if !all() {
-        return;
-    }
     let venv = environment(&["portage==3.0.83"]);
     let run = |payload, before: &str| {
         let kit = Kit::new(payload, &["gentoo"]);
@@ -140,10 +127,8 @@ END
     exit $status";
 
 #[test]
+#[ignore = "fetches packages of PyPI"]
 fn rattler_build() {
-    if !all() {
-        return;
-    }
     let venv = environment(&["py-rattler-build==0.73.0"]);
     let run = |payload, before: &str| {
         let kit = Kit::new(payload, &[]);
