@@ -10,9 +10,11 @@
 //! - `wheel` reads policies of auditwheel, and `platform` applies them to one architecture.
 //! - `schema` writes the JSON Schema of policy files, and `show` the merged policy.
 
+mod automaton;
 mod build;
 pub mod builtin;
 mod errors;
+mod glob;
 mod levels;
 mod load;
 mod merge;

@@ -1,7 +1,8 @@
-//! Globs without a regex engine: text, `*`, alternatives without nesting and, over names, classes
-//! of letters and digits. Every undefined symbol of every object is matched against them, and
-//! checking the first bytes takes a tenth of an automaton's time. [`super::Pattern`] uses globset
-//! for all other globs; the rules here are globset's.
+//! Globs that backtrack little: those that expand to few sequences of bytes, classes and stars. Every
+//! undefined symbol of every object is matched against them, and checking the first bytes takes a
+//! tenth of an automaton's time. [`super::automaton`] matches all other globs.
+
+use super::glob::{Class, Token, is_nothing};
 
 /// Most sequences that one pattern expands to.
 const MOST: usize = 256;
@@ -19,15 +20,16 @@ pub(super) struct Simple {
     separated: bool,
 }
 
-/// A set of bytes.
-type Class = [bool; 256];
-
 #[derive(Clone, Debug)]
 enum Part {
     Byte(u8),
     One(Box<Class>),
     /// `*`
     Many,
+    /// `**/`
+    Deep,
+    /// Anything.
+    Rest,
 }
 
 impl Part {
@@ -35,41 +37,16 @@ impl Part {
         match self {
             Self::Byte(own) => *own == byte,
             Self::One(class) => class[usize::from(byte)],
-            Self::Many => false,
+            Self::Many | Self::Deep | Self::Rest => false,
         }
     }
 }
 
 impl Simple {
-    /// Parses `text`; `None` if it needs an automaton or is not a glob.
-    pub(super) fn new(text: &str, separated: bool) -> Option<Self> {
-        if separated && text.contains('[') {
-            return None;
-        }
-        let mut sequences = vec![Vec::new()];
-        let mut rest = text.as_bytes();
-        while let Some((byte, behind)) = rest.split_first() {
-            if *byte == b'{' {
-                let end = behind.iter().position(|byte| *byte == b'}')?;
-                let choices: Option<Vec<_>> =
-                    behind[..end].split(|byte| *byte == b',').map(sequence).collect();
-                let choices = choices.filter(|choices| choices.len() * sequences.len() <= MOST)?;
-                let longer = |begin: &Vec<Part>| -> Vec<Vec<Part>> {
-                    choices.iter().map(|choice| [&begin[..], &choice[..]].concat()).collect()
-                };
-                sequences = sequences.iter().flat_map(longer).collect();
-                rest = &behind[end + 1..];
-            } else {
-                let end = rest.iter().position(|byte| *byte == b'{').unwrap_or(rest.len());
-                let common = sequence(&rest[..end])?;
-                for sequence in &mut sequences {
-                    sequence.extend_from_slice(&common);
-                }
-                rest = &rest[end..];
-            }
-        }
-        let twice = |pair: &[Part]| matches!(pair, [Part::Many, Part::Many]);
-        if sequences.iter().any(|sequence| sequence.windows(2).any(twice)) {
+    /// `None` if the tokens need an automaton.
+    pub(super) fn new(tokens: &[Token], separated: bool) -> Option<Self> {
+        let sequences = expanded(tokens, separated)?;
+        if !sequences.iter().all(|sequence| is_sound(sequence, separated)) {
             return None;
         }
         let first = class_of(sequences.iter().map(|sequence| sequence.first()));
@@ -98,48 +75,56 @@ fn holds(class: Option<&Class>, byte: u8) -> bool {
     class.is_none_or(|class| class[usize::from(byte)])
 }
 
-/// Parses text without alternatives.
-fn sequence(text: &[u8]) -> Option<Vec<Part>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((byte, mut behind)) = rest.split_first() {
-        out.push(match byte {
-            b'*' => Part::Many,
-            b'[' => {
-                let end = behind.iter().position(|byte| *byte == b']')?;
-                let class = class(&behind[..end])?;
-                behind = &behind[end + 1..];
-                Part::One(Box::new(class))
+/// All sequences that the tokens stand for, if they are few.
+fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
+    let mut out = vec![Vec::new()];
+    for token in tokens {
+        let part = match token {
+            Token::Byte(byte) => Part::Byte(*byte),
+            Token::Any => {
+                let mut class = Box::new([true; 256]);
+                class[usize::from(b'/')] = !separated;
+                Part::One(class)
             }
-            b'?' | b']' | b'{' | b'}' | b'\\' => return None,
-            byte => Part::Byte(*byte),
-        });
-        rest = behind;
+            Token::Many => Part::Many,
+            Token::Deep => Part::Deep,
+            Token::Rest => Part::Rest,
+            Token::Class(class) => Part::One(class.clone()),
+            Token::Either(branches) => {
+                let mut choices = Vec::new();
+                for branch in branches.iter().filter(|branch| !is_nothing(branch)) {
+                    choices.extend(expanded(branch, separated)?);
+                }
+                if choices.len() * out.len() > MOST {
+                    return None;
+                }
+                if !choices.is_empty() {
+                    let longer = |begin: &Vec<Part>| -> Vec<Vec<Part>> {
+                        choices.iter().map(|end| [&begin[..], &end[..]].concat()).collect()
+                    };
+                    out = out.iter().flat_map(longer).collect();
+                }
+                continue;
+            }
+        };
+        out.iter_mut().for_each(|sequence| sequence.push(part.clone()));
     }
-    // globset ignores an empty alternative, so it must handle the pattern.
-    (!out.is_empty()).then_some(out)
+    // Two stars are one.
+    let twice = |a: &mut Part, b: &mut Part| matches!((a, b), (Part::Many, Part::Many));
+    out.iter_mut().for_each(|sequence| sequence.dedup_by(twice));
+    Some(out)
 }
 
-/// The set of bytes in brackets.
-fn class(text: &[u8]) -> Option<Class> {
-    let (not, mut rest) = match text {
-        [b'!' | b'^', rest @ ..] => (true, rest),
-        _ => (false, text),
+/// True if [`is`] answers rightly: in paths only a slash matches a slash, and what is below any depth
+/// begins behind one.
+fn is_sound(sequence: &[Part], separated: bool) -> bool {
+    let sound = |(at, part): (usize, &Part)| match part {
+        Part::Byte(_) | Part::Many => true,
+        Part::One(class) => !separated || !class[usize::from(b'/')],
+        Part::Deep => separated && (at == 0 || matches!(sequence[at - 1], Part::Byte(b'/'))),
+        Part::Rest => at + 1 == sequence.len(),
     };
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let mut out = [not; 256];
-    while let Some((from, behind)) = rest.split_first() {
-        let (to, behind) = match behind {
-            [b'-', to, behind @ ..] => (to, behind),
-            _ => (from, behind),
-        };
-        if !plain(*from) || !plain(*to) || from > to {
-            return None;
-        }
-        out[usize::from(*from)..=usize::from(*to)].fill(!not);
-        rest = behind;
-    }
-    (!text.is_empty() && text != b"!" && text != b"^").then_some(out)
+    sequence.iter().enumerate().all(sound)
 }
 
 /// The union of the bytes that `parts` match. `None` if one of them is a star, or is missing.
@@ -147,7 +132,7 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Cla
     let mut out = Box::new([false; 256]);
     for part in parts {
         match part? {
-            Part::Many => return None,
+            Part::Many | Part::Deep | Part::Rest => return None,
             Part::Byte(byte) => out[usize::from(*byte)] = true,
             Part::One(class) => out.iter_mut().zip(&**class).for_each(|(own, is)| *own |= is),
         }
@@ -155,20 +140,23 @@ fn class_of<'p>(parts: impl Iterator<Item = Option<&'p Part>>) -> Option<Box<Cla
     Some(out)
 }
 
-/// Backtracks only to the last star: an earlier one cannot make a difference. If stars do not match
-/// `/`, each part between slashes matches by itself.
+/// Backtracks only to the last star and to the last `**/`: earlier ones cannot make a difference. If
+/// stars do not match `/`, each part between slashes matches by itself.
 fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
-    let crosses = |skipped: &[u8]| separated && skipped.contains(&b'/');
     let (mut part, mut at) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
+    let mut deep: Option<(usize, usize)> = None;
     loop {
         match (sequence.get(part), bytes.get(at)) {
+            (Some(Part::Rest), _) | (None, None) => return true,
+            (Some(Part::Deep), _) => {
+                part += 1;
+                (deep, star) = (Some((part, at)), None);
+                continue;
+            }
             (Some(Part::Many), _) => {
                 part += 1;
                 star = Some((part, at));
-                if part == sequence.len() {
-                    return !crosses(&bytes[at..]);
-                }
                 continue;
             }
             (Some(own), Some(byte)) if own.is(*byte) => {
@@ -176,25 +164,30 @@ fn is(sequence: &[Part], bytes: &[u8], separated: bool) -> bool {
                 at += 1;
                 continue;
             }
-            (None, None) => return true,
             _ => {}
         }
-        match star {
-            Some((behind, from)) if from < bytes.len() => {
-                // The next attempt starts at the next byte that can follow the star.
-                let rest = &bytes[from + 1..];
-                let skip = match sequence.get(behind) {
-                    Some(own) => rest.iter().position(|byte| own.is(*byte)),
-                    None => None,
-                };
-                let Some(skip) = skip else { return false };
-                if crosses(&bytes[from..=from + skip]) {
-                    return false;
-                }
-                (part, at) = (behind, from + 1 + skip);
-                star = Some((behind, at));
-            }
-            _ => return false,
+        if let Some((behind, from)) = star
+            && let Some(next) = longer(sequence.get(behind), bytes, from, separated)
+        {
+            (part, at, star) = (behind, next, Some((behind, next)));
+            continue;
         }
+        // The next part of the path, if any depth is allowed.
+        let Some((behind, from)) = deep else { return false };
+        let Some(slash) = bytes[from..].iter().position(|byte| *byte == b'/') else { return false };
+        (part, at, star) = (behind, from + slash + 1, None);
+        deep = Some((behind, at));
     }
+}
+
+/// The next end of a star that ended at `from`, at which what is behind it can begin.
+fn longer(behind: Option<&Part>, bytes: &[u8], from: usize, separated: bool) -> Option<usize> {
+    let rest = bytes.get(from + 1..)?;
+    let skip = match behind {
+        Some(own) => rest.iter().position(|byte| own.is(*byte))?,
+        None => rest.len(),
+    };
+    let next = from + 1 + skip;
+    let crosses = separated && bytes[from..next].contains(&b'/');
+    (!crosses).then_some(next)
 }

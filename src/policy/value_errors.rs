@@ -63,7 +63,7 @@ pub(super) fn reason(text: &str) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// Checks a pattern with globset.
+/// Checks a pattern.
 fn glob(text: &str, made: Result<Pattern, String>) -> Result<(), ValueError> {
     match made {
         Ok(_) => Ok(()),

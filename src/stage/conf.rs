@@ -4,6 +4,7 @@
 use crate::format::elf::interpreter::Interpreter;
 use crate::id::FastSet;
 use crate::order::Arrange as _;
+use crate::policy::Pattern;
 use crate::tree::{Kind, Opened, Tree};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -109,10 +110,9 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
             }
             continue;
         }
-        let Some(matcher) = part.to_str().and_then(|text| globset::Glob::new(text).ok()) else {
+        let Some(matcher) = part.to_str().and_then(|text| Pattern::name(text).ok()) else {
             return Vec::new();
         };
-        let matcher = matcher.compile_matcher();
         let mut names: Vec<PathBuf> = Vec::new();
         for dir in &found {
             let mut here: FastSet<OsString> = FastSet::default();
@@ -120,7 +120,7 @@ fn matching(tree: &dyn Tree, pattern: &Path) -> Vec<PathBuf> {
             let _ = tree.list(dir, &mut |name, _| {
                 let hidden =
                     name.as_bytes().starts_with(b".") && !part.as_bytes().starts_with(b".");
-                if !hidden && matcher.is_match(Path::new(name)) {
+                if !hidden && matcher.matches(name.as_bytes()) {
                     here.insert(name.to_owned());
                 }
             });

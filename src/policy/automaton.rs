@@ -1,0 +1,103 @@
+//! Globs that [`super::simple`] leaves: many nested alternatives, or classes that match `/`. The
+//! automaton holds all places in the pattern at which a match may be. So time is bounded by the
+//! length of the text times the length of the pattern, whatever both are.
+
+use super::glob::{Class, Token, is_nothing};
+
+/// A pattern as states. A match begins in `start` and ends in state 0.
+#[derive(Clone, Debug)]
+pub(super) struct Automaton {
+    states: Vec<State>,
+    start: usize,
+    /// True if `*` and `?` do not match `/`.
+    separated: bool,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    End,
+    Byte(u8, usize),
+    One(Box<Class>, usize),
+    /// Any byte, or any but `/`.
+    Any(bool, usize),
+    Either(Vec<usize>),
+}
+
+impl Automaton {
+    pub(super) fn new(tokens: &[Token], separated: bool) -> Self {
+        let mut out = Self { states: vec![State::End], start: 0, separated };
+        out.start = out.before(tokens, 0);
+        out
+    }
+
+    fn add(&mut self, state: State) -> usize {
+        self.states.push(state);
+        self.states.len() - 1
+    }
+
+    /// Any number of bytes, before `next`.
+    fn repeated(&mut self, with_slash: bool, next: usize) -> usize {
+        let any = self.add(State::Any(with_slash, 0));
+        let both = self.add(State::Either(vec![any, next]));
+        self.states[any] = State::Any(with_slash, both);
+        both
+    }
+
+    /// The state from which `tokens` lead to `next`.
+    fn before(&mut self, tokens: &[Token], mut next: usize) -> usize {
+        for token in tokens.iter().rev() {
+            next = match token {
+                Token::Byte(byte) => self.add(State::Byte(*byte, next)),
+                Token::Class(class) => self.add(State::One(class.clone(), next)),
+                Token::Any => self.add(State::Any(!self.separated, next)),
+                Token::Many => self.repeated(!self.separated, next),
+                Token::Rest => self.repeated(true, next),
+                Token::Deep => {
+                    let slash = self.add(State::Byte(b'/', next));
+                    let below = self.repeated(true, slash);
+                    self.add(State::Either(vec![next, below]))
+                }
+                Token::Either(branches) => {
+                    let some = branches.iter().filter(|branch| !is_nothing(branch));
+                    let starts: Vec<usize> = some.map(|branch| self.before(branch, next)).collect();
+                    if starts.is_empty() { next } else { self.add(State::Either(starts)) }
+                }
+            };
+        }
+        next
+    }
+
+    /// True if the pattern matches all of `bytes`.
+    pub(super) fn matches(&self, bytes: &[u8]) -> bool {
+        let mut seen = vec![usize::MAX; self.states.len()];
+        let (mut now, mut then) = (Vec::new(), Vec::new());
+        self.enter(self.start, 0, &mut seen, &mut now);
+        for (at, byte) in bytes.iter().enumerate() {
+            for state in now.drain(..) {
+                let next = match &self.states[state] {
+                    State::Byte(own, next) if own == byte => *next,
+                    State::One(class, next) if class[usize::from(*byte)] => *next,
+                    State::Any(with_slash, next) if *with_slash || *byte != b'/' => *next,
+                    _ => continue,
+                };
+                self.enter(next, at + 1, &mut seen, &mut then);
+            }
+            std::mem::swap(&mut now, &mut then);
+        }
+        now.contains(&0)
+    }
+
+    /// Adds a state, and those that need no byte to reach, unless they were added at this place.
+    fn enter(&self, state: usize, at: usize, seen: &mut [usize], out: &mut Vec<usize>) {
+        let mut open = vec![state];
+        while let Some(state) = open.pop() {
+            if std::mem::replace(&mut seen[state], at) == at {
+                continue;
+            }
+            match &self.states[state] {
+                State::Either(next) => open.extend(next),
+                _ => out.push(state),
+            }
+        }
+    }
+}
