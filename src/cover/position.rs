@@ -2,7 +2,8 @@
 //! position-independent program. The classes follow lld (`getRelExpr` and `scan` of
 //! `lld/ELF/Relocations.cpp`), which refuses some that GNU ld turns into text relocations.
 
-use object::elf;
+use crate::format::elf::Target;
+use object::elf::{self, RelocationType};
 
 /// What the value of a relocation must be at the time of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,90 +20,149 @@ pub enum Demand {
     ProgramTls,
 }
 
-/// The demand of relocation `kind` on `machine`; nothing for a machine without a table.
-pub fn demand(machine: u16, kind: u32) -> Option<Demand> {
-    let of_machine: fn(u32) -> Demand = if machine == elf::EM_X86_64.0 {
-        x86_64
-    } else if machine == elf::EM_386.0 {
-        i386
-    } else if machine == elf::EM_AARCH64.0 {
-        aarch64
-    } else if machine == elf::EM_PPC64.0 {
-        ppc64
-    } else if machine == elf::EM_RISCV.0 {
-        riscv
-    } else {
-        return None;
+/// The demand of relocation `kind` on the machine of `target`; nothing for a machine without a table.
+pub fn demand(target: Target, kind: u32) -> Option<Demand> {
+    let of_machine: fn(RelocationType) -> Demand = match elf::Machine(target.machine) {
+        elf::EM_X86_64 => x86_64,
+        elf::EM_386 => i386,
+        elf::EM_AARCH64 => aarch64,
+        elf::EM_PPC64 => ppc64,
+        elf::EM_RISCV if !target.is_64 => riscv32,
+        elf::EM_RISCV => riscv,
+        _ => return None,
     };
-    Some(of_machine(kind))
+    Some(of_machine(RelocationType(kind)))
 }
 
-fn x86_64(kind: u32) -> Demand {
+fn x86_64(kind: RelocationType) -> Demand {
     match kind {
-        // R_X86_64_32, 32S, 16, 8
-        10..=12 | 14 => Demand::Address,
-        // R_X86_64_64
-        1 => Demand::Word,
-        // R_X86_64_PC32, PC16, PC8, PC64, GOTOFF64
-        2 | 13 | 15 | 24 | 25 => Demand::Distance,
-        // R_X86_64_TPOFF64, TPOFF32
-        18 | 23 => Demand::ProgramTls,
+        elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_16 | elf::R_X86_64_8 => {
+            Demand::Address
+        }
+        elf::R_X86_64_64 => Demand::Word,
+        elf::R_X86_64_PC32
+        | elf::R_X86_64_PC16
+        | elf::R_X86_64_PC8
+        | elf::R_X86_64_PC64
+        | elf::R_X86_64_GOTOFF64 => Demand::Distance,
+        elf::R_X86_64_TPOFF64 | elf::R_X86_64_TPOFF32 => Demand::ProgramTls,
         _ => Demand::Nothing,
     }
 }
 
-fn i386(kind: u32) -> Demand {
+fn i386(kind: RelocationType) -> Demand {
     match kind {
-        // R_386_16, R_386_8
-        20 | 22 => Demand::Address,
-        // R_386_32
-        1 => Demand::Word,
-        // R_386_PC32, GOTOFF, PC16, PC8
-        2 | 9 | 21 | 23 => Demand::Distance,
-        // R_386_TLS_LE, TLS_LE_32
-        17 | 34 => Demand::ProgramTls,
+        elf::R_386_16 | elf::R_386_8 => Demand::Address,
+        elf::R_386_32 => Demand::Word,
+        elf::R_386_PC32 | elf::R_386_GOTOFF | elf::R_386_PC16 | elf::R_386_PC8 => Demand::Distance,
+        elf::R_386_TLS_LE | elf::R_386_TLS_LE_32 => Demand::ProgramTls,
         _ => Demand::Nothing,
     }
 }
 
-fn aarch64(kind: u32) -> Demand {
+fn aarch64(kind: RelocationType) -> Demand {
     match kind {
-        // R_AARCH64_ABS32, ABS16, MOVW_UABS_* and MOVW_SABS_*
-        258 | 259 | 263..=272 => Demand::Address,
-        // R_AARCH64_ABS64
-        257 => Demand::Word,
-        // R_AARCH64_PREL*, LD_PREL_LO19, ADR_PREL_LO21, ADR_PREL_PG_HI21 and its NC
-        260..=262 | 273..=276 => Demand::Distance,
-        // R_AARCH64_TLSLE_*
-        544..=559 => Demand::ProgramTls,
+        elf::R_AARCH64_ABS32
+        | elf::R_AARCH64_ABS16
+        | elf::R_AARCH64_MOVW_UABS_G0
+        | elf::R_AARCH64_MOVW_UABS_G0_NC
+        | elf::R_AARCH64_MOVW_UABS_G1
+        | elf::R_AARCH64_MOVW_UABS_G1_NC
+        | elf::R_AARCH64_MOVW_UABS_G2
+        | elf::R_AARCH64_MOVW_UABS_G2_NC
+        | elf::R_AARCH64_MOVW_UABS_G3
+        | elf::R_AARCH64_MOVW_SABS_G0
+        | elf::R_AARCH64_MOVW_SABS_G1
+        | elf::R_AARCH64_MOVW_SABS_G2 => Demand::Address,
+        elf::R_AARCH64_ABS64 => Demand::Word,
+        elf::R_AARCH64_PREL64
+        | elf::R_AARCH64_PREL32
+        | elf::R_AARCH64_PREL16
+        | elf::R_AARCH64_LD_PREL_LO19
+        | elf::R_AARCH64_ADR_PREL_LO21
+        | elf::R_AARCH64_ADR_PREL_PG_HI21
+        | elf::R_AARCH64_ADR_PREL_PG_HI21_NC => Demand::Distance,
+        elf::R_AARCH64_TLSLE_MOVW_TPREL_G2
+        | elf::R_AARCH64_TLSLE_MOVW_TPREL_G1
+        | elf::R_AARCH64_TLSLE_MOVW_TPREL_G1_NC
+        | elf::R_AARCH64_TLSLE_MOVW_TPREL_G0
+        | elf::R_AARCH64_TLSLE_MOVW_TPREL_G0_NC
+        | elf::R_AARCH64_TLSLE_ADD_TPREL_HI12
+        | elf::R_AARCH64_TLSLE_ADD_TPREL_LO12
+        | elf::R_AARCH64_TLSLE_ADD_TPREL_LO12_NC
+        | elf::R_AARCH64_TLSLE_LDST8_TPREL_LO12
+        | elf::R_AARCH64_TLSLE_LDST8_TPREL_LO12_NC
+        | elf::R_AARCH64_TLSLE_LDST16_TPREL_LO12
+        | elf::R_AARCH64_TLSLE_LDST16_TPREL_LO12_NC
+        | elf::R_AARCH64_TLSLE_LDST32_TPREL_LO12
+        | elf::R_AARCH64_TLSLE_LDST32_TPREL_LO12_NC
+        | elf::R_AARCH64_TLSLE_LDST64_TPREL_LO12
+        | elf::R_AARCH64_TLSLE_LDST64_TPREL_LO12_NC
+        | elf::R_AARCH64_TLSLE_LDST128_TPREL_LO12
+        | elf::R_AARCH64_TLSLE_LDST128_TPREL_LO12_NC => Demand::ProgramTls,
         _ => Demand::Nothing,
     }
 }
 
-fn ppc64(kind: u32) -> Demand {
+/// `include/elf/ppc64.h` of binutils; `object` does not have it.
+const R_PPC64_TPREL34: RelocationType = RelocationType(146);
+
+fn ppc64(kind: RelocationType) -> Demand {
     match kind {
-        // R_PPC64_ADDR32, ADDR24, ADDR16*, ADDR14*
-        1..=9 | 39..=42 | 56 | 57 => Demand::Address,
-        // R_PPC64_ADDR64
-        38 => Demand::Word,
-        // R_PPC64_REL32, REL64
-        26 | 44 => Demand::Distance,
-        // R_PPC64_TPREL16*, TPREL34
-        69..=72 | 95..=100 | 146 => Demand::ProgramTls,
+        elf::R_PPC64_ADDR32
+        | elf::R_PPC64_ADDR24
+        | elf::R_PPC64_ADDR16
+        | elf::R_PPC64_ADDR16_LO
+        | elf::R_PPC64_ADDR16_HI
+        | elf::R_PPC64_ADDR16_HA
+        | elf::R_PPC64_ADDR14
+        | elf::R_PPC64_ADDR14_BRTAKEN
+        | elf::R_PPC64_ADDR14_BRNTAKEN
+        | elf::R_PPC64_ADDR16_HIGHER
+        | elf::R_PPC64_ADDR16_HIGHERA
+        | elf::R_PPC64_ADDR16_HIGHEST
+        | elf::R_PPC64_ADDR16_HIGHESTA
+        | elf::R_PPC64_ADDR16_DS
+        | elf::R_PPC64_ADDR16_LO_DS
+        | elf::R_PPC64_ADDR16_HIGH
+        | elf::R_PPC64_ADDR16_HIGHA => Demand::Address,
+        elf::R_PPC64_ADDR64 => Demand::Word,
+        elf::R_PPC64_REL32 | elf::R_PPC64_REL64 => Demand::Distance,
+        elf::R_PPC64_TPREL16
+        | elf::R_PPC64_TPREL16_LO
+        | elf::R_PPC64_TPREL16_HI
+        | elf::R_PPC64_TPREL16_HA
+        | elf::R_PPC64_TPREL16_DS
+        | elf::R_PPC64_TPREL16_LO_DS
+        | elf::R_PPC64_TPREL16_HIGHER
+        | elf::R_PPC64_TPREL16_HIGHERA
+        | elf::R_PPC64_TPREL16_HIGHEST
+        | elf::R_PPC64_TPREL16_HIGHESTA
+        | elf::R_PPC64_TPREL16_HIGH
+        | elf::R_PPC64_TPREL16_HIGHA
+        | R_PPC64_TPREL34 => Demand::ProgramTls,
         _ => Demand::Nothing,
     }
 }
 
-fn riscv(kind: u32) -> Demand {
+fn riscv(kind: RelocationType) -> Demand {
     match kind {
-        // R_RISCV_HI20, LO12_I, LO12_S
-        26..=28 => Demand::Address,
-        // R_RISCV_64
-        2 => Demand::Word,
-        // R_RISCV_PCREL_HI20
-        23 => Demand::Distance,
-        // R_RISCV_TPREL_HI20, LO12_I, LO12_S, ADD
-        29..=32 => Demand::ProgramTls,
+        elf::R_RISCV_32 | elf::R_RISCV_HI20 | elf::R_RISCV_LO12_I | elf::R_RISCV_LO12_S => {
+            Demand::Address
+        }
+        elf::R_RISCV_64 => Demand::Word,
+        elf::R_RISCV_PCREL_HI20 => Demand::Distance,
+        elf::R_RISCV_TPREL_HI20
+        | elf::R_RISCV_TPREL_LO12_I
+        | elf::R_RISCV_TPREL_LO12_S
+        | elf::R_RISCV_TPREL_ADD => Demand::ProgramTls,
         _ => Demand::Nothing,
+    }
+}
+
+fn riscv32(kind: RelocationType) -> Demand {
+    match kind {
+        elf::R_RISCV_32 => Demand::Word,
+        _ => riscv(kind),
     }
 }

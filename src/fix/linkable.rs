@@ -105,13 +105,13 @@ impl Check<'_> {
             OutputKind::Pie => false,
             OutputKind::Executable | OutputKind::Any => return None,
         };
-        let machine = self.object.header.target().machine;
+        let target = self.object.header.target();
         for relocation in &facts.relocations {
             let section = relocation.section;
             if !facts.is_loaded(section) {
                 continue;
             }
-            let Some(demand) = demand(machine, relocation.kind) else {
+            let Some(demand) = demand(target, relocation.kind) else {
                 return Some("has relocations of a machine without a table here".to_owned());
             };
             let global = relocation.global.and_then(|global| facts.globals.get(global));
