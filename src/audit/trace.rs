@@ -3,7 +3,7 @@
 
 use super::Audit;
 use super::archives::is_about;
-use crate::cover::Referrers;
+use crate::cover::{Referrers, Referring};
 use crate::id::{ArchiveId, FastMap, FileId, MemberId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
@@ -41,14 +41,14 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
     for (file, names) in files {
         let path = &audit.corpus.files[file].path;
         let archives = referrers.archives(names.iter().copied());
-        let rank = |(archive, count): (&ArchiveId, &usize)| {
+        let rank = |(archive, referring): (&ArchiveId, &Referring)| {
             let entry = library.entry(*archive);
             let mut policy = plan.policy.archives.iter();
             let named = policy.any(|of| is_about(of, &entry.path, &audit.prefixes));
             let beside = entry.path.parent() == path.parent();
             let audited = audit.corpus.files[entry.file].audited;
-            let merged = referrers.is_merged(*archive, names.iter().copied());
-            (Reverse((named, beside, audited, merged, *count)), *archive)
+            let merged = referrers.is_merged(referring);
+            (Reverse((named, beside, audited, merged, referring.names)), *archive)
         };
         let mut ranked: Vec<_> = archives.iter().map(rank).collect();
         ranked.arrange();

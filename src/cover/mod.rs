@@ -22,7 +22,7 @@ pub use order_independent::cover;
 pub use origin::Origins;
 pub use position::{Demand, demand};
 pub use refine::{Facts, referring, refine, rivals};
-pub use trace::Referrers;
+pub use trace::{Referrers, Referring};
 
 use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Symbol;

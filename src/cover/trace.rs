@@ -4,9 +4,11 @@
 
 use super::{ArchiveSet, Origins};
 use crate::format::archive::SymbolKind;
-use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
+use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId, NameId};
+use crate::parallel;
 use crate::parallel;
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// Members that one thread looks at before another may.
 const SHARE: usize = 64;
@@ -15,6 +17,24 @@ const SHARE: usize = 64;
 pub struct Referrers<'l> {
     library: &'l ArchiveSet,
     members: FastMap<NameId, Vec<MemberId>>,
+    known: Mutex<Known>,
+}
+
+/// How an archive refers to names.
+#[derive(Default)]
+pub struct Referring {
+    /// How many of the names.
+    pub names: usize,
+    /// The first member for each of them.
+    members: FastSet<MemberId>,
+}
+
+/// Origins that were asked for: thousands of names lead to the same members.
+#[derive(Default)]
+struct Known {
+    origins: FastMap<MemberId, Option<ArchiveId>>,
+    /// By the archive of the members, which decides what they may come from.
+    of: FastMap<ArchiveId, Origins>,
 }
 
 impl<'l> Referrers<'l> {
@@ -45,7 +65,7 @@ impl<'l> Referrers<'l> {
         for (name, member) in found.into_iter().flatten() {
             members.entry(name).or_default().push(member);
         }
-        Self { library, members }
+        Self { library, members, known: Mutex::default() }
     }
 
     /// Who refers to `name`.
@@ -54,18 +74,20 @@ impl<'l> Referrers<'l> {
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// Archives that refer to any of `names`, each with how many of them it refers to.
+    /// Archives that refer to any of `names`.
     pub fn archives<'n>(
         &self,
         names: impl Iterator<Item = &'n [u8]>,
-    ) -> BTreeMap<ArchiveId, usize> {
-        let mut out = BTreeMap::new();
+    ) -> BTreeMap<ArchiveId, Referring> {
+        let mut out: BTreeMap<ArchiveId, Referring> = BTreeMap::new();
         for name in names {
-            let mut archives: Vec<ArchiveId> =
-                self.of(name).iter().map(|member| self.library.archive_of(*member)).collect();
-            archives.dedup();
-            for archive in archives {
-                *out.entry(archive).or_default() += 1;
+            let same = |a: &MemberId, b: &MemberId| {
+                self.library.archive_of(*a) == self.library.archive_of(*b)
+            };
+            for members in self.of(name).chunk_by(same) {
+                let of = out.entry(self.library.archive_of(members[0])).or_default();
+                of.names += 1;
+                of.members.insert(members[0]);
             }
         }
         out
@@ -73,22 +95,21 @@ impl<'l> Referrers<'l> {
 
     /// Where a member came from, if its archive is merged: a member of a smaller archive.
     pub fn origin(&self, member: MemberId) -> Option<ArchiveId> {
-        let size = |archive: ArchiveId| self.library.entry(archive).members.list.len();
-        let own = size(self.library.archive_of(member));
-        let found = Origins::default().of(self.library, member, |other| size(other) < own);
-        found.map(|found| self.library.archive_of(found))
+        let library = self.library;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Known { origins, of } = &mut *known;
+        *origins.entry(member).or_insert_with(|| {
+            let size = |archive: ArchiveId| library.entry(archive).members.list.len();
+            let archive = library.archive_of(member);
+            let own = size(archive);
+            let of = of.entry(archive).or_default();
+            let found = of.of(library, member, |other| size(other) < own);
+            found.map(|found| library.archive_of(found))
+        })
     }
 
-    /// True if the archive's members that refer to `names` came from other archives.
-    pub fn is_merged<'n>(
-        &self,
-        archive: ArchiveId,
-        mut names: impl Iterator<Item = &'n [u8]>,
-    ) -> bool {
-        names.any(|name| {
-            let mut members = self.of(name).iter();
-            let here = members.find(|member| self.library.archive_of(**member) == archive);
-            here.is_some_and(|member| self.origin(*member).is_some())
-        })
+    /// True if members of an archive that refer to names came from other archives.
+    pub fn is_merged(&self, referring: &Referring) -> bool {
+        referring.members.iter().any(|member| self.origin(*member).is_some())
     }
 }

@@ -12,6 +12,7 @@ use crate::id::{ArchiveId, FastMap, FastSet, FileId, MemberId, NameId};
 use crate::order;
 use crate::order::Arrange as _;
 use crate::plan::{MergedFrom, Plan};
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -106,6 +107,7 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
     let root = Root {
         path: Arc::clone(&audit.corpus.files[file].path),
         linked: true,
+        input: false,
         target: Some(object.header.target()),
         symbols: symbols.iter().map(|name| ((*name).into(), SymbolKind::Undefined)).collect(),
         hidden: Vec::new(),
@@ -192,8 +194,33 @@ struct Graph<'a> {
     members: Vec<MemberId>,
     /// By name: the defining member, as an index into `members`.
     definers: FastMap<NameId, usize>,
-    undefined: FastSet<&'a [u8]>,
+    /// By index into `members`.
+    links: Vec<Links>,
+    undefined: FastSet<NameId>,
     output: (Output, Target),
+}
+
+/// What one member leads to.
+struct Links {
+    /// The members that define what it refers to, each once.
+    members: Vec<usize>,
+    /// Names that no member defines.
+    open: Vec<NameId>,
+}
+
+impl Links {
+    fn new(library: &ArchiveSet, member: MemberId, definers: &FastMap<NameId, usize>) -> Self {
+        let (mut members, mut open) = (Vec::new(), Vec::new());
+        for (name, _) in library.symbols(member).filter(|(_, s)| s.kind == SymbolKind::Undefined) {
+            match definers.get(&name) {
+                Some(at) => members.push(*at),
+                None => open.push(name),
+            }
+        }
+        members.sort_unstable();
+        members.dedup();
+        Self { members, open }
+    }
 }
 
 impl<'a> Graph<'a> {
@@ -214,8 +241,10 @@ impl<'a> Graph<'a> {
             }
         }
         let names = coverage.undefined.iter().filter_map(|u| library.find(&u.symbol));
-        let undefined = names.map(|name| library.text(name)).collect();
-        Self { audit, members, definers, undefined, output }
+        let undefined = names.collect();
+        let links = |member: &MemberId| Links::new(library, *member, &definers);
+        let links = members.par_iter().map(links).collect();
+        Self { audit, members, definers, links, undefined, output }
     }
 
     /// True if neither the linker nor the static part of the C library defines the name.
@@ -282,19 +311,14 @@ impl<'a> Graph<'a> {
         }
         while let Some(at) = todo.pop() {
             taken(at);
-            for name in self.references(self.members[at]) {
-                match self.definers.get(&name) {
-                    Some(next) if !std::mem::replace(&mut seen[*next], true) => todo.push(*next),
-                    Some(_) => {}
-                    None => open(name),
+            let links = &self.links[at];
+            links.open.iter().for_each(|name| open(*name));
+            for next in &links.members {
+                if !std::mem::replace(&mut seen[*next], true) {
+                    todo.push(*next);
                 }
             }
         }
-    }
-
-    fn references(&self, member: MemberId) -> impl Iterator<Item = NameId> {
-        let symbols = self.audit.library.symbols(member);
-        symbols.filter(|(_, s)| s.kind == SymbolKind::Undefined).map(|(name, _)| name)
     }
 
     /// The member at `first` and all that it needs, transitively.
@@ -309,7 +333,7 @@ impl<'a> Graph<'a> {
             undefined: BTreeSet::new(),
             opaque: None,
         };
-        let mut undefined: BTreeSet<&[u8]> = BTreeSet::new();
+        let mut undefined: FastSet<NameId> = FastSet::default();
         let taken = |at: usize| {
             out.members += 1;
             if library.member(self.members[at]).is_unknown() {
@@ -320,13 +344,12 @@ impl<'a> Graph<'a> {
             }
         };
         let open = |name| {
-            let text = library.text(name);
-            if self.undefined.contains(text) {
-                undefined.insert(text);
+            if self.undefined.contains(&name) {
+                undefined.insert(name);
             }
         };
         self.follow(vec![first], taken, open);
-        out.undefined = undefined.into_iter().map(<[u8]>::to_vec).collect();
+        out.undefined = undefined.into_iter().map(|name| library.text(name).to_vec()).collect();
         out
     }
 }
@@ -392,11 +415,9 @@ impl Solution {
         }
         let graph = Graph::new(audit, &self.coverage, self.output);
         let mut referrers: Vec<Vec<usize>> = vec![Vec::new(); graph.members.len()];
-        for (at, member) in graph.members.iter().enumerate() {
-            for name in graph.references(*member) {
-                if let Some(definer) = graph.definers.get(&name) {
-                    referrers[*definer].push(at);
-                }
+        for (at, links) in graph.links.iter().enumerate() {
+            for definer in &links.members {
+                referrers[*definer].push(at);
             }
         }
         let mut reason: Vec<Option<MemberId>> = vec![None; graph.members.len()];
