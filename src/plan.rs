@@ -79,6 +79,9 @@ pub struct FixRequest {
 pub struct Plan {
     /// The files and directories to audit, as typed.
     pub paths: Vec<PathBuf>,
+    /// The question is about a link in order; these objects among the files it extracts like members of
+    /// archives.
+    pub link: Option<Vec<PathBuf>>,
     /// Files and directories of `--files-from`; one that does not exist is a finding.
     pub listed: Arc<[PathBuf]>,
     /// The store items of `--nix-closure`; empty without one.
@@ -146,6 +149,7 @@ impl Plan {
     pub fn new(paths: Vec<PathBuf>, cwd: PathBuf) -> Self {
         Self {
             paths,
+            link: None,
             listed: Arc::default(),
             closure: Arc::default(),
             has_root: false,

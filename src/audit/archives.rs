@@ -17,7 +17,7 @@ use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::policy::ArchivePolicy;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Audited archives up to this total size, and objects up to the same, are read without a request.
@@ -45,7 +45,7 @@ pub(super) fn read(
 ) -> ArchiveSet {
     let mut wanted = wanted(plan, corpus, found);
     wanted.extend(objects(corpus));
-    shelve(corpus, collector, wanted)
+    shelve(&[], corpus, collector, wanted)
 }
 
 /// Relocatable objects, whose symbol tables are read to check that they are consistent.
@@ -81,12 +81,15 @@ pub(super) fn read_all(
     };
     plan.members.then(|| {
         let wanted = corpus.files.entries().filter_map(is_wanted).collect();
-        let referred = lacking(corpus, bound).flat_map(|object| {
+        // Archives may define what a shared object of a link refers to, bound or not.
+        let inputs = corpus.files.iter().filter(|facts| plan.link.is_some() && facts.audited);
+        let inputs = inputs.filter_map(FileFacts::object);
+        let referred = lacking(corpus, bound).chain(inputs).flat_map(|object| {
             object.references.iter().map(|reference| object.reference_name(reference))
         });
         let asked = plan.symbols.iter().map(|name| &**name).chain(unbound.texts());
         collector.expect(asked.chain(referred));
-        shelve(corpus, collector, wanted)
+        shelve(plan.link.as_deref().unwrap_or_default(), corpus, collector, wanted)
     })
 }
 
@@ -124,11 +127,19 @@ pub(super) fn definitions(library: &ArchiveSet, names: &Names) -> Vec<(FileId, V
     out
 }
 
-fn shelve(corpus: &mut Corpus, collector: &mut Collector<'_>, wanted: Vec<FileId>) -> ArchiveSet {
+/// Reads the members of `wanted`. Objects are among the archives only if `lazy` names them.
+fn shelve(
+    lazy: &[PathBuf],
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    wanted: Vec<FileId>,
+) -> ArchiveSet {
     collector.answer(corpus, wanted.iter().copied().map(Need::Members).collect());
     let entry = |file: FileId| {
         let members = corpus.members(file).ok()?;
-        let is_archive = matches!(corpus.files[file].content, Content::Archive(_));
+        let facts = &corpus.files[file];
+        let is_archive = matches!(facts.content, Content::Archive(_))
+            || lazy.iter().any(|path| **path == *facts.typed);
         is_archive.then(|| (file, Arc::clone(&corpus.files[file].path), Arc::clone(members)))
     };
     ArchiveSet::new(

@@ -3,7 +3,7 @@
 
 use super::Audit;
 use crate::cover::{Coverage, Facts, Question, referring, refine, rivals};
-use crate::facts::members;
+use crate::facts::{Content, members};
 use crate::format::archive::LinkFacts;
 use crate::id::{FastMap, FileId, MemberId};
 use crate::parallel;
@@ -21,7 +21,8 @@ impl Audit {
             let entry = library.entry(library.archive_of(*member));
             let of = (&*entry.members, library.member(*member));
             let file = &self.corpus.files[entry.file];
-            let found = members::link_facts(tree, file, Some(of))?;
+            let is_archive = matches!(file.content, Content::Archive(_));
+            let found = members::link_facts(tree, file, is_archive.then_some(of))?;
             Some((*member, found))
         };
         parallel::map(members, one).into_iter().flatten().collect()

@@ -8,7 +8,7 @@ use crate::cover::Root;
 use crate::diagnosis::FirstLoader;
 use crate::facts::Content;
 use crate::format::archive::SymbolKind;
-use crate::format::elf::Object;
+use crate::format::elf::{Object, RefKind};
 use crate::id::{FileId, RootId};
 use crate::order::Arrange as _;
 use std::collections::BTreeSet;
@@ -33,15 +33,37 @@ impl Libraries<'_> {
     }
 }
 
+/// What a shared object refers to, with versions as linkers read them.
+fn references(object: &Object) -> Vec<(Box<[u8]>, SymbolKind)> {
+    let references = object.references.iter().filter_map(|reference| {
+        let kind = match reference.kind {
+            RefKind::Strong | RefKind::Canonical => SymbolKind::Undefined,
+            RefKind::Weak => SymbolKind::WeakUndefined,
+            RefKind::Copy { .. } | RefKind::Unhashed => return None,
+        };
+        let mut name = object.reference_name(reference).to_vec();
+        if let Some(entry) = object.versions.entry(reference.version) {
+            name.push(b'@');
+            name.extend_from_slice(object.str(entry.name));
+        }
+        Some((name.into(), kind))
+    });
+    references.collect()
+}
+
 impl Audit {
     /// The file as a consumer of archives; `None` if it is not an object, or its symbols were not
     /// read.
-    pub fn cover_root(&self, file: FileId) -> Option<Root> {
+    ///
+    /// A shared object may be `input` of a link: then it asks for all that it refers to.
+    pub fn cover_root(&self, file: FileId, input: bool) -> Option<Root> {
         let facts = &self.corpus.files[file];
         let Content::Elf(object) = &facts.content else { return None };
         let linked = object.is_dynamic();
         let mut hidden: Vec<Box<[u8]>> = Vec::new();
-        let symbols = if linked {
+        let symbols = if linked && input {
+            references(object)
+        } else if linked {
             self.linked_symbols(file, object)
         } else {
             let members = self.corpus.members(file).ok()?;
@@ -54,7 +76,8 @@ impl Audit {
             symbols.map(|symbol| (names.text(symbol.name).into(), symbol.kind)).collect()
         };
         let target = Some(object.header.target());
-        Some(Root { path: Arc::clone(&facts.path), linked, target, symbols, hidden })
+        let path = Arc::clone(&facts.path);
+        Some(Root { path, linked, input, target, symbols, hidden })
     }
 
     /// Undefined symbols of a linked object, sorted by name.

@@ -2,16 +2,18 @@
 //! one question, and writes the answer; with `--order` also the tables that lld writes.
 
 use super::exit::Exit;
+use super::link_line::Typed;
 use super::plan::{Prepared, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
-use super::{ArchiveOptions, FailOn, Shared, baseline, out, output_conflicts, scripts};
-use crate::cover::{Output, OutputKind};
+use super::{ArchiveOptions, FailOn, Linker, Shared, baseline, out, output_conflicts, scripts};
+use crate::cover::{self, Defined, Output, OutputKind, Wrap};
 use crate::plan::Plan;
 use crate::report::model::Parts;
 use crate::text::show_path;
-use crate::views::archive::{Archive, Asked, OUTPUTS, lld};
+use crate::views::archive::{Archive, Asked, Item, OUTPUTS, Position, TypedLink, lld};
 use anyhow::{Context as _, Result, bail};
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -21,24 +23,26 @@ use std::time::Instant;
 pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit> {
     let start = Instant::now();
     baseline::refuse(shared, "archive")?;
-    if options.archives.is_empty() {
+    let is_ordered = is_ordered(options);
+    if options.archives.is_empty() && options.order.is_none() {
         bail!(
             "no archive given\nhelp: name one: linkaudit archive libfoo.a --from /usr/lib --root-object libbar.so"
         );
     }
-    if options.root_object.is_empty() && options.root_symbol.is_empty() && !options.all_members {
+    // In a link, objects may be among the files.
+    let asks = !options.root_object.is_empty() || !options.root_symbol.is_empty();
+    if !asks && !options.all_members && !is_ordered {
         bail!(
             "nothing that links the archive was given\nhelp: add --root-object FILE (a shared library, \
              program or object) or --root-symbol NAME, or list every reference with --all-members"
         );
     }
-    let order = options.order.as_deref().unwrap_or_default();
+    let order = options.order.iter().flatten();
     let typed: Vec<PathBuf> =
-        options.archives.iter().chain(&options.root_object).cloned().collect();
-    let places: Vec<PathBuf> = order.iter().chain(&options.from).cloned().collect();
+        options.archives.iter().chain(order).chain(&options.root_object).cloned().collect();
     let tables = options.why_extract.iter().chain(&options.archive_stats);
     let tables: Vec<&Path> = tables.map(PathBuf::as_path).collect();
-    let prepared = prepare_with(shared, &typed, &places, &tables)?;
+    let prepared = prepare_with(shared, &typed, &options.from, &tables)?;
     let sinks = sinks(shared, "archive", OUTPUTS)?;
     prepared.say_what_is_assumed(shared);
     output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &tables)?;
@@ -73,36 +77,106 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     Ok(status)
 }
 
+/// True if the order of the files counts: lld's tables are about an order, too.
+fn is_ordered(options: &ArchiveOptions) -> bool {
+    let tables = options.why_extract.is_some() || options.archive_stats.is_some();
+    let is_position = |typed: &Typed| matches!(typed, Typed::Position(_));
+    options.order.is_some()
+        || options.linker.is_some()
+        || tables
+        || options.typed.iter().any(is_position)
+        || !options.undefined.is_empty()
+        || !options.wrap.is_empty()
+}
+
 /// The question, and the plan of the audit that it is asked of; linker scripts are replaced by
 /// what they name.
 fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
-    let order = options.order.as_ref().map_or(0, Vec::len);
-    let (archives, objects) = prepared.plan.paths.split_at(options.archives.len());
-    let (order, places) = prepared.plan.lib_paths.split_at(order);
-    let archives = scripts::expand(&*prepared.tree, archives, places)?;
-    let order = scripts::expand(&*prepared.tree, order, places)?;
-    let symbols: Vec<Box<[u8]>> =
-        options.root_symbol.iter().map(|name| name.as_bytes().into()).collect();
+    let (archives, rest) = prepared.plan.paths.split_at(options.archives.len());
+    let (order, objects) = rest.split_at(options.order.as_ref().map_or(0, Vec::len));
+    let symbols: Vec<Box<[u8]>> = bytes(&options.root_symbol);
+    let mut asked = Asked {
+        objects: objects.to_vec(),
+        symbols: symbols.clone(),
+        all_members: options.all_members,
+        output: output(options),
+        ..Asked::default()
+    };
+    let mut paths: Vec<PathBuf> = objects.to_vec();
+    let (mut lazy, mut names) = (None, symbols);
+    if is_ordered(options) {
+        let link = link(options, prepared, (archives, order, objects))?;
+        paths.extend(link.items.iter().filter_map(Item::path).map(Path::to_path_buf));
+        lazy = Some(link.lazy());
+        names.extend(link.names());
+        asked.link = Some(link);
+    } else {
+        asked.archives = scripts::expand(&*prepared.tree, archives, &prepared.plan.lib_paths)?;
+        paths.extend(asked.archives.iter().cloned());
+    }
     let plan = Plan {
-        paths: archives.iter().chain(objects).cloned().collect(),
-        lib_paths: order.iter().chain(places).cloned().collect(),
+        paths,
+        link: lazy,
         facts: false,
         definitions: true,
         members: true,
-        symbols: symbols.clone(),
+        symbols: names,
         ..prepared.plan.clone()
     };
-    let tables = options.why_extract.is_some() || options.archive_stats.is_some();
-    let asked = Asked {
-        archives,
-        // lld's tables are about an order: that of the archives as typed.
-        order: (options.order.is_some() || tables).then_some(order),
-        objects: objects.to_vec(),
-        symbols,
-        all_members: options.all_members,
-        output: output(options),
-    };
     Ok((asked, plan))
+}
+
+fn bytes(names: &[OsString]) -> Vec<Box<[u8]>> {
+    names.iter().map(|name| name.as_bytes().into()).collect()
+}
+
+/// The link that was typed: `--root-object` first, then the files and options in their order.
+fn link(
+    options: &ArchiveOptions,
+    prepared: &Prepared,
+    (archives, order, objects): (&[PathBuf], &[PathBuf], &[PathBuf]),
+) -> Result<TypedLink> {
+    let linker = options.linker.map_or_else(cover::Linker::default, linker);
+    let is_lib = |typed: &Typed| matches!(typed, Typed::Position(Position::StartLib));
+    if linker == cover::Linker::Gnu && options.typed.iter().any(is_lib) {
+        bail!("GNU ld has no --start-lib\nhelp: use --linker lld or --linker mold");
+    }
+    let mut items: Vec<Item> = objects.iter().cloned().map(Item::Root).collect();
+    let (mut archives, mut order) = (archives.iter(), order.iter());
+    for typed in &options.typed {
+        let (path, item): (_, fn(PathBuf) -> Item) = match typed {
+            Typed::Position(position) => {
+                items.push(Item::Position(*position));
+                continue;
+            }
+            Typed::File(_) => (archives.next(), Item::File),
+            Typed::Order(_) => (order.next(), Item::Added),
+        };
+        if let Some(path) = path {
+            let inputs = scripts::inputs_of(&*prepared.tree, path, &prepared.plan.lib_paths)?;
+            items.extend(inputs.into_iter().map(item));
+        }
+    }
+    let define = |text: &OsString| {
+        let defined = Defined::parse(text.as_bytes());
+        defined
+            .with_context(|| format!("--defsym {}: not NAME=EXPRESSION", show_path(text.as_ref())))
+    };
+    Ok(TypedLink {
+        linker,
+        items,
+        undefined: bytes(&options.undefined),
+        defined: options.defsym.iter().map(define).collect::<Result<_>>()?,
+        wraps: options.wrap.iter().map(|name| Wrap::new(name.as_bytes())).collect(),
+    })
+}
+
+fn linker(typed: Linker) -> cover::Linker {
+    match typed {
+        Linker::Lld => cover::Linker::Lld,
+        Linker::Gnu => cover::Linker::Gnu,
+        Linker::Mold => cover::Linker::Mold,
+    }
 }
 
 /// The kind of output file.
@@ -112,7 +186,7 @@ fn output(options: &ArchiveOptions) -> Output {
         (false, true) => OutputKind::Pie,
         (false, false) => OutputKind::Any,
     };
-    Output { kind, linker: None }
+    Output { kind, linker: options.linker.map(linker) }
 }
 
 fn write(file: &Path, render: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {

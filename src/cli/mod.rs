@@ -14,6 +14,7 @@ mod first_policy;
 mod fix;
 mod hook;
 mod hosts;
+mod link_line;
 mod lists;
 mod manual;
 pub mod message;
@@ -35,7 +36,8 @@ mod views;
 use crate::catalogue::Level;
 use crate::order::Arrange as _;
 use clap::{
-    ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+    ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    ValueEnum,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -65,9 +67,12 @@ pub struct Cli {
 impl Cli {
     /// Parses the command line of this process.
     pub fn from_process() -> Result<Self, clap::Error> {
-        let matches = shown().try_get_matches()?;
+        let matches = shown().try_get_matches_from(link_line::expand(std::env::args_os()))?;
         let mut cli = Self::from_arg_matches(&matches)?;
         cli.shared.levels = levels(&matches);
+        if let Some(Command::Archive(options)) = &mut cli.command {
+            options.typed = link_line::typed(&matches);
+        }
         Ok(cli)
     }
 }
@@ -111,7 +116,7 @@ pub enum Command {
     /// Show which files need a library or symbol, which provide it, and where the loader searched
     Why(WhyOptions),
     /// Show which members of static archives a link needs, for which symbols, and what stays undefined
-    Archive(ArchiveOptions),
+    Archive(Box<ArchiveOptions>),
     /// Write fixes of findings: lists of archives, scripts for ar, linker flags, waivers
     Fix(FixOptions),
     /// Compare two versions of a prefix: what became worse, and what was fixed
@@ -167,15 +172,49 @@ pub struct WhyOptions {
 /// Options of `archive`.
 #[derive(Args, Debug)]
 pub struct ArchiveOptions {
-    /// Static archives to link
+    /// Static archives to link; with --linker or --order also objects and shared objects. @FILE stands
+    /// for the words in FILE
     #[arg(value_name = "ARCHIVE")]
     pub archives: Vec<PathBuf>,
     /// Search DIR for archives that the link may add
     #[arg(long, value_name = "DIR")]
     pub from: Vec<PathBuf>,
-    /// Further archives, all in link order: select members by lld's rule
+    /// Further archives and objects, all in link order: select members by the rules of a linker
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub order: Option<Vec<PathBuf>>,
+    /// The linker whose rules count; all files are then in link order [default: lld]
+    #[arg(long, value_enum, value_name = "LINKER")]
+    pub linker: Option<Linker>,
+    /// Extract the objects that follow like members of an archive, up to --end-lib
+    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
+    pub start_lib: Vec<String>,
+    /// End --start-lib
+    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
+    pub end_lib: Vec<String>,
+    /// Link all members of the archives that follow
+    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
+    pub whole_archive: Vec<String>,
+    /// End --whole-archive
+    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
+    pub no_whole_archive: Vec<String>,
+    /// Search the archives that follow repeatedly, up to --end-group (GNU ld)
+    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
+    pub start_group: Vec<String>,
+    /// End --start-group
+    #[arg(long, num_args = 0, default_missing_value = "yes", action = ArgAction::Append)]
+    pub end_group: Vec<String>,
+    /// Extract the member that defines NAME; it may stay undefined
+    #[arg(short = 'u', long, value_name = "NAME")]
+    pub undefined: Vec<OsString>,
+    /// Define a symbol by an expression
+    #[arg(long, value_name = "NAME=EXPRESSION")]
+    pub defsym: Vec<OsString>,
+    /// Lead references to NAME to __wrap_NAME, and those to __real_NAME to NAME
+    #[arg(long, value_name = "NAME")]
+    pub wrap: Vec<OsString>,
+    /// Files and options in their order.
+    #[arg(skip)]
+    pub typed: Vec<link_line::Typed>,
     /// An object to link: a shared library, a program or a relocatable object
     #[arg(long, value_name = "FILE")]
     pub root_object: Vec<PathBuf>,
@@ -310,6 +349,17 @@ pub enum Loader {
     Musl,
     /// Guix's GNU C library
     Guix,
+}
+
+/// A linker.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Linker {
+    /// LLVM's ld.lld
+    Lld,
+    /// GNU ld
+    Gnu,
+    /// mold
+    Mold,
 }
 
 /// The lowest level that makes the exit status 1.

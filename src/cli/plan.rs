@@ -142,6 +142,7 @@ pub(super) fn prepare_with(
     let hosts = hosts::read(&shared.host, &place, &*tree)?;
     let plan = Plan {
         paths,
+        link: None,
         listed,
         closure: Arc::new(closure.into_iter().collect()),
         has_root: shared.root.is_some(),

@@ -1,5 +1,5 @@
 //! Linker scripts among the archives that were typed: each stands for the files that it names. A
-//! shared library that a script names is no archive and left out. `cli::archive` is the caller.
+//! shared library that a script names is left out unless the order of all inputs counts. `cli::archive` is the caller.
 
 use crate::format::script::{Input, MOST, inputs};
 use crate::sniff::{Class, sniff};
@@ -20,10 +20,25 @@ const SHOWN: usize = 24;
 /// The archives that `paths` name; `-lNAME` is looked for beside a script, then in `dirs`.
 pub(super) fn expand(tree: &dyn Tree, paths: &[PathBuf], dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut out = Vec::new();
-    for path in paths {
-        one(tree, path, dirs, 0, &mut out)?;
-    }
+    let place = Place { tree, dirs, shared: false };
+    paths.iter().try_for_each(|path| place.expand(path, 0, &mut out))?;
     Ok(out)
+}
+
+/// The inputs of a link that `path` names: objects and shared objects too.
+pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut out = Vec::new();
+    Place { tree, dirs, shared: true }.expand(path, 0, &mut out)?;
+    Ok(out)
+}
+
+/// Where files that scripts name are looked for.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    tree: &'a dyn Tree,
+    dirs: &'a [PathBuf],
+    /// Shared objects are inputs too.
+    shared: bool,
 }
 
 /// What lies at a path and the begin of it, or why that is no archive.
@@ -55,38 +70,35 @@ fn refuse(path: &Path, text: &[u8]) -> Result<()> {
     }
 }
 
-fn one(
-    tree: &dyn Tree,
-    path: &Path,
-    dirs: &[PathBuf],
-    depth: usize,
-    out: &mut Vec<PathBuf>,
-) -> Result<()> {
-    let (handle, text) = open(tree, path)?;
-    if sniff(&text) != Class::Other {
-        out.push(path.to_path_buf());
-        return Ok(());
-    }
-    let script = if handle.stat().len <= MOST { inputs(&text) } else { None };
-    let Some(script) = script else { return refuse(path, &text) };
-    if depth == DEEPEST {
-        bail!("{}: linker scripts include each other in a cycle", show_path(path));
-    }
-    for input in script {
-        let (name, found) = find(tree, path, dirs, &input);
-        let Some(found) = found else {
-            bail!(
-                "{}: linker script names {}: not found\nhelp: add its directory: --from DIR",
-                show_path(path),
-                show(&name)
-            );
-        };
-        let is_library = open(tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
-        if !is_library {
-            one(tree, &found, dirs, depth + 1, out)?;
+impl Place<'_> {
+    fn expand(self, path: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<()> {
+        let (handle, text) = open(self.tree, path)?;
+        if sniff(&text) != Class::Other {
+            out.push(path.to_path_buf());
+            return Ok(());
         }
+        let script = if handle.stat().len <= MOST { inputs(&text) } else { None };
+        let Some(script) = script else { return refuse(path, &text) };
+        if depth == DEEPEST {
+            bail!("{}: linker scripts include each other in a cycle", show_path(path));
+        }
+        for input in script {
+            let (name, found) = find(self.tree, path, self.dirs, &input);
+            let Some(found) = found else {
+                bail!(
+                    "{}: linker script names {}: not found\nhelp: add its directory: --from DIR",
+                    show_path(path),
+                    show(&name)
+                );
+            };
+            let is_library =
+                || open(self.tree, &found).is_ok_and(|(_, text)| sniff(&text) == Class::Elf);
+            if self.shared || !is_library() {
+                self.expand(&found, depth + 1, out)?;
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What a script names, as typed and as it is found.

@@ -1,19 +1,9 @@
 //! Names that a linker defines itself when no file does. They depend on the linker, the machine, the
 //! kind of output, and for some names on a section of the output.
 
+use super::Linker;
 use crate::format::elf::Target;
 use object::elf;
-
-/// A linker whose rules are followed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Linker {
-    /// LLVM's `ld.lld`.
-    Lld,
-    /// GNU ld (`ld.bfd`).
-    Gnu,
-    /// mold.
-    Mold,
-}
 
 /// The kind of file that the linker makes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -2,13 +2,14 @@
 //! which symbol and for whom, and what stays undefined. No link is made and no file opened: the
 //! members come from the corpus ([`crate::facts::Need::Members`]).
 //!
-//! [`cover`] answers without regard to the order of archives, [`in_order`] by lld's rule. A
+//! [`cover`] answers without regard to the order of archives, [`in_order`] by the rules of a linker. A
 //! [`Question`] names archives of a [`ArchiveSet`]; it may be asked of any set of them, so that a fix is
 //! proven by asking again. `audit`, the view `archive` and fixes are the callers.
 
 mod archive_set;
-mod link_order;
+mod link;
 mod linker_defined;
+mod order;
 mod order_independent;
 mod origin;
 mod position;
@@ -16,8 +17,9 @@ mod refine;
 mod trace;
 
 pub use archive_set::{ArchiveEntry, ArchiveSet, Definition};
-pub use link_order::in_order;
-pub use linker_defined::{Linker, LinkerDefined, Output, OutputKind};
+pub use link::{Defined, Input, Link, Linker, Wrap};
+pub use linker_defined::{LinkerDefined, Output, OutputKind};
+pub use order::{ENTRY, in_order};
 pub use order_independent::cover;
 pub use origin::Origins;
 pub use position::{Demand, demand};
@@ -28,11 +30,29 @@ use crate::format::archive::SymbolKind;
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables, Target};
 use crate::id::{ArchiveId, MemberId};
+use object::elf;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The bit of a version index that says that it is not the default (`VERSYM_HIDDEN`).
 const HIDDEN: u16 = 0x8000;
+
+/// A definition in a shared object.
+struct Export<'a> {
+    name: &'a [u8],
+    bind: u8,
+    kind: u8,
+}
+
+impl Export<'_> {
+    fn is_weak(&self) -> bool {
+        elf::SymbolBind(self.bind) == elf::STB_WEAK
+    }
+
+    fn is_function(&self) -> bool {
+        [elf::STT_FUNC, elf::STT_GNU_IFUNC].contains(&elf::SymbolType(self.kind))
+    }
+}
 
 /// Something that was linked, or will be, and asks for definitions.
 #[derive(Clone, Debug)]
@@ -42,6 +62,9 @@ pub struct Root {
     /// A shared library or program: what is undefined in it asks, and its definitions answer last.
     /// A relocatable object's answer first.
     pub linked: bool,
+    /// A shared library that is an input of the link: its own undefined names extract members and are
+    /// not reported.
+    pub input: bool,
     /// What it is built for.
     pub target: Option<Target>,
     /// Its global symbols; what it exports left out if it is linked.
@@ -76,12 +99,13 @@ pub struct Question<'a> {
 
 impl<'a> Question<'a> {
     /// What a linked root exports, by its place in `roots`.
-    fn exports(&self, root: usize) -> impl Iterator<Item = &'a [u8]> {
+    fn exports(&self, root: usize) -> impl Iterator<Item = Export<'a>> {
         let object = self.objects.get(root).copied().flatten();
         let symbols = object.and_then(|object| object.tables.as_ref()).map(Tables::symbols);
         let is_default = |symbol: &Symbol<'_>| symbol.is_export() && symbol.versym & HIDDEN == 0;
         let exports = symbols.into_iter().flatten().filter(is_default);
-        exports.map(|symbol| symbol.name).filter(|name| !name.is_empty())
+        let exports = exports.map(|s| Export { name: s.name, bind: s.bind, kind: s.kind });
+        exports.filter(|export| !export.name.is_empty())
     }
 
     /// True if a linked root defines `name` for a linker.

@@ -4,7 +4,7 @@
 //! already, then the order of paths. Names with one provider are followed first, so that what is
 //! "needed already" does not depend on who asked when.
 
-use super::{By, Coverage, Definition, Needed, Question, Tie, Undefined};
+use super::{By, Coverage, Definition, Link, Needed, Question, Tie, Undefined};
 use crate::format::archive::SymbolKind;
 use crate::format::elf::Target;
 use crate::id::{ArchiveId, FastSet, Id as _, MemberId, NameId};
@@ -265,7 +265,8 @@ impl<'q> Run<'q> {
         self.out.order = self.out.needed.iter().map(|needed| needed.member).collect();
         self.out.ties.arrange_by(|a, b| a.symbol.cmp(&b.symbol));
         let needed = self.out.needed.iter().map(|needed| needed.member);
-        self.out.undefined = referrers(self.question, needed, &self.undefined);
+        self.out.undefined =
+            referrers(self.question, &References::default(), needed, &self.undefined);
         self.out
     }
 }
@@ -277,9 +278,31 @@ fn defined<'q>(question: &'q Question<'q>) -> FastSet<&'q [u8]> {
     symbols.filter(|(_, kind)| kind.is_definition()).map(|(name, _)| &**name).collect()
 }
 
+/// Which references need a definition, and of which name.
+#[derive(Default)]
+pub(super) struct References<'a> {
+    /// The link, whose options may lead references elsewhere.
+    pub(super) link: Option<&'a Link>,
+    /// Names to which weak references count too.
+    pub(super) strong: FastSet<&'a [u8]>,
+}
+
+impl<'a> References<'a> {
+    /// The name that a reference means.
+    fn meant(&'a self, name: &'a [u8]) -> &'a [u8] {
+        self.link.map_or(name, |link| link.reference(name))
+    }
+
+    fn count(&self, kind: SymbolKind, name: &[u8]) -> bool {
+        let weak = || kind == SymbolKind::WeakUndefined && self.strong.contains(name);
+        kind == SymbolKind::Undefined || weak()
+    }
+}
+
 /// Who refers to each of `undefined`, among roots and needed members; sorted by name.
 pub(super) fn referrers(
     question: &Question<'_>,
+    references: &References<'_>,
     needed: impl Iterator<Item = MemberId>,
     undefined: &FastSet<&[u8]>,
 ) -> Vec<Undefined> {
@@ -289,26 +312,25 @@ pub(super) fn referrers(
     for name in names {
         by.insert(name, Vec::new());
     }
-    let asked = question.symbols.iter().map(|name| (&**name, By::Asked));
-    let of_root = |(at, root): (usize, &'_ super::Root)| -> Vec<(Box<[u8]>, By)> {
-        let strong = root.symbols.iter().filter(|(_, kind)| *kind == SymbolKind::Undefined);
-        strong.map(|(name, _)| (name.clone(), By::Root(at))).collect()
-    };
-    for (name, who) in asked {
+    let expressions = references.link.into_iter().flat_map(Link::expressions);
+    let asked = question.symbols.iter().map(|name| references.meant(name)).chain(expressions);
+    let asked = asked.map(|name| (name, By::Asked));
+    let roots = question.roots.iter().enumerate();
+    let of_roots = roots.filter(|(_, root)| !root.linked || !root.input).flat_map(|(at, root)| {
+        let counted = root.symbols.iter().filter(|(name, kind)| references.count(*kind, name));
+        counted.map(move |(name, _)| (references.meant(name), By::Root(at)))
+    });
+    for (name, who) in asked.chain(of_roots) {
         if let Some(list) = by.get_mut(name) {
-            list.push(who);
-        }
-    }
-    for (name, who) in question.roots.iter().enumerate().flat_map(of_root) {
-        if let Some(list) = by.get_mut(&*name) {
             list.push(who);
         }
     }
     if !by.is_empty() {
         for member in needed {
             for (name, symbol) in question.library.symbols(member) {
-                if symbol.kind == SymbolKind::Undefined
-                    && let Some(list) = by.get_mut(question.library.text(name))
+                let name = question.library.text(name);
+                if references.count(symbol.kind, name)
+                    && let Some(list) = by.get_mut(references.meant(name))
                 {
                     list.push(By::Member(member));
                 }

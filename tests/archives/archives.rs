@@ -7,6 +7,7 @@ mod check;
 mod graphs;
 mod kit;
 mod linkers;
+mod links;
 mod mutants;
 mod names;
 mod odd;

@@ -94,7 +94,8 @@ impl Builder {
             if full.is_none() && room < name.len() {
                 full = Some("has names that are longer than the string table can hold");
             }
-            let add = add || !is.is_definition();
+            // Some linkers replace a common symbol by a definition: it refers to its own name.
+            let add = add || !is.is_definition() || is == SymbolKind::Common;
             let at = place(symbols).filter(|_| full.is_none());
             let Some(hash) = at.and_then(|at| batch.push(names, name, add, at)) else {
                 full.get_or_insert(MOST_SYMBOLS);

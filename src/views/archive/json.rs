@@ -1,7 +1,7 @@
 //! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
 
 use super::Archive;
-use crate::cover::{ArchiveSet, By, Needed, Undefined};
+use crate::cover::{ArchiveSet, By, Linker, Needed, Undefined};
 use crate::demangle::demangle;
 use crate::id::{ArchiveId, MemberId};
 use crate::order::Arrange as _;
@@ -19,6 +19,7 @@ struct Out<'a> {
     schema: &'static str,
     complete: bool,
     order: &'static str,
+    linker: Option<&'static str>,
     roots: Vec<RootOut<'a>>,
     archives: Vec<Text<'a>>,
     needed: Vec<ArchiveOut<'a>>,
@@ -96,7 +97,8 @@ pub(super) fn render(
     let whole = Out {
         schema: SCHEMA,
         complete: view.is_complete(subject.report.complete),
-        order: if view.ordered { "given" } else { "free" },
+        order: if view.linker.is_some() { "given" } else { "free" },
+        linker: view.linker.map(Linker::name),
         roots: page.roots(),
         archives: view.archives.iter().map(|(archive, _)| page.path(*archive)).collect(),
         needed: page.needed(),

@@ -13,7 +13,8 @@ use std::path::Path;
 /// `--why-extract`: each extracted member, with the symbol and the referrer that needed it.
 pub fn why_extract(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"reference\textracted\tsymbol\n")?;
-    for needed in &view.coverage.needed {
+    // Members of --whole-archive are not extracted.
+    for needed in view.coverage.needed.iter().filter(|needed| !needed.symbol.is_empty()) {
         let reference = match needed.by {
             By::Asked => b"<internal>".to_vec(),
             By::Root(at) => view.roots[at].path.as_os_str().as_bytes().to_vec(),
@@ -32,7 +33,7 @@ pub fn archive_stats(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) 
     for needed in &view.coverage.needed {
         *taken.entry(library.archive_of(needed.member)).or_default() += 1;
     }
-    for (archive, path) in view.archives.iter().chain(&view.candidates) {
+    for (archive, path) in &view.typed {
         // If an archive is named again, none of its members is left to extract.
         let taken = taken.remove(archive).unwrap_or(0);
         let members = library.entry(*archive).members.list.len();
@@ -49,6 +50,9 @@ fn name(view: &Archive, library: &ArchiveSet, member: MemberId) -> Vec<u8> {
     let typed = view.archives.iter().chain(&view.candidates);
     let mut typed = typed.filter(|(known, _)| *known == archive).map(|(_, path)| path.as_path());
     let path = typed.next().unwrap_or(&library.entry(archive).path);
+    if view.lazy.contains(&archive) {
+        return path.as_os_str().as_bytes().to_vec();
+    }
     let name = library.member_name(member);
     // A member of a thin archive is named by the path of its file.
     let dir = typed_dir(path).filter(|_| library.entry(archive).members.thin);

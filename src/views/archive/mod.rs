@@ -3,13 +3,16 @@
 //! it.
 
 mod human;
+mod inputs;
 mod json;
 pub mod lld;
 mod table;
 
+pub use inputs::{Item, Position, TypedLink};
+
 use super::Output;
 use crate::audit::Audit;
-use crate::cover::{self, ArchiveSet, By, Coverage, Origins, Question, Root, Undefined};
+use crate::cover::{self, ArchiveSet, By, Coverage, Linker, Origins, Question, Root, Undefined};
 use crate::facts::Content;
 use crate::format::archive::MemberKind;
 use crate::format::elf::Object;
@@ -18,6 +21,7 @@ use crate::merged::solve::is_runtime;
 use crate::order::Arrange as _;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
+use inputs::Inputs;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -33,8 +37,8 @@ pub const OUTPUTS: &[Output<Archive>] = &[
 pub struct Asked {
     /// The archives.
     pub archives: Vec<PathBuf>,
-    /// `--order`: further archives; the order of all archives then counts.
-    pub order: Option<Vec<PathBuf>>,
+    /// The link, if its order counts; it then has all files.
+    pub link: Option<TypedLink>,
     /// `--root-object`
     pub objects: Vec<PathBuf>,
     /// `--root-symbol`
@@ -53,12 +57,16 @@ pub struct Archive {
     pub symbols: Vec<Box<[u8]>>,
     /// True if every member's references need definitions.
     pub all_members: bool,
-    /// True if the order of archives counts.
-    pub ordered: bool,
+    /// The linker, if the order of the inputs counts.
+    pub linker: Option<Linker>,
     /// The archives that are linked in any case, as typed.
     pub archives: Vec<(ArchiveId, PathBuf)>,
     /// The archives that may be added, as typed if their order counts.
     pub candidates: Vec<(ArchiveId, PathBuf)>,
+    /// All typed archives in order, for lld's tables.
+    typed: Vec<(ArchiveId, PathBuf)>,
+    /// Objects that are extracted like members.
+    lazy: FastSet<ArchiveId>,
     linked: FastSet<ArchiveId>,
     added: FastSet<ArchiveId>,
     origins: RefCell<Origins>,
@@ -75,24 +83,8 @@ pub struct Archive {
 impl Archive {
     /// Answers the question. The error is a sentence about the arguments.
     pub fn new(audit: &Audit, tree: &dyn Tree, asked: &Asked) -> Result<Self, String> {
-        let archives = entries(audit, &asked.archives)?;
-        let candidates = match &asked.order {
-            Some(order) => entries(audit, order)?,
-            None => providers(audit, &archives, asked),
-        };
-        let files: Vec<FileId> =
-            asked.objects.iter().map(|path| file(audit, path)).collect::<Result<_, _>>()?;
-        let root = |(file, path): (&FileId, &PathBuf)| {
-            let shown = show_path(path);
-            audit
-                .cover_root(*file)
-                .map(|root| Root { path: path.as_path().into(), ..root })
-                .ok_or_else(|| {
-                    format!("{shown}: not a readable shared library, program or relocatable object")
-                })
-        };
-        let roots: Vec<Root> =
-            files.iter().zip(&asked.objects).map(root).collect::<Result<_, _>>()?;
+        let inputs = Inputs::new(audit, asked)?;
+        let Inputs { archives, candidates, typed, lazy, files, roots, link } = inputs;
         let libraries = audit.libraries_of(&files);
         let objects: Vec<Option<&Object>> =
             files.iter().map(|file| audit.corpus.files[*file].object()).collect();
@@ -111,9 +103,10 @@ impl Archive {
             provided: &|name| libraries.define(name),
             output: asked.output,
         };
-        let ordered = asked.order.is_some();
-        let mut coverage =
-            if ordered { cover::in_order(&question) } else { cover::cover(&question) };
+        let mut coverage = match &link {
+            Some(link) => cover::in_order(&question, link),
+            None => cover::cover(&question),
+        };
         audit.refine(tree, &question, &files, &mut coverage);
         let (foreign, unread) = (foreign(&question), unread(&question));
         let unknown = match unread.first() {
@@ -123,7 +116,7 @@ impl Archive {
         Ok(Self {
             symbols: asked.symbols.clone(),
             all_members: asked.all_members,
-            ordered,
+            linker: link.map(|link| link.linker),
             coverage,
             unknown,
             unread,
@@ -132,6 +125,8 @@ impl Archive {
             linked: linked.into_iter().collect(),
             added: added.into_iter().collect(),
             origins: RefCell::default(),
+            typed,
+            lazy,
             archives,
             candidates,
         })
@@ -176,6 +171,9 @@ impl Archive {
     /// A member in words: the file name of its archive, its own name, and its origin.
     fn member(&self, library: &ArchiveSet, member: MemberId) -> String {
         let archive = |member| file_name(&library.entry(library.archive_of(member)).path);
+        if self.lazy.contains(&library.archive_of(member)) {
+            return archive(member);
+        }
         let name = show(library.member_name(member));
         let from = match self.origin(library, member) {
             Some(origin) => format!(", from {}", archive(origin)),

@@ -1,0 +1,114 @@
+//! The part of a command line of `archive` whose order counts, and response files (`@FILE`), which
+//! linkers take too.
+
+use super::named;
+use crate::views::archive::Position;
+use clap::ArgMatches;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+/// Upper bound in bytes for a response file.
+const MOST: u64 = 16 << 20;
+
+/// Response files that name response files: more are a cycle.
+const DEEPEST: usize = 8;
+
+/// Options without a value that concern the inputs behind them.
+const POSITIONS: &[(&str, Position)] = &[
+    ("start_lib", Position::StartLib),
+    ("end_lib", Position::EndLib),
+    ("whole_archive", Position::WholeArchive),
+    ("no_whole_archive", Position::NoWholeArchive),
+    ("start_group", Position::StartGroup),
+    ("end_group", Position::EndGroup),
+];
+
+/// A file or an option, as typed.
+#[derive(Clone, Debug)]
+pub enum Typed {
+    /// An operand.
+    File(PathBuf),
+    /// A file of `--order`.
+    Order(PathBuf),
+    /// An option.
+    Position(Position),
+}
+
+/// Files and options of `archive` in the order in which they were typed.
+pub(super) fn typed(matches: &ArgMatches) -> Vec<Typed> {
+    let Some(matches) = matches.subcommand_matches("archive") else { return Vec::new() };
+    let indices = |id: &str| matches.indices_of(id).into_iter().flatten();
+    let files = |id: &'static str| {
+        let values = matches.get_many::<PathBuf>(id).into_iter().flatten().cloned();
+        indices(id).zip(values)
+    };
+    let mut found: Vec<(usize, Typed)> = Vec::new();
+    found.extend(files("archives").map(|(at, path)| (at, Typed::File(path))));
+    found.extend(files("order").map(|(at, path)| (at, Typed::Order(path))));
+    for (id, position) in POSITIONS {
+        found.extend(indices(id).map(|at| (at, Typed::Position(*position))));
+    }
+    let defined = indices("defsym").enumerate();
+    found.extend(defined.map(|(n, at)| (at, Typed::Position(Position::Define(n)))));
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, typed)| typed).collect()
+}
+
+/// Replaces `@FILE` behind the command `archive` by the words of the file. A file that cannot be read
+/// stays as typed, as with linkers (`expandargv` of libiberty).
+pub(super) fn expand(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut out = Vec::new();
+    let mut is_archive = false;
+    for argument in arguments {
+        if is_archive {
+            expand_one(argument, 0, &mut out);
+        } else {
+            is_archive = argument == "archive";
+            out.push(argument);
+        }
+    }
+    out
+}
+
+fn expand_one(argument: OsString, depth: usize, out: &mut Vec<OsString>) {
+    let file = argument.as_bytes().strip_prefix(b"@").filter(|_| depth < DEEPEST);
+    let text = file.and_then(|file| named::read(Path::new(OsStr::from_bytes(file)), MOST).ok());
+    match text {
+        None => out.push(argument),
+        Some(text) => words(&text).into_iter().for_each(|word| expand_one(word, depth + 1, out)),
+    }
+}
+
+/// The words of a response file: separated by white space, with quotes and backslashes as in a shell.
+fn words(text: &[u8]) -> Vec<OsString> {
+    let mut out = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
+            (b'"' | b'\'', None) => {
+                quote = Some(byte);
+                word.get_or_insert_default();
+            }
+            (byte, Some(open)) if byte == open => quote = None,
+            (byte, None) if byte.is_ascii_whitespace() => out.extend(word.take()),
+            (byte, _) => word.get_or_insert_default().push(byte),
+        }
+    }
+    out.extend(word);
+    out.into_iter().map(OsString::from_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn words_of_a_response_file() {
+        let text = b"a.a  'b c.a'\n\"d \\\" e\" f\\ g ''\n-u\tx\n";
+        assert_eq!(words(text), ["a.a", "b c.a", "d \" e", "f g", "", "-u", "x"]);
+    }
+}

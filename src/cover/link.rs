@@ -1,0 +1,138 @@
+//! A link whose order counts: its inputs in order, and the options that define, rename or ask for
+//! names. `views::archive` makes it from a command line; [`super::in_order`] answers by the rules of
+//! its linker.
+
+use crate::id::ArchiveId;
+
+/// A linker whose rules are followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Linker {
+    /// LLVM's `ld.lld`.
+    #[default]
+    Lld,
+    /// GNU ld (`ld.bfd`).
+    Gnu,
+    /// mold.
+    Mold,
+}
+
+impl Linker {
+    /// All linkers with their names on the command line.
+    pub const ALL: &[(&str, Self)] =
+        &[("lld", Self::Lld), ("gnu", Self::Gnu), ("mold", Self::Mold)];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        let of = |(_, linker): &&(&str, Self)| *linker == self;
+        Self::ALL.iter().find(of).map_or("", |(name, _)| *name)
+    }
+}
+
+/// One input, in its place.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// An object or a shared object, by its place in [`super::Question::roots`].
+    Root(usize),
+    /// An archive, or an object of `--start-lib`: members are extracted on demand.
+    Archive(ArchiveId),
+    /// An archive under `--whole-archive`: all members are linked.
+    Whole(ArchiveId),
+    /// `--start-group`
+    StartGroup,
+    /// `--end-group`
+    EndGroup,
+    /// `--defsym`, by its place in [`Link::defined`].
+    Define(usize),
+}
+
+/// `--defsym NAME=EXPRESSION`
+#[derive(Clone, Debug)]
+pub struct Defined {
+    /// The name.
+    pub name: Box<[u8]>,
+    /// The symbols in the expression.
+    pub refers: Vec<Box<[u8]>>,
+}
+
+/// `--wrap NAME`
+#[derive(Clone, Debug)]
+pub struct Wrap {
+    /// References to this name go to `wrapper`.
+    pub name: Box<[u8]>,
+    /// `__wrap_NAME`
+    pub wrapper: Box<[u8]>,
+    /// `__real_NAME`: references to it go to `name`.
+    pub real: Box<[u8]>,
+}
+
+/// A link.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    /// The linker.
+    pub linker: Linker,
+    /// The inputs, in order.
+    pub inputs: Vec<Input>,
+    /// `--undefined`: names that extract members and may stay undefined.
+    pub undefined: Vec<Box<[u8]>>,
+    /// `--defsym`
+    pub defined: Vec<Defined>,
+    /// `--wrap`
+    pub wraps: Vec<Wrap>,
+}
+
+impl Defined {
+    /// Reads `NAME=EXPRESSION`; nothing without both.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let at = memchr::memchr(b'=', text)?;
+        let (name, expression) = (text[..at].trim_ascii(), text[at + 1..].trim_ascii());
+        let is_part = |b: u8| b.is_ascii_alphanumeric() || b"_.$".contains(&b) || !b.is_ascii();
+        let words = expression.split(|b| !is_part(*b));
+        // A number begins with a digit, and a lone dot is the location counter.
+        let is_symbol = |word: &&[u8]| word.first().is_some_and(|b| !b.is_ascii_digit());
+        let refers = words.filter(|word| is_symbol(word) && *word != b".");
+        let refers = refers.map(Into::into).collect();
+        (!name.is_empty() && !expression.is_empty()).then(|| Self { name: name.into(), refers })
+    }
+}
+
+impl Wrap {
+    /// The names of `--wrap NAME`.
+    pub fn new(name: &[u8]) -> Self {
+        let with = |prefix: &[u8]| [prefix, name].concat().into();
+        Self { name: name.into(), wrapper: with(b"__wrap_"), real: with(b"__real_") }
+    }
+}
+
+impl Link {
+    /// The name that a reference to `name` means under `--wrap`.
+    pub fn reference<'a>(&'a self, name: &'a [u8]) -> &'a [u8] {
+        for wrap in &self.wraps {
+            if *wrap.name == *name {
+                return &wrap.wrapper;
+            }
+            if *wrap.real == *name {
+                return &wrap.name;
+            }
+        }
+        name
+    }
+
+    /// The names in the expressions of `--defsym`.
+    pub(super) fn expressions(&self) -> impl Iterator<Item = &[u8]> {
+        self.defined.iter().flat_map(|defined| &defined.refers).map(|name| &**name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Defined;
+
+    #[test]
+    fn expressions_name_symbols() {
+        let defined = Defined::parse(b"foo = bar+0x10*(.baz)").expect("an assignment");
+        assert_eq!(&*defined.name, b"foo");
+        let refers: Vec<&[u8]> = defined.refers.iter().map(|name| &**name).collect();
+        assert_eq!(refers, [&b"bar"[..], b".baz"]);
+        assert!(Defined::parse(b"foo=").is_none() && Defined::parse(b"foo").is_none());
+    }
+}

@@ -1,0 +1,253 @@
+//! GNU ld: each archive is searched when it is met, in passes over its index until a pass leaves no new
+//! undefined name (`elf_link_add_archive_symbols` in `bfd/elflink.c`); a group is searched until the
+//! same holds for all of it (`open_input_bfds` in `ld/ldlang.c`). A member that comes too early is not
+//! seen again.
+
+use super::{ENTRY, Found, Resolved};
+use crate::cover::{By, Coverage, Input, Link, Needed, OutputKind, Question};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Target;
+use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};
+
+pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'q> {
+    let mut run = Run {
+        question,
+        link,
+        target: question.target(),
+        table: FastMap::default(),
+        hidden: FastSet::default(),
+        taken: vec![false; question.library.members()],
+        undefined: 0,
+        out: Coverage::default(),
+    };
+    let entry = (question.output.kind != OutputKind::Shared).then_some(ENTRY);
+    let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
+    for name in entry.into_iter().chain(asked) {
+        run.refer_plain(name, false, By::Asked);
+    }
+    run.inputs(&link.inputs);
+    let found = run.table.iter().filter_map(|(name, state)| {
+        let found = match state {
+            State::Undefined { .. } => return None,
+            State::Shared { .. } => Found::Shared,
+            State::Common | State::Defined { .. } => Found::Object,
+        };
+        Some((*name, found))
+    });
+    // A strong reference of a shared object or an option makes all references strong.
+    let strong =
+        run.table.iter().filter(|(_, state)| matches!(state, State::Undefined { weak: false, .. }));
+    let strong = strong.map(|(name, _)| *name).collect();
+    Resolved { found: found.collect(), strong, coverage: run.out, ..Resolved::default() }
+}
+
+/// What the symbol table says of a name (`bfd_link_hash_type`).
+#[derive(Clone, Copy)]
+enum State {
+    Undefined { weak: bool, by: By },
+    Common,
+    Shared { weak: bool, function: bool },
+    Defined { weak: bool },
+}
+
+struct Run<'q> {
+    question: &'q Question<'q>,
+    link: &'q Link,
+    target: Option<Target>,
+    table: FastMap<&'q [u8], State>,
+    /// Names whose visibility some object restricts.
+    hidden: FastSet<&'q [u8]>,
+    taken: Vec<bool>,
+    /// Counts names that came to be undefined, or common: then an archive is searched again.
+    undefined: usize,
+    out: Coverage,
+}
+
+impl<'q> Run<'q> {
+    /// The inputs of the link, or of a group.
+    fn inputs(&mut self, inputs: &'q [Input]) {
+        let mut at = 0;
+        while let Some(input) = inputs.get(at) {
+            at += 1;
+            match input {
+                Input::Root(root) => self.root(*root),
+                Input::Archive(archive) => self.search(*archive),
+                Input::Whole(archive) => self.whole(*archive),
+                Input::Define(defined) => self.define_by_option(*defined),
+                Input::StartGroup => {
+                    let rest = &inputs[at..];
+                    let is_end = |input: &Input| matches!(input, Input::EndGroup);
+                    let len = rest.iter().position(is_end).unwrap_or(rest.len());
+                    self.group(&rest[..len]);
+                    at += len;
+                }
+                Input::EndGroup => {}
+            }
+        }
+    }
+
+    /// Everything is read once, archives until none has news.
+    fn group(&mut self, inputs: &'q [Input]) {
+        let mut before = self.undefined;
+        self.inputs(inputs);
+        while before != self.undefined {
+            before = self.undefined;
+            for input in inputs {
+                if let Input::Archive(archive) = input {
+                    self.search(*archive);
+                }
+            }
+        }
+    }
+
+    fn root(&mut self, at: usize) {
+        let question = self.question;
+        let root = &question.roots[at];
+        if !root.linked {
+            root.hidden.iter().for_each(|name| self.hide(name, By::Root(at)));
+        }
+        for (name, kind) in &root.symbols {
+            match kind {
+                SymbolKind::Undefined => self.refer(name, false, By::Root(at)),
+                SymbolKind::WeakUndefined => self.refer(name, true, By::Root(at)),
+                kind => self.define(name, *kind),
+            }
+        }
+        for export in question.exports(at) {
+            self.export(export.name, export.is_weak(), export.is_function());
+        }
+    }
+
+    fn whole(&mut self, archive: ArchiveId) {
+        for member in self.question.library.members_of(archive) {
+            if !self.taken[member.index()] && self.fits(member) {
+                self.take(member, By::Asked, b"");
+            }
+        }
+    }
+
+    fn define_by_option(&mut self, at: usize) {
+        let defined = &self.link.defined[at];
+        for name in &defined.refers {
+            self.refer_plain(name, false, By::Asked);
+        }
+        self.table.insert(&defined.name, State::Defined { weak: false });
+    }
+
+    fn fits(&self, member: MemberId) -> bool {
+        let target = self.question.library.member(member).target;
+        self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
+    }
+
+    fn search(&mut self, archive: ArchiveId) {
+        let library = self.question.library;
+        loop {
+            let before = self.undefined;
+            for member in library.members_of(archive) {
+                if !self.taken[member.index()]
+                    && self.fits(member)
+                    && let Some((name, by)) = self.wanted(member)
+                {
+                    self.take(member, by, name);
+                }
+            }
+            if before == self.undefined {
+                break;
+            }
+        }
+    }
+
+    /// The first definition of a member that the link waits for. A common symbol waits for data
+    /// (`is_global_data_symbol_definition`).
+    fn wanted(&self, member: MemberId) -> Option<(&'q [u8], By)> {
+        let library = self.question.library;
+        let definitions = library.symbols(member).filter(|(_, symbol)| symbol.kind.is_definition());
+        for (name, symbol) in definitions {
+            let name = library.text(name);
+            let is_data =
+                matches!(symbol.kind, SymbolKind::Strong | SymbolKind::Unique) && !symbol.function;
+            match self.table.get(name) {
+                Some(State::Undefined { weak: false, by }) => return Some((name, *by)),
+                Some(State::Common) if is_data => return Some((name, By::Asked)),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+        let library = self.question.library;
+        self.taken[member.index()] = true;
+        self.out.order.push(member);
+        self.out.needed.push(Needed { member, symbol: symbol.into(), by, holder: member });
+        if library.member(member).is_unknown() {
+            self.out.opaque.push(member);
+        }
+        for (name, symbol) in library.symbols(member) {
+            let name = library.text(name);
+            if symbol.is_restricted() {
+                self.hide(name, By::Member(member));
+            }
+            match symbol.kind {
+                SymbolKind::Undefined => self.refer(name, false, By::Member(member)),
+                SymbolKind::WeakUndefined => self.refer(name, true, By::Member(member)),
+                kind => self.define(name, kind),
+            }
+        }
+    }
+
+    /// A reference of an object, which `--wrap` may lead elsewhere.
+    fn refer(&mut self, name: &'q [u8], weak: bool, by: By) {
+        let link = self.link;
+        self.refer_plain(link.reference(name), weak, by);
+    }
+
+    fn refer_plain(&mut self, name: &'q [u8], weak: bool, by: By) {
+        let state = match self.table.get(name) {
+            None => State::Undefined { weak, by },
+            Some(State::Undefined { weak: true, .. }) if !weak => State::Undefined { weak, by },
+            Some(_) => return,
+        };
+        self.undefined += usize::from(!weak);
+        self.table.insert(name, state);
+    }
+
+    /// The rows of `link_action` in `bfd/linker.c`, and `_bfd_elf_merge_symbol` for a common symbol
+    /// that meets a shared object's definition.
+    fn define(&mut self, name: &'q [u8], kind: SymbolKind) {
+        let (weak, common) = (kind == SymbolKind::Weak, kind == SymbolKind::Common);
+        let old = self.table.get(name).copied();
+        let keeps = match old {
+            None | Some(State::Undefined { .. }) => false,
+            Some(State::Shared { weak, function }) => common && !weak && !function,
+            Some(State::Common) => common || weak,
+            Some(State::Defined { weak }) => !(common && weak),
+        };
+        if keeps {
+            return;
+        }
+        self.undefined += usize::from(common && old.is_none());
+        let new = if common { State::Common } else { State::Defined { weak } };
+        self.table.insert(name, new);
+    }
+
+    /// A definition in a shared object.
+    fn export(&mut self, name: &'q [u8], weak: bool, function: bool) {
+        let replaces = match self.table.get(name) {
+            None => true,
+            Some(State::Undefined { .. }) => !self.hidden.contains(name),
+            Some(State::Common) => !weak && !function,
+            Some(State::Shared { .. } | State::Defined { .. }) => false,
+        };
+        if replaces {
+            self.table.insert(name, State::Shared { weak, function });
+        }
+    }
+
+    fn hide(&mut self, name: &'q [u8], by: By) {
+        self.hidden.insert(name);
+        if let Some(state @ State::Shared { .. }) = self.table.get_mut(name) {
+            *state = State::Undefined { weak: true, by };
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! lld: the members of every archive stand ready from the moment the archive is met, and the first
+//! definition of a name takes its member as soon as some object refers to the name strongly, before or
+//! after. What a member refers to is followed at once, before the rest of the archive is looked at. The
+//! symbol table goes through the states of `lld/ELF/Symbols.cpp` (`resolve`).
+
+use super::{ENTRY, Found, Resolved};
+use crate::cover::{By, Coverage, Input, Link, Needed, Question};
+use crate::format::archive::{MemberKind, SymbolKind};
+use crate::format::elf::Target;
+use crate::id::{FastMap, FastSet, Id as _, MemberId};
+
+pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'q> {
+    let mut run = Run {
+        question,
+        target: question.target(),
+        table: FastMap::default(),
+        hidden: FastSet::default(),
+        taken: vec![false; question.library.members()],
+        out: Coverage::default(),
+    };
+    for name in question.symbols.iter().chain(&link.undefined) {
+        run.refer(name, false, true, By::Asked);
+    }
+    for input in &link.inputs {
+        run.input(input);
+    }
+    let unwrapped = run.ask_late(link);
+    let mut found: FastMap<&[u8], Found> = run.table.iter().filter_map(State::found).collect();
+    found.extend(link.defined.iter().map(|defined| (&*defined.name, Found::Object)));
+    let is_strong = |state: &State| matches!(state, State::Undefined { weak: false, .. });
+    // A strong reference of an option makes all references strong.
+    let strong = run.table.iter().filter(|(_, state)| is_strong(state)).map(|(name, _)| *name);
+    let strong = strong.collect();
+    Resolved { strong, found, unwrapped, coverage: run.out, ..Resolved::default() }
+}
+
+/// What the symbol table says of a name.
+#[derive(Clone, Copy)]
+enum State {
+    /// Somebody refers to it. `weak` while that is not strongly; `firm` once an object did.
+    Undefined { weak: bool, firm: bool, by: By },
+    /// A member that was not taken defines it; `weak` once some object refers to it weakly.
+    Lazy { member: MemberId, weak: bool },
+    /// A tentative definition. Since lld 17 no member is taken to replace it
+    /// (`--no-fortran-common`).
+    Common { by: Option<MemberId> },
+    /// Defined by a shared object.
+    Shared,
+    /// Defined, by a member or by a root.
+    Defined { weak: bool, unique: bool, by: Option<MemberId> },
+}
+
+impl State {
+    fn found<'q>((name, state): (&&'q [u8], &Self)) -> Option<(&'q [u8], Found)> {
+        match state {
+            Self::Undefined { .. } | Self::Lazy { .. } => None,
+            Self::Shared => Some((*name, Found::Shared)),
+            Self::Common { .. } | Self::Defined { .. } => Some((*name, Found::Object)),
+        }
+    }
+}
+
+/// A member that is being followed.
+struct Frame<'q> {
+    references: Vec<(&'q [u8], bool)>,
+    at: usize,
+    member: MemberId,
+    /// Why it was taken; it is reported when everything it leads to is.
+    reason: (By, &'q [u8]),
+}
+
+/// True for members that lld does not look into.
+fn is_passed_over(kind: MemberKind) -> bool {
+    matches!(kind, MemberKind::SlimLto | MemberKind::GccLto)
+}
+
+struct Run<'q> {
+    question: &'q Question<'q>,
+    target: Option<Target>,
+    table: FastMap<&'q [u8], State>,
+    /// Names whose visibility some object restricts: no shared object satisfies them.
+    hidden: FastSet<&'q [u8]>,
+    taken: Vec<bool>,
+    out: Coverage,
+}
+
+impl<'q> Run<'q> {
+    fn input(&mut self, input: &Input) {
+        let library = self.question.library;
+        match input {
+            Input::Root(at) if self.question.roots[*at].linked => self.shared(*at),
+            Input::Root(at) => self.object(*at),
+            Input::Archive(archive) => {
+                library.members_of(*archive).for_each(|member| self.ready(member));
+            }
+            Input::Whole(archive) => {
+                for member in library.members_of(*archive) {
+                    if self.fits(member) && !self.taken[member.index()] {
+                        self.take(member, By::Asked, b"");
+                    }
+                }
+            }
+            // Groups change nothing, and `--defsym` comes after all inputs.
+            Input::StartGroup | Input::EndGroup | Input::Define(_) => {}
+        }
+    }
+
+    fn object(&mut self, at: usize) {
+        let root = &self.question.roots[at];
+        for name in &root.hidden {
+            self.hide(name, By::Root(at));
+        }
+        for (name, kind) in root.symbols.iter().filter(|(_, kind)| kind.is_definition()) {
+            self.define(name, *kind, None);
+        }
+        for (name, kind) in root.symbols.iter().filter(|(_, kind)| !kind.is_definition()) {
+            let weak = *kind == SymbolKind::WeakUndefined;
+            self.follow(name, weak, true, By::Root(at));
+        }
+    }
+
+    /// The references of a shared object are read before its definitions, and neither displaces what
+    /// is there.
+    fn shared(&mut self, at: usize) {
+        for (name, kind) in &self.question.roots[at].symbols {
+            let weak = *kind == SymbolKind::WeakUndefined;
+            self.follow(name, weak, false, By::Root(at));
+        }
+        for export in self.question.exports(at) {
+            let name = export.name;
+            let hidden = self.hidden.contains(name);
+            let state = self.table.entry(name).or_insert(State::Shared);
+            if matches!(state, State::Undefined { .. } | State::Lazy { .. }) && !hidden {
+                *state = State::Shared;
+            }
+        }
+    }
+
+    /// A reference, and all that it leads to.
+    fn follow(&mut self, name: &'q [u8], weak: bool, object: bool, by: By) {
+        if let Some(member) = self.refer(name, weak, object, by) {
+            self.take(member, by, name);
+        }
+    }
+
+    /// The entry point, the symbols of `--defsym`, and the names of `--wrap` are asked for after all
+    /// inputs (`LinkerDriver::link`, `addWrappedSymbols`).
+    /// Answers the names of `--wrap` that no file mentions: they have no effect.
+    fn ask_late(&mut self, link: &'q Link) -> FastSet<&'q [u8]> {
+        if matches!(self.table.get(ENTRY), Some(State::Lazy { .. })) {
+            self.follow(ENTRY, false, false, By::Asked);
+        }
+        for name in link.expressions() {
+            self.follow(name, false, false, By::Asked);
+        }
+        let mut unwrapped = FastSet::default();
+        for wrap in &link.wraps {
+            let Some(state) = self.table.get(&*wrap.name) else {
+                unwrapped.insert(&*wrap.name);
+                continue;
+            };
+            let weak = matches!(
+                state,
+                State::Undefined { weak: true, .. }
+                    | State::Lazy { weak: true, .. }
+                    | State::Defined { weak: true, unique: false, .. }
+            );
+            if weak && !self.table.contains_key(&*wrap.wrapper) {
+                // The wrapper is then weak too, and may stay undefined.
+                self.table.insert(&wrap.wrapper, State::Shared);
+            }
+            self.follow(&wrap.wrapper, weak, false, By::Asked);
+            if self.table.contains_key(&*wrap.real) {
+                self.follow(&wrap.name, weak, false, By::Asked);
+            }
+        }
+        unwrapped
+    }
+
+    /// A reference or definition with restricted visibility: a shared object that was met does not
+    /// count (`Symbol::resolve` of `Undefined`).
+    fn hide(&mut self, name: &'q [u8], by: By) {
+        self.hidden.insert(name);
+        if let Some(state @ State::Shared) = self.table.get_mut(name) {
+            *state = State::Undefined { weak: true, firm: false, by };
+        }
+    }
+
+    /// A definition of an object that is linked (`Symbol::resolve` of `Defined` and `CommonSymbol`).
+    fn define(&mut self, name: &'q [u8], kind: SymbolKind, by: Option<MemberId>) {
+        let weak = matches!(kind, SymbolKind::Weak | SymbolKind::Unique);
+        let common = kind == SymbolKind::Common;
+        let new = if common {
+            State::Common { by }
+        } else {
+            State::Defined { weak, unique: kind == SymbolKind::Unique, by }
+        };
+        let state = self.table.entry(name).or_insert(new);
+        let replaced = match *state {
+            State::Undefined { .. } | State::Lazy { .. } | State::Shared => true,
+            State::Common { .. } => !common && kind != SymbolKind::Weak,
+            State::Defined { weak: known, .. } => known && (common || !weak),
+        };
+        if replaced {
+            *state = new;
+        }
+    }
+
+    /// A reference of an object; answers the member that it takes.
+    fn refer(&mut self, name: &'q [u8], weak: bool, object: bool, by: By) -> Option<MemberId> {
+        let state = self.table.entry(name).or_insert(State::Undefined { weak, firm: object, by });
+        match state {
+            State::Lazy { member, .. } if !weak => return Some(*member),
+            State::Lazy { weak, .. } => *weak = true,
+            State::Undefined { weak: known, firm, .. } if object => {
+                if !weak || !*firm {
+                    *known = weak;
+                }
+                *firm = true;
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn fits(&self, member: MemberId) -> bool {
+        let member = self.question.library.member(member);
+        let fits = self.target.is_none_or(|t| member.target.is_none_or(|own| t.links_with(own)));
+        fits && !is_passed_over(member.kind)
+    }
+
+    /// The definitions of a member of an archive that is met: the first that somebody waits for
+    /// takes it (`ObjFile::parseLazy`).
+    fn ready(&mut self, member: MemberId) {
+        let library = self.question.library;
+        if !self.fits(member) || self.taken[member.index()] {
+            return;
+        }
+        for (name, symbol) in library.symbols(member) {
+            if !symbol.kind.is_definition() {
+                continue;
+            }
+            let name = library.text(name);
+            let state = self.table.entry(name).or_insert(State::Lazy { member, weak: false });
+            match *state {
+                State::Undefined { weak: true, .. } => *state = State::Lazy { member, weak: true },
+                State::Undefined { weak: false, by, .. } => {
+                    self.take(member, by, name);
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Links a member and all that it leads to, depth first.
+    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+        let mut stack = vec![self.enter(member, (by, symbol))];
+        while let Some(frame) = stack.last_mut() {
+            let Some((name, weak)) = frame.references.get(frame.at).copied() else {
+                let ((by, symbol), member) = (frame.reason, frame.member);
+                let holder = match self.table.get(symbol) {
+                    Some(State::Common { by: Some(by) } | State::Defined { by: Some(by), .. }) => {
+                        *by
+                    }
+                    _ => member,
+                };
+                self.out.needed.push(Needed { member, symbol: symbol.into(), by, holder });
+                stack.pop();
+                continue;
+            };
+            frame.at += 1;
+            let by = By::Member(frame.member);
+            if let Some(next) = self.refer(name, weak, true, by)
+                && !self.taken[next.index()]
+            {
+                let frame = self.enter(next, (by, name));
+                stack.push(frame);
+            }
+        }
+    }
+
+    /// Defines what a member defines, before anything that it refers to is followed.
+    fn enter(&mut self, member: MemberId, reason: (By, &'q [u8])) -> Frame<'q> {
+        let library = self.question.library;
+        self.taken[member.index()] = true;
+        self.out.order.push(member);
+        if library.member(member).is_unknown() {
+            self.out.opaque.push(member);
+        }
+        let mut references = Vec::new();
+        for (name, symbol) in library.symbols(member) {
+            let name = library.text(name);
+            if symbol.is_restricted() {
+                self.hide(name, By::Member(member));
+            }
+            match symbol.kind {
+                SymbolKind::Undefined => references.push((name, false)),
+                SymbolKind::WeakUndefined => references.push((name, true)),
+                kind => self.define(name, kind, Some(member)),
+            }
+        }
+        Frame { references, at: 0, member, reason }
+    }
+}

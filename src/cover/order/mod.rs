@@ -1,0 +1,104 @@
+//! The answer by the rules of one linker, for which the order of the inputs counts. Each linker has a
+//! file; the names that stay undefined are found alike for all of them, from the definitions that the
+//! linker chose.
+
+mod gnu;
+mod lld;
+mod mold;
+
+use super::order_independent::{References, referrers};
+use super::{Coverage, Link, Linker, Question};
+use crate::format::archive::SymbolKind;
+use crate::id::{FastMap, FastSet, Id as _};
+
+/// Where a linker found the definition of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// In an object, or by an option.
+    Object,
+    /// In a shared object.
+    Shared,
+}
+
+/// The name of the first instruction: linkers extract the member that defines it.
+pub const ENTRY: &[u8] = b"_start";
+
+/// What a linker made of the inputs: members in order, and where each name is defined.
+#[derive(Default)]
+struct Resolved<'q> {
+    coverage: Coverage,
+    found: FastMap<&'q [u8], Found>,
+    /// Names to which weak references count as strong ones.
+    strong: FastSet<&'q [u8]>,
+    /// Names that may stay undefined although some object refers to them strongly.
+    may_stay: FastSet<&'q [u8]>,
+    /// Names of `--wrap` without effect.
+    unwrapped: FastSet<&'q [u8]>,
+}
+
+/// Answers a question by the rules of the link's linker. For lld, [`Coverage::needed`] is in the order
+/// in which lld reports it: a member stands behind those that it led to.
+pub fn in_order<'q>(question: &'q Question<'q>, link: &'q Link) -> Coverage {
+    let resolved = match link.linker {
+        Linker::Lld => lld::link(question, link),
+        Linker::Gnu => gnu::link(question, link),
+        Linker::Mold => mold::link(question, link),
+    };
+    let mut link = link.clone();
+    link.wraps.retain(|wrap| !resolved.unwrapped.contains(&*wrap.name));
+    let open = undefined(question, &link, &resolved);
+    let Resolved { mut coverage, strong, .. } = resolved;
+    let members = coverage.needed.iter().map(|needed| needed.member);
+    let references = References { link: Some(&link), strong };
+    coverage.undefined = referrers(question, &references, members, &open);
+    coverage.opaque.sort_unstable();
+    coverage
+}
+
+/// True for a reference that needs a definition.
+fn counts(kind: SymbolKind, name: &[u8], strong: &FastSet<&[u8]>) -> bool {
+    kind == SymbolKind::Undefined || kind == SymbolKind::WeakUndefined && strong.contains(name)
+}
+
+/// Names that some object refers to strongly and that nothing defines.
+fn undefined<'q>(
+    question: &'q Question<'q>,
+    link: &'q Link,
+    resolved: &Resolved<'q>,
+) -> FastSet<&'q [u8]> {
+    let Resolved { coverage, found, strong, may_stay, .. } = resolved;
+    let library = question.library;
+    let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
+    let counts = |kind: SymbolKind, name: &[u8]| counts(kind, name, strong);
+    let of_roots = roots().flat_map(|root| &root.symbols).filter(|(n, kind)| counts(*kind, n));
+    let mut hidden: FastSet<&[u8]> = roots().flat_map(|root| &root.hidden).map(|n| &**n).collect();
+    let mut references: Vec<&[u8]> = of_roots.map(|(name, _)| &**name).collect();
+    references.extend(question.symbols.iter().map(|name| &**name));
+    let mut seen = vec![false; library.names()];
+    for needed in &coverage.needed {
+        for (name, symbol) in library.symbols(needed.member) {
+            if symbol.is_restricted() {
+                hidden.insert(library.text(name));
+            }
+            if counts(symbol.kind, library.text(name))
+                && !std::mem::replace(&mut seen[name.index()], true)
+            {
+                references.push(library.text(name));
+            }
+        }
+    }
+    let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
+    let is_open = |name: &&[u8]| {
+        if may_stay.contains(*name) {
+            return false;
+        }
+        let hidden = hidden.contains(*name);
+        let shared = || (question.provided)(name) || question.is_exported(name);
+        match found.get(name) {
+            Some(Found::Object) => false,
+            Some(Found::Shared) if !hidden => false,
+            _ => !question.is_linker_defined(name) && (hidden || !shared()),
+        }
+    };
+    names.filter(is_open).collect()
+}

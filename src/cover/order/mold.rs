@@ -1,0 +1,250 @@
+//! mold: all definitions of a name are ranked, those of members and shared objects behind those of
+//! objects, and the place of the file decides between equals (`get_rank` in `elf/input-files.cc` of
+//! 1.10). Then the files are marked that the objects lead to; the others are dropped.
+
+use super::{ENTRY, Found, Resolved};
+use crate::cover::{By, Coverage, Input, Link, Needed, Question};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Target;
+use crate::id::{FastMap, FastSet, Id as _, MemberId};
+use std::collections::VecDeque;
+
+pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'q> {
+    let mut run = Run {
+        question,
+        link,
+        target: question.target(),
+        best: FastMap::default(),
+        places: Vec::new(),
+        taken: vec![false; question.library.members()],
+        queue: VecDeque::new(),
+        out: Coverage::default(),
+    };
+    run.rank();
+    run.mark();
+    let (found, may_stay) = run.settle();
+    Resolved { coverage: run.out, found, may_stay, ..Resolved::default() }
+}
+
+/// Who defines a name.
+#[derive(Clone, Copy)]
+enum Holder {
+    /// An object that is linked in any case, or an option.
+    Object,
+    Shared,
+    Member(MemberId),
+}
+
+/// A file of the link.
+#[derive(Clone, Copy)]
+enum Holds {
+    Root(usize),
+    Member(MemberId),
+}
+
+/// The best definition of a name: the lower the number, the better.
+#[derive(Clone, Copy)]
+struct Best {
+    rank: (u8, usize),
+    common: bool,
+    holder: Holder,
+}
+
+struct Run<'q> {
+    question: &'q Question<'q>,
+    link: &'q Link,
+    target: Option<Target>,
+    best: FastMap<&'q [u8], Best>,
+    /// Roots and members by their places.
+    places: Vec<(usize, Holds)>,
+    taken: Vec<bool>,
+    queue: VecDeque<MemberId>,
+    out: Coverage,
+}
+
+impl<'q> Run<'q> {
+    /// Enters the definitions of all files.
+    fn rank(&mut self) {
+        let (question, link) = (self.question, self.link);
+        for defined in &link.defined {
+            self.enter(&defined.name, (0, 0), false, Holder::Object);
+        }
+        let mut place = 1;
+        for input in &link.inputs {
+            match input {
+                Input::Root(at) => self.rank_root(*at, place),
+                Input::Archive(archive) | Input::Whole(archive) => {
+                    let whole = matches!(input, Input::Whole(_));
+                    for member in question.library.members_of(*archive) {
+                        place += 1;
+                        self.rank_member(member, place, whole);
+                    }
+                }
+                Input::Define(_) | Input::StartGroup | Input::EndGroup => {}
+            }
+            place += 1;
+        }
+    }
+
+    fn rank_root(&mut self, at: usize, place: usize) {
+        let question = self.question;
+        self.places.push((place, Holds::Root(at)));
+        for (name, kind) in question.roots[at].symbols.iter().filter(|(_, k)| k.is_definition()) {
+            self.enter(name, (rank(*kind, false), place), is_common(*kind), Holder::Object);
+        }
+        for export in question.exports(at) {
+            let kind = if export.is_weak() { SymbolKind::Weak } else { SymbolKind::Strong };
+            self.enter(export.name, (rank(kind, true), place), false, Holder::Shared);
+        }
+    }
+
+    fn rank_member(&mut self, member: MemberId, place: usize, whole: bool) {
+        if self.taken[member.index()] || !self.fits(member) {
+            return;
+        }
+        let library = self.question.library;
+        self.places.push((place, Holds::Member(member)));
+        if whole {
+            self.take(member, By::Asked, b"");
+        }
+        for (name, symbol) in library.symbols(member).filter(|(_, s)| s.kind.is_definition()) {
+            let rank = (rank(symbol.kind, !whole), place);
+            let holder = if whole { Holder::Object } else { Holder::Member(member) };
+            self.enter(library.text(name), rank, is_common(symbol.kind), holder);
+        }
+    }
+
+    fn fits(&self, member: MemberId) -> bool {
+        let target = self.question.library.member(member).target;
+        self.target.is_none_or(|own| target.is_none_or(|other| own.links_with(other)))
+    }
+
+    fn enter(&mut self, name: &'q [u8], rank: (u8, usize), common: bool, holder: Holder) {
+        let new = Best { rank, common, holder };
+        let best = self.best.entry(name).or_insert(new);
+        if new.rank < best.rank {
+            *best = new;
+        }
+    }
+
+    /// Marks what the options and the objects lead to.
+    fn mark(&mut self) {
+        let (question, link) = (self.question, self.link);
+        let asked = question.symbols.iter().chain(&link.undefined).map(|name| &**name);
+        for name in asked.chain(link.expressions()).chain([ENTRY]) {
+            self.follow(name, By::Asked);
+        }
+        for (at, root) in question.roots.iter().enumerate() {
+            for (name, kind) in &root.symbols {
+                if root.linked {
+                    // Weak references count as well, and `--wrap` concerns objects only.
+                    self.follow(name, By::Root(at));
+                } else {
+                    self.symbol(name, *kind, By::Root(at));
+                }
+            }
+        }
+        while let Some(member) = self.queue.pop_front() {
+            let library = question.library;
+            for (name, symbol) in library.symbols(member) {
+                self.symbol(library.text(name), symbol.kind, By::Member(member));
+            }
+        }
+    }
+
+    /// Resolves all names again among the files that are linked. A weak reference in a file before all
+    /// strong ones lets the name stay undefined (`claim_unresolved_symbols`).
+    fn settle(&mut self) -> (FastMap<&'q [u8], Found>, FastSet<&'q [u8]>) {
+        let question = self.question;
+        let places = std::mem::take(&mut self.places);
+        self.best.clear();
+        let (mut weak, mut strong) = (FastSet::default(), FastSet::default());
+        for (place, holds) in places {
+            let symbols: Vec<(&'q [u8], SymbolKind)> = match holds {
+                Holds::Root(at) if question.roots[at].linked => {
+                    for export in question.exports(at) {
+                        let kind =
+                            if export.is_weak() { SymbolKind::Weak } else { SymbolKind::Strong };
+                        self.enter(export.name, (rank(kind, true), place), false, Holder::Shared);
+                    }
+                    continue;
+                }
+                Holds::Root(at) => {
+                    question.roots[at].symbols.iter().map(|(name, kind)| (&**name, *kind)).collect()
+                }
+                Holds::Member(member) if !self.taken[member.index()] => continue,
+                Holds::Member(member) => {
+                    let library = question.library;
+                    library.symbols(member).map(|(name, s)| (library.text(name), s.kind)).collect()
+                }
+            };
+            for (name, kind) in symbols {
+                let meant = self.link.reference(name);
+                match kind {
+                    SymbolKind::Undefined if !weak.contains(meant) => drop(strong.insert(meant)),
+                    SymbolKind::WeakUndefined if !strong.contains(meant) => {
+                        weak.insert(meant);
+                    }
+                    SymbolKind::Undefined | SymbolKind::WeakUndefined => {}
+                    kind => self.enter(name, (rank(kind, false), place), false, Holder::Object),
+                }
+            }
+        }
+        for defined in &self.link.defined {
+            self.enter(&defined.name, (0, 0), false, Holder::Object);
+        }
+        let found = self.best.iter().map(|(name, best)| match best.holder {
+            Holder::Shared => (*name, Found::Shared),
+            Holder::Object | Holder::Member(_) => (*name, Found::Object),
+        });
+        (found.collect(), weak)
+    }
+
+    fn symbol(&mut self, name: &'q [u8], kind: SymbolKind, by: By) {
+        match kind {
+            SymbolKind::Undefined => {
+                let link = self.link;
+                self.follow(link.reference(name), by);
+            }
+            SymbolKind::Common if self.best.get(name).is_some_and(|best| !best.common) => {
+                self.follow(name, by);
+            }
+            _ => {}
+        }
+    }
+
+    fn follow(&mut self, name: &'q [u8], by: By) {
+        if let Some(Best { holder: Holder::Member(member), .. }) = self.best.get(name)
+            && !self.taken[member.index()]
+        {
+            self.take(*member, by, name);
+        }
+    }
+
+    fn take(&mut self, member: MemberId, by: By, symbol: &'q [u8]) {
+        let library = self.question.library;
+        self.taken[member.index()] = true;
+        self.queue.push_back(member);
+        self.out.order.push(member);
+        self.out.needed.push(Needed { member, symbol: symbol.into(), by, holder: member });
+        if library.member(member).is_unknown() {
+            self.out.opaque.push(member);
+        }
+    }
+}
+
+fn is_common(kind: SymbolKind) -> bool {
+    kind == SymbolKind::Common
+}
+
+/// The rank of a definition; `late` in a shared object or in a member that is not linked yet.
+fn rank(kind: SymbolKind, late: bool) -> u8 {
+    match (kind, late) {
+        (SymbolKind::Common, false) => 5,
+        (SymbolKind::Common, true) => 6,
+        (SymbolKind::Weak, false) => 2,
+        (SymbolKind::Weak, true) => 4,
+        (_, false) => 1,
+        (_, true) => 3,
+    }
+}

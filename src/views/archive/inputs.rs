@@ -1,0 +1,191 @@
+//! The inputs of the question: which typed files are archives, which are objects, and their order if
+//! it counts.
+
+use super::{Asked, entries, file, providers};
+use crate::audit::Audit;
+use crate::cover::{Defined, ENTRY, Input, Link, Linker, Root, Wrap};
+use crate::facts::Content;
+use crate::id::{ArchiveId, FastSet, FileId};
+use crate::text::show_path;
+use std::path::{Path, PathBuf};
+
+/// An option that concerns the inputs behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// `--start-lib`: objects are extracted like members.
+    StartLib,
+    /// `--end-lib`
+    EndLib,
+    /// `--whole-archive`: all members are linked.
+    WholeArchive,
+    /// `--no-whole-archive`
+    NoWholeArchive,
+    /// `--start-group`
+    StartGroup,
+    /// `--end-group`
+    EndGroup,
+    /// `--defsym`, by its place in [`TypedLink::defined`]
+    Define(usize),
+}
+
+/// A file or an option, in its place.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// An archive, an object or a shared object.
+    File(PathBuf),
+    /// An archive that is not part of the link yet.
+    Added(PathBuf),
+    /// A file of `--root-object`.
+    Root(PathBuf),
+    /// An option.
+    Position(Position),
+}
+
+/// A link whose order counts, as typed.
+#[derive(Clone, Debug, Default)]
+pub struct TypedLink {
+    /// `--linker`
+    pub linker: Linker,
+    /// The files and options, in order.
+    pub items: Vec<Item>,
+    /// `--undefined`
+    pub undefined: Vec<Box<[u8]>>,
+    /// `--defsym`
+    pub defined: Vec<Defined>,
+    /// `--wrap`
+    pub wraps: Vec<Wrap>,
+}
+
+impl Item {
+    /// Its file.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) | Self::Added(path) | Self::Root(path) => Some(path),
+            Self::Position(_) => None,
+        }
+    }
+}
+
+impl TypedLink {
+    /// All names that the options mention.
+    pub fn names(&self) -> Vec<Box<[u8]>> {
+        let wraps = self.wraps.iter().flat_map(|wrap| [&wrap.name, &wrap.wrapper, &wrap.real]);
+        let defined = self.defined.iter().flat_map(|d| std::iter::once(&d.name).chain(&d.refers));
+        let names = self.undefined.iter().chain(wraps).chain(defined).cloned();
+        names.chain([ENTRY.into()]).collect()
+    }
+
+    /// The files between `--start-lib` and `--end-lib`.
+    pub fn lazy(&self) -> Vec<PathBuf> {
+        let mut inside = false;
+        let mut out = Vec::new();
+        for item in &self.items {
+            match item {
+                Item::Position(Position::StartLib) => inside = true,
+                Item::Position(Position::EndLib) => inside = false,
+                _ => out.extend(item.path().filter(|_| inside).map(Path::to_path_buf)),
+            }
+        }
+        out
+    }
+}
+
+/// The typed files, looked up.
+#[derive(Default)]
+pub(super) struct Inputs {
+    /// The archives that are linked in any case, as typed.
+    pub(super) archives: Vec<(ArchiveId, PathBuf)>,
+    /// The archives that may be added.
+    pub(super) candidates: Vec<(ArchiveId, PathBuf)>,
+    /// All of them in order, for lld's tables.
+    pub(super) typed: Vec<(ArchiveId, PathBuf)>,
+    /// Objects that are extracted like members.
+    pub(super) lazy: FastSet<ArchiveId>,
+    /// The files of the roots.
+    pub(super) files: Vec<FileId>,
+    pub(super) roots: Vec<Root>,
+    pub(super) link: Option<Link>,
+}
+
+impl Inputs {
+    pub(super) fn new(audit: &Audit, asked: &Asked) -> Result<Self, String> {
+        let mut out = Self::default();
+        let Some(typed) = &asked.link else {
+            out.archives = entries(audit, &asked.archives)?;
+            out.candidates = providers(audit, &out.archives, asked);
+            for path in &asked.objects {
+                out.root(audit, path, false)?;
+            }
+            return Ok(out);
+        };
+        let mut link = Link {
+            linker: typed.linker,
+            undefined: typed.undefined.clone(),
+            defined: typed.defined.clone(),
+            wraps: typed.wraps.clone(),
+            inputs: Vec::new(),
+        };
+        let (mut inside, mut whole) = (false, false);
+        for item in &typed.items {
+            match item {
+                Item::Position(Position::StartLib) => inside = true,
+                Item::Position(Position::EndLib) => inside = false,
+                Item::Position(Position::WholeArchive) => whole = true,
+                Item::Position(Position::NoWholeArchive) => whole = false,
+                Item::Position(Position::StartGroup) => link.inputs.push(Input::StartGroup),
+                Item::Position(Position::EndGroup) => link.inputs.push(Input::EndGroup),
+                Item::Position(Position::Define(at)) => link.inputs.push(Input::Define(*at)),
+                Item::Root(path) => link.inputs.push(out.root(audit, path, false)?),
+                Item::File(path) => {
+                    link.inputs.push(out.file(audit, path, (inside, whole, false))?);
+                }
+                Item::Added(path) => {
+                    link.inputs.push(out.file(audit, path, (inside, whole, true))?);
+                }
+            }
+        }
+        out.link = Some(link);
+        Ok(out)
+    }
+
+    /// An object that is linked, or a shared object.
+    fn root(&mut self, audit: &Audit, path: &Path, input: bool) -> Result<Input, String> {
+        let shown = show_path(path);
+        let file = file(audit, path)?;
+        let root = audit.cover_root(file, input).ok_or_else(|| {
+            format!("{shown}: not a readable shared library, program or relocatable object")
+        })?;
+        self.files.push(file);
+        self.roots.push(Root { path: path.into(), ..root });
+        Ok(Input::Root(self.roots.len() - 1))
+    }
+
+    /// An input of the link: an archive, or an object.
+    fn file(
+        &mut self,
+        audit: &Audit,
+        path: &Path,
+        (inside, whole, added): (bool, bool, bool),
+    ) -> Result<Input, String> {
+        let id = file(audit, path)?;
+        let content = &audit.corpus.files[id].content;
+        let is_archive = matches!(content, Content::Archive(_));
+        let archive = audit.library.archive(id);
+        let is_lazy = inside && matches!(content, Content::Elf(object) if !object.is_dynamic());
+        let Some(archive) = archive.filter(|_| is_archive || is_lazy) else {
+            return self.root(audit, path, true);
+        };
+        let entry = (archive, path.to_path_buf());
+        if is_archive {
+            self.typed.push(entry.clone());
+        } else {
+            self.lazy.insert(archive);
+        }
+        if added {
+            self.candidates.push(entry);
+        } else {
+            self.archives.push(entry);
+        }
+        Ok(if whole && is_archive { Input::Whole(archive) } else { Input::Archive(archive) })
+    }
+}

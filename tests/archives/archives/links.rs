@@ -1,0 +1,342 @@
+//! Small links in a compact notation, each made by lld 19, GNU ld and mold and answered by `linkaudit
+//! archive --linker`: the extracted members and the undefined names must be the same. `cases` has
+//! cases by hand, `random` makes others.
+//!
+//! Objects are `NAME: WORDS`, separated by `|`. A word is a definition or a reference:
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | `f` `f=` `f~` | a function, data, a weak function |
+//! | `f%` `f^` `f^^` `f*` | common, weak in a COMDAT group, strong in one, STB_GNU_UNIQUE |
+//! | `f.h` `f.p` | data with hidden or protected visibility |
+//! | `f@V0` `f@@V1` | a function with an old or a default version |
+//! | `!f` `?f` | a strong and a weak reference |
+//! | `!f.h` `?f.h` `!f@V0` | references with hidden visibility, and to a version |
+//!
+//! Names that begin with `t` are thread-local. A line has names of objects, `[a b]` for an archive of
+//! them, `(a)` for a shared object, and options; `pie` and `exe` say that no shared object is linked.
+
+mod cases;
+mod random;
+
+use super::kit::{archive, run};
+use crate::support::{Lab, clean, has};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// A link: its objects, its line, and the linkers that are not compared.
+#[derive(Clone, Debug)]
+pub struct Link {
+    objects: String,
+    line: String,
+    except: Vec<&'static str>,
+}
+
+impl Link {
+    fn new(objects: &str, line: &str, except: &[&'static str]) -> Self {
+        Self { objects: objects.into(), line: line.into(), except: except.to_vec() }
+    }
+}
+
+/// The linkers: the program, and its name for `--linker`.
+const LINKERS: &[(&str, &str)] = &[("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
+
+/// The source of an object.
+fn source(words: &str) -> String {
+    // Maps of mold name only files with sections in the output.
+    let mut out = ".section .mark,\"a\"\n.byte 1\n".to_owned();
+    for word in words.split_whitespace() {
+        let text = match word.as_bytes()[0] {
+            b'!' | b'?' => reference(&word[1..], word.starts_with('?')),
+            _ => definition(word),
+        };
+        out += &text;
+    }
+    out
+}
+
+fn reference(word: &str, weak: bool) -> String {
+    let (name, visibility) = match word.split_once('.') {
+        Some((name, "h")) => (name, format!(".hidden {name}\n")),
+        Some((name, "p")) => (name, format!(".protected {name}\n")),
+        _ => (word, String::new()),
+    };
+    let weak = if weak { format!(".weak {name}\n") } else { String::new() };
+    if let Some((plain, _)) = name.split_once('@') {
+        return format!(".data\n.symver {plain}_ref,{name}\n.quad {plain}_ref\n");
+    }
+    if name.starts_with('t') {
+        return format!(
+            ".text\n{visibility}{weak}leaq {name}@tlsgd(%rip), %rdi\ncall __tls_get_addr@PLT\n"
+        );
+    }
+    format!(".data\n{visibility}{weak}.quad {name}\n")
+}
+
+fn definition(word: &str) -> String {
+    let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
+    let (name, kind) = word.split_at(end);
+    let function = format!(".text\n.globl {name}\n.type {name},@function\n{name}: nop\n");
+    let data = format!(".data\n.globl {name}\n.type {name},@object\n{name}: .quad 0\n");
+    let group = format!(".section .text.{name},\"axG\",@progbits,{name},comdat\n");
+    if name.starts_with('t') {
+        let bind = if kind == "~" { "weak" } else { "globl" };
+        return format!(
+            ".section .tdata,\"awT\",@progbits\n.{bind} {name}\n.type {name},@tls_object\n{name}: .quad 0\n"
+        );
+    }
+    match kind {
+        "" => function,
+        "=" => data,
+        "~" => format!(".text\n.weak {name}\n.type {name},@function\n{name}: nop\n"),
+        "%" => format!(".comm {name},8,8\n"),
+        "^" => format!("{group}.weak {name}\n{name}: nop\n"),
+        "^^" => format!("{group}.globl {name}\n{name}: nop\n"),
+        "*" => format!(".data\n.globl {name}\n.type {name},@gnu_unique_object\n{name}: .quad 0\n"),
+        ".h" => format!(".hidden {name}\n{data}"),
+        ".p" => format!(".protected {name}\n{data}"),
+        version => format!(
+            ".text\n.globl {name}_impl\n{name}_impl: nop\n.symver {name}_impl,{name}{version},remove\n"
+        ),
+    }
+}
+
+/// All files of the links, each built once, and the shell commands that build them.
+#[derive(Default)]
+struct Files {
+    names: BTreeMap<String, String>,
+    sources: Vec<(String, String)>,
+    archives: Vec<(String, Vec<String>)>,
+    shared: Vec<(String, String)>,
+}
+
+impl Files {
+    fn name(&mut self, key: &str, prefix: &str, end: &str) -> (String, bool) {
+        let next = format!("{prefix}{}{end}", self.names.len());
+        let new = !self.names.contains_key(key);
+        (self.names.entry(key.to_owned()).or_insert(next).clone(), new)
+    }
+
+    fn object(&mut self, words: &str) -> String {
+        let (name, new) = self.name(&format!("o {words}"), "o", ".o");
+        if new {
+            self.sources.push((name.clone(), source(words)));
+        }
+        name
+    }
+
+    fn archive(&mut self, members: Vec<String>) -> String {
+        let (name, new) = self.name(&format!("a {members:?}"), "a", ".a");
+        if new {
+            self.archives.push((name.clone(), members));
+        }
+        name
+    }
+
+    fn shared(&mut self, object: String) -> String {
+        let (name, new) = self.name(&format!("s {object}"), "s", ".so");
+        if new {
+            self.shared.push((name.clone(), object));
+        }
+        name
+    }
+
+    /// The words of a link's line.
+    fn line(&mut self, link: &Link) -> Vec<String> {
+        let mut objects: BTreeMap<&str, String> = BTreeMap::new();
+        for object in link.objects.split('|') {
+            let (name, words) = object.split_once(':').expect("NAME: WORDS");
+            objects.insert(name.trim(), self.object(words.trim()));
+        }
+        let spaced = link.line.replace('[', " [ ").replace(']', " ] ");
+        let spaced = spaced.replace('(', " ( ").replace(')', " ) ");
+        let mut out = Vec::new();
+        let mut open: Option<Vec<String>> = None;
+        let mut after_option = false;
+        for word in spaced.split_whitespace() {
+            match word {
+                "[" | "(" => open = Some(Vec::new()),
+                "]" => {
+                    let members = open.take().expect("an open archive");
+                    out.push(self.archive(members));
+                }
+                ")" => {
+                    let object = open.take().expect("a shared object").remove(0);
+                    out.push(self.shared(object));
+                }
+                word => match (objects.get(word).filter(|_| !after_option), &mut open) {
+                    (Some(object), Some(open)) => open.push(object.clone()),
+                    (Some(object), None) => out.push(object.clone()),
+                    (None, _) => out.push(word.to_owned()),
+                },
+            }
+            after_option = word == "-u";
+        }
+        out
+    }
+
+    /// Builds everything: two shells assemble, then archives and shared objects follow.
+    fn build(&self, lab: &Lab) {
+        lab.write("versions", "V0 { };\nV1 { };\n");
+        let mut scripts = [String::new(), String::new()];
+        for (at, (name, source)) in self.sources.iter().enumerate() {
+            lab.write(&format!("{name}.s"), source);
+            writeln!(scripts[at % 2], "as -o {name} {name}.s").expect("a string");
+        }
+        let shell = |script: &str| {
+            let text = format!("set -e\n{script}");
+            run(clean("sh").current_dir(lab.root()).args(["-c", &text]));
+        };
+        std::thread::scope(|scope| scripts.iter().for_each(|s| drop(scope.spawn(|| shell(s)))));
+        let mut script = String::new();
+        for (name, members) in &self.archives {
+            writeln!(script, "ar rc {name} {}", members.join(" ")).expect("a string");
+        }
+        for (name, object) in &self.shared {
+            let options = "-shared --version-script=versions";
+            writeln!(script, "ld {options} -o {name} {object}").expect("a string");
+        }
+        shell(&script);
+    }
+}
+
+/// What a linker or linkaudit says of a link: members, and undefined names.
+type Answer = (BTreeSet<String>, BTreeSet<String>);
+
+fn kind(line: &[String]) -> (Vec<&str>, &str) {
+    let is_kind = |word: &&String| ["pie", "exe"].contains(&word.as_str());
+    let kind = line.iter().find(is_kind).map_or("shared", |word| word);
+    (line.iter().filter(|word| !is_kind(word)).map(String::as_str).collect(), kind)
+}
+
+/// The answer of a linker; nothing if it crashed.
+fn theirs(lab: &Lab, program: &str, line: &[String], map: &str) -> Option<Answer> {
+    let (words, kind) = kind(line);
+    let mut command = clean(program);
+    command.current_dir(lab.root()).args(["-o", "/dev/null", "-z", "defs", "--noinhibit-exec"]);
+    command.args(["--allow-multiple-definition", "--version-script=versions"]);
+    match kind {
+        "shared" => command.arg("-shared"),
+        "pie" => command.args(["-pie", "--allow-shlib-undefined"]),
+        _ => command.arg("--allow-shlib-undefined"),
+    };
+    match program {
+        "ld" => command.args(["-t", "-t"]),
+        "mold" => command.arg(format!("-Map={map}")),
+        _ => command.args(["--trace", "--error-limit=0"]),
+    };
+    let output = command.args(words.iter()).output().expect("a linker runs");
+    // mold 1.10 crashes on some programs with a version script, and on some --defsym.
+    if output.status.code().is_none() || output.status.code() == Some(139) {
+        return None;
+    }
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    let undefined = messages.lines().filter_map(undefined_name).collect();
+    if program == "mold" {
+        text = std::fs::read_to_string(lab.path(map)).unwrap_or(text);
+    }
+    let mut files: BTreeSet<String> = text.split_whitespace().filter_map(member).collect();
+    // Objects that are no members: those outside of --start-lib.
+    let mut inside = false;
+    for word in words {
+        inside = word == "--start-lib" || inside && word != "--end-lib";
+        if !inside {
+            files.remove(word);
+        }
+    }
+    Some((files, undefined))
+}
+
+/// A member or object as `ARCHIVE(MEMBER)` or `OBJECT`, if a word of a trace or map is one.
+fn member(word: &str) -> Option<String> {
+    let word = match word.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+        Some((archive, member)) => format!("{archive}({member})"),
+        None => word.split_once(":(").map_or(word, |(file, _)| file).to_owned(),
+    };
+    let is_one = word.ends_with(".o") || word.ends_with(".o)");
+    let plain = word.chars().all(|c| c.is_alphanumeric() || "._()".contains(c));
+    (is_one && plain && !word.starts_with('(')).then_some(word)
+}
+
+fn undefined_name(line: &str) -> Option<String> {
+    let lld = line.split_once("symbol: ").filter(|_| line.contains("undefined"));
+    let option = line.split_once("symbol not found: ");
+    let gnu = line.split_once("undefined reference to `");
+    let gnu_option = line.split_once("undefined symbol `");
+    let hidden = line.split_once(" symbol `").filter(|_| line.contains("isn't defined"));
+    let (_, name) = lld.or(option).or(gnu).or(gnu_option).or(hidden)?;
+    name.trim().split(['\'', ' ']).next().map(str::to_owned)
+}
+
+/// The answer of linkaudit.
+fn ours(lab: &Lab, linker: &str, line: &[String]) -> Answer {
+    let (words, kind) = kind(line);
+    let mut args = vec!["--linker", linker];
+    args.extend(match kind {
+        "shared" => Some("--shared"),
+        "pie" => Some("--pie"),
+        _ => None,
+    });
+    args.extend(words);
+    let (answer, _) = archive(&lab.root(), &args);
+    let members = super::kit::members(&answer).into_iter();
+    // An object of --start-lib is its own archive.
+    let plain = |name: String| match name.split_once('(') {
+        Some((file, _)) if file.ends_with(".o") => file.to_owned(),
+        _ => name,
+    };
+    let names = answer["undefined"].as_array().expect("undefined").iter();
+    let names = names.map(|entry: &Value| entry["symbol"].as_str().expect("a symbol").to_owned());
+    (members.map(plain).collect(), names.collect())
+}
+
+/// Makes all links with all linkers; answers the number of comparisons and the differences.
+fn compare(links: &[Link]) -> (usize, Vec<String>) {
+    let lab = Lab::new();
+    let mut files = Files::default();
+    let lines: Vec<Vec<String>> = links.iter().map(|link| files.line(link)).collect();
+    files.build(&lab);
+    let one = |at: usize| -> (usize, Vec<String>) {
+        let (link, line) = (&links[at], &lines[at]);
+        let (mut cases, mut wrong) = (0, Vec::new());
+        for (program, linker) in LINKERS {
+            let lazy = line.iter().any(|word| word == "--start-lib");
+            if !has(program) || link.except.contains(linker) || *linker == "gnu" && lazy {
+                continue;
+            }
+            let Some(theirs) = theirs(&lab, program, line, &format!("map{at}")) else { continue };
+            cases += 1;
+            let mut ours = ours(&lab, linker, line);
+            if *program == "mold" {
+                // It names undefined symbols without their versions.
+                ours.1 = ours
+                    .1
+                    .iter()
+                    .map(|name| name.split('@').next().unwrap_or(name).to_owned())
+                    .collect();
+            }
+            if ours != theirs {
+                let Link { objects, line: text, .. } = link;
+                wrong.push(format!(
+                    "{objects} / {text}\n    {line:?}\n    {linker:5} {theirs:?}\n    ours  {ours:?}"
+                ));
+            }
+        }
+        (cases, wrong)
+    };
+    let half = |first: usize| (first..links.len()).step_by(2).map(one).collect::<Vec<_>>();
+    let done = std::thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        let mut done = half(0);
+        done.extend(other.join().expect("a thread"));
+        done
+    });
+    if let Some(dir) = std::env::var_os("LINKAUDIT_KEEP") {
+        run(clean("cp").arg("-r").arg(lab.root()).arg(PathBuf::from(dir)));
+    }
+    let cases = done.iter().map(|(cases, _)| cases).sum();
+    (cases, done.into_iter().flat_map(|(_, wrong)| wrong).collect())
+}

@@ -1,0 +1,355 @@
+//! Cases that linkers' own suites try, in the project's words, and all pairs of kinds of definitions in
+//! two archives.
+
+use super::{Files, Link, compare};
+use crate::archives::kit::archive;
+use crate::support::Lab;
+
+const CASES: &[(&str, &str)] = &[
+    // Archives and order.
+    ("m: !f | a: f", "m [a]"),
+    ("m: !f | a: f", "[a] m"),
+    ("m: !f | a: f", "[a] m [a]"),
+    ("m: !f | a: f | b: f", "m [a] [b]"),
+    ("m: !f | a: f | b: f", "m [b a]"),
+    ("m: !f | a: f !g | b: g", "m [a] [b]"),
+    ("m: !f | a: f !g | b: g", "m [b] [a]"),
+    ("m: !f | a: f !g | b: g", "m [b a]"),
+    ("m: !f | a: f !g | b: g", "m --start-group [b] [a] --end-group"),
+    ("m: !f | a: f !g | b: g !h | c: h", "m [c] [b] [a]"),
+    ("m: !f | a: f !g | b: g !h | c: h", "m [c b a]"),
+    ("m: !f | a: f !g | b: g !h | c: h", "m --start-group [c] [b] [a] --end-group"),
+    ("m: !f | a: f !g | b: g !f", "m [a] [b]"),
+    ("m: !f | a: f !g | b: g !h | c: h !f", "m [a] [b] [c]"),
+    ("m: !f | a: f !g | b: g !h | c: h g2", "m [a c] [b]"),
+    ("m: !f | a: f !g | b: g !h | c: h g2", "m [a c] [b] [a c]"),
+    ("m: !f | a: f !g | b: g !h | c: h", "m --start-group [a c] [b] --end-group"),
+    ("m: !f !g | a: f | b: g", "[a] m [b]"),
+    ("m: f !g | n: g !f", "m n"),
+    ("m: f | a: f", "m [a]"),
+    ("m: !f | n: f | a: f", "m n [a]"),
+    ("m: !f | n: f | a: f", "m [a] n"),
+    ("m: !f | n: f | a: f", "[a] m n"),
+    ("m: !f | n: f | a: f g | b: g !f", "m n [a]"),
+    ("m: !f !g | n: f | a: f g", "m n [a]"),
+    ("m: !f !g | n: f | a: f g", "m [a] n"),
+    ("m: !f | a: g | b: f", "m [a b]"),
+    ("m: !nosuch | a: f", "m [a]"),
+    ("m: !f | a: f !nosuch", "m [a]"),
+    ("m: !f | a: g !nosuch", "m [a]"),
+    ("m: !f | a: f | b: f g !h | c: h", "m [a] [b] [c]"),
+    ("m: !f !g | a: f | b: f g !h | c: h", "m [a] [b] [c]"),
+    ("m: !a1 | a: a1 !b1 | b: b1 !a2 | c: a2 !b2 | d: b2", "m [a c] [b d]"),
+    ("m: !a1 | a: a1 !b1 | b: b1 !a2 | c: a2 !b2 | d: b2", "m [c a] [d b] [c a] [d b]"),
+    (
+        "m: !a1 | a: a1 !b1 | b: b1 !a2 | c: a2 !b2 | d: b2",
+        "m --start-group [c a] [d b] --end-group",
+    ),
+    ("m: !f | a: f ?g | b: g", "m [a b]"),
+    ("m: !f | a: f ?g | b: g !g", "m [a b]"),
+    ("m: !f | a: f ?g | b: g | c: !g h", "m [a b c]"),
+    // Objects between archives.
+    ("m: x | n: !f | a: f", "m [a] n"),
+    ("m: x | n: !f | a: f | b: f", "m [a] n [b]"),
+    ("m: x | n: !f | a: f g | b: f", "m [a] n [b]"),
+    ("m: !g | n: !f | a: f | b: g", "[a] m [b] n"),
+    ("m: x | n: f | o: !f | a: f", "m [a] n o"),
+    ("m: x | n: f~ | o: !f | a: f", "m [a] n o"),
+    ("m: x | n: !f | o: f~ | a: f", "m n [a] o"),
+    ("m: x | n: !f | o: f~ | a: f", "m n o [a]"),
+    // Weak references.
+    ("m: ?f | a: f", "m [a]"),
+    ("m: ?f | a: f", "[a] m"),
+    ("m: ?f !f | a: g", "m"),
+    ("m: ?f | n: !f | a: f", "m n [a]"),
+    ("m: ?f | n: !f | a: f", "m [a] n"),
+    ("m: ?f | n: !f | a: f", "[a] m n"),
+    ("m: !f | n: ?f | a: f", "[a] m n"),
+    ("m: !f | n: ?f", "m n"),
+    ("m: ?f | n: ?f", "m n"),
+    ("m: ?f | a: f g | n: !g", "m [a] n"),
+    ("m: ?f !g | a: f g", "m [a]"),
+    // Hidden and protected.
+    ("m: !f.h | a: f", "m [a]"),
+    ("m: !f.h", "m"),
+    ("m: ?f.h | a: f", "m [a]"),
+    ("m: !f.h | d: f", "m (d)"),
+    ("m: !f.h | d: f | a: f", "m (d) [a]"),
+    ("m: !f.h | d: f | a: f", "(d) m [a]"),
+    ("m: !f.h | d: f | a: f", "m [a] (d)"),
+    ("m: !f | n: !f.h | d: f", "m (d) n"),
+    ("m: !f | n: !f.h | d: f | a: f", "m (d) n [a]"),
+    ("m: !f | a: f.h", "m [a]"),
+    ("m: !f | a: f.p", "m [a]"),
+    ("m: !f | a: f.h | d: !f", "m (d) [a]"),
+    ("m: !f.p | d: f | a: f", "m (d) [a]"),
+    ("m: !f | a: f !g.h | d: g", "m [a] (d)"),
+    ("m: !f | a: f !g.h | b: g | d: g", "m (d) [a] [b]"),
+    // Shared objects.
+    ("m: !f | d: f", "m (d)"),
+    ("m: !f | d: f", "(d) m"),
+    ("m: !f | d: f | a: f", "m (d) [a]"),
+    ("m: !f | d: f | a: f", "m [a] (d)"),
+    ("m: !f | d: f | a: f", "[a] (d) m"),
+    ("m: !f | d: f | a: f", "(d) [a] m"),
+    ("m: !f | d: f | a: f", "[a] m (d)"),
+    ("m: x | d: !f | a: f", "m (d) [a]"),
+    ("m: x | d: !f | a: f", "m [a] (d)"),
+    ("m: x | d: !f", "m (d)"),
+    ("m: x | d: ?f | a: f", "m (d) [a]"),
+    ("m: !f | d: f~ | a: f", "m (d) [a]"),
+    ("m: !f | d: f~ | a: f", "m [a] (d)"),
+    ("m: !f | d: f= | a: f=", "m (d) [a]"),
+    ("m: !f | d: f g | a: f h | n: !h", "m (d) n [a]"),
+    ("m: !f !h | d: f | a: f h", "m (d) [a]"),
+    ("m: f !g | d: !f g", "m (d)"),
+    ("m: ?f | d: f | a: f", "m (d) [a]"),
+    ("m: !f | a: f !g | d: g | b: g", "m [a] (d) [b]"),
+    ("m: !f | a: f !g | d: g | b: g", "m (d) [a] [b]"),
+    ("m: !f | a: f !g | d: g | b: g", "m [a] [b] (d)"),
+    ("m: x | d: !f | e: f | a: f", "m (d) (e) [a]"),
+    ("m: x | d: !f | e: f | a: f", "m (d) [a] (e)"),
+    ("m: ?f | d: !f | a: f", "m (d) [a]"),
+    // Versions.
+    ("m: !f | d: f@V0", "m (d)"),
+    ("m: !f | d: f@@V1", "m (d)"),
+    ("m: !f@V0 | d: f@V0", "m (d)"),
+    ("m: !f@V1 | d: f@@V1", "m (d)"),
+    ("m: !f | d: f@V0 | a: f", "m (d) [a]"),
+    ("m: !f | d: f@@V1 | a: f", "m (d) [a]"),
+    ("m: !f | a: f@@V1", "m [a]"),
+    ("m: !f | a: f@V0", "m [a]"),
+    ("m: !f | a: f@V0 | b: f", "m [a] [b]"),
+    ("m: !f@V0 | a: f@V0", "m [a]"),
+    ("m: !f@V0 | a: f", "m [a]"),
+    // Common symbols.
+    ("m: f% | a: f=", "m [a]"),
+    ("m: f% | a: f", "m [a]"),
+    ("m: f% | a: f~", "m [a]"),
+    ("m: f% | a: f%", "m [a]"),
+    ("m: f% | a: f*", "m [a]"),
+    ("m: f% | a: f^", "m [a]"),
+    ("m: f% | a: f% | b: f=", "m [a] [b]"),
+    ("m: f% | a: f=", "[a] m"),
+    ("m: f% !f | a: f=", "m [a]"),
+    ("m: !f | a: f% | b: f=", "m [a] [b]"),
+    ("m: !f | a: f% | b: f=", "m [b] [a]"),
+    ("m: !f | a: f%", "m [a]"),
+    ("m: !f | a: f% | b: f= g", "m [a b]"),
+    ("m: f% | d: f=", "m (d)"),
+    ("m: f% | d: f=", "(d) m"),
+    ("m: f% | d: f", "m (d)"),
+    ("m: f% | d: f | a: f=", "m (d) [a]"),
+    ("m: f% | d: f | a: f=", "(d) m [a]"),
+    ("m: f% | n: f= | a: f=", "m n [a]"),
+    ("m: f% | n: f~ | a: f=", "m n [a]"),
+    ("m: f~ | n: f% | a: f=", "m n [a]"),
+    ("m: f% !g | a: g f=", "m [a]"),
+    ("m: f% | n: f% | a: f=", "m n [a]"),
+    ("m: !g | a: g f% | b: f=", "m [a] [b]"),
+    ("m: !g | a: g f% | b: f=", "m [b] [a]"),
+    ("m: f% | a: f= !g | b: g", "m [a b]"),
+    ("m: f% | a: f=", "m --whole-archive [a] --no-whole-archive"),
+    // Weak definitions.
+    ("m: f~ | a: f", "m [a]"),
+    ("m: f~ !f | a: f", "m [a]"),
+    ("m: f~ | n: !f | a: f", "m n [a]"),
+    ("m: f~ | n: !f | a: f", "n m [a]"),
+    ("m: f~ | n: !f | a: f", "n [a] m"),
+    ("m: !f | a: f~ | b: f", "m [a] [b]"),
+    ("m: !f | a: f~ | b: f", "m [b] [a]"),
+    ("m: !f | a: f~ | b: f", "m [a b]"),
+    ("m: !f !g | a: f~ | b: f g", "m [a] [b]"),
+    ("m: !f !g | a: f~ g | b: f", "m [a] [b]"),
+    ("m: !f | a: f~ !g | b: f g", "m [a] [b]"),
+    ("m: f~ | d: f", "m (d)"),
+    // COMDAT.
+    ("m: f^ | a: f^", "m [a]"),
+    ("m: f^ | a: f", "m [a]"),
+    ("m: !f | a: f^ | b: f^", "m [a] [b]"),
+    ("m: !f !g | a: f^ | b: f^ g", "m [a] [b]"),
+    ("m: !f | a: f^^ | b: f", "m [a] [b]"),
+    ("m: !f | a: f^ | b: f", "m [a] [b]"),
+    ("m: !f | a: f* | b: f", "m [a] [b]"),
+    ("m: f* | a: f* !nosuch", "m [a]"),
+    ("m: f^ !g | a: f^ g !nosuch", "m [a]"),
+    // Thread-local.
+    ("m: !t | a: t", "m [a]"),
+    ("m: !t | a: t~ | b: t", "m [a] [b]"),
+    ("m: ?t | a: t", "m [a]"),
+    ("m: !t.h | a: t", "m [a]"),
+    ("m: !t | d: t", "m (d)"),
+    ("m: !t | d: t | a: t", "m [a] (d)"),
+    // Start-lib.
+    ("m: !f | a: f", "m --start-lib a --end-lib"),
+    ("m: !f | a: f", "--start-lib a --end-lib m"),
+    ("m: x | a: f", "m --start-lib a --end-lib"),
+    ("m: !f | a: f !g | b: g", "m --start-lib a b --end-lib"),
+    ("m: !f | a: f !g | b: g", "m --start-lib b a --end-lib"),
+    ("m: !f | a: f | b: f", "m --start-lib a b --end-lib"),
+    ("m: !f | a: f~ | b: f", "m --start-lib a b --end-lib"),
+    ("m: !f | a: f | b: f", "m [a] --start-lib b --end-lib"),
+    ("m: !f | a: f | b: f", "m --start-lib b --end-lib [a]"),
+    ("m: !f !g | a: f | b: g", "m --start-lib a --end-lib [b]"),
+    ("m: !f | a: f | b: f", "m --start-lib [a] b --end-lib"),
+    ("m: ?f | a: f", "m --start-lib a --end-lib"),
+    ("m: f% | a: f=", "m --start-lib a --end-lib"),
+    ("m: !f | a: f | d: f", "m (d) --start-lib a --end-lib"),
+    ("m: !f | a: f | d: f", "m --start-lib a --end-lib (d)"),
+    ("m: !f | a: f | n: !g | b: g", "m --start-lib a --end-lib n --start-lib b --end-lib"),
+    ("m: !f | a: f !nosuch", "m --start-lib a --end-lib"),
+    ("m: x | a: f !nosuch", "m --start-lib a --end-lib"),
+    // Whole-archive.
+    ("m: x | a: f", "m --whole-archive [a] --no-whole-archive"),
+    ("m: x | a: f | b: g", "m --whole-archive [a] --no-whole-archive [b]"),
+    ("m: x | a: f !g | b: g", "m --whole-archive [a] --no-whole-archive [b]"),
+    ("m: x | a: f !g | b: g", "m [b] --whole-archive [a] --no-whole-archive"),
+    ("m: x | a: f !nosuch", "m --whole-archive [a]"),
+    ("m: x | a: f | b: g !f", "m --whole-archive [a b]"),
+    ("m: !f | a: f | b: f~", "m [a] --whole-archive [b] --no-whole-archive"),
+    ("m: !f | a: f~ | b: f", "m --whole-archive [a] --no-whole-archive [b]"),
+    ("m: !f | a: f~ | b: f", "[b] --whole-archive [a] --no-whole-archive m"),
+    ("m: x | a: f% | b: f=", "m --whole-archive [a] --no-whole-archive [b]"),
+    ("m: !f | a: f | d: f", "m (d) --whole-archive [a] --no-whole-archive"),
+    ("m: x | a: f^ | b: f^ g !h", "m --whole-archive [a b] --no-whole-archive"),
+    ("m: x | n: !g | a: f g", "m --whole-archive n --no-whole-archive [a]"),
+    // -u.
+    ("m: x | a: f", "m -u f [a]"),
+    ("m: x | a: f", "[a] m -u f"),
+    ("m: x | a: f !g | b: g", "m -u f [a] [b]"),
+    ("m: x | a: f !g | b: g", "m -u f [b] [a]"),
+    ("m: x | a: f", "m -u nosuch [a]"),
+    ("m: ?f | a: f", "m -u f [a]"),
+    ("m: x | a: f | d: f", "m -u f (d) [a]"),
+    ("m: x | a: f | d: f", "m -u f [a] (d)"),
+    ("m: x | a: f~ | b: f", "m -u f [a] [b]"),
+    ("m: f | a: f", "m -u f [a]"),
+    ("m: f~ | a: f", "m -u f [a]"),
+    ("m: f% | a: f=", "m -u f [a]"),
+    ("m: x | a: f", "m -u f --start-lib a --end-lib"),
+    ("m: x | a: f | b: g", "m -u f -u g [a b]"),
+    // The entry point.
+    ("m: x | a: _start", "m [a]"),
+    ("m: x | a: _start", "exe m [a]"),
+    ("m: x | a: _start", "pie m [a]"),
+    ("m: x | a: _start", "pie [a] m"),
+    ("m: _start | a: _start", "exe m [a]"),
+    ("m: x | a: _start !f | b: f", "pie m [a] [b]"),
+    ("m: _start !f | a: f", "exe m [a]"),
+    ("m: _start !f | a: f", "pie m [a]"),
+    ("m: _start !f | d: f | a: f", "pie m (d) [a]"),
+    ("m: _start !f | d: !f | a: f", "pie m (d) [a]"),
+    ("m: _start !nosuch", "pie m"),
+    // Defsym.
+    ("m: !f | a: f", "m --defsym=f=0 [a]"),
+    ("m: !f | a: f", "m [a] --defsym=f=0"),
+    ("m: !f | a: g", "--defsym=f=g m [a]"),
+    ("m: x | a: g", "m --defsym=f=g [a]"),
+    ("m: x | a: g", "m [a] --defsym=f=g"),
+    ("m: !f | a: f | b: g", "--defsym=f=g m [a] [b]"),
+    ("m: !f | a: f | b: g", "m [a] [b] --defsym=f=g"),
+    ("m: !f x", "m --defsym=f=x"),
+    ("m: !f x", "m --defsym=f=x+4"),
+    ("m: f x", "m --defsym=f=x"),
+    ("m: !f x | d: f", "m (d) --defsym=f=x"),
+    ("m: ?f | a: f", "m --defsym=f=0 [a]"),
+    ("m: !f | a: f h !g | b: g !h", "--defsym=f=0 m [b] [a]"),
+    // Wrap.
+    ("m: !f | a: f | b: __wrap_f", "--wrap=f m [a] [b]"),
+    ("m: !f | a: f | b: __wrap_f", "--wrap=f m [b] [a]"),
+    ("m: !f | a: f", "--wrap=f m [a]"),
+    ("m: !__real_f | a: f", "--wrap=f m [a]"),
+    ("m: !__real_f | a: f | b: __wrap_f", "--wrap=f m [a] [b]"),
+    ("m: !f | a: f | b: __wrap_f !__real_f", "--wrap=f m [a] [b]"),
+    ("m: !f | a: f | b: __wrap_f !__real_f", "--wrap=f m [b] [a]"),
+    ("m: !f !__real_f | a: f", "--wrap=f m [a]"),
+    ("m: f !f", "--wrap=f m"),
+    ("m: f | n: !f | b: __wrap_f", "--wrap=f m n [b]"),
+    ("m: ?f | a: f | b: __wrap_f", "--wrap=f m [a] [b]"),
+    ("m: ?f | n: !f | b: __wrap_f", "--wrap=f m n [b]"),
+    ("m: x | a: f | b: __wrap_f", "--wrap=f m [a] [b]"),
+    ("m: !__wrap_f | b: __wrap_f", "--wrap=f m [b]"),
+    ("m: !f | d: f", "--wrap=f m (d)"),
+    ("m: !f | d: __wrap_f", "--wrap=f m (d)"),
+    ("m: !f | d: f | b: __wrap_f !__real_f", "--wrap=f m (d) [b]"),
+    ("m: !f !g | a: f g | b: __wrap_f", "--wrap=f m [a] [b]"),
+    ("m: !f !g | b: __wrap_f __wrap_g", "--wrap=f --wrap=g m [b]"),
+    ("m: !f | b: __wrap_f | a: f", "-u f --wrap=f m [b] [a]"),
+    ("m: !__real_f", "--wrap=f m"),
+    // Names that linkers define.
+    ("m: !_end !edata !_etext", "m"),
+    ("m: !__start_sec", "m"),
+    ("m: !__bss_start !_GLOBAL_OFFSET_TABLE_", "m"),
+    ("m: !__init_array_start | a: __init_array_start", "exe m [a]"),
+];
+
+/// Cases that a linker answers otherwise, and why it is not followed: the objects, the line, the linker.
+const EXCEPT: &[(&str, &str, &str)] = &[
+    // lld leads references elsewhere that an object makes to its own definition: the symbol table does
+    // not tell of them.
+    ("m: f !f", "--wrap=f m", "lld"),
+];
+
+/// All pairs of kinds of definitions of one name, in two archives and in two members of one.
+fn pairs() -> Vec<Link> {
+    const KINDS: &[&str] = &["", "=", "~", "%", "^", "*", ".h"];
+    const ROOTS: &[&str] = &["!f", "?f", "f%", "f~", "?f f2"];
+    let mut out = Vec::new();
+    for root in ROOTS {
+        for (first, second) in KINDS.iter().flat_map(|a| KINDS.iter().map(move |b| (a, b))) {
+            let objects = format!("m: {root} | a: f{first} | b: f{second} g | n: !g");
+            for line in ["m [a] [b]", "[a b] m", "m [a] n [b]"] {
+                out.push(Link::new(&objects, line, &[]));
+            }
+        }
+    }
+    out
+}
+
+#[test]
+fn linkers_extract_the_same_members() {
+    let mut links: Vec<Link> = CASES.iter().map(|(o, line)| Link::new(o, line, &[])).collect();
+    let by_hand = links.len();
+    // A share of the pairs every time, all with LINKAUDIT_LINKS.
+    let all = std::env::var_os("LINKAUDIT_LINKS").is_some();
+    links.extend(pairs().into_iter().step_by(if all { 1 } else { 5 }));
+    for (objects, line, linker) in EXCEPT {
+        let mut found = links.iter_mut().filter(|l| l.objects == *objects && l.line == *line);
+        found.next().expect("a case").except.push(linker);
+    }
+    let (cases, wrong) = compare(&links);
+    let pairs = links.len() - by_hand;
+    println!(
+        "linkers' rules: {by_hand} links by hand, {pairs} pairs, {cases} cases, {} listed, {} differences",
+        EXCEPT.len(),
+        wrong.len()
+    );
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Files and options of a link may lie in response files, with quotes; a linker script stands for what it
+/// names; `--why-extract` takes one archive and no `--order`.
+#[test]
+fn response_files_and_scripts_are_inputs() {
+    let links = [Link::new("m: !f !g | a: f !h | b: g | d: h", "m [a] [b] (d)", &[])];
+    let lab = Lab::new();
+    let mut files = Files::default();
+    let line = files.line(&links[0]);
+    files.build(&lab);
+    let [object, a, b, shared] = &line[..] else { panic!("{line:?}") };
+    lab.write("script.a", format!("GROUP ( {b} AS_NEEDED ( {shared} ) )\n"));
+    lab.write("inner", format!("'{a}'\n"));
+    lab.write("outer", format!("{object} @inner\t\"script.a\" -u x\n"));
+    let (answer, status) =
+        archive(&lab.root(), &["--linker", "gnu", "--shared", "@outer", "--why-extract", "why"]);
+    assert_eq!(status, Some(0), "{answer}");
+    assert_eq!(crate::archives::kit::members(&answer).len(), 2, "{answer}");
+    let why = std::fs::read_to_string(lab.path("why")).expect("a table");
+    assert_eq!(why.lines().count(), 3, "{why}");
+    let (answer, _) = archive(&lab.root(), &[a, "--root-object", object, "--why-extract", "why"]);
+    assert_eq!(answer["order"], "given", "{answer}");
+    let output = lab.linkaudit(&["archive", "--linker", "gnu", object, "--start-lib", a]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("GNU ld has no --start-lib"), "{error}");
+}
