@@ -64,7 +64,7 @@ struct Pair<'a> {
 /// Each libc.so.6 with each loader that loads it.
 fn pairs<'a>(corpus: &Corpus, resolved: Resolved<'a>) -> BTreeSet<Pair<'a>> {
     let mut out = BTreeSet::new();
-    for closure in resolved.closures.roots.iter() {
+    for closure in &resolved.closures.roots {
         let rules = resolved.resolver.loaders.get(closure.root.loader);
         if rules.family != Family::Glibc {
             continue;

@@ -113,13 +113,12 @@ impl Probes<'_> {
     fn entry(&mut self, text: &[u8], directory: Option<Vec<u8>>) -> SearchEntry {
         let directory = directory.unwrap_or_else(|| text.to_vec());
         let directory = PathBuf::from(OsStr::from_bytes(&directory));
-        let (state, writable) = match self.known.get(&directory) {
-            Some(known) => known.clone(),
-            None => {
-                let probed = self.probe(&directory);
-                self.known.insert(directory.clone(), probed.clone());
-                probed
-            }
+        let (state, writable) = if let Some(known) = self.known.get(&directory) {
+            known.clone()
+        } else {
+            let probed = self.probe(&directory);
+            self.known.insert(directory.clone(), probed.clone());
+            probed
         };
         SearchEntry { text: text.to_vec(), directory, state, writable }
     }

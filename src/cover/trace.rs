@@ -6,7 +6,6 @@ use super::{ArchiveSet, Origins};
 use crate::format::archive::SymbolKind;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId, NameId};
 use crate::parallel;
-use crate::parallel;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 

@@ -65,12 +65,15 @@ struct Environment<'a> {
     loaded: FastMap<usize, Loaded<'a>>,
 }
 
+/// The references of a file to the names in question, and those that it defines.
+type OfFile = (Vec<(Vec<u8>, Reference)>, Vec<Vec<u8>>);
+
 impl<'a> Environment<'a> {
     fn new(side: &'a Side<'_>, others: &'a [File], names: &FastSet<&[u8]>) -> Self {
         let count = side.report.files.len();
         let own: FastSet<&Path> = side.own().map(|file| &*file.path).collect();
         let files: Vec<&File> = side.report.files.iter().chain(others).collect();
-        let found: Vec<(Vec<(Vec<u8>, Reference)>, Vec<Vec<u8>>)> = files[..count]
+        let found: Vec<OfFile> = files[..count]
             .par_iter()
             .enumerate()
             .map(|(at, file)| {

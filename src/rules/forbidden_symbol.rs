@@ -74,7 +74,7 @@ fn check(query: &Query<'_>) -> Findings {
     let files: Vec<(FileId, Vec<&SymbolAt>)> = of_file.into_iter().collect();
     let of_file = |(file, entries): &(FileId, Vec<&SymbolAt>)| {
         let has_symbols = has_symbols(query.view().file(*file));
-        has_symbols.then(|| findings(query, *file, entries)).unwrap_or_default()
+        if has_symbols { findings(query, *file, entries) } else { Findings::new() }
     };
     parallel::map(&files, of_file).into_iter().flatten().collect()
 }

@@ -251,7 +251,7 @@ fn findings(query: &Query<'_>, files: (FileId, FileId), pair: &Pair) -> Findings
             [(name, _)] => format!("{} is bound to {winner}", show(name)),
             _ => format!("{} are bound to {winner}", counts(&all)),
         };
-        let kinds = kinds(&all).into_iter().map(|(kind, _)| kind).collect::<Vec<_>>().join(" ");
+        let kinds = kinds(&all).into_keys().collect::<Vec<_>>().join(" ");
         let mut finding = finding(query, files, pair, (&all, &kinds, message));
         finding.mild = all.iter().all(|(_, symbol)| symbol.alike);
         out.push(finding);

@@ -105,7 +105,7 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
 
 /// True for a name that loaders or linkers search for: `libfoo.so.1`, `libfoo.so`, `libfoo.a`.
 fn is_library_name(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.as_bytes()).unwrap_or_default();
+    let name = path.file_name().map(std::os::unix::ffi::OsStrExt::as_bytes).unwrap_or_default();
     let is_shared = name.ends_with(b".so") || memchr::memmem::find(name, b".so.").is_some();
     name.starts_with(b"lib") && (is_shared || name.ends_with(b".a"))
 }

@@ -5,7 +5,7 @@ use super::build::objects;
 use super::file::{Bound, Export, ExportKind, Facts, Imports, Name, RootBindings};
 use crate::audit::Audit;
 use crate::bind::relocation_pass::allocator_version;
-use crate::format::elf::{Object, RefKind};
+use crate::format::elf::{Object, RefKind, Tables};
 use crate::id::{Id as _, RootId};
 use crate::resolve::ROOT;
 use std::borrow::Cow;
@@ -30,7 +30,7 @@ impl<'a> AuditFacts<'a> {
     pub fn exports_in_order(&self, file: usize) -> impl Iterator<Item = Export<'a>> + use<'a> {
         let object = self.objects[file];
         let tables = object.tables.iter();
-        tables.flat_map(|tables| tables.exports()).map(|symbol| {
+        tables.flat_map(Tables::exports).map(|symbol| {
             let kind = ExportKind::of(symbol.kind);
             let version = object.versions.entry(symbol.versym & 0x7fff);
             Export {
