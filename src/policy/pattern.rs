@@ -288,6 +288,6 @@ mod tests {
             }
         }
         assert!(globs > 1_000 && simple < globs && hits > 1_000, "{globs} globs, {hits} matches");
-        println!("globs: {names} cases with {globs} globs, {hits} match, 0 differ from globset");
+        assert_eq!(names, 40 * globs);
     }
 }

@@ -107,11 +107,15 @@ fn expanded(tokens: &[Token], separated: bool) -> Option<Vec<Vec<Part>>> {
                 continue;
             }
         };
-        out.iter_mut().for_each(|sequence| sequence.push(part.clone()));
+        for sequence in &mut out {
+            sequence.push(part.clone());
+        }
     }
     // Two stars are one.
     let twice = |a: &mut Part, b: &mut Part| matches!((a, b), (Part::Many, Part::Many));
-    out.iter_mut().for_each(|sequence| sequence.dedup_by(twice));
+    for sequence in &mut out {
+        sequence.dedup_by(twice);
+    }
     Some(out)
 }
 

@@ -73,8 +73,10 @@ fn check(query: &Query<'_>) -> Findings {
     }
     let files: Vec<(FileId, Vec<&SymbolAt>)> = of_file.into_iter().collect();
     let of_file = |(file, entries): &(FileId, Vec<&SymbolAt>)| {
-        let has_symbols = has_symbols(query.view().file(*file));
-        if has_symbols { findings(query, *file, entries) } else { Findings::new() }
+        if !has_symbols(query.view().file(*file)) {
+            return Findings::new();
+        }
+        findings(query, *file, entries)
     };
     parallel::map(&files, of_file).into_iter().flatten().collect()
 }
