@@ -68,6 +68,16 @@ ratio --name "Two trees: against one audit of the old one" --at-most 2.5 \
 ratio --name "Two reports: against one second" --at-most 1 \
   --theirs "sh -c 'sleep 1; echo slept'" \
   --ours "$program diff --isolated --format json $tmp/old.json $tmp/new.json"
+# A busy machine makes every run longer; the processor time of one says what it costs.
+TIMEFORMAT='%U user, %S system'
+spent() {
+  say "$1: $({ time "${@:2}" >/dev/null || true; } 2>&1 | tail -n 1)"
+}
+say "seconds of processor time of one run"
+spent "audit of the old tree" "$program" check --isolated --format json "$tmp/old"
+spent "diff of the trees" "$program" diff --isolated --format json "$tmp/old" "$tmp/new"
+spent "diff of the reports" "$program" diff --isolated --format json "$tmp/old.json" "$tmp/new.json"
+say ""
 say "load after: $(cut -d' ' -f1-3 /proc/loadavg)"
 ((status == 0)) || say "A bound is missed."
 echo "written: $report" >&2
