@@ -293,8 +293,8 @@ impl<'a> References<'a> {
         self.link.map_or(name, |link| link.reference(name))
     }
 
-    fn count(&self, kind: SymbolKind, name: &[u8]) -> bool {
-        let weak = || kind == SymbolKind::WeakUndefined && self.strong.contains(name);
+    fn count(&'a self, kind: SymbolKind, name: &'a [u8]) -> bool {
+        let weak = || kind == SymbolKind::WeakUndefined && self.strong.contains(self.meant(name));
         kind == SymbolKind::Undefined || weak()
     }
 }

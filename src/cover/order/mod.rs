@@ -30,7 +30,8 @@ struct Resolved<'q> {
     found: FastMap<&'q [u8], Found>,
     /// Names to which weak references count as strong ones.
     strong: FastSet<&'q [u8]>,
-    /// Names that may stay undefined although some object refers to them strongly.
+    /// Names that may stay undefined although some object refers to them strongly, unless their
+    /// visibility is restricted.
     may_stay: FastSet<&'q [u8]>,
     /// Names of `--wrap` without effect.
     unwrapped: FastSet<&'q [u8]>,
@@ -69,7 +70,7 @@ fn undefined<'q>(
     let Resolved { coverage, found, strong, may_stay, .. } = resolved;
     let library = question.library;
     let roots = || question.roots.iter().filter(|root| !root.input || !root.linked);
-    let counts = |kind: SymbolKind, name: &[u8]| counts(kind, name, strong);
+    let counts = |kind: SymbolKind, name: &[u8]| counts(kind, link.reference(name), strong);
     let of_roots = roots().flat_map(|root| &root.symbols).filter(|(n, kind)| counts(*kind, n));
     let mut hidden: FastSet<&[u8]> = roots().flat_map(|root| &root.hidden).map(|n| &**n).collect();
     let mut references: Vec<&[u8]> = of_roots.map(|(name, _)| &**name).collect();
@@ -89,10 +90,10 @@ fn undefined<'q>(
     }
     let names = references.into_iter().map(|name| link.reference(name)).chain(link.expressions());
     let is_open = |name: &&[u8]| {
-        if may_stay.contains(*name) {
+        let hidden = hidden.contains(*name);
+        if may_stay.contains(*name) && !hidden {
             return false;
         }
-        let hidden = hidden.contains(*name);
         let shared = || (question.provided)(name) || question.is_exported(name);
         match found.get(name) {
             Some(Found::Object) => false,

@@ -276,6 +276,17 @@ const CASES: &[(&str, &str)] = &[
     ("m: !f !g | b: __wrap_f __wrap_g", "--wrap=f --wrap=g m [b]"),
     ("m: !f | b: __wrap_f | a: f", "-u f --wrap=f m [b] [a]"),
     ("m: !__real_f", "--wrap=f m"),
+    ("m: ?f | d: !f", "--wrap=f m (d)"),
+    ("m: x | d: !f | a: f", "--wrap=f m (d) [a]"),
+    ("m: f* | n: ?f", "--wrap=f m n"),
+    ("m: f% | n: !f | b: __wrap_f", "--wrap=f m n [b]"),
+    // Strong and weak references to one name.
+    ("m: ?f", "m -u f"),
+    ("m: ?f.h", "m"),
+    ("m: ?f | n: !f.h", "m n"),
+    ("m: ?f | n: !f | o: ?f.h", "m n o"),
+    ("m: !f | n: ?f | o: ?f.h", "m n o"),
+    ("m: !f.h !g | a: f% g | d: f", "m (d) [a]"),
     // Names that linkers define.
     ("m: !_end !edata !_etext", "m"),
     ("m: !__start_sec", "m"),
