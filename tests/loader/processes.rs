@@ -10,9 +10,9 @@ use crate::support::random::{Random, number};
 use crate::support::report::{self, Report, list, text};
 use crate::support::{Lab, clean};
 
+use object::Endianness;
 use object::elf;
 use object::read::elf::{ElfFile64, Sym as _};
-use object::{Endianness, Object as _};
 use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -312,6 +312,9 @@ fn libraries_used_without_a_need_are_those_that_ld_refuses() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The rules of the group `hardening`.
+const RULES: [&str; 4] = ["executable-stack", "missing-relro", "text-relocations", "writable-code"];
+
 /// Program headers as readelf prints them.
 #[test]
 fn hardening_is_what_readelf_shows() {
@@ -325,8 +328,6 @@ fn hardening_is_what_readelf_shows() {
     files.extend(["execstack.so", "norelro.so", "rwx.so", "textrel.so"].map(|name| lab.path(name)));
     let report = Report::of(support::linkaudit().args(["-W", "hardening"]).args(&files));
     let mut said: BTreeMap<PathBuf, BTreeSet<&str>> = BTreeMap::new();
-    const RULES: [&str; 4] =
-        ["executable-stack", "missing-relro", "text-relocations", "writable-code"];
     for finding in report.findings() {
         if let Some(rule) = RULES.iter().find(|rule| finding["rule"] == **rule) {
             let file = Path::new(text(&finding["prefix"])).join(text(&finding["path"]));

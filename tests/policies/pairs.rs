@@ -211,10 +211,8 @@ fn one(stem: &str, library: &Library, now: &BTreeMap<String, Library>, ours: &Sa
         let text = format!("{stem}, {what}: {more} only ours, {less} missed, such as {few:?}");
         counts.wrong.push(text);
     };
-    let missed = |theirs: &Said| match ours.is_cut {
-        true => Vec::new(),
-        false => only(&theirs.lost, &ours.lost),
-    };
+    let missed =
+        |theirs: &Said| if ours.is_cut { Vec::new() } else { only(&theirs.lost, &ours.lost) };
     differ("readelf", [only(&ours.lost, &theirs.lost), missed(&theirs)]);
     differ("readelf, data", [only(&ours.data, &theirs.data), only(&theirs.data, &ours.data)]);
     if ours.soname != soname {
@@ -290,7 +288,9 @@ fn lost_and_new_symbols_equal_those_of_abidiff_and_readelf() {
     let mut total = Counts::default();
     let counts: Vec<Counts> =
         all.par_iter().map(|(pair, old, new)| both_ways(pair, old, new)).collect();
-    counts.into_iter().for_each(|counts| total.add(counts));
+    for counts in counts {
+        total.add(counts);
+    }
     for (why, count) in &total.explained {
         println!("explained differences from abidiff: {count} {why}");
     }

@@ -56,7 +56,7 @@ fn one(
     pair: &Pair,
     (users, old, new): (Vec<PathBuf>, Vec<PathBuf>, Vec<PathBuf>),
 ) -> (usize, usize, Vec<String>) {
-    let case = Case::new(users, old, new);
+    let case = Case::new(users, &old, &new);
     let (ours, theirs) = (case.ours(), case.theirs());
     let own = differences(&ours, &first_users(&theirs));
     let count: usize = theirs.values().map(BTreeSet::len).sum();
@@ -118,7 +118,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(users: Vec<PathBuf>, old: Vec<PathBuf>, new: Vec<PathBuf>) -> Self {
+    fn new(users: Vec<PathBuf>, old: &[PathBuf], new: &[PathBuf]) -> Self {
         let lab = Lab::new();
         let package = |file: &PathBuf| {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -128,13 +128,13 @@ impl Case {
         let rest: Vec<PathBuf> = users.into_iter().filter(|file| !is_old(file)).collect();
         let [without, with_old, with_new] =
             ["without", "with-old", "with-new"].map(|n| lab.path(n));
-        for (root, library) in [(&without, &[][..]), (&with_old, &old), (&with_new, &new)] {
+        for (root, library) in [(&without, &[][..]), (&with_old, old), (&with_new, new)] {
             let all = [&rest[..], library].concat();
             debian::unpack_merged(&all, root).expect("packages that unpack");
         }
         let [before, now] = ["old", "new"].map(|name| lab.path(name));
-        debian::unpack_merged(&old, &before).expect("packages that unpack");
-        debian::unpack_merged(&new, &now).expect("packages that unpack");
+        debian::unpack_merged(old, &before).expect("packages that unpack");
+        debian::unpack_merged(new, &now).expect("packages that unpack");
         let files = elf_files(&without);
         Self { _lab: lab, without, with_old, with_new, old: before, new: now, files }
     }

@@ -76,8 +76,8 @@ fn no_output_goes_over_what_is_read() {
             [&asked[..], &["--from", "places", "-o", "json=places/x"]].concat(),
             "this run searches its directory",
         ),
-        (order(["--why-extract", "m.a"]), "for archives"),
-        (order(["--archive-stats", "m.a"]), "for archives"),
+        (order(["--why-extract", "m.a"]), "this run audits it\n"),
+        (order(["--archive-stats", "m.a"]), "this run audits it\n"),
         (order(["--archive-stats", "l.a"]), "this run audits it\n"),
         (
             vec!["archive", "script.a", "--root-symbol", "x", "-o", "json=script.a"],
