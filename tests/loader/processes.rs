@@ -5,6 +5,7 @@
 
 use crate::support;
 
+use crate::support::debian::{self, Debian};
 use crate::support::ld_debug::{Binding, PROGRAMS, is_fitting, programs, spread, traced};
 use crate::support::random::{Random, number};
 use crate::support::report::{self, Report, list, text};
@@ -372,4 +373,40 @@ fn hardening_is_what_readelf_shows() {
     );
     assert!(count >= 4, "{count}");
     assert!(differences.is_empty(), "{}", differences.join("\n"));
+}
+
+/// A libc.so.6 of another release, found by RUNPATH: under the system's ld.so the program does not run,
+/// under the ld.so beside that libc it does.
+#[test]
+fn a_libc_under_the_loader_of_another_build() {
+    let fetched = Debian::new("trixie", "amd64").and_then(|debian| debian.fetch(&["libc6"]));
+    let packages = match fetched {
+        Ok(packages) => packages,
+        Err(reason) => return support::skip("processes: libc6 of trixie", &reason),
+    };
+    let lab = Lab::new();
+    debian::unpack_merged(&packages, &lab.path("root")).expect("packages that unpack");
+    let store = lab.mkdir("store");
+    for name in ["libc.so.6", "ld-linux-x86-64.so.2"] {
+        let file = lab.path("root/usr/lib/x86_64-linux-gnu").join(name);
+        std::fs::copy(&file, store.join(name)).expect("a file of libc6");
+    }
+    let main = "int main(void) { return 0; }";
+    let runpath = format!("-Wl,-rpath,{}", store.display());
+    let own = format!("-Wl,--dynamic-linker={}", store.join("ld-linux-x86-64.so.2").display());
+    lab.exe("mixed", main, &[&runpath]);
+    lab.exe("whole", main, &[&runpath, &own]);
+    let found = |program: &str, options: &[&str]| {
+        let report = Report::of(support::linkaudit().args(options).arg(lab.path(program)));
+        let of_rule: Vec<&Value> = report.of_rule("mixed-runtime").collect();
+        of_rule.iter().map(|finding| text(&finding["detail"]).to_owned()).collect::<Vec<_>>()
+    };
+    let runs = |program: &str| {
+        let status = clean(lab.path(program)).stderr(std::process::Stdio::null()).status();
+        status.expect("the kernel starts it").success()
+    };
+    assert_eq!((found("mixed", &[]), runs("mixed")), (vec!["ld.so".to_owned()], false));
+    assert_eq!((found("whole", &[]), runs("whole")), (vec![], true));
+    // `ldd` runs the system's loader for either.
+    assert_eq!(found("whole", &["--as-ldd"]), ["ld.so"]);
 }

@@ -23,7 +23,8 @@ impl Sheet<'_> {
                 (false, _) => "instead of",
             };
             let file = name(&self.entries.short(path));
-            let why = copy.reason.as_deref().map(|why| format!(" ({why})")).unwrap_or_default();
+            let why = copy.reason.as_deref().map(|why| format!(" ({})", self.in_prefix(why)));
+            let why = why.unwrap_or_default();
             page.item(label, &format!("{file}{why}"))?;
         }
         let most = page.limit(MOST);
@@ -36,8 +37,17 @@ impl Sheet<'_> {
         }
         let by: std::collections::BTreeSet<_> =
             bound.iter().filter_map(|reference| reference.path.as_deref()).collect();
-        let names: Vec<String> = by.into_iter().map(|path| name(&show_path(path))).collect();
+        let names: Vec<String> =
+            by.into_iter().map(|path| name(&self.entries.short(path))).collect();
         if names.is_empty() { Ok(()) } else { page.item("used in", &names.join(", ")) }
+    }
+
+    /// Text with paths below the prefix made relative, as the other lines have them.
+    fn in_prefix(&self, text: &str) -> String {
+        match self.entries.prefix {
+            Some(prefix) => text.replace(&format!(" {}/", show_path(prefix)), " "),
+            None => text.to_owned(),
+        }
     }
 }
 
