@@ -228,7 +228,7 @@ impl Catalogue {
 
 #[cfg(test)]
 mod tests {
-    use super::{Catalogue, GROUPS, PLANNED, RENAMED, group};
+    use super::{Catalogue, GROUPS, Known, Level, PLANNED, RENAMED, SYMBOL, group};
 
     #[test]
     fn no_name_means_two_things() {
@@ -245,7 +245,9 @@ mod tests {
 
     #[test]
     fn an_old_id_names_the_rule() {
-        let catalogue = Catalogue::new([]);
+        let (id, keys) = ("interposed-symbol", None);
+        let built = Known { id, group: SYMBOL, level: Level::Error, keys, is_built: true };
+        let catalogue = Catalogue::new([built]);
         let found = catalogue.known("hijacked-symbol").map(|known| known.id);
         assert_eq!(found, Some("interposed-symbol"));
         assert!(!catalogue.names("no-such-rule"));

@@ -147,7 +147,7 @@ mod tests {
             |name: &str, level| LevelSetting { name: name.into(), level, origin: origin.clone() };
         let mut policy = Policy::default();
         policy.gpu.targets = Some((vec!["gfx90a".into()], origin.clone()));
-        policy.set(vec![set("image-span", Level::Warning), set("symbol", Level::Error)]);
+        policy.set(vec![set("missing-dlopen", Level::Warning), set("symbol", Level::Error)]);
         let named = |policy: &Policy, built: &[&str]| -> Vec<String> {
             let known = |id: &'static str, group: crate::catalogue::Group| Known {
                 id,
@@ -160,12 +160,12 @@ mod tests {
             let unchecked = policy.unchecked_by(&catalogue, |id| built.contains(&id));
             unchecked.into_iter().map(|u| u.what).collect()
         };
-        assert_eq!(named(&policy, &["undefined-symbol"]), ["[gpu] targets", "[levels] image-span"]);
+        assert_eq!(named(&policy, &["undefined-symbol"]), ["[gpu] targets", "[levels] missing-dlopen"]);
         assert_eq!(
-            named(&policy, &["undefined-symbol", "gpu-target-missing", "image-span"]),
+            named(&policy, &["undefined-symbol", "gpu-target-missing", "missing-dlopen"]),
             [""; 0]
         );
-        policy.set(vec![set("gpu", Level::Allow), set("image-span", Level::Allow)]);
+        policy.set(vec![set("gpu", Level::Allow), set("missing-dlopen", Level::Allow)]);
         assert_eq!(named(&policy, &["undefined-symbol"]), [""; 0]);
         assert_eq!(named(&policy, &[]), ["[levels] symbol"]);
     }

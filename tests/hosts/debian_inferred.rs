@@ -67,6 +67,16 @@ const MANY: &[&str] = &[
 /// Findings that are real: `RULE PATH` with the reason. A path may end with `*`.
 const REAL: &[(&str, &str, &str)] = &[
     (
+        "dead-search-entry",
+        "lib/collectd/java.so",
+        "a directory of OpenJDK, which the package only recommends",
+    ),
+    (
+        "interposed-symbol",
+        "lib/x86_64-linux-gnu/libc.so.6",
+        "libfrr defines an inet_ntop of its own, which takes the place of libc's for all libraries",
+    ),
+    (
         "undefined-symbol",
         "lib/x86_64-linux-gnu/ImageMagick-6.9.11/modules-Q16/coders/mat.so",
         "GetMagickUTCTime is hidden in libMagickCore; `convert xc:red x.mat` fails",
