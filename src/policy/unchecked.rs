@@ -160,7 +160,10 @@ mod tests {
             let unchecked = policy.unchecked_by(&catalogue, |id| built.contains(&id));
             unchecked.into_iter().map(|u| u.what).collect()
         };
-        assert_eq!(named(&policy, &["undefined-symbol"]), ["[gpu] targets", "[levels] missing-dlopen"]);
+        assert_eq!(
+            named(&policy, &["undefined-symbol"]),
+            ["[gpu] targets", "[levels] missing-dlopen"]
+        );
         assert_eq!(
             named(&policy, &["undefined-symbol", "gpu-target-missing", "missing-dlopen"]),
             [""; 0]

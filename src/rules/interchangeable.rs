@@ -2,6 +2,7 @@
 //! C++, and parts of one C library.
 
 use super::query::Query;
+use crate::demangle::demangle;
 use crate::format::elf::Object;
 use crate::format::elf::tables::Symbol;
 use crate::id::FileId;
@@ -103,20 +104,27 @@ pub(super) fn of_one_implementation(query: &Query<'_>, a: FileId, b: FileId) -> 
     are_dispatch || are_unwinder || of_one_libc(query, a, b)
 }
 
-/// Vague linkage: weak or unique on both sides. The compiler emits inline functions, templates and their
-/// data in each object that uses them, and any of them will do (Itanium C++ ABI 5.2). Their data must have
-/// one size; their functions need not, since each object may be optimised differently.
+/// Vague linkage: the compiler emits inline functions, templates, class data and their variables in each
+/// object that uses them, and any of them will do (Itanium C++ ABI 5.2). They are weak or unique, but
+/// optimisation at link time makes some of them strong. Data must have one size; functions need not, since
+/// each object may be optimised differently.
 fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
     let is_weak = |symbol: &Symbol<'_>| {
         matches!(elf::SymbolBind(symbol.bind), elf::STB_WEAK | elf::STB_GNU_UNIQUE)
     };
-    let is_function = |symbol: &Symbol<'_>| elf::SymbolType(symbol.kind) == elf::STT_FUNC;
-    let both = is_weak(old) && is_weak(new) && old.kind == new.kind;
-    let is_class_data =
-        [&b"_ZTI"[..], b"_ZTS", b"_ZTV", b"_ZTT"].iter().any(|b| name.starts_with(b));
-    // Optimisation at link time makes one side strong.
-    let either = (is_weak(old) || is_weak(new)) && is_class_data && old.size == new.size;
-    either || both && (old.size == new.size || is_function(old) && name.starts_with(b"_Z"))
+    let is_function = elf::SymbolType(old.kind) == elf::STT_FUNC;
+    let is_cxx = name.starts_with(b"_Z");
+    let may_stand = old.kind == new.kind && (old.size == new.size || is_function && is_cxx);
+    match (is_weak(old), is_weak(new)) {
+        (true, true) => may_stand,
+        (false, false) => may_stand && is_cxx && is_template(name),
+        _ => may_stand && is_cxx,
+    }
+}
+
+/// True for an instance of a template: its demangled name has template arguments.
+fn is_template(name: &[u8]) -> bool {
+    demangle(name).is_some_and(|text| text.contains('<') && !text.contains("operator<"))
 }
 
 /// Parts of one C library define a name for each other: libpthread, libc, libm and the loader.

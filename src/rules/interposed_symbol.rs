@@ -7,9 +7,10 @@ use super::{Query, Rule, interchangeable};
 use crate::bind::query::{Definition, DefinitionKind, DuplicateName, Referrer};
 use crate::catalogue::SYMBOL;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::format::elf::NeedKind;
 use crate::format::elf::tables::Symbol;
-use crate::id::{FastMap, FileId, ModuleId, RootId};
-use crate::resolve::{Closure, FoundBy, ROOT};
+use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId};
+use crate::resolve::{Closure, Edge, FoundBy, ROOT};
 use crate::text::show;
 use crate::wants::Wants;
 use object::elf;
@@ -128,14 +129,25 @@ impl Alone<'_> {
     }
 }
 
+/// Filtees stand before the object that names them.
 fn breadth_first(closure: &Closure, start: ModuleId) -> Vec<ModuleId> {
-    let mut order = vec![start];
-    let mut seen: crate::id::FastSet<ModuleId> = order.iter().copied().collect();
-    let mut next: VecDeque<ModuleId> = order.iter().copied().collect();
+    let mut order = Vec::new();
+    let mut seen: FastSet<ModuleId> = [start].into_iter().collect();
+    let mut next = VecDeque::from([start]);
     while let Some(module) = next.pop_front() {
-        for edge in closure.needs(module) {
-            if closure.module(edge.to).file.is_some() && seen.insert(edge.to) {
+        let needs = closure.needs(module).iter();
+        let found: Vec<&Edge> =
+            needs.filter(|edge| closure.module(edge.to).file.is_some()).collect();
+        for edge in found.iter().filter(|edge| edge.kind != NeedKind::Needed) {
+            if seen.insert(edge.to) {
                 order.push(edge.to);
+            }
+        }
+        if !order.contains(&module) {
+            order.push(module);
+        }
+        for edge in found.iter().filter(|edge| edge.kind == NeedKind::Needed) {
+            if seen.insert(edge.to) {
                 next.push_back(edge.to);
             }
         }

@@ -5,7 +5,7 @@ use super::{Query, Rule};
 use crate::catalogue::RUNTIME;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings, When};
 use crate::id::{FastMap, FileId, ModuleId, RootId};
-use crate::resolve::{Closure, LOADER};
+use crate::resolve::{Closure, LOADER, ROOT};
 use crate::text::show_path;
 use crate::wants::Wants;
 use std::collections::BTreeMap;
@@ -138,7 +138,9 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> 
         out.push((Kind::Kinds(at), found.iter().map(|(_, module)| *module).collect()));
     }
     let loader = closure.module(LOADER).file;
-    for ((libc, module), loader) in single[0].iter().zip(loader) {
+    // A libc.so.6 that is itself the entry point is not run as a program.
+    let loaded = single[0].iter().filter(|(_, module)| *module != ROOT);
+    for ((libc, module), loader) in loaded.zip(loader) {
         if let Some(own) = query.own_loader(*libc, loader) {
             out.push((Kind::Loader(own), vec![*module, LOADER]));
         }

@@ -57,7 +57,7 @@ fn alpm_script() {
     for (payload, status) in [(Payload::Broken, 1), (Payload::Fixed, 0)] {
         let kit = Kit::new(payload, &["pacman"]);
         let ran = kit.run(
-            "make -s install DESTDIR=$LAB/inst LDFLAGS=-Wl,-rpath,$LAB/inst/usr/lib
+            "make -s install DESTDIR=$LAB/inst LDFLAGS='-Wl,-rpath,\\$$ORIGIN/../lib'
              find $LAB/inst | sed 's#^/##' | $LAB/hook/usr/share/libalpm/scripts/linkaudit",
         );
         let ran = ran.expect(status);

@@ -161,7 +161,7 @@ fn spack_mixin() {
         kit.lab.write("waiver.toml", WAIVER);
         kit.lab.write("package.py", SPACK);
         let ran = kit.run(&format!(
-            "make -s install DESTDIR=$LAB/stage LDFLAGS=-Wl,-rpath,$LAB/stage/usr/lib
+            "make -s install DESTDIR=$LAB/stage LDFLAGS='-Wl,-rpath,\\$$ORIGIN/../lib'
             PYTHONDONTWRITEBYTECODE=1 python3 -u $LAB/package.py $LAB/hook $LAB/stage/usr {more}"
         ));
         let ran = ran.expect(status);

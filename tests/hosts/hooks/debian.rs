@@ -43,7 +43,7 @@ fn autopkgtest_script() {
         let kit = Kit::new(payload, &[]);
         kit.install("autopkgtest", "src");
         let prepare = "set -e
-            make -s install DESTDIR=$LAB/inst LDFLAGS=-Wl,-rpath,$LAB/inst/usr/lib
+            make -s install DESTDIR=$LAB/inst LDFLAGS='-Wl,-rpath,\\$$ORIGIN/../lib'
             export DPKG_ADMINDIR=$LAB/admin
             mkdir -p $LAB/admin/info
             printf 'Package: demo\\nStatus: install ok installed\\nVersion: 1\\nArchitecture: amd64\\nMaintainer: D <d@example.org>\\nDescription: d\\n\\n' > $LAB/admin/status

@@ -174,7 +174,7 @@ fn audit_after_upgrades() {
         printf '#!/bin/sh\\ncat > %s\\n' $LAB/mail > $LAB/bin/mail
         chmod +x $LAB/bin/linkaudit-upgrade $LAB/bin/mail
         printf 'LINKAUDIT_PATHS=\"%s /absent\"\\nLINKAUDIT_BASELINE=%s\\nLINKAUDIT_MAILTO=root\\n' $LAB/inst $LAB/state/baseline > $LAB/settings
-        make -s install DESTDIR=$LAB/inst LDFLAGS=-Wl,-rpath,$LAB/inst/usr/lib";
+        make -s install DESTDIR=$LAB/inst LDFLAGS='-Wl,-rpath,\\$$ORIGIN/../lib'";
     kit.run(script).expect(0);
     let broken = kit.run("linkaudit-upgrade").expect(1).tells();
     pages::shows("upgrade", "linkaudit-upgrade", &broken);

@@ -42,7 +42,7 @@ fn rpmbuild() {
 /// A package whose trigger looks at files below the laboratory, and the payload in a package there.
 const TRANSACTION: &str = "
     set -e
-    make -s install DESTDIR=$LAB/inst LDFLAGS=-Wl,-rpath,$LAB/inst/usr/lib
+    make -s install DESTDIR=$LAB/inst LDFLAGS='-Wl,-rpath,\\$$ORIGIN/../lib'
     # Scripts of rpm have a PATH of their own.
     sed -i \"s#^linkaudit#$LAB/bin/linkaudit#\" $LAB/hook/usr/lib/linkaudit/rpm-file-trigger
     cat > trigger.spec <<END
