@@ -4,7 +4,7 @@
 use super::binding::Resolved;
 use crate::diagnosis::Site;
 use crate::facts::Corpus;
-use crate::id::{FastMap, FileId, ModuleId};
+use crate::id::{FastMap, FastSet, FileId, ModuleId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::{self, Closure, ROOT};
@@ -44,8 +44,24 @@ pub enum EntryState {
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
     pub site: Site,
-    /// The entries that the loader uses, each once, in their order.
+    /// The entries that are relative, absolute without `$ORIGIN`, or no directory, each once, in their
+    /// order, and at most 64.
     pub entries: Vec<SearchEntry>,
+    /// Entries behind them, which were not checked.
+    pub left_out: usize,
+}
+
+/// Entries of one object that are kept.
+const MOST: usize = 64;
+/// Directories whose answers are kept for other objects.
+const MOST_KNOWN: usize = 10_000;
+
+impl SearchEntry {
+    /// True if a rule may report it.
+    fn is_suspect(&self) -> bool {
+        let is_of_origin = self.text.starts_with(b"$ORIGIN") || self.text.starts_with(b"${ORIGIN}");
+        self.state == EntryState::Absent || !is_of_origin
+    }
 }
 
 /// S_IWOTH and S_ISVTX.
@@ -64,25 +80,32 @@ pub(super) fn find(
     if !plan.rule_wants.holds(Wants::SEARCH_ENTRIES) {
         return out;
     }
+    let mut met: FastSet<FileId> = FastSet::default();
     let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
     for (root, closure) in resolved.closures.roots.entries() {
         for (module, file) in closure.in_scope() {
             let facts = &corpus.files[file];
             let list = facts.object().and_then(|object| object.search_path());
-            let Some(list) = list.filter(|_| facts.audited && !out.contains_key(&file)) else {
+            let Some(list) = list.filter(|_| facts.audited && met.insert(file)) else {
                 continue;
             };
             let origin = origin(corpus, resolved, (closure, module, file));
             let loader = resolved.resolver.loaders.get(closure.root.loader);
-            let mut entries: Vec<SearchEntry> = Vec::new();
-            for text in list.split(|b| *b == b':') {
-                if entries.iter().all(|known| known.text != text) {
-                    let directory = resolve::expanded(text, loader, &origin);
-                    entries.push(probes.entry(text, directory));
+            let (mut entries, mut seen, mut left_out) = (Vec::new(), FastSet::default(), 0);
+            for text in list.split(|b| *b == b':').filter(|text| seen.insert(*text)) {
+                if entries.len() == MOST {
+                    left_out += 1;
+                    continue;
+                }
+                let entry = probes.entry(text, resolve::expanded(text, loader, &origin));
+                if entry.is_suspect() {
+                    entries.push(entry);
                 }
             }
             let site = Site { root, module };
-            out.insert(file, SearchEntries { site, entries });
+            if !entries.is_empty() {
+                out.insert(file, SearchEntries { site, entries, left_out });
+            }
         }
     }
     out
@@ -117,7 +140,9 @@ impl Probes<'_> {
             known.clone()
         } else {
             let probed = self.probe(&directory);
-            self.known.insert(directory.clone(), probed.clone());
+            if self.known.len() < MOST_KNOWN {
+                self.known.insert(directory.clone(), probed.clone());
+            }
             probed
         };
         SearchEntry { text: text.to_vec(), directory, state, writable }

@@ -44,7 +44,7 @@ directories in which a needed library is found.
 
 An entry that `unsafe-search-entry` reports is not reported again. A directory of another package counts as
 missing if that package is not installed. Objects that no entry point loads are not checked. With a whitelist,
-directories outside of the prefix are not checked.
+directories outside of the prefix are not checked. Of one object, at most 64 suspect entries are listed.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -54,6 +54,12 @@ fn check(query: &Query<'_>) -> Findings {
         for entry in dead.filter(|entry| query.unsafe_reason(file, entry).is_none()) {
             let message = format!("{}: no such directory", query.entry_text(file, entry));
             out.push(query.about_entry(RULE.id, file, entry, message));
+        }
+        if of.left_out > 0 {
+            let message = format!("{} more entries are not checked", of.left_out);
+            let mut finding = query.about(RULE.id, file, message);
+            finding.detail = Some(b"more".to_vec());
+            out.push(finding);
         }
     }
     out

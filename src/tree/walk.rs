@@ -239,7 +239,9 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
                 Ok(_) if self.tree.is_of_process(&path) => return,
                 Ok(Kind::File) => {}
                 Ok(Kind::Directory) => return self.out.linked.push(path),
-                Err(Errno::NOENT | Errno::NOTDIR) if is_library_name(&path) => {
+                Err(Errno::NOENT | Errno::NOTDIR)
+                    if is_library_name(&path) && !self.tree.is_of_process(&path) =>
+                {
                     return self.out.dangling.push(path);
                 }
                 // Other dangling links, and links to special files, do not matter for linkage.

@@ -40,7 +40,9 @@ fn put(lab: &Lab, inside: &str) {
 
 fn report(lab: &Lab, args: &[&str]) -> Report {
     let mut command = support::linkaudit();
-    Report::of(command.current_dir(lab.root()).args(["--root", "r"]).args(args))
+    Report::of(
+        command.current_dir(lab.root()).args(["--root", "r", "-A", "search-path"]).args(args),
+    )
 }
 
 /// Path and how of what the need for libfoo.so.1 led to.

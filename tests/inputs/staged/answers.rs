@@ -169,9 +169,9 @@ fn the_stage_itself_is_not_on_the_system() {
     let flags = ["-Wl,--no-as-needed", "-Lbuild", "-lyaml", "-Wl,-rpath,/build/stage/opt/lib"];
     lab.exe("c/root/build/stage/usr/bin/app", APP, &flags);
     lab.so("c/root/build/stage/opt/lib/libyaml-0.so.2", OLD, &["-Wl,-soname,libyaml-0.so.2"]);
-    let plain = report(&lab, &["/build/stage/usr/bin"]);
+    let plain = report(&lab, &["/build/stage/usr/bin", "-A", "search-path"]);
     assert_eq!(plain.findings().count(), 0, "{}", plain.outline());
-    let staged = report(&lab, &["--staged", "root/build/stage"]);
+    let staged = report(&lab, &["--staged", "root/build/stage", "-A", "search-path"]);
     assert_eq!(staged.rules().into_iter().collect::<Vec<_>>(), ["missing-library"]);
 }
 

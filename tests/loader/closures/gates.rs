@@ -10,7 +10,14 @@ const FOO: &str = "int foo(void) { return 1; }";
 /// Rules of a run under a policy.
 fn rules(lab: &Lab, policy: &str, dir: &str) -> Vec<String> {
     let mut command = linkaudit();
-    command.current_dir(lab.root()).args(["--isolated", "--policy", policy, dir]);
+    command.current_dir(lab.root()).args([
+        "--isolated",
+        "--policy",
+        policy,
+        dir,
+        "-A",
+        "search-path",
+    ]);
     let report = Report::of(&mut command);
     let mut rules: Vec<String> = report.findings().map(|f| text(&f["rule"]).to_owned()).collect();
     rules.sort();

@@ -59,7 +59,7 @@ fn what_is_left_out_is_said() {
     let lab = Lab::new();
     let dirs = joined(DIRS, |i| format!("/nonexist/d{i}"));
     lab.write("libx.so", Tiny::library("libx.so", ["libq.so"]).runpath(&dirs).bytes());
-    let run = lab.linkaudit(&["libx.so", "--format", "json"]);
+    let run = lab.linkaudit(&["libx.so", "--format", "json", "-A", "search-path"]);
     let report: serde_json::Value = serde_json::from_slice(&run.stdout).expect("JSON");
     let evidence = report["findings"][0]["evidence"].as_array().expect("evidence");
     let tried: Vec<_> = evidence.iter().filter(|e| e["kind"] == "tried").collect();

@@ -123,9 +123,9 @@ fn a_demand_that_no_rule_checks_is_undecided() {
     assert_eq!(run(&lab, &["p", "-A", "library"]).status, 3);
     // Whoever allows the rule does not ask for it.
     assert_eq!(run(&lab, &["p", "-A", "library", "-A", "gpu-target-missing"]).status, 0);
-    let run = run(&lab, &["p", "-A", "library", "--isolated", "-D", "image-span"]);
+    let run = run(&lab, &["p", "-A", "library", "--isolated", "-D", "missing-dlopen"]);
     assert_eq!(run.status, 3, "{}", run.out);
-    assert!(run.out.contains("no implemented rule checks [levels] image-span"), "{}", run.out);
+    assert!(run.out.contains("no implemented rule checks [levels] missing-dlopen"), "{}", run.out);
 }
 
 #[test]
@@ -169,15 +169,15 @@ fn check_names_rules_that_are_not_built() {
     let lab = lab();
     lab.write(
         "linkaudit.toml",
-        "schema = 1\n[levels]\nimage-span = \"warn\"\n[gpu]\ntargets = [\"gfx90a\"]\n\
-         [[waive]]\nrule = \"library-twice\"\npath = \"a\"\nreason = \"r\"\n",
+        "schema = 1\n[levels]\nmissing-dlopen = \"warn\"\n[gpu]\ntargets = [\"gfx90a\"]\n\
+         [[waive]]\nrule = \"copy-size-mismatch\"\npath = \"a\"\nreason = \"r\"\n",
     );
     let found = run(&lab, &["policy", "check"]);
     assert_eq!((found.status, found.err.as_str()), (0, ""));
     for line in [
         "not active: gpu-target-missing in [gpu] targets  linkaudit.toml:5\n",
-        "not active: image-span in [levels]  linkaudit.toml:3\n",
-        "not active: library-twice in [[waive]]  linkaudit.toml:6\n",
+        "not active: missing-dlopen in [levels]  linkaudit.toml:3\n",
+        "not active: copy-size-mismatch in [[waive]]  linkaudit.toml:6\n",
         "default, linkaudit.toml: no errors\n",
     ] {
         assert!(found.out.contains(line), "{line:?} is not in {}", found.out);
