@@ -117,9 +117,14 @@ fn is_vague(name: &[u8], old: &Symbol<'_>, new: &Symbol<'_>) -> bool {
     let may_stand = old.kind == new.kind && (old.size == new.size || is_function && is_cxx);
     match (is_weak(old), is_weak(new)) {
         (true, true) => may_stand,
-        (false, false) => may_stand && is_cxx && is_template(name),
+        (false, false) => may_stand && (is_class_data(name) || is_cxx && is_template(name)),
         _ => may_stand && is_cxx,
     }
+}
+
+/// True for type information, type names and vtables, and for variables of functions.
+fn is_class_data(name: &[u8]) -> bool {
+    [&b"_ZTI"[..], b"_ZTS", b"_ZTV", b"_ZTT", b"_ZZ"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// True for an instance of a template: its demangled name has template arguments.
