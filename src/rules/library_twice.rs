@@ -7,7 +7,7 @@ use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId};
-use crate::resolve::{Closure, LOADER};
+use crate::resolve::LOADER;
 use crate::text::show_path;
 use object::elf;
 use std::collections::BTreeMap;
@@ -51,15 +51,19 @@ one `LD_LIBRARY_PATH`). For two versions, rebuild the users of the older one. Fo
 ## Limits
 
 A copy whose symbols are all hidden or versioned does no harm and is not reported. Libraries that a program loads
-with dlopen are not known. C libraries and compiler runtimes are in `mixed-runtime`.
+with dlopen are not known, and libraries with DT_HASH alone are compared by name only. C libraries and compiler runtimes are in `mixed-runtime`.
 ";
 
 /// Common symbols of two libraries with different names.
 const MANY: usize = 1000;
 /// Common symbols of two versions of one library.
 const SOME: usize = 20;
-/// Names that are probed before two libraries are compared in full.
-const SAMPLE: usize = 512;
+/// One name of so many is compared before two libraries are compared in full.
+const SAMPLED: u32 = 64;
+/// Names of the sample that two libraries must share; half of what [`MANY`] would give.
+const SHARED: usize = MANY / SAMPLED as usize / 2;
+/// A name that more libraries define belongs to none of them.
+const MOST: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -73,66 +77,141 @@ struct Fact {
     roots: Vec<RootId>,
 }
 
-/// Two files of one process, the first by path first.
+/// Two files, the one with the lower id first.
 type Two = (FileId, FileId);
 
-/// What two files have in common, each pair compared once.
-#[derive(Default)]
-struct Compared(FastMap<Two, Option<Kind>>);
-
 fn check(query: &Query<'_>) -> Findings {
+    let mut candidates = Candidates::find(query);
     let mut facts: BTreeMap<Two, (Kind, Fact)> = BTreeMap::new();
-    let mut compared = Compared::default();
-    let mut known: FastMap<usize, Vec<(Kind, [ModuleId; 2])>> = FastMap::default();
-    let mut of_files = FilesByName::default();
+    let mut here: Vec<(FileId, ModuleId)> = Vec::new();
     for (root, closure) in query.entry_points() {
-        // Closures with the same libraries differ in the entry point alone.
-        let found = match known.get(&closure.links_id()) {
-            Some(found) if closure.host().is_none() && !of_files.may_repeat(query, closure) => {
-                found
+        here.clear();
+        for (module, file) in closure.in_scope().filter(|(module, _)| *module != LOADER) {
+            let is_new = || here.iter().all(|(known, _)| *known != file);
+            if candidates.involved.contains(&file) && is_new() {
+                here.push((file, module));
             }
-            _ => {
-                let found = twice(query, closure, &mut compared, &mut of_files);
-                known.insert(closure.links_id(), found);
-                &known[&closure.links_id()]
+        }
+        for (at, (file, module)) in here.iter().enumerate() {
+            for (other, before) in &here[..at] {
+                let two = (*other.min(file), *other.max(file));
+                let Some(kind) = candidates.kind(query, two) else { continue };
+                let loaded = |file: FileId, module| Loaded { file, at: (root, module) };
+                let mut copies = [loaded(*other, *before), loaded(*file, *module)];
+                copies.sort_by_key(|copy| query.path(copy.file).as_os_str());
+                let fact = || (kind, Fact { copies, roots: Vec::new() });
+                facts.entry(two).or_insert_with(fact).1.roots.push(root);
             }
-        };
-        for (kind, modules) in found {
-            let loaded = modules
-                .map(|at| closure.module(at).file.map(|file| Loaded { file, at: (root, at) }));
-            let [Some(a), Some(b)] = loaded else { continue };
-            let mut copies = [a, b];
-            copies.sort_by_key(|copy| query.path(copy.file).as_os_str());
-            let fact = facts.entry((copies[0].file, copies[1].file));
-            let fact = fact.or_insert_with(|| (*kind, Fact { copies, roots: Vec::new() }));
-            fact.1.roots.push(root);
         }
     }
-    facts.into_values().map(|(kind, fact)| finding(query, kind, &fact)).collect()
+    let mut facts: Vec<(Kind, Fact)> = facts.into_values().collect();
+    facts.sort_by_key(|(_, fact)| fact.copies.map(|copy| query.path(copy.file).as_os_str()));
+    facts.into_iter().map(|(kind, fact)| finding(query, kind, &fact)).collect()
 }
 
-/// The names that make a file comparable.
-#[derive(Default)]
-struct FilesByName(FastMap<FileId, Option<Box<[u8]>>>);
+/// Pairs of files that may be copies: most files are in none.
+struct Candidates {
+    involved: FastSet<FileId>,
+    /// The number of the soname without version, for files that share it with another.
+    stems: FastMap<FileId, usize>,
+    /// What the two have in common, once it was asked for.
+    pairs: FastMap<Two, Option<Option<Kind>>>,
+}
 
-impl FilesByName {
-    /// The soname up to `.so`, without a version behind a hyphen; `None` for a file that cannot be a
-    /// copy.
-    fn stem(&mut self, query: &Query<'_>, file: FileId) -> Option<&[u8]> {
-        let stem = self.0.entry(file).or_insert_with(|| {
-            let object = query.facts(file).object()?;
-            let soname = object.soname().filter(|name| !name.is_empty())?;
-            (!mixed_runtime::is_single(soname)).then(|| stem(soname).into())
-        });
-        stem.as_deref()
+impl Candidates {
+    fn find(query: &Query<'_>) -> Self {
+        let mut by_stem: FastMap<&[u8], Vec<FileId>> = FastMap::default();
+        let mut words: Vec<(u32, FileId)> = Vec::new();
+        for (file, facts) in query.files() {
+            let Some(object) = facts.object().filter(|object| object.is_dynamic()) else {
+                continue;
+            };
+            let soname = object.soname().filter(|name| !name.is_empty());
+            if let Some(soname) = soname.filter(|soname| !mixed_runtime::is_single(soname)) {
+                by_stem.entry(stem(soname)).or_default().push(file);
+            }
+            words.extend(sample(object).map(|word| (word, file)));
+        }
+        words.sort_unstable();
+        words.dedup();
+        let mut shared: FastMap<Two, usize> = FastMap::default();
+        for group in words.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() <= MOST) {
+            each_pair(group.iter().map(|(_, file)| *file), |two| {
+                *shared.entry(two).or_default() += 1;
+            });
+        }
+        let mut out = Self {
+            involved: FastSet::default(),
+            stems: FastMap::default(),
+            pairs: FastMap::default(),
+        };
+        for (two, _) in shared.into_iter().filter(|(_, count)| *count >= SHARED) {
+            out.involved.extend([two.0, two.1]);
+            out.pairs.insert(two, None);
+        }
+        for (number, files) in by_stem.into_values().filter(|files| files.len() > 1).enumerate() {
+            out.involved.extend(files.iter().copied());
+            out.stems.extend(files.into_iter().map(|file| (file, number)));
+        }
+        out
     }
 
-    /// True if the entry point itself may be a copy of one of its libraries.
-    fn may_repeat(&mut self, query: &Query<'_>, closure: &Closure) -> bool {
-        let file = closure.root.file;
-        let is_large = query.facts(file).object().is_some_and(|object| exported(object) >= MANY);
-        is_large || self.stem(query, file).is_some()
+    /// What two files of one process have in common.
+    fn kind(&mut self, query: &Query<'_>, two: Two) -> Option<Kind> {
+        let stems = [two.0, two.1].map(|file| self.stems.get(&file));
+        let pair = if stems[0].is_some() && stems[0] == stems[1] {
+            self.pairs.entry(two).or_default()
+        } else {
+            self.pairs.get_mut(&two)?
+        };
+        *pair.get_or_insert_with(|| compare(query, two))
     }
+}
+
+/// Calls `each` with all pairs of a few files.
+fn each_pair(files: impl Iterator<Item = FileId>, mut each: impl FnMut(Two)) {
+    let files: Vec<FileId> = files.collect();
+    for (at, file) in files.iter().enumerate() {
+        for other in &files[..at] {
+            each((*other.min(file), *other.max(file)));
+        }
+    }
+}
+
+/// Some hash words of an object with many symbols, the same ones in each object.
+fn sample(object: &Object) -> impl Iterator<Item = u32> {
+    let tables = object.tables.as_ref();
+    let tables = tables.filter(|tables| hashed(tables).len() >= MANY);
+    let words =
+        tables.into_iter().flat_map(|tables| hashed(tables).filter_map(|index| tables.word(index)));
+    // The lowest bits of a word order the buckets; higher ones are mixed well.
+    words.filter(|word| (word >> 8) % SAMPLED == 0)
+}
+
+/// Indices of the symbols that the GNU hash table holds.
+fn hashed(tables: &Tables) -> Range<u32> {
+    tables.unhashed_end()..tables.indices().end
+}
+
+/// What two files have in common that makes them copies.
+fn compare(query: &Query<'_>, two: Two) -> Option<Kind> {
+    let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
+    let names = [query.library_name(two.0), query.library_name(two.1)];
+    if objects.0.header.target() != objects.1.header.target() {
+        return None;
+    }
+    if names[0] == names[1] {
+        return Some(Kind::Soname);
+    }
+    if interchangeable::of_one_implementation(query, two.0, two.1) {
+        return None;
+    }
+    let common = common(objects);
+    if stem(names[0]) == stem(names[1]) && common >= SOME {
+        return Some(Kind::Version(common));
+    }
+    let smaller = [objects.0, objects.1].map(exported).into_iter().min().unwrap_or_default();
+    (common >= MANY && common >= smaller / 10).then_some(Kind::Symbols(common))
 }
 
 /// `libfoo` of `libfoo.so.1` and of `libfoo-1.2.so.0`.
@@ -150,107 +229,9 @@ fn stem(soname: &[u8]) -> &[u8] {
     }
 }
 
-/// The copies in one closure.
-fn twice(
-    query: &Query<'_>,
-    closure: &Closure,
-    compared: &mut Compared,
-    of_files: &mut FilesByName,
-) -> Vec<(Kind, [ModuleId; 2])> {
-    let mut out = Vec::new();
-    let mut by_stem: FastMap<Box<[u8]>, Vec<(FileId, ModuleId)>> = FastMap::default();
-    let mut large: Vec<(FileId, ModuleId)> = Vec::new();
-    let mut seen: FastSet<FileId> = FastSet::default();
-    for (module, file) in closure.in_scope().filter(|(module, _)| *module != LOADER) {
-        if !seen.insert(file) {
-            continue;
-        }
-        if query.facts(file).object().is_some_and(|object| exported(object) >= MANY) {
-            large.push((file, module));
-        }
-        if let Some(stem) = of_files.stem(query, file) {
-            if let Some(known) = by_stem.get_mut(stem) {
-                for (other, at) in &*known {
-                    if let Some(kind) = compared.by_name(query, (*other, file)) {
-                        out.push((kind, [*at, module]));
-                    }
-                }
-                known.push((file, module));
-            } else {
-                by_stem.insert(stem.into(), vec![(file, module)]);
-            }
-        }
-    }
-    for (at, (file, module)) in large.iter().enumerate() {
-        for (other, before) in &large[..at] {
-            let kind = compared.by_symbols(query, (*other, *file));
-            let is_known = |(_, modules): &(Kind, [ModuleId; 2])| *modules == [*before, *module];
-            if let Some(kind) = kind.filter(|_| !out.iter().any(is_known)) {
-                out.push((kind, [*before, *module]));
-            }
-        }
-    }
-    out
-}
-
-impl Compared {
-    /// Two files with one stem.
-    fn by_name(&mut self, query: &Query<'_>, two: Two) -> Option<Kind> {
-        *self.0.entry(two).or_insert_with(|| {
-            let objects = objects(query, two)?;
-            if query.library_name(two.0) == query.library_name(two.1) {
-                return Some(Kind::Soname);
-            }
-            let common = common(objects);
-            (common >= SOME).then_some(Kind::Version(common))
-        })
-    }
-
-    /// Two files with many exports.
-    fn by_symbols(&mut self, query: &Query<'_>, two: Two) -> Option<Kind> {
-        *self.0.entry(two).or_insert_with(|| {
-            let objects = objects(query, two)?;
-            if !may_share(objects) || interchangeable::of_one_implementation(query, two.0, two.1) {
-                return None;
-            }
-            let common = common(objects);
-            let smaller = exported(objects.0).min(exported(objects.1));
-            (common >= MANY && common >= smaller / 10).then_some(Kind::Symbols(common))
-        })
-    }
-}
-
-fn objects<'q>(query: &Query<'q>, two: Two) -> Option<(&'q Object, &'q Object)> {
-    let objects = (query.facts(two.0).object()?, query.facts(two.1).object()?);
-    (objects.0.header.target() == objects.1.header.target()).then_some(objects)
-}
-
-/// Indices of the symbols that the GNU hash table holds, or of all.
-fn hashed(tables: &Tables) -> Range<u32> {
-    let all = tables.indices();
-    let start = tables.unhashed_end();
-    if start < all.end { start..all.end } else { all }
-}
-
-/// Number of hashed symbols, which are nearly all definitions.
+/// Number of symbols, which are nearly all definitions.
 fn exported(object: &Object) -> usize {
     object.tables.as_ref().map_or(0, |tables| hashed(tables).len())
-}
-
-/// False if a sample of the smaller object's names shows that few are in the other one.
-fn may_share((a, b): (&Object, &Object)) -> bool {
-    let (small, large) = if exported(a) <= exported(b) { (a, b) } else { (b, a) };
-    let (Some(small), Some(large)) = (&small.tables, &large.tables) else { return false };
-    let range = hashed(small);
-    let step = (range.len() / SAMPLE).max(1);
-    let words = range.step_by(step).filter_map(|index| small.word(index));
-    let (mut hits, mut all) = (0, 0);
-    for word in words {
-        all += 1;
-        // The filter uses bit 0 of the hash, which the table does not keep.
-        hits += usize::from(large.bloom().may_hold(word) || large.bloom().may_hold(word | 1));
-    }
-    hits * 10 >= all
 }
 
 /// Number of symbols of the smaller object that the other one defines too, where a reference can be
