@@ -51,7 +51,8 @@ one `LD_LIBRARY_PATH`). For two versions, rebuild the users of the older one. Fo
 ## Limits
 
 A copy whose symbols are all hidden or versioned does no harm and is not reported. Libraries that a program loads
-with dlopen are not known, and libraries with DT_HASH alone are compared by name only. C libraries and compiler runtimes are in `mixed-runtime`.
+with dlopen are not known. Libraries with DT_HASH alone are compared by name only. C libraries and compiler
+runtimes are in `mixed-runtime`.
 ";
 
 /// Common symbols of two libraries with different names.
