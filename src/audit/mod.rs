@@ -296,6 +296,8 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     collector.add_entries(&mut corpus, &places, entries, false);
     let mut problems = problems;
     problems.extend(lib_problems);
+    let placed = collector.placed(&given, &dangling);
+    let dangling = link_texts(tree, placed, &dangling, &mut problems);
     for problem in &mut problems {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
@@ -305,9 +307,6 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));
     let linked = found.filter_map(leads).collect();
-    let links = collector.placed(&given, &dangling).into_iter().zip(&dangling);
-    let text = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.read_link(link).ok()?));
-    let dangling = links.filter_map(text).collect();
     // Two names may resolve to one file.
     problems.arrange();
     problems.dedup();
@@ -330,6 +329,28 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
         given,
         timings,
     }
+}
+
+/// The texts of links that lead nowhere, by their places.
+fn link_texts(
+    tree: &dyn Tree,
+    places: Vec<PathBuf>,
+    links: &[PathBuf],
+    problems: &mut Vec<UnreadablePath>,
+) -> Vec<(PathBuf, PathBuf)> {
+    let mut out = Vec::new();
+    for (path, link) in places.into_iter().zip(links) {
+        match tree.read_link(link) {
+            // The kernel did not say where its directory is.
+            Ok(_) if !path.is_absolute() => {
+                let reason = "its directory is not known".to_owned();
+                problems.push(UnreadablePath { path, reason });
+            }
+            Ok(text) => out.push((path, text)),
+            Err(errno) => problems.push(UnreadablePath { path, reason: walk::describe(errno) }),
+        }
+    }
+    out
 }
 
 impl Ground {
