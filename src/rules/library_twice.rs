@@ -115,8 +115,10 @@ struct Candidates {
     involved: FastSet<FileId>,
     /// The number of the soname without version, for files that share it with another.
     stems: FastMap<FileId, usize>,
-    /// What the two have in common, once it was asked for.
-    pairs: FastMap<Two, Option<Option<Kind>>>,
+    /// Pairs whose samples share names.
+    alike: FastSet<Two>,
+    /// What two files have in common, once it was asked for.
+    compared: FastMap<Two, Option<Kind>>,
 }
 
 impl Candidates {
@@ -144,11 +146,12 @@ impl Candidates {
         let mut out = Self {
             involved: FastSet::default(),
             stems: FastMap::default(),
-            pairs: FastMap::default(),
+            alike: FastSet::default(),
+            compared: FastMap::default(),
         };
         for (two, _) in shared.into_iter().filter(|(_, count)| *count >= SHARED) {
             out.involved.extend([two.0, two.1]);
-            out.pairs.insert(two, None);
+            out.alike.insert(two);
         }
         for (number, files) in by_stem.into_values().filter(|files| files.len() > 1).enumerate() {
             out.involved.extend(files.iter().copied());
@@ -160,12 +163,9 @@ impl Candidates {
     /// What two files of one process have in common.
     fn kind(&mut self, query: &Query<'_>, two: Two) -> Option<Kind> {
         let stems = [two.0, two.1].map(|file| self.stems.get(&file));
-        let pair = if stems[0].is_some() && stems[0] == stems[1] {
-            self.pairs.entry(two).or_default()
-        } else {
-            self.pairs.get_mut(&two)?
-        };
-        *pair.get_or_insert_with(|| compare(query, two))
+        let is_candidate = stems[0].is_some() && stems[0] == stems[1] || self.alike.contains(&two);
+        let mut compared = || *self.compared.entry(two).or_insert_with(|| compare(query, two));
+        if is_candidate { compared() } else { None }
     }
 }
 
