@@ -116,7 +116,7 @@ fn check(query: &Query<'_>) -> Findings {
 /// The search order of each object that is loaded alone, within one closure.
 struct Alone<'a> {
     closure: &'a Closure,
-    order: FastMap<ModuleId, Vec<ModuleId>>,
+    order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
 }
 
 impl Alone<'_> {
@@ -124,14 +124,14 @@ impl Alone<'_> {
     fn first<'d>(&mut self, module: ModuleId, all: &'d [Definition]) -> Option<&'d Definition> {
         let closure = self.closure;
         let order = self.order.entry(module).or_insert_with(|| breadth_first(closure, module));
-        let place = |definition: &&Definition| order.iter().position(|at| *at == definition.module);
-        all.iter().filter(|d| place(d).is_some()).min_by_key(|d| place(d))
+        let placed = all.iter().filter_map(|d| Some((*order.get(&d.module)?, d)));
+        placed.min_by_key(|(place, _)| *place).map(|(_, definition)| definition)
     }
 }
 
 /// Filtees stand before the object that names them.
-fn breadth_first(closure: &Closure, start: ModuleId) -> Vec<ModuleId> {
-    let mut order = Vec::new();
+fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize> {
+    let mut order: FastMap<ModuleId, usize> = FastMap::default();
     let mut seen: FastSet<ModuleId> = [start].into_iter().collect();
     let mut next = VecDeque::from([start]);
     while let Some(module) = next.pop_front() {
@@ -140,12 +140,11 @@ fn breadth_first(closure: &Closure, start: ModuleId) -> Vec<ModuleId> {
             needs.filter(|edge| closure.module(edge.to).file.is_some()).collect();
         for edge in found.iter().filter(|edge| edge.kind != NeedKind::Needed) {
             if seen.insert(edge.to) {
-                order.push(edge.to);
+                order.insert(edge.to, order.len());
             }
         }
-        if !order.contains(&module) {
-            order.push(module);
-        }
+        let place = order.len();
+        order.entry(module).or_insert(place);
         for edge in found.iter().filter(|edge| edge.kind == NeedKind::Needed) {
             if seen.insert(edge.to) {
                 next.push_back(edge.to);

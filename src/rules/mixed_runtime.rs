@@ -139,9 +139,8 @@ fn runtimes(query: &Query<'_>, closure: &Closure) -> Vec<(Kind, Vec<ModuleId>)> 
     }
     let loader = closure.module(LOADER).file;
     // A libc.so.6 that is itself the entry point is not run as a program.
-    let loaded = single[0].iter().filter(|(_, module)| *module != ROOT);
-    for ((libc, module), loader) in loaded.zip(loader) {
-        if let Some(own) = query.own_loader(*libc, loader) {
+    for (libc, module) in single[0].iter().filter(|(_, module)| *module != ROOT) {
+        if let Some(own) = loader.and_then(|loader| query.own_loader(*libc, loader)) {
             out.push((Kind::Loader(own), vec![*module, LOADER]));
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn link<'q>(question: &'q Question<'q>, link: &'q Link) -> Resolved<'
 /// What the symbol table says of a name.
 #[derive(Clone, Copy)]
 enum State {
-    /// Somebody refers to it. `weak` while that is not strongly; `firm` once an object did.
+    /// It is referred to: `weak` while all references are weak, `firm` once an object has one.
     Undefined { weak: bool, firm: bool, by: By },
     /// A member that was not taken defines it; `weak` once some object refers to it weakly.
     Lazy { member: MemberId, weak: bool },
@@ -229,7 +229,7 @@ impl<'q> Run<'q> {
         fits && !is_passed_over(member.kind)
     }
 
-    /// The definitions of a member of an archive that is met: the first that somebody waits for
+    /// The definitions of a member of an archive that is met: the first that a reference waits for
     /// takes it (`ObjFile::parseLazy`).
     fn ready(&mut self, member: MemberId) {
         let library = self.question.library;

@@ -125,7 +125,7 @@ pub const NAMELESS: NameId = NameId::LAST;
 /// A global symbol of a member.
 #[derive(Clone, Copy, Debug)]
 pub struct Symbol {
-    /// Its name; [`NAMELESS`] if nobody refers to what is defined here and nobody asked for it;
+    /// Its name; [`NAMELESS`] for a definition without references that was not asked for;
     /// common symbols have names.
     pub name: NameId,
     /// What the member says of it.
