@@ -20,7 +20,7 @@ mod cases;
 mod random;
 
 use super::kit::{archive, run};
-use crate::support::{Lab, clean, has};
+use crate::support::{Lab, clean, has, skip};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -299,6 +299,9 @@ fn compare(links: &[Link]) -> (usize, Vec<String>) {
     let mut files = Files::default();
     let lines: Vec<Vec<String>> = links.iter().map(|link| files.line(link)).collect();
     files.build(&lab);
+    for (program, _) in LINKERS.iter().filter(|(program, _)| !has(program)) {
+        skip("links", &format!("there is no {program}"));
+    }
     let one = |at: usize| -> (usize, Vec<String>) {
         let (link, line) = (&links[at], &lines[at]);
         let (mut cases, mut wrong) = (0, Vec::new());
