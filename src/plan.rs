@@ -184,8 +184,7 @@ impl Plan {
 
     /// The parts of each file to read at first.
     pub fn reading(&self) -> Reading {
-        let by_query = self.rule_wants.holds(Wants::DUPLICATE_DEFINITIONS)
-            || self.rule_wants.holds(Wants::BOUND_LIBRARIES);
+        let by_query = self.rule_wants.holds(Wants::BOUND_LIBRARIES);
         let by_rules = self.rule_wants.holds(Wants::TABLES);
         Reading {
             classes: Classes::LINKAGE,

@@ -12,7 +12,7 @@ impl Wants {
     /// The dynamic symbol tables of all audited objects, with their definitions.
     pub const TABLES: Self = Self(1);
 
-    /// The winner and the losers for each name that several objects of a scope define.
+    /// The winner and the losers for each name that two libraries of a scope define differently.
     pub const DUPLICATE_DEFINITIONS: Self = Self(2);
     /// The libraries that each object binds to.
     pub const BOUND_LIBRARIES: Self = Self(4);

@@ -247,7 +247,7 @@ fn bind_own(
     if !plan.reuse {
         return own;
     }
-    let providers = Asked::by(plan.rule_wants) != Asked::default();
+    let providers = Asked::by(plan.rule_wants).bound;
     let lone = lone_closures(closures);
     let loader = |closure: &Closure| resolver.loaders.get(closure.root.loader);
     let mut seen = IdSet::default();

@@ -33,7 +33,7 @@ pub use search_entries::{EntryState, SearchEntries, SearchEntry};
 pub use what_if::LoadError;
 
 use crate::bind::RootBinding;
-use crate::bind::query::Answers;
+use crate::bind::query::{Answers, Asked};
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{Diagnosis, DiagnosisInput, Inferred, LibraryCandidates};
 use crate::facts::collect::Collector;
@@ -153,12 +153,10 @@ impl Audit {
         }
     }
 
-    /// True if an audited file was found in a listed directory, not only given by name.
-    pub fn was_listed(&self, file: FileId) -> bool {
-        let is_it = |given: &Given| {
-            given.kind == Ok(Kind::File) && self.corpus.file_at(&given.path) == Some(file)
-        };
-        !self.given.iter().any(is_it)
+    /// The files that were given by name, not found in a directory.
+    pub fn given_files(&self) -> FastSet<FileId> {
+        let files = self.given.iter().filter(|given| given.kind == Ok(Kind::File));
+        files.filter_map(|given| self.corpus.file_at(&given.path)).collect()
     }
 
     /// The loader beside a libc.so.6 that `loader`, of another directory, loads.
@@ -390,7 +388,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let bound =
         Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
     let queries = queries::answer(plan, &mut corpus, &mut collector, bound, &bindings.own);
-    if queries.are_asked() {
+    if Asked::by(plan.rule_wants) != Asked::default() {
         clock.lap("binding queries");
     }
 

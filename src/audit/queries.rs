@@ -4,6 +4,7 @@
 use super::Audit;
 use super::binding::Bound;
 use crate::bind::OwnBindings;
+use crate::bind::query::contested::Contested;
 use crate::bind::query::{self, Answers, Asked, BoundLibrary, DuplicateName};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Need, View};
@@ -11,8 +12,8 @@ use crate::id::{FastSet, RootId};
 use crate::plan::Plan;
 
 impl Audit {
-    /// The names that at least two objects in the scope of `root` define, and the definition that
-    /// each reference gets. Empty unless the plan asks for them.
+    /// The names that two libraries in the scope of `root` define differently, and the definition that
+    /// each reference of a library gets. Empty unless the plan asks for them.
     pub fn duplicate_definitions(&self, root: RootId) -> &[DuplicateName] {
         self.queries.duplicates(root)
     }
@@ -31,34 +32,58 @@ pub(super) fn answer(
     bound: Bound<'_>,
     own: &OwnBindings,
 ) -> Answers {
-    let Bound { resolver, closures, bindings } = bound;
-    let asked = Asked::by(plan.rule_wants);
-    if asked == Asked::default() {
-        return Answers::default();
+    let mut out = Answers::default();
+    let Asked { duplicates, bound: libraries } = Asked::by(plan.rule_wants);
+    let mut rounds = Rounds { plan, collector, bound, own };
+    if duplicates {
+        let mut names = rounds.until(corpus, Contested::find);
+        rounds.until(corpus, |source| names.take(source.view));
+        rounds.until(corpus, |source| out.find_duplicates(source, &names));
     }
-    let mut answered: FastSet<Need> = FastSet::default();
-    loop {
-        let source = query::Source {
-            view: View::new(corpus),
-            closures,
-            bindings,
-            own,
-            strings: &resolver.strings,
-            loaders: &resolver.loaders,
-            started: !plan.as_ldd,
-            asked,
-        };
-        match query::answer(source) {
-            Ok(answers) => return answers,
-            Err(needs) => {
-                // Without this check, a fact that stays missing after a read would loop forever.
-                let known = answered.len();
-                answered.extend(needs.iter().cloned());
-                assert!(
-                    answered.len() > known,
-                    "binding queries: {needs:?} still missing after a read"
-                );
-                collector.answer(corpus, needs);
+    if libraries {
+        rounds.until(corpus, |source| out.find_bound(source));
+    }
+    out
+}
+
+struct Rounds<'r, 'c> {
+    plan: &'r Plan,
+    collector: &'r mut Collector<'c>,
+    bound: Bound<'r>,
+    own: &'r OwnBindings,
+}
+
+impl Rounds<'_, '_> {
+    /// Repeats a step and reads what it lacks, until it has everything.
+    fn until<T>(
+        &mut self,
+        corpus: &mut Corpus,
+        mut step: impl FnMut(query::Source<'_>) -> Result<T, Vec<Need>>,
+    ) -> T {
+        let Bound { resolver, closures, bindings } = self.bound;
+        let mut answered: FastSet<Need> = FastSet::default();
+        loop {
+            let source = query::Source {
+                view: View::new(corpus),
+                closures,
+                bindings,
+                own: self.own,
+                strings: &resolver.strings,
+                loaders: &resolver.loaders,
+                started: !self.plan.as_ldd,
+            };
+            match step(source) {
+                Ok(answer) => return answer,
+                Err(needs) => {
+                    // Without this check, a fact that stays missing after a read would loop forever.
+                    let known = answered.len();
+                    answered.extend(needs.iter().cloned());
+                    assert!(
+                        answered.len() > known,
+                        "binding queries: {needs:?} still missing after a read"
+                    );
+                    self.collector.answer(corpus, needs);
+                }
             }
         }
     }

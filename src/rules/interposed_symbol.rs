@@ -4,7 +4,7 @@
 
 use super::copies::Loaded;
 use super::{Query, Rule, interchangeable};
-use crate::bind::query::{Definition, DefinitionKind, DuplicateName, Referrer};
+use crate::bind::query::{Definition, DuplicateName, Referrer};
 use crate::catalogue::SYMBOL;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::format::elf::NeedKind;
@@ -101,9 +101,7 @@ fn check(query: &Query<'_>) -> Findings {
     for (root, closure) in query.entry_points() {
         let mut alone = Alone { closure, order: FastMap::default() };
         for name in query.duplicate_definitions(root) {
-            if !interchangeable::name(&name.name) {
-                note(query, (root, &mut alone), name, &mut pairs);
-            }
+            note(query, (root, &mut alone), name, &mut pairs);
         }
     }
     let mut out = Findings::new();
@@ -211,7 +209,7 @@ fn interposed<'d>(
     let winner = all.iter().find(|definition| definition.module == referrer.winner)?;
     // The program decides: callbacks, allocators and copies of data are made this way.
     let declared = winner.module == ROOT
-        || winner.kind != DefinitionKind::Own
+        || winner.is_address
         || closure.module(winner.module).how == FoundBy::Preload;
     if declared || winner.module == referrer.module {
         return None;

@@ -10,7 +10,7 @@ use crate::diagnosis::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol}
 use crate::facts::providers::Provider;
 use crate::facts::{CrossCheck, FileFacts, View};
 use crate::format::elf::{Foreign, Object, Target};
-use crate::id::{ArchiveId, FastMap, FileId, Id as _, RootId, StrId};
+use crate::id::{ArchiveId, FastMap, FastSet, FileId, Id as _, RootId, StrId};
 use crate::merged::solve::{Solution, Solved};
 use crate::order::Arrange as _;
 use crate::package::{Located, Prefixes};
@@ -263,8 +263,8 @@ impl<'a> Query<'a> {
         out
     }
 
-    /// Names that several objects in the scope of an entry point define, and the definition that
-    /// each reference gets. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
+    /// Names that two libraries in the scope of an entry point define differently, and the definition
+    /// that each reference of a library gets. For rules that declare `Wants::DUPLICATE_DEFINITIONS`.
     pub fn duplicate_definitions(&self, root: RootId) -> &'a [DuplicateName] {
         self.audit.duplicate_definitions(root)
     }
@@ -302,9 +302,9 @@ impl<'a> Query<'a> {
         &self.audit.dangling
     }
 
-    /// True if the walk listed the directory of an audited file, so that all links beside it are known.
-    pub(super) fn was_listed(&self, file: FileId) -> bool {
-        self.facts(file).audited && self.audit.was_listed(file)
+    /// The files that were given by name: the walk did not list the links beside them.
+    pub(super) fn given_files(&self) -> FastSet<FileId> {
+        self.audit.given_files()
     }
 
     /// Links to directories, with their targets.

@@ -3,9 +3,9 @@
 use super::query::last_part;
 use super::{Query, Rule};
 use crate::catalogue::LINK_HYGIENE;
-use crate::finding::Findings;
+use crate::finding::{Finding, Findings};
 use crate::format::elf::Role;
-use crate::id::{FastMap, FileId};
+use crate::id::{FastSet, FileId};
 use crate::text::show;
 use std::path::Path;
 
@@ -47,8 +47,8 @@ linker reads, are checked only if their names begin with `lib`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
-    let names = names(query);
-    let mut out = Findings::new();
+    let given = query.given_files();
+    let mut asked: Vec<Asked<'_>> = Vec::new();
     for (file, object) in query.audited_objects() {
         let Some(soname) = object.soname().filter(|_| object.role == Role::Shared) else {
             continue;
@@ -57,31 +57,44 @@ fn check(query: &Query<'_>) -> Findings {
         let is_library =
             |name: &[u8]| name.starts_with(b"lib") && memchr::memmem::find(name, b".so").is_some();
         // A file outside that a link names is beside files that were not listed.
-        let is_here = query.facts(file).real == query.facts(file).path && query.was_listed(file);
-        if !is_here || !is_library(soname) || !is_library(last_part(path)) {
-            continue;
-        }
-        let directory = path.parent().unwrap_or(path);
-        if !names.contains_key(&(directory, soname)) {
-            let message = format!("no file beside it is named by its soname {}", show(soname));
-            let mut finding = query.about(RULE.id, file, message);
-            finding.library = Some(soname.to_vec());
-            finding.witness =
-                query.quoted(file).map(|file| format!("readelf -d {file} | grep SONAME"));
-            out.push(finding);
+        let is_here = query.facts(file).real == query.facts(file).path && !given.contains(&file);
+        let is_named = last_part(path) == soname;
+        if is_here && !is_named && is_library(soname) && is_library(last_part(path)) {
+            asked.push(Asked { file, directory: path.parent().unwrap_or(path), soname });
         }
     }
-    out
+    let there = names(query, &asked);
+    let missing = asked.iter().filter(|one| !there.contains(&(one.directory, one.soname)));
+    missing.map(|one| finding(query, one)).collect()
 }
 
-/// All names of audited files, by directory and last part.
-fn names<'q>(query: &'q Query<'_>) -> FastMap<(&'q Path, &'q [u8]), FileId> {
-    let mut out = FastMap::default();
-    for (file, facts) in query.files().filter(|(_, facts)| facts.audited) {
+/// A library and the name that its directory must have.
+struct Asked<'q> {
+    file: FileId,
+    directory: &'q Path,
+    soname: &'q [u8],
+}
+
+fn finding(query: &Query<'_>, Asked { file, soname, .. }: &Asked<'_>) -> Box<Finding> {
+    let message = format!("no file beside it is named by its soname {}", show(soname));
+    let mut finding = query.about(RULE.id, *file, message);
+    finding.library = Some(soname.to_vec());
+    finding.witness = query.quoted(*file).map(|file| format!("readelf -d {file} | grep SONAME"));
+    finding
+}
+
+/// The names of audited files that `asked` may mean, by directory and last part.
+fn names<'q>(query: &'q Query<'_>, asked: &[Asked<'q>]) -> FastSet<(&'q Path, &'q [u8])> {
+    let sonames: FastSet<&[u8]> = asked.iter().map(|one| one.soname).collect();
+    let mut out = FastSet::default();
+    for (_, facts) in query.files().filter(|(_, facts)| facts.audited) {
         let others = facts.names.iter().map(|name| &*name.path);
         for path in others.chain([&*facts.path, &*facts.typed]) {
-            if let Some(directory) = path.parent() {
-                out.insert((directory, last_part(path)), file);
+            let name = last_part(path);
+            if sonames.contains(name)
+                && let Some(directory) = path.parent()
+            {
+                out.insert((directory, name));
             }
         }
     }

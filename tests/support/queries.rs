@@ -1,7 +1,8 @@
 //! Holds the binding queries of the library against all bindings (`Plan::facts`, which is held against
-//! the loader itself): under every entry point, each name that two objects of the scope define must come
-//! out with the same winner for each reference, and nothing else; and each object must bind to the same
-//! libraries. Which objects define a name is found here by asking every object of the scope.
+//! the loader itself): under every entry point, each name that two libraries of the scope define differently
+//! must come out with the same winner for each reference of a library, and nothing else; and each object
+//! must bind to the same libraries. Which objects define a name is found here by asking every object of the
+//! scope.
 #![allow(dead_code, reason = "every test binary uses its own part of this module")]
 
 use std::collections::BTreeSet;
@@ -10,6 +11,7 @@ use std::sync::atomic::AtomicUsize;
 
 use linkaudit::audit::{self, Audit};
 use linkaudit::bind::lookup::wanted;
+use linkaudit::bind::query::alike::{is_part_of_libc, is_replaceable};
 use linkaudit::bind::relocation_pass::EXACT_FIRST;
 use linkaudit::bind::symbol_query::reference_version;
 use linkaudit::format::elf::find::Query;
@@ -17,8 +19,8 @@ use linkaudit::format::elf::tables::binds_local;
 use linkaudit::format::elf::{Object, hash};
 use linkaudit::id::{Id as _, ModuleId, RootId};
 use linkaudit::plan::{Cpu, Plan};
-use linkaudit::resolve::Closure;
 use linkaudit::resolve::loader::Family;
+use linkaudit::resolve::{Closure, ROOT};
 use linkaudit::tree::DiskTree;
 use linkaudit::wants::Wants;
 use object::elf;
@@ -199,53 +201,81 @@ impl<'a> Under<'a> {
 
     fn duplicates(&self) -> BTreeSet<Reference> {
         let mut out = BTreeSet::new();
-        for binding in self.bindings() {
+        let bound = &self.audit.bindings[self.root.index()];
+        if bound.abort.is_some() || bound.checked.stop.is_some() || self.closure.fatal().is_some() {
+            return out;
+        }
+        for binding in self.bindings().iter().filter(|binding| binding.module != ROOT) {
             let Some(object) = self.object(binding.module) else { continue };
             let name = object.symbol_name(binding.symbol);
             let (version, definers) = self.definers(object, binding.module, name, binding.symbol);
-            if definers.len() > 1 {
+            let modules: Vec<ModuleId> = definers.iter().map(|(module, _)| *module).collect();
+            if self.differ(name, &definers) {
                 let reference = (binding.module, binding.symbol, binding.provider);
-                out.insert((name.to_vec(), version, definers, reference));
+                out.insert((name.to_vec(), version, modules, reference));
             }
         }
         out
     }
 
-    /// The version that a reference asks for, and the modules that define the name for it.
+    /// True if two libraries define the name, and it matters which one: it is not made to be replaced, not
+    /// that of an inline function, a template or class data of one size, and not private to one libc.
+    fn differ(&self, name: &[u8], definers: &[(ModuleId, u32)]) -> bool {
+        let (mut kinds, mut strong, mut is_libc) = (BTreeSet::new(), 0, true);
+        let libraries = definers.iter().filter(|(module, _)| *module != ROOT);
+        for (module, symbol) in libraries.clone() {
+            let tables = self.object(*module).and_then(|object| object.tables.as_ref());
+            let symbol = tables.and_then(|tables| tables.symbol(*symbol)).expect("a definition");
+            strong += usize::from(symbol.bind == 1);
+            is_libc &= self.object(*module).is_some_and(is_part_of_libc);
+            let any_size = symbol.kind == 2 && name.starts_with(b"_Z");
+            kinds.insert((symbol.kind, if any_size { 0 } else { symbol.size }));
+        }
+        let may_be_strong = match strong {
+            0 => true,
+            1 => name.starts_with(b"_Z"),
+            _ => ["_ZTI", "_ZTS", "_ZTV", "_ZTT", "_ZZ"]
+                .iter()
+                .any(|b| name.starts_with(b.as_bytes())),
+        };
+        let alike = may_be_strong && kinds.len() == 1;
+        let is_glibc = matches!(self.audit.loader(self.root).family, Family::Glibc);
+        let excused = alike || is_libc && is_glibc || is_replaceable(name);
+        libraries.count() > 1 && !excused
+    }
+
+    /// The version that a reference asks for, and the modules that define the name for it, with the symbol.
     fn definers(
         &self,
         object: &Object,
         module: ModuleId,
         name: &[u8],
         symbol: u32,
-    ) -> (Option<Vec<u8>>, Vec<ModuleId>) {
+    ) -> (Option<Vec<u8>>, Vec<(ModuleId, u32)>) {
         let loader = self.audit.loader(self.root);
         let scope = || self.closure.in_scope();
         if let Family::Musl(_) = loader.family {
-            let defines = |module: &ModuleId| {
-                self.object(*module).is_some_and(|object| object.find_musl(name, false).is_some())
-            };
-            return (None, scope().map(|(module, _)| module).filter(defines).collect());
+            let definer =
+                |(module, _)| Some((module, self.object(module)?.find_musl(name, false)?.symbol));
+            return (None, scope().filter_map(definer).collect());
         }
         let limit = self.closure.module(module).version_limit;
         let version = wanted(object, reference_version(object, symbol), limit);
         let mut query = Query::new(name, hash::gnu(name), version);
         query.plt = false;
         query.exact_first = loader.release >= EXACT_FIRST;
-        let defines = |module: &ModuleId| {
-            let limit = self.closure.module(*module).version_limit;
-            let found = self.object(*module).and_then(|object| object.find(&query, limit));
-            found.is_some_and(|found| {
-                // An undefined thread-local entry of a SysV table is found, and never taken.
-                let tables = self.object(*module).and_then(|object| object.tables.as_ref());
-                let symbol = tables.and_then(|tables| tables.symbol(found.symbol));
-                let placed = !found.undefined || symbol.is_some_and(|symbol| symbol.value != 0);
-                let global = [elf::STB_GLOBAL, elf::STB_WEAK, elf::STB_GNU_UNIQUE];
-                let global = global.contains(&elf::SymbolBind(found.bind));
-                placed && global && !binds_local(found.visibility)
-            })
+        let definer = |(module, _)| {
+            let limit = self.closure.module(module).version_limit;
+            let object = self.object(module)?;
+            let found = object.find(&query, limit)?;
+            // An undefined thread-local entry of a SysV table is found, and never taken.
+            let symbol = object.tables.as_ref()?.symbol(found.symbol)?;
+            let placed = !found.undefined || symbol.value != 0;
+            let global = [elf::STB_GLOBAL, elf::STB_WEAK, elf::STB_GNU_UNIQUE];
+            let global = global.contains(&elf::SymbolBind(found.bind));
+            (placed && global && !binds_local(found.visibility)).then_some((module, found.symbol))
         };
-        let definers = scope().map(|(module, _)| module).filter(defines).collect();
+        let definers = scope().filter_map(definer).collect();
         (version.map(|version| version.name.to_vec()), definers)
     }
 }

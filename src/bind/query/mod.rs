@@ -1,28 +1,36 @@
-//! Two binding queries: the names that several objects of a scope define, and the libraries that
-//! each object binds to. Neither binds every reference.
+//! Two binding queries: the names that two libraries of a scope define differently, and the libraries
+//! that each object binds to. Neither binds every reference.
 //!
 //! Both give the same answers as `relocation_pass`, which binds every relocation
-//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). `names` finds
-//! names that objects of one scope share, by the words of their hash tables. `standalone` starts
+//! (`elf/dl-lookup.c`, `elf/dl-reloc.c`, `elf/do-rel.h`; for musl `ldso/dynlink.c`). Both find names
+//! that objects of one scope share by the words of their hash tables (`words`, `together`).
+//! [`contested`] answers the first query. For the second, `names` has the names, and `standalone` starts
 //! from the binding of each object in its own closure. Under each entry point, `scope` repeats the
 //! lookup only where another object can change that binding, once for each `question`. `audit` runs
-//! [`answer`] and reads the missing facts.
+//! [`duplicates`] and [`bound_libraries`], and reads the missing facts.
 
+pub mod alike;
+pub mod contested;
 mod musl;
 mod names;
 mod present;
 mod question;
 mod scope;
 mod standalone;
+mod together;
+mod words;
 
 use super::{OwnBindings, RootBinding};
 use crate::facts::{Need, View};
+use crate::format::elf::tables::Symbol;
 use crate::id::{FastSet, FileId, Id as _, IdSet, IdVec, ModuleId, RootId, Strings};
 use crate::resolve::entry_points::Closures;
 use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::wants::Wants;
+use contested::Contested;
 use names::Names;
+use object::elf;
 use rayon::prelude::*;
 use scope::Worker;
 use standalone::Standalone;
@@ -30,7 +38,7 @@ use standalone::Standalone;
 /// The requested queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// Names that several objects of a scope define.
+    /// Names that two libraries of a scope define differently.
     pub duplicates: bool,
     /// Libraries that objects bind to.
     pub bound: bool,
@@ -63,8 +71,6 @@ pub struct Source<'a> {
     pub loaders: &'a Loaders,
     /// True if programs are started, false if traced as by `ldd`.
     pub started: bool,
-    /// The queries.
-    pub asked: Asked,
 }
 
 impl<'a> Source<'a> {
@@ -73,27 +79,20 @@ impl<'a> Source<'a> {
     }
 }
 
+/// True if an entry point is bound by the rules of glibc or of a loader that shares them.
+fn is_glibc(source: Source<'_>, closure: &Closure) -> bool {
+    source.loader(closure).family == Family::Glibc
+}
+
 /// The answers for all entry points; empty for a query that was not requested.
 #[derive(Debug, Default)]
 pub struct Answers {
-    roots: IdVec<RootId, Answer>,
+    duplicates: IdVec<RootId, Vec<DuplicateName>>,
+    bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
 
-impl Answers {
-    /// True if any query was requested.
-    pub fn are_asked(&self) -> bool {
-        !self.roots.is_empty()
-    }
-}
-
-/// The answers for one entry point.
-#[derive(Debug, Default)]
-struct Answer {
-    duplicates: Vec<DuplicateName>,
-    bound: Vec<BoundLibrary>,
-}
-
-/// A name that at least two objects of a scope define for one version, and that a relocation uses.
+/// A name that at least two libraries of a scope define for one version, so that the definitions may not
+/// stand for each other, and that a relocation of a library uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateName {
     /// The name.
@@ -103,7 +102,7 @@ pub struct DuplicateName {
     /// The definitions that can satisfy such a reference, in scope order. A reference without a
     /// [route](super::lookup::Route) gets the first.
     pub definitions: Box<[Definition]>,
-    /// The references, by module and symbol.
+    /// The references of libraries, by module and symbol.
     pub referrers: Vec<Referrer>,
 }
 
@@ -121,21 +120,16 @@ pub struct Definition {
     pub module: ModuleId,
     /// Index in its dynamic symbol table.
     pub symbol: u32,
-    /// st_size, in bytes.
-    pub size: u64,
-    /// The kind of definition.
-    pub kind: DefinitionKind,
+    /// True for the address of a function that the program fixes without defining it (a canonical PLT
+    /// entry).
+    pub is_address: bool,
 }
 
-/// Kinds of definitions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefinitionKind {
-    /// The module defines the name itself.
-    Own,
-    /// The program's copy of a library's data (a copy relocation).
-    Copy,
-    /// The address of a function that the program fixes, without defining it (a canonical PLT entry).
-    Address,
+impl Definition {
+    fn of(module: ModuleId, symbol: &Symbol<'_>) -> Self {
+        let is_address = symbol.section == elf::SHN_UNDEF.0;
+        Self { module, symbol: symbol.index, is_address }
+    }
 }
 
 /// One reference to a name that several modules define.
@@ -161,18 +155,63 @@ pub struct BoundLibrary {
 }
 
 impl Answers {
-    /// The names that several objects of the scope of `entry_point` define, by name and version.
+    /// The names that two libraries under `root` define differently, by name and version; none if the
+    /// loader stops.
     pub fn duplicates(&self, root: RootId) -> &[DuplicateName] {
-        self.of(root).map_or(&[], |answer| &answer.duplicates)
+        self.duplicates.iter().nth(root.index()).map_or(&[], |list| list)
     }
 
-    /// The libraries that each object under `entry_point` binds to, by module and provider.
+    /// The libraries that each object under `root` binds to, by module and provider.
     pub fn bound(&self, root: RootId) -> &[BoundLibrary] {
-        self.of(root).map_or(&[], |answer| &answer.bound)
+        self.bound.iter().nth(root.index()).map_or(&[], |list| list)
     }
 
-    fn of(&self, root: RootId) -> Option<&Answer> {
-        self.roots.iter().nth(root.index())
+    /// The answers to the first query, with `names` and their relocations.
+    pub fn find_duplicates(
+        &mut self,
+        source: Source<'_>,
+        names: &Contested,
+    ) -> Result<(), Vec<Need>> {
+        self.duplicates =
+            each(source, |closure, binding, ()| match source.loader(closure).family {
+                Family::Glibc => names.answer(source, closure, binding),
+                Family::Musl(release) => musl::duplicates(source, closure, release),
+            })?;
+        Ok(())
+    }
+
+    /// The answers to the second query.
+    pub fn find_bound(&mut self, source: Source<'_>) -> Result<(), Vec<Need>> {
+        let shared = share(source)?;
+        self.bound = each(source, |closure, binding, worker: &mut Worker| {
+            match source.loader(closure).family {
+                Family::Glibc => scope::answer(&shared, closure, binding, worker),
+                Family::Musl(release) => musl::bound(source, closure, release),
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// Calls `answer` for all entry points.
+fn each<T: Send, W: Default>(
+    source: Source<'_>,
+    answer: impl Fn(&Closure, &RootBinding, &mut W) -> Result<T, Vec<Need>> + Sync,
+) -> Result<IdVec<RootId, T>, Vec<Need>> {
+    let roots: Vec<RootId> = source.closures.roots.ids().collect();
+    let answers: Vec<Result<T, Vec<Need>>> = roots
+        .par_iter()
+        .with_min_len(roots.len() / (8 * rayon::current_num_threads()) + 1)
+        .map_init(W::default, |worker, root| {
+            answer(&source.closures.roots[*root], &source.bindings[root.index()], worker)
+        })
+        .collect();
+    let (answers, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
+    let needs: Vec<Need> = needs.into_iter().filter_map(Result::err).flatten().collect();
+    if needs.is_empty() {
+        Ok(answers.into_iter().filter_map(Result::ok).collect())
+    } else {
+        Err(needs)
     }
 }
 
@@ -190,10 +229,9 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Answers the queries for all entry points, or returns the missing facts.
-pub fn answer(source: Source<'_>) -> Result<Answers, Vec<Need>> {
-    let is_musl = |closure: &Closure| source.loader(closure).family != Family::Glibc;
-    let files = files(source, &is_musl);
+/// Binds every object in its own closure, or returns the missing facts.
+fn share(source: Source<'_>) -> Result<Shared<'_>, Vec<Need>> {
+    let files = files(source);
     let needs = missing(source.view, &files);
     if !needs.is_empty() {
         return Err(needs);
@@ -206,32 +244,12 @@ pub fn answer(source: Source<'_>) -> Result<Answers, Vec<Need>> {
             standalone::bind(source, *file, &words, room)
         })
         .collect::<Result<_, _>>()?;
-    let glibc = source.closures.roots.iter().filter(|closure| !is_musl(closure));
+    let glibc = source.closures.roots.iter().filter(|closure| is_glibc(source, closure));
     let glibc: Vec<&Closure> = glibc.collect();
     let names = Names::find(source.view, &files.defining(), &glibc, &words);
     bound.par_iter_mut().for_each(|standalone| standalone.settle(&names));
     let standalone = by_file(files.referring, bound);
-    let shared = Shared { source, names, standalone };
-    let roots: Vec<RootId> = source.closures.roots.ids().collect();
-    let answers: Vec<Result<Answer, Vec<Need>>> = roots
-        .par_iter()
-        .with_min_len(roots.len() / (8 * rayon::current_num_threads()) + 1)
-        .map_init(Worker::default, |worker, root| {
-            let closure = &source.closures.roots[*root];
-            let binding = &source.bindings[root.index()];
-            match source.loader(closure).family {
-                Family::Glibc => scope::answer(&shared, closure, binding, worker),
-                Family::Musl(release) => musl::answer(source, closure, release),
-            }
-        })
-        .collect();
-    let (answers, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
-    let needs: Vec<Need> = needs.into_iter().filter_map(Result::err).flatten().collect();
-    if needs.is_empty() {
-        Ok(Answers { roots: answers.into_iter().filter_map(Result::ok).collect() })
-    } else {
-        Err(needs)
-    }
+    Ok(Shared { source, names, standalone })
 }
 
 fn by_file(files: Vec<FileId>, list: Vec<Standalone<'_>>) -> Vec<Option<Standalone<'_>>> {
@@ -261,11 +279,11 @@ impl Files {
     }
 }
 
-fn files(source: Source<'_>, is_musl: &dyn Fn(&Closure) -> bool) -> Files {
+fn files(source: Source<'_>) -> Files {
     let (mut started, mut behind, mut relocated) =
         (IdSet::default(), IdSet::default(), IdSet::default());
     let mut files = Files { libraries: Vec::new(), entries: Vec::new(), referring: Vec::new() };
-    for closure in source.closures.roots.iter().filter(|closure| !is_musl(closure)) {
+    for closure in source.closures.roots.iter().filter(|closure| is_glibc(source, closure)) {
         for (module, file) in closure.in_scope() {
             if source.view.object(file).is_none() {
                 continue;

@@ -2,75 +2,12 @@
 //! hash tables and reads no text. If two names share a word, the later lookup distinguishes them;
 //! such a collision costs only time.
 
+use super::together::Together;
+use super::words::{self, Defined, Word, WordSet, grouped, hashed};
 use crate::facts::View;
-use crate::format::elf::{Object, Tables};
-use crate::id::{FastMap, FastSet, FileId, Id as _, IdSet};
-use crate::resolve::{Closure, ROOT};
+use crate::id::{FastMap, FileId, Id as _};
+use crate::resolve::Closure;
 use rayon::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A hash word, salted with the machine of its object: objects of two machines share no scope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Word(u32);
-
-/// The salt for the words of one machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Salt(u32);
-
-impl Salt {
-    /// Spreads small numbers over 32 bits: 2^32 divided by the golden ratio.
-    const SPREAD: u32 = 0x9e37_79b1;
-
-    pub(super) fn of(object: &Object) -> Self {
-        let class = u32::from(object.header.is_64) << 16;
-        Self((u32::from(object.header.machine) | class).wrapping_mul(Self::SPREAD))
-    }
-
-    /// The salted word of a name with this GNU hash.
-    pub(super) fn word(self, hash: u32) -> Word {
-        Word((hash & !1) ^ self.0)
-    }
-}
-
-/// Bits of a [`WordSet`] for each expected word.
-const BITS: usize = 8;
-
-/// A set of hash words with false positives, as a Bloom filter. All threads add to it, and its
-/// content does not depend on their order.
-pub(super) struct WordSet {
-    bits: Vec<AtomicU64>,
-}
-
-impl WordSet {
-    fn new(words: usize) -> Self {
-        let len = (words * BITS / 64).next_power_of_two();
-        Self { bits: (0..len).map(|_| AtomicU64::new(0)).collect() }
-    }
-
-    /// The lowest bit is the same in all words of a machine.
-    fn place(&self, Word(word): Word) -> (usize, u64) {
-        let at = (word >> 1) as usize;
-        ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))
-    }
-
-    /// Adds `word`; true if it may have been present.
-    pub(super) fn insert(&self, word: Word) -> bool {
-        let (at, bit) = self.place(word);
-        let has = |bits: u64| bits & bit != 0;
-        has(self.bits[at].load(Ordering::Relaxed))
-            || has(self.bits[at].fetch_or(bit, Ordering::Relaxed))
-    }
-
-    pub(super) fn contains(&self, word: Word) -> bool {
-        let (at, bit) = self.place(word);
-        self.bits[at].load(Ordering::Relaxed) & bit != 0
-    }
-}
-
-/// The tables of an object, if it has any, with the salt of their words.
-fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
-    Some((Salt::of(object), object.tables.as_ref()?))
-}
 
 /// Facts about hash words, before any name is known.
 pub(super) struct Words {
@@ -87,22 +24,7 @@ impl Words {
     /// entry points share a scope.
     pub(super) fn count(view: View<'_>, libraries: &[FileId], entries: &[FileId]) -> Self {
         let tables = |file: &FileId| view.object(*file).and_then(hashed);
-        let hashed = |(_, tables): (Salt, &Tables)| {
-            let all = tables.indices();
-            let hashed = all.end - tables.unhashed_end().min(all.end);
-            // Without a GNU table any symbol may be found.
-            if hashed == 0 { all.len() } else { hashed as usize }
-        };
-        let total = libraries.iter().filter_map(tables).map(hashed).sum();
-        let (once, twice) = (WordSet::new(total), WordSet::new(total));
-        libraries.par_iter().filter_map(tables).for_each(|(salt, tables)| {
-            tables.each_word(|hash| {
-                let word = salt.word(hash);
-                if once.insert(word) {
-                    twice.insert(word);
-                }
-            });
-        });
+        let (once, twice) = words::twice(view, libraries);
         entries.par_iter().filter_map(tables).for_each(|(salt, tables)| {
             tables.each_word(|hash| {
                 let word = salt.word(hash);
@@ -111,7 +33,9 @@ impl Words {
                 }
             });
         });
-        Self { twice, used: WordSet::new(total / 4), open: WordSet::new(total / 16) }
+        let of_these = |part: usize| WordSet::new(once.words / part);
+        let (used, open) = (of_these(4), of_these(16));
+        Self { twice, used, open }
     }
 
     /// Records that an object refers to `word`; true if the word may occur more than once.
@@ -191,54 +115,6 @@ pub(super) enum InFile {
     Many(NameSet),
 }
 
-/// A word in the hash table of a file.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Defined {
-    word: Word,
-    file: FileId,
-}
-
-impl Defined {
-    /// The word and the file in one number: it is compared faster than two.
-    fn key(self) -> u64 {
-        u64::from(self.word.0) << 32 | self.file.index() as u64
-    }
-}
-
-/// The number of parts that are sorted independently of one another, as a power of two.
-const PARTS_LOG2: u32 = 8;
-
-/// Sorts by word and file, each pair once. Hash words are spread evenly over the parts.
-fn grouped(defined: &[Defined]) -> Vec<Defined> {
-    let part = |Defined { word: Word(word), .. }: &Defined| word >> (u32::BITS - PARTS_LOG2);
-    let mut ends = [0_usize; 1 << PARTS_LOG2];
-    for one in defined {
-        ends[part(one) as usize] += 1;
-    }
-    let lengths = ends;
-    let mut total = 0;
-    for end in &mut ends {
-        total += std::mem::replace(end, total);
-    }
-    let mut out = defined.to_vec();
-    for one in defined {
-        let place = &mut ends[part(one) as usize];
-        out[*place] = *one;
-        *place += 1;
-    }
-    let mut parts = Vec::with_capacity(lengths.len());
-    let mut rest = &mut out[..];
-    for length in lengths {
-        let (part, behind) = rest.split_at_mut(length);
-        parts.push(part);
-        rest = behind;
-    }
-    let sort = |part: &mut [Defined]| part.sort_unstable_by_key(|one| one.key());
-    parts.into_par_iter().with_min_len(8).for_each(sort);
-    out.dedup();
-    out
-}
-
 /// All words whose binding may vary, and the files whose hash tables contain each.
 #[derive(Default)]
 pub(super) struct Names {
@@ -303,7 +179,7 @@ impl Names {
                 lists[file.index()].push(Name(number));
             }
             let files = || group.iter().map(|defined| defined.file);
-            let is_library = |file: &FileId| together.columns[file.index()].is_some();
+            let is_library = |file: &FileId| together.is_library(*file);
             out.libraries.push(files().filter(is_library).collect());
             out.entries.push(files().filter(|file| !is_library(file)).collect());
         }
@@ -365,98 +241,3 @@ const MANY: usize = 8;
 
 /// Fewest groups that a thread takes at once.
 const AT_LEAST: usize = 512;
-
-/// Groups of up to this many files are compared pair by pair.
-const FEW: usize = 6;
-
-/// Pairs of files that share a scope: one bit for each pair of a file and a library.
-struct Together {
-    /// Row of each file.
-    rows: Vec<usize>,
-    /// Column of each library, by file. Programs have none: no two are loaded together.
-    columns: Vec<Option<usize>>,
-    /// Number of 64-bit words in a row.
-    width: usize,
-    bits: Vec<u64>,
-}
-
-impl Together {
-    fn new(files: &[FileId], roots: &[&Closure]) -> Self {
-        let last = files.iter().map(|file| file.index() + 1).max().unwrap_or(0);
-        let (mut rows, mut columns) = (vec![0; last], vec![None; last]);
-        for (row, file) in files.iter().enumerate() {
-            rows[file.index()] = row;
-        }
-        let mut count = 0_usize;
-        let mut seen: IdSet<FileId> = IdSet::default();
-        let is_known = |file: &FileId| file.index() < last;
-        for closure in roots {
-            for (module, file) in closure.in_scope().filter(|(_, file)| is_known(file)) {
-                if module != ROOT && seen.insert(file) {
-                    columns[file.index()] = Some(count);
-                    count += 1;
-                }
-            }
-        }
-        let width = count.div_ceil(64);
-        let bits = vec![0; width * files.len()];
-        let mut out = Self { rows, columns, width, bits };
-        let mut row = Vec::new();
-        let mut known: FastSet<usize> = FastSet::default();
-        for closure in roots {
-            let scope = || closure.in_scope().map(|(_, file)| file).filter(is_known);
-            out.set_row(&mut row, scope());
-            // The libraries of shared links are already marked.
-            let others = known.insert(closure.links_id()).then(scope).into_iter().flatten();
-            let root = Some(closure.root.file).filter(is_known);
-            for file in root.into_iter().chain(others) {
-                let start = out.rows[file.index()] * width;
-                for (bits, scope) in out.bits[start..start + width].iter_mut().zip(&row) {
-                    *bits |= scope;
-                }
-            }
-        }
-        out
-    }
-
-    fn set_row(&self, row: &mut Vec<u64>, files: impl Iterator<Item = FileId>) {
-        row.clear();
-        row.resize(self.width, 0);
-        for column in files.filter_map(|file| self.columns[file.index()]) {
-            row[column / 64] |= 1 << (column % 64);
-        }
-    }
-
-    /// True if `library` shares a scope with `file`, in which it is not the first object.
-    fn knows(&self, file: FileId, library: FileId) -> bool {
-        self.columns[library.index()].is_some_and(|column| {
-            let word = self.bits[self.rows[file.index()] * self.width + column / 64];
-            word >> (column % 64) & 1 != 0
-        })
-    }
-
-    /// True if two of these files share a scope; `row` is scratch space.
-    fn has_two_of(&self, group: &[Defined], row: &mut Vec<u64>) -> bool {
-        if group.len() <= FEW {
-            for (place, Defined { file, .. }) in group.iter().enumerate() {
-                let knows = |other: &Defined| {
-                    self.knows(*file, other.file) || self.knows(other.file, *file)
-                };
-                if group[..place].iter().any(knows) {
-                    return true;
-                }
-            }
-            return false;
-        }
-        self.set_row(row, group.iter().map(|defined| defined.file));
-        group.iter().any(|Defined { file, .. }| {
-            let start = self.rows[file.index()] * self.width;
-            let own = self.columns[file.index()];
-            let row = self.bits[start..start + self.width].iter().zip(&*row);
-            row.enumerate().any(|(at, (bits, group))| {
-                let own = own.filter(|own| own / 64 == at).map_or(0, |own| 1 << (own % 64));
-                bits & group & !own != 0
-            })
-        })
-    }
-}

@@ -1,24 +1,24 @@
-//! The queries under one entry point. They combine the standalone bindings of the objects with new
-//! answers to each question that another object of this scope can change.
+//! The libraries that each object binds to under one entry point: the standalone bindings of the
+//! objects, with new answers to each question that another object of this scope can change.
 //!
 //! A standalone binding does not hold if a library is missing or the loader stops while it
 //! relocates. Then every relocation of the object is looked up.
 
-use super::names::{Name, Salt};
+use super::names::Name;
 use super::present::{Present, Stamped};
 use super::question::{Key, Question};
 use super::standalone::{Alone, Standalone, Varying, knows_all_versions};
-use super::{Answer, BoundLibrary, Definition, DefinitionKind, DuplicateName, Referrer, Shared};
+use super::words::Salt;
+use super::{BoundLibrary, Shared};
 use crate::bind::entry_point::starts;
 use crate::bind::lookup::{Scope, Winner, definition};
 use crate::bind::relocation_pass::{EXACT_FIRST, Exact, NO_ASSERT};
-use crate::bind::{Binding, RootBinding, Unique};
+use crate::bind::{RootBinding, Unique};
 use crate::facts::{Need, View};
 use crate::format::elf::machine::LookupClass;
 use crate::format::elf::relocs::{Relocation, Relocations};
-use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object, hash};
-use crate::id::{FastMap, FastSet, FileId, Id as _, ModuleId};
-use crate::order::Arrange as _;
+use crate::format::elf::{EVERY_VERSION, GlibcVersion, Object};
+use crate::id::{FastMap, FileId, Id as _, ModuleId};
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 use std::cell::OnceCell;
@@ -91,7 +91,6 @@ struct Found<'a> {
     winners: Range<usize>,
     /// True if references get the first answer.
     first_wins: bool,
-    referrers: Vec<Referrer>,
 }
 
 /// An object with references.
@@ -107,9 +106,9 @@ pub(super) fn answer<'a>(
     closure: &'a Closure,
     bound: &RootBinding,
     worker: &mut Worker,
-) -> Result<Answer, Vec<Need>> {
+) -> Result<Vec<BoundLibrary>, Vec<Need>> {
     if closure.fatal().is_some() || bound.checked.stop.is_some() {
-        return Ok(Answer::default());
+        return Ok(Vec::new());
     }
     let Worker { present, by_name } = worker;
     // Trace mode maps the traced object again if a library needs it by a path.
@@ -142,19 +141,11 @@ impl<'a> Under<'_, 'a> {
         Ok(self.scope.get_or_init(|| scope))
     }
 
-    fn answer(&self, by_name: &mut [Stamped<usize>]) -> Result<Answer, Vec<Need>> {
+    fn answer(&self, by_name: &mut [Stamped<usize>]) -> Result<Vec<BoundLibrary>, Vec<Need>> {
         let mut bound = Bound::new(by_name);
         self.bind(&mut bound)?;
-        let mut out = Answer::default();
-        let asked = self.shared.source.asked;
-        if asked.bound {
-            bound.libraries.sort_unstable();
-            out.bound = bound.libraries;
-        }
-        if asked.duplicates {
-            out.duplicates = self.duplicates(bound.found, &bound.winners)?;
-        }
-        Ok(out)
+        bound.libraries.sort_unstable();
+        Ok(bound.libraries)
     }
 
     /// The unique definitions that the plugin's host program has bound already.
@@ -223,7 +214,7 @@ impl<'a> Under<'_, 'a> {
             };
             let (_, abort) = exact.relocate(module, relocations, None, Some(&mut bindings));
             for binding in bindings.drain(..) {
-                self.note(referring, binding, bound)?;
+                bound.add(binding.module, binding.provider);
             }
             if abort.is_some() {
                 break;
@@ -245,7 +236,6 @@ impl<'a> Under<'_, 'a> {
         for provider in standalone.sure.iter().filter_map(|file| self.present.module(*file)) {
             bound.add(module, provider);
         }
-        let asked = self.shared.source.asked;
         for varying in &standalone.varying {
             let look = match varying.alone {
                 _ if self.present.is_twice(varying.name) => !self.ask(referring, varying, bound)?,
@@ -257,7 +247,7 @@ impl<'a> Under<'_, 'a> {
                     false
                 }
                 Alone::Open => self.present.is_seen(varying.name),
-                Alone::Unknown => asked.bound,
+                Alone::Unknown => true,
             };
             if look {
                 again.push(varying.relocation);
@@ -280,34 +270,16 @@ impl<'a> Under<'_, 'a> {
             return Ok(false);
         }
         let place = self.place(referring, symbol, *name, bound)?;
-        let found = &mut bound.found[place];
+        let found = &bound.found[place];
         if !found.first_wins {
             return Ok(false);
         }
         let is_copy = relocation.class() == LookupClass::Copy;
         let mut modules = bound.winners[found.winners.clone()].iter().map(|winner| winner.module);
         if let Some(winner) = modules.find(|module| !(is_copy && *module == ROOT)) {
-            found.referrers.push(Referrer { module, symbol, winner });
             bound.add(module, winner);
         }
         Ok(true)
-    }
-
-    /// Records a binding from a lookup.
-    fn note(
-        &self,
-        referring: Referring<'a>,
-        Binding { module, symbol, provider }: Binding,
-        bound: &mut Bound<'_, 'a>,
-    ) -> Result<(), Vec<Need>> {
-        bound.add(module, provider);
-        let object = referring.object;
-        let name = self.shared.names.of_word(Salt::of(object).word(word(object, symbol)));
-        if self.any_twice || self.present.is_twice(name) {
-            let place = self.place(referring, symbol, name, bound)?;
-            bound.found[place].referrers.push(Referrer { module, symbol, winner: provider });
-        }
-        Ok(())
     }
 
     /// Index in `bound` of a symbol's question; `name` is the name of its word.
@@ -384,85 +356,9 @@ impl<'a> Under<'_, 'a> {
         };
         let first_wins = bound.winners[start..].iter().all(decides_alone);
         let winners = start..bound.winners.len();
-        let (next, referrers) = (None, Vec::new());
-        bound.found.push(Found { question, next, winners, first_wins, referrers });
+        bound.found.push(Found { question, next: None, winners, first_wins });
         bound.found.len() - 1
     }
-
-    /// The names of `found` that several modules define.
-    fn duplicates(
-        &self,
-        found: Vec<Found<'a>>,
-        winners: &[Winner],
-    ) -> Result<Vec<DuplicateName>, Vec<Need>> {
-        let mut out: Vec<DuplicateName> = Vec::new();
-        let mut copied = None;
-        for Found { question, winners: range, mut referrers, .. } in found {
-            let winners = winners[range].iter().filter(|winner| self.defines(winner));
-            if referrers.is_empty() || winners.clone().nth(1).is_none() {
-                continue;
-            }
-            let definition = |winner: &Winner| self.definition(*winner, &mut copied);
-            referrers.sort_unstable();
-            referrers.dedup();
-            out.push(DuplicateName {
-                name: question.name.into(),
-                version: question.version.map(|version| version.name.into()),
-                definitions: winners.map(definition).collect::<Result<_, _>>()?,
-                referrers,
-            });
-        }
-        out.arrange_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        Ok(out)
-    }
-
-    /// True if an answer is a definition. An undefined entry counts only if it has a value;
-    /// relocations of thread-local names accept only defined entries (`elf_machine_type_class`).
-    fn defines(&self, Winner { module, candidate }: &Winner) -> bool {
-        let object = || self.view().object(self.closure.module(*module).file?);
-        let symbol = || object()?.tables.as_ref()?.symbol(candidate.symbol);
-        !candidate.undefined || symbol().is_some_and(|symbol| symbol.value != 0)
-    }
-
-    /// `copied` is computed on first use.
-    fn definition(
-        &self,
-        winner: Winner,
-        copied: &mut Option<FastSet<u32>>,
-    ) -> Result<Definition, Vec<Need>> {
-        let Winner { module, candidate } = winner;
-        let kind = match self.closure.module(module).file {
-            _ if candidate.undefined => DefinitionKind::Address,
-            Some(file) if module == ROOT => {
-                let copied = match copied {
-                    Some(copied) => copied,
-                    None => copied.insert(self.copied(file)?),
-                };
-                let is_copy = copied.contains(&candidate.symbol);
-                if is_copy { DefinitionKind::Copy } else { DefinitionKind::Own }
-            }
-            _ => DefinitionKind::Own,
-        };
-        Ok(Definition { module, symbol: candidate.symbol, size: candidate.size, kind })
-    }
-
-    /// The symbols of a file's copy relocations.
-    fn copied(&self, file: FileId) -> Result<FastSet<u32>, Vec<Need>> {
-        let relocations = self.view().relocations(file).map_err(|need| vec![need])?;
-        let copies = relocations.list.iter();
-        let copies = copies.filter(|relocation| relocation.class() == LookupClass::Copy);
-        Ok(copies.map(|relocation| relocation.symbol()).collect())
-    }
-}
-
-/// The hash word of a symbol. The name is hashed only if no table holds the word.
-fn word(object: &Object, symbol: u32) -> u32 {
-    if let Ok(at) = object.references.binary_search_by_key(&symbol, |r| r.symbol) {
-        return object.references[at].hash & !1;
-    }
-    let tables = object.tables.as_ref().filter(|tables| symbol >= tables.unhashed_end());
-    let known = tables.and_then(|tables| tables.word(symbol));
-    known.unwrap_or_else(|| hash::gnu(object.symbol_name(symbol)) & !1)
 }
 
 fn listed(list: Vec<Relocation>) -> Relocations {

@@ -7,7 +7,8 @@
 //! only if another object defines the name too.
 
 use super::Source;
-use super::names::{Name, Names, Salt, Word, Words};
+use super::names::{Name, Names, Words};
+use super::words::{Salt, Word};
 use crate::bind::standalone::Providers;
 use crate::facts::Need;
 use crate::format::elf::machine::LookupClass;
@@ -101,7 +102,7 @@ pub(super) fn bind<'a>(
         let is_twice = words.note_used(word);
         match alone {
             // No query uses this relocation.
-            _ if own.is_none() || (!source.asked.bound && !is_twice) => continue,
+            _ if own.is_none() => continue,
             Alone::Known if !is_twice => continue,
             Alone::Bound(provider) if !is_twice => {
                 out.sure.extend(sure.insert(provider).then_some(provider));

@@ -288,11 +288,22 @@ impl Tables {
                 let count = self.count.saturating_sub(*base) as usize;
                 words.iter().take(count).for_each(|word| visit(order(*word) & !1));
             }
+            HashTable::Sysv { .. } => self.each_hashed(|word, _| visit(word)),
+        }
+    }
+
+    /// The same with the index of each symbol.
+    pub fn each_hashed(&self, mut visit: impl FnMut(u32, u32)) {
+        match &self.hash {
+            HashTable::None => {}
+            HashTable::Gnu { .. } => {
+                self.each_gnu_hash(visit);
+            }
             HashTable::Sysv { .. } => {
                 let is_defined =
                     |symbol: &Symbol<'_>| symbol.section != elf::SHN_UNDEF.0 || symbol.value != 0;
-                let names = self.symbols().filter(is_defined).map(|symbol| symbol.name);
-                names.for_each(|name| visit(hash::gnu(name) & !1));
+                let symbols = self.symbols().filter(is_defined);
+                symbols.for_each(|symbol| visit(hash::gnu(symbol.name) & !1, symbol.index));
             }
         }
     }

@@ -1,0 +1,88 @@
+//! Definitions of one name that may stand for each other, so that it does not matter which one a
+//! reference gets.
+
+use crate::format::elf::Object;
+use crate::format::elf::tables::Symbol;
+use object::elf;
+
+/// Names that programs and libraries may replace (the replacement of malloc in glibc's manual), and names
+/// that every linker or start file defines.
+const REPLACEABLE: [&[u8]; 36] = [
+    b"malloc",
+    b"free",
+    b"calloc",
+    b"realloc",
+    b"reallocarray",
+    b"memalign",
+    b"aligned_alloc",
+    b"posix_memalign",
+    b"valloc",
+    b"pvalloc",
+    b"cfree",
+    b"malloc_usable_size",
+    b"mallinfo",
+    b"mallinfo2",
+    b"mallopt",
+    b"malloc_trim",
+    b"malloc_stats",
+    b"__libc_memalign",
+    b"main",
+    b"_start",
+    b"_init",
+    b"_fini",
+    b"__bss_start",
+    b"__data_start",
+    b"data_start",
+    b"_edata",
+    b"edata",
+    b"_end",
+    b"end",
+    b"_etext",
+    b"etext",
+    b"_fp_hw",
+    b"__dso_handle",
+    b"_IO_stdin_used",
+    b"__gmon_start__",
+    b"_DYNAMIC",
+];
+
+/// True for a name whose replacement is normal: those above, and `operator new` and `operator delete` in all
+/// forms, which programs may replace ([new.delete]).
+pub fn is_replaceable(name: &[u8]) -> bool {
+    let is_operator =
+        || [&b"_Znw"[..], b"_Zna", b"_Zdl", b"_Zda"].iter().any(|b| name.starts_with(b));
+    REPLACEABLE.contains(&name) || is_operator()
+}
+
+/// True if any of these definitions of a name may stand for any other. The compiler emits inline
+/// functions, templates, class data and their variables in each object that uses them (Itanium C++ ABI
+/// 5.2). They are weak or unique, but optimisation at link time makes some of them strong. All must have
+/// one type, and one size unless they are functions, which each object may optimise differently.
+pub fn are_alike<'s>(symbols: &(impl Iterator<Item = &'s Symbol<'s>> + Clone)) -> bool {
+    let Some(first) = symbols.clone().next() else { return true };
+    let is_cxx = symbols.clone().all(|symbol| symbol.name.starts_with(b"_Z"));
+    let any_size = is_cxx && elf::SymbolType(first.kind) == elf::STT_FUNC;
+    let is_same =
+        |other: &Symbol<'_>| other.kind == first.kind && (any_size || other.size == first.size);
+    let strong = symbols.clone().filter(|symbol| !is_weak(symbol)).count();
+    let may_be_strong = match strong {
+        0 => true,
+        1 => is_cxx,
+        _ => symbols.clone().all(|symbol| is_class_data(symbol.name)),
+    };
+    may_be_strong && symbols.clone().all(is_same)
+}
+
+fn is_weak(symbol: &Symbol<'_>) -> bool {
+    matches!(elf::SymbolBind(symbol.bind), elf::STB_WEAK | elf::STB_GNU_UNIQUE)
+}
+
+/// True for type information, type names and vtables, and for variables of functions.
+fn is_class_data(name: &[u8]) -> bool {
+    [&b"_ZTI"[..], b"_ZTS", b"_ZTV", b"_ZTT", b"_ZZ"].iter().any(|begin| name.starts_with(begin))
+}
+
+/// True for a part of glibc. Its parts define names for each other: libpthread, libc, libm and the loader.
+pub fn is_part_of_libc(object: &Object) -> bool {
+    object.versions.defs.iter().any(|def| object.str(def.name) == b"GLIBC_PRIVATE")
+}

@@ -1,0 +1,388 @@
+//! Names that two libraries of one scope define, where it matters which definition a reference gets.
+//! Most names with several definitions are inline functions and templates, for which any definition
+//! will do; few are left. [`Contested::find`] finds these names and the libraries that define or use
+//! them, from the hash tables and references of libraries. [`Contested::take`] reads the relocations
+//! of these libraries only. [`Contested::answer`] binds these relocations, under the entry points that
+//! load two definitions.
+//!
+//! The program's own references are left out: its scope is in the order of its own needs, so no other
+//! library precedes the one that it would get alone.
+
+use super::alike::{are_alike, is_part_of_libc, is_replaceable};
+use super::question::{Key, Question};
+use super::together::Together;
+use super::words::{self, Defined, Word, WordSet, grouped, hashed};
+use super::{Definition, DuplicateName, Referrer, Source, is_glibc};
+use crate::bind::entry_point::starts;
+use crate::bind::lookup::{Scope, Winner};
+use crate::bind::relocation_pass::{EXACT_FIRST, Exact};
+use crate::bind::{Binding, RootBinding, Unique};
+use crate::facts::{Need, View};
+use crate::format::elf::relocs::{Relocation, Relocations};
+use crate::format::elf::tables::Symbol;
+use crate::format::elf::{Object, hash};
+use crate::id::{FastMap, FastSet, FileId, ModuleId};
+use crate::order::Arrange as _;
+use crate::resolve::{Closure, LOADER, ROOT};
+use object::elf;
+use rayon::prelude::*;
+
+/// A contested name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Name(u32);
+
+/// The contested names, and the files that define or use them.
+#[derive(Default)]
+pub struct Contested {
+    /// By file: the names that it defines, ascending.
+    defined: FastMap<FileId, Vec<Name>>,
+    /// By file: the symbols that a relocation may use, with their names.
+    used: FastMap<FileId, Vec<Used>>,
+    /// By file: the relocations that use them, in the loader's order.
+    relocations: FastMap<FileId, Vec<(Relocation, Name)>>,
+    /// Names with a definition that the first lookup fixes for the process (STB_GNU_UNIQUE).
+    unique: FastSet<Name>,
+    by_word: FastMap<Word, Name>,
+}
+
+/// A symbol and its name.
+#[derive(Clone, Copy)]
+struct Used {
+    symbol: u32,
+    name: Name,
+}
+
+impl Contested {
+    /// Finds the names under the entry points that glibc's loader starts, or returns the tables that
+    /// are missing.
+    pub fn find(source: Source<'_>) -> Result<Self, Vec<Need>> {
+        let roots: Vec<&Closure> =
+            source.closures.roots.iter().filter(|closure| is_glibc(source, closure)).collect();
+        let libraries = libraries(source.view, &roots);
+        let bare = |file: &&FileId| source.view.object(**file).is_some_and(|o| o.tables.is_none());
+        let needs: Vec<Need> = libraries.iter().filter(bare).map(|f| Need::Tables(*f)).collect();
+        if !needs.is_empty() {
+            return Err(needs);
+        }
+        let together = Together::new(&libraries, &roots);
+        let shared = words_of_two(source.view, &libraries, &together);
+        let mut out = Self::default();
+        let definers = out.name(source.view, &libraries, &shared);
+        out.note_used(source.view, &libraries, &definers, &together);
+        Ok(out)
+    }
+
+    /// Numbers the words of `shared` whose definitions differ; returns the files that define each.
+    fn name(
+        &mut self,
+        view: View<'_>,
+        libraries: &[FileId],
+        shared: &FastSet<Word>,
+    ) -> Vec<Vec<FileId>> {
+        let filter = WordSet::new(shared.len());
+        shared.iter().for_each(|word| {
+            filter.insert(*word);
+        });
+        let mut all: FastMap<Word, Vec<(FileId, Symbol<'_>)>> = FastMap::default();
+        for file in libraries {
+            let Some(object) = view.object(*file) else { continue };
+            let Some((salt, tables)) = hashed(object) else { continue };
+            tables.each_hashed(|hash, symbol| {
+                let word = salt.word(hash);
+                if filter.contains(word)
+                    && shared.contains(&word)
+                    && let Some(symbol) = tables.symbol(symbol)
+                    && !is_version(object, &symbol)
+                    && !is_replaceable(symbol.name)
+                {
+                    all.entry(word).or_default().push((*file, symbol));
+                }
+            });
+        }
+        let mut all: Vec<_> = all.into_iter().collect();
+        all.sort_unstable_by_key(|(word, _)| *word);
+        let mut definers = Vec::new();
+        let mut defined: FastMap<FileId, Vec<Name>> = FastMap::default();
+        for (word, list) in all {
+            let symbols = || list.iter().map(|(_, symbol)| symbol);
+            let mut files: Vec<FileId> = list.iter().map(|(file, _)| *file).collect();
+            files.dedup();
+            let Ok(number) = u32::try_from(definers.len()) else { break };
+            let is_libc = |file: &FileId| view.object(*file).is_some_and(is_part_of_libc);
+            if files.len() < 2 || are_alike(&symbols()) || files.iter().all(is_libc) {
+                continue;
+            }
+            let name = Name(number);
+            self.by_word.insert(word, name);
+            if symbols().any(|symbol| elf::SymbolBind(symbol.bind) == elf::STB_GNU_UNIQUE) {
+                self.unique.insert(name);
+            }
+            for file in &files {
+                defined.entry(*file).or_default().push(name);
+            }
+            definers.push(files);
+        }
+        self.defined = defined;
+        definers
+    }
+
+    /// Lists the symbols of `libraries` that refer to the names, where two definitions may be loaded.
+    fn note_used(
+        &mut self,
+        view: View<'_>,
+        libraries: &[FileId],
+        definers: &[Vec<FileId>],
+        together: &Together,
+    ) {
+        for file in libraries {
+            let Some((salt, tables)) = view.object(*file).and_then(hashed) else { continue };
+            let Some(object) = view.object(*file) else { continue };
+            let is_near = |other: &&FileId| *other == file || together.knows(*file, **other);
+            let has_two =
+                |name: &Name| definers[name.0 as usize].iter().filter(is_near).nth(1).is_some();
+            let mut near: FastMap<Name, bool> = FastMap::default();
+            let mut used = Vec::new();
+            let mut note = |symbol: u32, word: Word| {
+                if let Some(name) = self.by_word.get(&word)
+                    && *near.entry(*name).or_insert_with(|| has_two(name))
+                {
+                    used.push(Used { symbol, name: *name });
+                }
+            };
+            object.references.iter().for_each(|one| note(one.symbol, salt.word(one.hash)));
+            if self.defined.contains_key(file) {
+                tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
+            }
+            if !used.is_empty() {
+                self.used.insert(*file, used);
+            }
+        }
+    }
+
+    /// Takes over the relocations that use the names, or returns those that are missing.
+    pub fn take(&mut self, view: View<'_>) -> Result<(), Vec<Need>> {
+        let needs = self.used.keys().filter_map(|file| view.relocations(*file).err());
+        let mut needs: Vec<Need> = needs.collect();
+        if !needs.is_empty() {
+            needs.sort_unstable();
+            return Err(needs);
+        }
+        let mut met: FastSet<Name> = FastSet::default();
+        for (file, used) in std::mem::take(&mut self.used) {
+            let names: FastMap<u32, Name> = used.iter().map(|u| (u.symbol, u.name)).collect();
+            let all = view.relocations(file).map_err(|need| vec![need])?;
+            let named =
+                |relocation: &Relocation| Some((*relocation, *names.get(&relocation.symbol())?));
+            let taken: Vec<_> = all.list.iter().filter_map(named).collect();
+            met.extend(taken.iter().map(|(_, name)| *name));
+            self.relocations.insert(file, taken);
+        }
+        self.defined.values_mut().for_each(|names| names.retain(|name| met.contains(name)));
+        self.defined.retain(|_, names| !names.is_empty());
+        Ok(())
+    }
+
+    /// The names that two libraries under the entry point of `closure` define and relocations use, by
+    /// name and version.
+    pub(super) fn answer(
+        &self,
+        source: Source<'_>,
+        closure: &Closure,
+        bound: &RootBinding,
+    ) -> Result<Vec<DuplicateName>, Vec<Need>> {
+        let stops = bound.checked.stop.is_some() || bound.abort.is_some();
+        let here = if stops { FastSet::default() } else { self.twice(closure) };
+        if here.is_empty() || closure.fatal().is_some() {
+            return Ok(Vec::new());
+        }
+        let scope = Scope::new(closure, source.view, true)?;
+        let release = source.loader(closure).release;
+        let unique = self.unique_of_host(source, closure, &here)?;
+        let strings = source.strings;
+        let mut exact = Exact { closure, scope: &scope, strings, release, unique };
+        let mut bindings = Vec::new();
+        let started = source.started && starts(closure, source.view);
+        let modules = closure.order().iter().copied().filter(|module| *module != LOADER);
+        for module in modules.chain(started.then_some(LOADER)).filter(|module| *module != ROOT) {
+            let part = self.part(closure, module, &here);
+            if exact.relocate(module, &part, None, Some(&mut bindings)).1.is_some() {
+                break;
+            }
+        }
+        Ok(duplicates(closure, &scope, release >= EXACT_FIRST, &bindings))
+    }
+
+    /// The names that two files in the scope of `closure` define, its program not counted.
+    fn twice(&self, closure: &Closure) -> FastSet<Name> {
+        let mut seen: FastSet<Name> = FastSet::default();
+        let mut twice: FastSet<Name> = FastSet::default();
+        let files = closure.in_scope().filter(|(module, _)| *module != ROOT);
+        for name in files.filter_map(|(_, file)| self.defined.get(&file)).flatten() {
+            if !seen.insert(*name) {
+                twice.insert(*name);
+            }
+        }
+        twice
+    }
+
+    /// The relocations of a module that use the names of `here`.
+    fn part(&self, closure: &Closure, module: ModuleId, here: &FastSet<Name>) -> Relocations {
+        let file = closure.module(module).file;
+        let all = file.and_then(|file| self.relocations.get(&file)).map_or(&[][..], |list| list);
+        let used = all.iter().filter(|(_, name)| here.contains(name));
+        Relocations { list: used.map(|(relocation, _)| *relocation).collect(), defects: Vec::new() }
+    }
+
+    /// The unique definitions among `here` that the plugin's host program has bound already.
+    fn unique_of_host(
+        &self,
+        source: Source<'_>,
+        closure: &Closure,
+        here: &FastSet<Name>,
+    ) -> Result<Unique, Vec<Need>> {
+        let unique: FastSet<Name> = here.intersection(&self.unique).copied().collect();
+        let Some(host) = closure.host().filter(|_| !unique.is_empty()) else {
+            return Ok(Unique::default());
+        };
+        let scope = Scope::new(host, source.view, true)?;
+        let (strings, release) = (source.strings, source.loader(closure).release);
+        let unique_so_far = Unique::default();
+        let mut exact =
+            Exact { closure: host, scope: &scope, strings, release, unique: unique_so_far };
+        for module in host.order().iter().copied().filter(|module| *module != LOADER) {
+            let part = match host.module(module).file.filter(|_| module == ROOT) {
+                Some(program) => self.part_of_program(source.view, program, &unique)?,
+                None => self.part(host, module, &unique),
+            };
+            exact.relocate(module, &part, None, None);
+        }
+        Ok(exact.unique)
+    }
+
+    /// The relocations of a host program that use the names of `here`.
+    fn part_of_program(
+        &self,
+        view: View<'_>,
+        program: FileId,
+        here: &FastSet<Name>,
+    ) -> Result<Relocations, Vec<Need>> {
+        let all = view.relocations(program).map_err(|need| vec![need])?;
+        let Some(object) = view.object(program) else { return Ok(Relocations::default()) };
+        let salt = words::Salt::of(object);
+        let is_used = |relocation: &&Relocation| {
+            let word = salt.word(hash::gnu(object.symbol_name(relocation.symbol())));
+            self.by_word.get(&word).is_some_and(|name| here.contains(name))
+        };
+        let list = all.list.iter().filter(is_used).copied().collect();
+        Ok(Relocations { list, defects: Vec::new() })
+    }
+}
+
+/// The files that other objects load under these entry points.
+fn libraries(view: View<'_>, roots: &[&Closure]) -> Vec<FileId> {
+    let mut seen: FastSet<FileId> = FastSet::default();
+    let mut links: FastSet<usize> = FastSet::default();
+    let new = roots.iter().filter(|closure| links.insert(closure.links_id()));
+    let scopes = new.flat_map(|closure| closure.in_scope());
+    let others = scopes.filter(|(module, _)| *module != ROOT).map(|(_, file)| file);
+    others.filter(|file| view.object(*file).is_some() && seen.insert(*file)).collect()
+}
+
+/// The words in the hash tables of two files that share a scope.
+fn words_of_two(view: View<'_>, libraries: &[FileId], together: &Together) -> FastSet<Word> {
+    let (_, twice) = words::twice(view, libraries);
+    let in_file = |file: &FileId| {
+        let mut out: Vec<Defined> = Vec::new();
+        if let Some((salt, tables)) = view.object(*file).and_then(hashed) {
+            tables.each_word(|hash| {
+                let word = salt.word(hash);
+                if twice.contains(word) {
+                    out.push(Defined { word, file: *file });
+                }
+            });
+        }
+        out
+    };
+    let defined: Vec<Defined> = libraries.par_iter().flat_map_iter(in_file).collect();
+    let defined = grouped(&defined);
+    let mut row = Vec::new();
+    let groups = defined.chunk_by(|a, b| a.word == b.word).filter(|group| group.len() > 1);
+    let groups = groups.filter(|group| together.has_two_of(group, &mut row));
+    groups.map(|group| group[0].word).collect()
+}
+
+/// The bound names that two libraries define.
+fn duplicates(
+    closure: &Closure,
+    scope: &Scope<'_>,
+    exact_first: bool,
+    bindings: &[Binding],
+) -> Vec<DuplicateName> {
+    let mut places: FastMap<Key<'_>, Option<usize>> = FastMap::default();
+    let mut out: Vec<DuplicateName> = Vec::new();
+    for Binding { module, symbol, provider } in bindings.iter().copied() {
+        let Some(object) = scope.object(module) else { continue };
+        let limit = closure.module(module).version_limit;
+        let question = Question::of(object, symbol, limit);
+        let place = *places.entry(question.key()).or_insert_with(|| {
+            let definitions = definitions(scope, &question, exact_first)?;
+            out.push(DuplicateName {
+                name: question.name.into(),
+                version: question.version.map(|version| version.name.into()),
+                definitions,
+                referrers: Vec::new(),
+            });
+            Some(out.len() - 1)
+        });
+        if let Some(place) = place {
+            out[place].referrers.push(Referrer { module, symbol, winner: provider });
+        }
+    }
+    for name in &mut out {
+        name.referrers.sort_unstable();
+        name.referrers.dedup();
+    }
+    out.arrange_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+    out
+}
+
+/// The definitions that can satisfy `question`, if two libraries have different ones.
+fn definitions(
+    scope: &Scope<'_>,
+    question: &Question<'_>,
+    exact_first: bool,
+) -> Option<Box<[Definition]>> {
+    let query = question.query(exact_first);
+    let answers = scope.answers(&query);
+    let with_symbol =
+        |winner: Winner| Some((winner, symbol(scope.object(winner.module)?, winner)?));
+    let all: Vec<(Winner, Symbol<'_>)> = answers
+        .filter_map(with_symbol)
+        .filter(|(winner, symbol)| defines(winner, symbol))
+        .collect();
+    let others = || all.iter().filter(|(winner, _)| winner.module != ROOT);
+    let is_libc = |(winner, _): &(Winner, Symbol<'_>)| {
+        scope.object(winner.module).is_some_and(is_part_of_libc)
+    };
+    let alike = || are_alike(&others().map(|(_, symbol)| symbol));
+    if others().count() < 2 || is_replaceable(question.name) || alike() || others().all(is_libc) {
+        return None;
+    }
+    Some(all.iter().map(|(winner, symbol)| Definition::of(winner.module, symbol)).collect())
+}
+
+/// True for the symbol that a linker makes for a version that the object defines.
+fn is_version(object: &Object, symbol: &Symbol<'_>) -> bool {
+    symbol.section == elf::SHN_ABS.0
+        && object.versions.defs.iter().any(|def| object.str(def.name) == symbol.name)
+}
+
+fn symbol(object: &Object, winner: Winner) -> Option<Symbol<'_>> {
+    object.tables.as_ref()?.symbol(winner.candidate.symbol)
+}
+
+/// True if an answer is a definition. An undefined entry counts only if it has a value; relocations of
+/// thread-local names accept only defined entries (`elf_machine_type_class`).
+fn defines(winner: &Winner, symbol: &Symbol<'_>) -> bool {
+    !winner.candidate.undefined || symbol.value != 0
+}

@@ -1,0 +1,144 @@
+//! Hash words of the GNU tables: sets of them, and lists of the files that have each. A word stands for a
+//! name without its text. If two names share a word, a later lookup distinguishes them; such a collision
+//! costs only time.
+
+use crate::facts::View;
+use crate::format::elf::{Object, Tables};
+use crate::id::{FileId, Id as _};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A hash word, salted with the machine of its object: objects of two machines share no scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Word(u32);
+
+/// The salt for the words of one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Salt(u32);
+
+impl Salt {
+    /// Spreads small numbers over 32 bits: 2^32 divided by the golden ratio.
+    const SPREAD: u32 = 0x9e37_79b1;
+
+    pub(super) fn of(object: &Object) -> Self {
+        let class = u32::from(object.header.is_64) << 16;
+        Self((u32::from(object.header.machine) | class).wrapping_mul(Self::SPREAD))
+    }
+
+    /// The salted word of a name with this GNU hash.
+    pub(super) fn word(self, hash: u32) -> Word {
+        Word((hash & !1) ^ self.0)
+    }
+}
+
+/// Bits of a [`WordSet`] for each expected word.
+const BITS: usize = 8;
+
+/// A set of hash words with false positives, as a Bloom filter. All threads add to it, and its
+/// content does not depend on their order.
+pub(super) struct WordSet {
+    bits: Vec<AtomicU64>,
+    /// The number of words that are expected.
+    pub(super) words: usize,
+}
+
+impl WordSet {
+    pub(super) fn new(words: usize) -> Self {
+        let len = (words * BITS / 64).next_power_of_two();
+        Self { bits: (0..len).map(|_| AtomicU64::new(0)).collect(), words }
+    }
+
+    /// The lowest bit is the same in all words of a machine.
+    fn place(&self, Word(word): Word) -> (usize, u64) {
+        let at = (word >> 1) as usize;
+        ((at / 64) & (self.bits.len() - 1), 1 << (at % 64))
+    }
+
+    /// Adds `word`; true if it may have been present.
+    pub(super) fn insert(&self, word: Word) -> bool {
+        let (at, bit) = self.place(word);
+        let has = |bits: u64| bits & bit != 0;
+        has(self.bits[at].load(Ordering::Relaxed))
+            || has(self.bits[at].fetch_or(bit, Ordering::Relaxed))
+    }
+
+    pub(super) fn contains(&self, word: Word) -> bool {
+        let (at, bit) = self.place(word);
+        self.bits[at].load(Ordering::Relaxed) & bit != 0
+    }
+}
+
+/// The tables of an object, if it has any, with the salt of their words.
+pub(super) fn hashed(object: &Object) -> Option<(Salt, &Tables)> {
+    Some((Salt::of(object), object.tables.as_ref()?))
+}
+
+/// The words in the hash tables of `files`, and those that may be there more than once.
+pub(super) fn twice(view: View<'_>, files: &[FileId]) -> (WordSet, WordSet) {
+    let tables = |file: &FileId| view.object(*file).and_then(hashed);
+    let count = |(_, tables): (Salt, &Tables)| {
+        let all = tables.indices();
+        let hashed = all.end - tables.unhashed_end().min(all.end);
+        // Without a GNU table any symbol may be found.
+        if hashed == 0 { all.len() } else { hashed as usize }
+    };
+    let total = files.iter().filter_map(tables).map(count).sum();
+    let (once, twice) = (WordSet::new(total), WordSet::new(total));
+    files.par_iter().filter_map(tables).for_each(|(salt, tables)| {
+        tables.each_word(|hash| {
+            let word = salt.word(hash);
+            if once.insert(word) {
+                twice.insert(word);
+            }
+        });
+    });
+    (once, twice)
+}
+
+/// A word in the hash table of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Defined {
+    pub(super) word: Word,
+    pub(super) file: FileId,
+}
+
+impl Defined {
+    /// The word and the file in one number: it is compared faster than two.
+    fn key(self) -> u64 {
+        u64::from(self.word.0) << 32 | self.file.index() as u64
+    }
+}
+
+/// The number of parts that are sorted independently of one another, as a power of two.
+const PARTS_LOG2: u32 = 8;
+
+/// Sorts by word and file, each pair once. Hash words are spread evenly over the parts.
+pub(super) fn grouped(defined: &[Defined]) -> Vec<Defined> {
+    let part = |Defined { word: Word(word), .. }: &Defined| word >> (u32::BITS - PARTS_LOG2);
+    let mut ends = [0_usize; 1 << PARTS_LOG2];
+    for one in defined {
+        ends[part(one) as usize] += 1;
+    }
+    let lengths = ends;
+    let mut total = 0;
+    for end in &mut ends {
+        total += std::mem::replace(end, total);
+    }
+    let mut out = defined.to_vec();
+    for one in defined {
+        let place = &mut ends[part(one) as usize];
+        out[*place] = *one;
+        *place += 1;
+    }
+    let mut parts = Vec::with_capacity(lengths.len());
+    let mut rest = &mut out[..];
+    for length in lengths {
+        let (part, behind) = rest.split_at_mut(length);
+        parts.push(part);
+        rest = behind;
+    }
+    let sort = |part: &mut [Defined]| part.sort_unstable_by_key(|one| one.key());
+    parts.into_par_iter().with_min_len(8).for_each(sort);
+    out.dedup();
+    out
+}
