@@ -132,6 +132,8 @@ pub enum Intent {
     LinkArchive,
     /// A shared library joins the link of a library or program.
     LinkLibrary,
+    /// Add an entry to the search path of a library or program.
+    AddSearchPath,
 }
 
 /// The verification of a fix.

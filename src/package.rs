@@ -197,6 +197,21 @@ fn find(text: &[u8], what: &[u8]) -> Option<usize> {
     text.windows(what.len()).position(|window| window == what)
 }
 
+/// The entry of a search path with which `file` finds libraries in `directory`: below `$ORIGIN` if both are
+/// in one package or prefix, else absolute. `None` if `file` has no directory.
+pub fn search_entry(file: &Path, directory: &Path) -> Option<PathBuf> {
+    let from = file.parent()?;
+    let common = from.components().zip(directory.components()).take_while(|(a, b)| a == b).count();
+    let in_store = ["/nix/store", "/gnu/store"].iter().any(|store| directory.starts_with(store));
+    if common < if in_store { 4 } else { 2 } {
+        return Some(directory.to_path_buf());
+    }
+    let mut way = PathBuf::from("$ORIGIN");
+    way.extend(std::iter::repeat_n("..", from.components().count() - common));
+    way.extend(directory.components().skip(common));
+    Some(way)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Prefixes, without_hashes};

@@ -7,8 +7,9 @@ use super::{Audit, EntryPoints, binding, hosts, resolve, source};
 use crate::diagnosis::{self, Claims, Explanations, Lent, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
-use crate::id::{FileId, RootId};
+use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
+use crate::resolve::Closure;
 use crate::resolve::candidate::Start;
 use crate::resolve::resolver::Resolver;
 use crate::tree::Tree;
@@ -32,6 +33,14 @@ impl LoadError {
     pub fn new(file: FileId, kind: &'static str, name: &[u8], detail: Option<&[u8]>) -> Self {
         Self { file, kind, name: name.to_vec(), detail: detail.map(<[u8]>::to_vec) }
     }
+}
+
+/// What entry points load with a fix.
+pub struct Again {
+    /// Load errors.
+    pub errors: BTreeSet<LoadError>,
+    /// Files that an entry point loaded before, and does not load now.
+    pub lost: FastSet<FileId>,
 }
 
 impl Audit {
@@ -72,6 +81,20 @@ impl Audit {
 
     /// The load errors under all entry points that load an edited object, with the edits applied.
     pub fn again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> BTreeSet<LoadError> {
+        self.loaded_again(plan, tree, edits).errors
+    }
+
+    /// The same with the files that an entry point loads no longer.
+    pub fn loaded_again(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Again {
+        let files = |closure: &Closure| -> FastSet<FileId> {
+            closure.found().map(|(_, file)| file).collect()
+        };
+        let key = |closure: &Closure| (closure.root.file, closure.root.host);
+        let before: Vec<_> = self
+            .roots_with(edits)
+            .map(|root| &self.closures.roots[root])
+            .map(|closure| (key(closure), files(closure)))
+            .collect();
         let roots = self.roots_with(edits).map(|root| {
             let root = &self.closures.roots[root].root;
             let path = self.resolver.strings.text(root.path).to_vec();
@@ -100,13 +123,18 @@ impl Audit {
             inferred: &self.inferred,
             lent: &lent,
         };
-        Self::faults(&diagnosis::diagnosis(source, &Undefined::find(source), explanations))
+        let diagnosis = diagnosis::diagnosis(source, &Undefined::find(source), explanations);
+        let after: FastMap<_, _> =
+            closures.roots.iter().map(|closure| (key(closure), files(closure))).collect();
+        let lost = before.iter().flat_map(|(key, files)| {
+            let after = after.get(key);
+            files.iter().filter(move |file| after.is_some_and(|after| !after.contains(*file)))
+        });
+        Again { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {
-        let loads = |closure: &crate::resolve::Closure| {
-            closure.found().any(|(_, file)| edits.contains_key(&file))
-        };
+        let loads = |closure: &Closure| closure.found().any(|(_, file)| edits.contains_key(&file));
         self.closures.roots.entries().filter(move |(_, c)| loads(c)).map(|(root, _)| root)
     }
 }

@@ -244,7 +244,7 @@ pub struct FixOptions {
     /// Directories and files to audit
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The output: cmake-deps, mri, ldflags, link-line, pkg-config or policy-waivers; to stdout, or with
+    /// The output: cmake-deps, mri, ldflags, link-line, pkg-config, patchelf or policy-waivers; to stdout, or with
     /// -o NAME=FILE to a file
     #[arg(long, value_name = "NAME")]
     pub emit: Vec<String>,

@@ -7,6 +7,7 @@ mod first_policy;
 mod ldflags;
 mod link_line;
 mod mri;
+mod patchelf;
 mod pkg_config;
 mod policy_waivers;
 
@@ -88,6 +89,7 @@ pub const EMITTERS: &[Emitter] = &[
         needs_archive: false,
         render: pkg_config::render,
     },
+    Emitter { name: "patchelf", needs_list: false, needs_archive: false, render: patchelf::render },
     Emitter {
         name: "policy-waivers",
         needs_list: false,

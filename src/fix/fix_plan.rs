@@ -18,6 +18,23 @@ pub struct FixPlan {
     /// The merged archive and those to add in link order; archives that refer to each other in a
     /// circle are together.
     pub order: Vec<Vec<PathBuf>>,
+    /// Files whose search path lacks entries, by path.
+    pub search_paths: Vec<SearchPath>,
+}
+
+/// A file and its search path with verified new entries.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SearchPath {
+    /// The file, with links resolved.
+    pub file: PathBuf,
+    /// The prefix that it lies in.
+    pub prefix: PathBuf,
+    /// The whole search path as it is to be.
+    pub path: Vec<u8>,
+    /// True for DT_RPATH, false for DT_RUNPATH.
+    pub is_rpath: bool,
+    /// SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
 }
 
 /// A list and its changes.

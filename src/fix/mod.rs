@@ -1,7 +1,7 @@
 //! Fixes: what would make a finding go away, as data.
 //!
 //! `merge` finds the archive that is merged from a list, `solve` finds out what it lacks, `place`
-//! which set of the list takes what, `link_order` in which order a linker needs it, `prove` runs resolving and binding again with the fix applied;
+//! which set of the list takes what, `search_path` which entry finds a missing library, `link_order` in which order a linker needs it, `prove` runs resolving and binding again with the fix applied;
 //! `propose` strings them together. Nothing here changes a file that is audited, and nothing here
 //! opens or writes one: that is `emit`'s.
 
@@ -16,3 +16,4 @@ mod place;
 pub mod propose;
 pub mod prove;
 mod referrers;
+mod search_path;

@@ -9,6 +9,7 @@ use super::minimal::needless;
 use super::place::{ListPosition, Listed, find_merged, is_listed, none_at_hand, place};
 use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
+use super::search_path;
 use crate::audit::Audit;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, Intent, Proof};
@@ -52,6 +53,24 @@ pub struct Wanted {
 
 /// Attaches fixes to findings. The error is a sentence about what was asked for.
 pub fn propose(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    request: &FixRequest,
+    (findings, solved): (&mut Findings, &Solved),
+) -> Result<Proposal, String> {
+    let search_paths = if request.merged_only {
+        Vec::new()
+    } else {
+        search_path::attach(audit, plan, tree, findings)
+    };
+    let mut out = of_symbols(audit, plan, tree, request, (findings, solved))?;
+    out.remedy.search_paths = search_paths;
+    Ok(out)
+}
+
+/// Fixes of undefined symbols, and of findings about lists.
+fn of_symbols(
     audit: &mut Audit,
     plan: &Plan,
     tree: &dyn Tree,
@@ -266,7 +285,7 @@ fn remedy(
         let changes = changes.into_iter().collect();
         ListChange { path: entry.path.clone(), list, changes, unlisted }
     });
-    FixPlan { merged: fat.map(path), list, add, order: Vec::new() }
+    FixPlan { merged: fat.map(path), list, add, ..FixPlan::default() }
 }
 
 /// The merged archive and those that are added, in link order.

@@ -4,10 +4,10 @@
 use super::model::{Finding, Report};
 use super::{Style, incomplete};
 use crate::finding::Proof;
-use crate::fix::fix_plan::FixPlan;
+use crate::fix::fix_plan::{FixPlan, SearchPath};
 use crate::fix::propose::{Proposal, Wanted};
 use crate::order;
-use crate::text::{show, show_path};
+use crate::text::{shell, show, show_path};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
@@ -41,6 +41,8 @@ pub fn write(
     let all = found.len();
     if proven > 0 && proven < all {
         writeln!(out, "verified: audited again with the verified fixes, no new undefined symbols")?;
+    } else if proven > 0 && archives == 0 && !proposal.remedy.search_paths.is_empty() {
+        writeln!(out, "verified: audited again with the new search paths, no new errors")?;
     } else if proven > 0 {
         writeln!(
             out,
@@ -83,6 +85,11 @@ fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<
 }
 
 fn changes(remedy: &FixPlan, out: &mut dyn Write) -> io::Result<()> {
+    for SearchPath { file, path, is_rpath, .. } in &remedy.search_paths {
+        let force = if *is_rpath { "--force-rpath " } else { "" };
+        let (path, file) = (shell(&show(path)), shell(&show_path(file)));
+        writeln!(out, "patchelf {force}--set-rpath {path} {file}")?;
+    }
     let Some(change) = &remedy.list else {
         for archive in &remedy.add {
             writeln!(out, "link with {}", show_path(archive))?;

@@ -11,6 +11,7 @@ mod linkable;
 mod links;
 mod mri;
 mod proofs;
+mod search_paths;
 
 use kit::{PLACES, archive, fix, text, three, tool};
 use std::collections::BTreeSet;

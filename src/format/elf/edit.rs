@@ -78,6 +78,30 @@ impl Object {
     }
 }
 
+impl Object {
+    /// The object with another search path, in the tag that it has: DT_RUNPATH unless it has DT_RPATH alone.
+    /// `None` if its tables were not kept.
+    pub fn with_search_path(&self, relocations: &Relocations, path: &[u8]) -> Option<Edited> {
+        let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
+        let mut edited = self.linked_again(relocations, &none)?;
+        let object = &mut edited.object;
+        let start = u32::try_from(object.text.len()).ok()?;
+        let entry = Str { start, len: u32::try_from(path.len()).ok()? };
+        object.text = [&object.text[..], path, b"\0"].concat().into();
+        if self.has_rpath_alone() {
+            object.rpath = Some(entry);
+        } else {
+            object.runpath = Some(entry);
+        }
+        Some(edited)
+    }
+
+    /// True for DT_RPATH without DT_RUNPATH.
+    pub fn has_rpath_alone(&self) -> bool {
+        self.rpath.is_some() && self.runpath.is_none()
+    }
+}
+
 impl Tables {
     /// The tables with further undefined symbols at the end; hash tables do not list undefined
     /// symbols.

@@ -4,13 +4,14 @@
 use super::Sheet;
 use crate::finding::{EvidenceKind, Intent};
 use crate::order;
+use crate::package::search_entry;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name, some};
 use crate::report::model::{CauseKind, Finding};
 use crate::text::{shell, show, show_path};
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Most directories of archives in a command.
 const MOST_DIRECTORIES: usize = 4;
@@ -72,7 +73,8 @@ impl Sheet<'_> {
         let files = entry.files();
         let way = |(finding, _): &(&Finding, usize)| {
             let file = finding.full_path();
-            origin(&file, nearest(&file, &candidates)?.parent()?)
+            let directory = nearest(&file, &candidates)?.parent()?;
+            Some(show_path(&search_entry(&file, directory)?))
         };
         let ways: BTreeSet<String> = order::set(files.iter().filter_map(way));
         let directories: Vec<String> = ways.iter().map(|way| name(way)).collect();
@@ -228,20 +230,4 @@ fn is_of_wheel(library: &str) -> bool {
         .split('-')
         .find(|part| part.len() >= 8 && part[..8].bytes().all(|b| b.is_ascii_hexdigit()));
     hash.is_some()
-}
-
-/// The path from a file to a directory, as an entry of a search path. Between store items it is
-/// absolute.
-fn origin(file: &Path, to: &Path) -> Option<String> {
-    let from = file.parent()?;
-    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
-    let in_store = ["/nix/store", "/gnu/store"].iter().any(|store| to.starts_with(store));
-    if common < if in_store { 4 } else { 2 } {
-        return Some(show_path(to));
-    }
-    let up = from.components().count() - common;
-    let mut way = PathBuf::from("$ORIGIN");
-    way.extend(std::iter::repeat_n("..", up));
-    way.extend(to.components().skip(common));
-    Some(show_path(&way))
 }

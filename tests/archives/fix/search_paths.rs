@@ -1,0 +1,214 @@
+//! Search paths that `fix` verifies, written into the files by patchelf: the real loader must then find the
+//! libraries. Random trees of libraries lack entries of their search paths, have wrong ones, and hold
+//! second files of a name without the function that is needed.
+//!
+//! `LINKAUDIT_PATCHES=300` runs more trees; `LINKAUDIT_SEED` picks the first.
+
+use super::kit::{text, tool};
+use crate::support::random::{self, Random};
+use crate::support::{Lab, has, skip};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// A file and a needed name.
+type Pair = (String, String);
+
+/// Where libraries may lie.
+const PLACES: [&str; 5] = ["lib", "lib64", "opt/a b/lib", "plugins", "share/x/y"];
+
+#[derive(Default)]
+struct Compared {
+    trees: usize,
+    verified: usize,
+    repaired: usize,
+    differences: Vec<String>,
+}
+
+#[test]
+fn verified_search_paths_find_the_libraries() {
+    if !has("patchelf") {
+        return skip("verified_search_paths_find_the_libraries", "patchelf is not installed");
+    }
+    let first = random::number("LINKAUDIT_SEED", 1);
+    let mut compared = Compared::default();
+    for seed in first..first + random::number("LINKAUDIT_PATCHES", 20) {
+        compare(seed, &mut compared);
+    }
+    println!(
+        "search paths: {} trees, {} verified entries, {} trees repaired whole, {} differences",
+        compared.trees,
+        compared.verified,
+        compared.repaired,
+        compared.differences.len()
+    );
+    assert!(compared.verified > 0 && compared.repaired > 0, "nothing was compared");
+    assert!(compared.differences.is_empty(), "{}", compared.differences.join("\n"));
+}
+
+/// One tree: fixed, patched as a copy, loaded and audited again.
+fn compare(seed: u64, out: &mut Compared) {
+    let lab = Lab::new();
+    let objects = tree(&lab, &mut Random::new(seed));
+    let fixed = lab.linkaudit(&[
+        "fix",
+        "--prefix",
+        "tree",
+        "tree",
+        "--emit",
+        "patchelf",
+        "-o",
+        "patchelf=fix.sh",
+        "-o",
+        "json=fix.json",
+    ]);
+    let report = std::fs::read(lab.path("fix.json"))
+        .unwrap_or_else(|error| panic!("seed {seed}: {error}: {}", text(&fixed.stderr)));
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let (verified, others) = missing(&report);
+    out.trees += 1;
+    out.verified += verified.len();
+    tool(&lab, "cp -a tree copy; cp -a tree other");
+    if !verified.is_empty() {
+        assert_eq!(patch(&lab, "copy"), (Some(0), words(&["changed"])), "seed {seed}");
+        assert_eq!(patch(&lab, "copy"), (Some(0), words(&["unchanged"])), "seed {seed}");
+        tool(&lab, "find other -type f -exec sh -c 'printf x >>\"$1\"' - {} ';'");
+        assert_eq!(patch(&lab, "other"), (Some(1), words(&["refused"])), "seed {seed}");
+    }
+    let unclear: BTreeSet<&String> = others.iter().map(|(_, name)| name).collect();
+    for (file, name) in verified.iter().filter(|(_, name)| !unclear.contains(name)) {
+        let shown = crate::support::ldd_r(&lab.root(), Path::new("copy").join(file).as_os_str());
+        if shown.contains(&format!("{name} => not found")) {
+            out.differences.push(format!("seed {seed}: {file}: ldd does not find {name}"));
+        }
+    }
+    let again = lab.linkaudit(&["--prefix", "copy", "copy", "--format", "json"]);
+    let again: Value = serde_json::from_slice(&again.stdout).expect("JSON");
+    let (_, left) = missing(&again);
+    for pair in verified.intersection(&left) {
+        out.differences.push(format!("seed {seed}: still missing: {pair:?}"));
+    }
+    let findings = report["findings"].as_array().expect("findings").len();
+    // Other fixes, such as a further need, are not in the script.
+    if fixed.status.code() == Some(0) && findings == verified.len() {
+        out.repaired += 1;
+        for file in objects {
+            let shown =
+                crate::support::ldd_r(&lab.root(), Path::new("copy").join(&file).as_os_str());
+            if shown.contains("not found") || shown.contains("undefined symbol") {
+                out.differences.push(format!("seed {seed}: {file}: {shown}"));
+            }
+        }
+        let run = lab.sh("copy/bin/prog");
+        if !run.status.success() {
+            out.differences.push(format!("seed {seed}: prog: {}", text(&run.stderr)));
+        }
+    }
+}
+
+/// Runs the script on a tree; its status, and the first words of its lines.
+fn patch(lab: &Lab, tree: &str) -> (Option<i32>, BTreeSet<String>) {
+    let run = lab.sh(&format!("sh fix.sh {tree} 2>&1"));
+    let lines = text(&run.stdout);
+    let first = |line: &str| line.split(':').next().unwrap_or(line).to_owned();
+    (run.status.code(), lines.lines().map(first).collect())
+}
+
+fn words(words: &[&str]) -> BTreeSet<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The missing libraries with a verified fix, and the others.
+fn missing(report: &Value) -> (BTreeSet<Pair>, BTreeSet<Pair>) {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let mut out = (BTreeSet::new(), BTreeSet::new());
+    for finding in findings.filter(|finding| finding["rule"] == "missing-library") {
+        let word = |key: &str| finding[key].as_str().expect("a string").to_owned();
+        let mut fixes = finding["fix"].as_array().expect("fixes").iter();
+        let is_verified = fixes.any(|fix| fix["proven"] == true);
+        let into = if is_verified { &mut out.0 } else { &mut out.1 };
+        into.insert((word("path"), word("library")));
+    }
+    out
+}
+
+/// Libraries of random needs in random places, with random search paths; returns the paths of those
+/// that nothing else needs, which are entry points.
+fn tree(lab: &Lab, random: &mut Random) -> Vec<String> {
+    let count = random.between(3, 7);
+    let mut objects: Vec<String> = Vec::new();
+    let mut needed: BTreeSet<usize> = BTreeSet::new();
+    for number in 0..count {
+        let name = format!("lib{number}.so");
+        let mut needs: Vec<usize> = (0..number).filter(|_| random.chance(45)).collect();
+        needs.truncate(3);
+        needed.extend(&needs);
+        let place = *random.pick(&PLACES);
+        let path = format!("tree/{place}/{name}");
+        build(lab, random, &path, Some(number), &objects, &needs);
+        // A second file of the name: with the function, or without.
+        if random.chance(25) {
+            let other = *random.pick(&PLACES);
+            if other != place {
+                let function = if random.chance(50) { "g" } else { "f" };
+                let source = format!("int {function}{number}(void) {{ return 1; }}");
+                let soname = format!("-Wl,-soname,{name}");
+                lab.so(&format!("tree/{other}/{name}"), &source, &[&soname]);
+            }
+        }
+        objects.push(path);
+    }
+    let all: Vec<usize> =
+        (0..count).filter(|number| *number + 2 >= count || random.chance(30)).collect();
+    build(lab, random, "tree/bin/prog", None, &objects, &all);
+    needed.extend(all);
+    let alone = (0..count).filter(|number| !needed.contains(number));
+    let mut objects: Vec<&str> = alone.map(|number| &*objects[number]).collect();
+    objects.push("tree/bin/prog");
+    objects.iter().map(|path| path["tree/".len()..].to_owned()).collect()
+}
+
+fn build(
+    lab: &Lab,
+    random: &mut Random,
+    path: &str,
+    library: Option<usize>,
+    objects: &[String],
+    needs: &[usize],
+) {
+    std::fs::create_dir_all(lab.path(path).parent().expect("a directory")).expect("a directory");
+    let declared: String = needs.iter().map(|n| format!("int f{n}(void);")).collect();
+    let sum: String = needs.iter().map(|n| format!(" + f{n}()")).collect();
+    let body = format!("{{ return 1{sum}; }}");
+    let source = match library {
+        Some(number) => format!("{declared} int f{number}(void) {body}"),
+        None => format!("{declared} int sum(void) {body} int main(void) {{ return sum() < 1; }}"),
+    };
+    let up = "../".repeat(path.matches('/').count() - 1);
+    let mut entries: Vec<String> = Vec::new();
+    for place in needs.iter().map(|need| &objects[*need]) {
+        let directory = &place["tree/".len()..place.rfind('/').expect("a directory")];
+        if random.chance(40) {
+            entries.push(format!("$ORIGIN/{up}{directory}"));
+        }
+    }
+    if random.chance(20) {
+        entries.push(format!("$ORIGIN/{up}{}", random.pick(&PLACES)));
+    }
+    let rpath = format!("-Wl,-rpath,{}", entries.join(":"));
+    let soname = format!("-Wl,-soname,{}", path.rsplit('/').next().unwrap_or(path));
+    let mut flags: Vec<&str> = vec!["-Wl,--unresolved-symbols=ignore-all", "-Wl,--no-as-needed"];
+    if !entries.is_empty() {
+        flags.push(&rpath);
+        flags.push(*random.pick(&["-Wl,--enable-new-dtags", "-Wl,--disable-new-dtags"]));
+    }
+    let linked: Vec<String> =
+        needs.iter().map(|need| lab.path(&objects[*need]).display().to_string()).collect();
+    flags.extend(linked.iter().map(String::as_str));
+    if library.is_some() {
+        flags.push(&soname);
+        lab.so(path, &source, &flags);
+    } else {
+        lab.exe(path, &source, &flags);
+    }
+}
