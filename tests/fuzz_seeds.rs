@@ -15,7 +15,7 @@ mod support;
 use crate::support::random;
 #[path = "../fuzz/src/lib.rs"]
 mod targets;
-use crate::support::tiny;
+use crate::support::{device, tiny};
 
 use random::Random;
 use tiny::Tiny;
@@ -83,6 +83,22 @@ fn policies() {
 }
 
 #[test]
+fn device_code() {
+    let plain = device::bundle(&["gfx90a:xnack+", "gfx1030"], 4096);
+    let seeds = [
+        device::code_object("gfx90a"),
+        device::ccob(&plain, 2, "zstd"),
+        device::ccob(&plain, 3, "zlib"),
+        device::offload_binary(2, "gfx1030"),
+        device::nv_fatbin(&[(1, 90, 40)]),
+        plain,
+    ];
+    for seed in &seeds {
+        run("device", targets::device, seed);
+    }
+}
+
+#[test]
 fn pipeline() {
     let files = [library(), library(), Tiny::library("libb.so", ["lib.so"]).defines("g").bytes()];
     // The fourth file is the cache, which is empty.
@@ -95,9 +111,10 @@ fn pipeline() {
 /// The seeds that the fuzzer begins with, by the name of their target.
 #[test]
 fn corpus() {
-    let targets: [(&str, Target); 7] = [
+    let targets: [(&str, Target); 8] = [
         ("archive", targets::archive),
         ("deps_list", targets::deps_list),
+        ("device", targets::device),
         ("elf", targets::elf),
         ("ld_so_cache", targets::ld_so_cache),
         ("object", targets::object),

@@ -8,6 +8,7 @@ use linkaudit::format::archive::{self, External, Names, Options, Scratch};
 use linkaudit::format::cross_check::{compare_archive, compare_elf};
 use linkaudit::format::deps_list::{Change, DepsList};
 use linkaudit::format::elf::{self, hash};
+use linkaudit::format::gpu::{self, Depth};
 use linkaudit::merged::solve::Solved;
 use linkaudit::plan::Plan;
 use linkaudit::policy;
@@ -90,6 +91,17 @@ pub fn ld_so_cache(bytes: &[u8]) {
         for entry in cache.entries().take(16) {
             let _ = cache.lookup(entry.key, &asker);
         }
+    }
+}
+
+/// Lists device code, and inflates and checks it.
+pub fn device(bytes: &[u8]) {
+    let Some(file) = handle(bytes) else { return };
+    for is_deep in [false, true] {
+        let found = gpu::read(&file, Depth { notes: is_deep, inflate: is_deep });
+        let entries: usize =
+            found.map_or(0, |f| f.containers.iter().map(|c| c.entries.len()).sum());
+        assert!(entries <= bytes.len(), "{entries} entries in {} bytes", bytes.len());
     }
 }
 

@@ -9,6 +9,7 @@ pub mod cmake;
 pub mod cross_check;
 pub mod deps_list;
 pub mod elf;
+pub mod gpu;
 pub mod script;
 
 use crate::sniff::Classes;

@@ -19,6 +19,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod device;
 mod foreign;
 mod foreign_mutants;
 mod hostile;

@@ -7,6 +7,7 @@
 
 pub mod bare;
 pub mod debian;
+pub mod device;
 pub mod elf_file;
 pub mod ld_debug;
 pub mod musl;

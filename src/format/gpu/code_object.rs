@@ -1,0 +1,230 @@
+//! AMDGPU code objects: ELF files for a GPU. The header has the target; notes repeat it and list the
+//! kernels (LLVM's AMDGPUUsage, "ELF Code Object" and "Code Object Metadata"). NVIDIA's cubins are
+//! not read here.
+
+use super::bytes::{Bytes, u16_at, u32_at, u64_at};
+use super::msgpack::{Reader, Value};
+use super::target::{TargetId, processor};
+use crate::format::ReadError;
+use object::elf;
+
+/// Most bytes of the notes of one code object. The largest real ones have a few MiB.
+const MOST_NOTES: u64 = 64 << 20;
+/// Most program headers; compilers write about ten.
+const MOST_SEGMENTS: u16 = 256;
+/// `NT_AMDGPU_METADATA`
+const NT_AMDGPU_METADATA: u32 = 32;
+/// The length of an ELF header of 64 bits.
+pub(super) const HEADER: usize = 64;
+
+/// The facts of a code object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeObject {
+    /// The target in `e_flags`; `None` for a number without a name.
+    pub target: Option<TargetId>,
+    /// The number of the processor in `e_flags`.
+    pub mach: u8,
+    /// The version of the code object: 2 to 6.
+    pub version: u8,
+    /// The version of a generic target; 0 if it is not one.
+    pub generic_version: u8,
+    /// Its metadata, if notes are read and it has some.
+    pub metadata: Option<Metadata>,
+    /// The defect of its notes, if they are read and damaged.
+    pub defect: Option<&'static str>,
+}
+
+/// The metadata in the notes of a code object.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Metadata {
+    /// `amdhsa.target`, such as `amdgcn-amd-amdhsa--gfx90a:xnack+`; empty before version 4.
+    pub target: Vec<u8>,
+    /// `amdhsa.version`
+    pub version: (u64, u64),
+    /// Names of the kernels, in their order.
+    pub kernels: Vec<Vec<u8>>,
+    /// Number of kernels and arguments whose name is not a string: an assembler read `Y` or `N` as
+    /// true or false.
+    pub bad_names: usize,
+}
+
+impl Metadata {
+    /// The target id in `target`.
+    pub fn target_id(&self) -> Option<TargetId> {
+        let id = self.target.splitn(5, |byte| *byte == b'-').nth(4)?;
+        TargetId::parse(id)
+    }
+}
+
+/// The code object in `bytes`, with its notes if `notes` is set; `None` if it is not one.
+pub(super) fn read(bytes: Bytes<'_>, notes: bool) -> Result<Option<CodeObject>, ReadError> {
+    let header = bytes.read(0, HEADER)?;
+    let Some(mut code) = from_header(&header) else { return Ok(None) };
+    if notes {
+        match metadata(bytes, &header)? {
+            Ok(metadata) => code.metadata = metadata,
+            Err(what) => code.defect = Some(what),
+        }
+    }
+    Ok(Some(code))
+}
+
+/// The facts in an ELF header; `None` for another kind of file.
+pub(super) fn from_header(header: &[u8]) -> Option<CodeObject> {
+    let is_elf = header.starts_with(&elf::ELFMAG) && header.get(4..6) == Some(&[2, 1]);
+    if !is_elf || u16_at(header, 18)? != elf::EM_AMDGPU.0 {
+        return None;
+    }
+    let (abi, flags) = (*header.get(8)?, u32_at(header, 48)?);
+    let mach = u8::try_from(flags & 0xff).ok()?;
+    let mut code = CodeObject {
+        target: None,
+        mach,
+        version: abi.saturating_add(2),
+        generic_version: 0,
+        metadata: None,
+        defect: None,
+    };
+    // Version 2 has the processor in a note of its own.
+    if abi == 0 {
+        return Some(code);
+    }
+    let (sramecc, xnack) = match abi {
+        1 => (Some(flags & 0x200 != 0), Some(flags & 0x100 != 0)),
+        _ => (setting(flags >> 10), setting(flags >> 8)),
+    };
+    if abi >= 4 {
+        code.generic_version = u8::try_from(flags >> 24).ok()?;
+    }
+    let processor = processor(mach).map(str::to_owned);
+    code.target = processor.map(|processor| TargetId { processor, sramecc, xnack });
+    Some(code)
+}
+
+/// Two bits of a setting since version 4: unsupported, any, off, on.
+fn setting(bits: u32) -> Option<bool> {
+    match bits & 3 {
+        2 => Some(false),
+        3 => Some(true),
+        _ => None,
+    }
+}
+
+/// The metadata in the PT_NOTE segments; the defect if they are damaged.
+fn metadata(
+    bytes: Bytes<'_>,
+    header: &[u8],
+) -> Result<Result<Option<Metadata>, &'static str>, ReadError> {
+    let (Some(phoff), Some(size), Some(count)) =
+        (u64_at(header, 32), u16_at(header, 54), u16_at(header, 56))
+    else {
+        return Ok(Err("has an ELF header that is cut short"));
+    };
+    if count == 0 {
+        return Ok(Ok(None));
+    }
+    if size != 56 || count > MOST_SEGMENTS {
+        return Ok(Err("has program headers of an unknown form"));
+    }
+    let table = bytes.read(phoff, usize::from(size) * usize::from(count))?;
+    if table.len() != usize::from(size) * usize::from(count) {
+        return Ok(Err("ends inside its program headers"));
+    }
+    for segment in table.chunks_exact(usize::from(size)) {
+        if u32_at(segment, 0) != Some(elf::PT_NOTE.0) {
+            continue;
+        }
+        let (Some(offset), Some(len)) = (u64_at(segment, 8), u64_at(segment, 32)) else { continue };
+        if offset.checked_add(len).is_none_or(|end| end > bytes.len()) {
+            return Ok(Err("ends inside its notes"));
+        }
+        let Some(len) = usize::try_from(len).ok().filter(|_| len <= MOST_NOTES) else {
+            return Ok(Err("has notes that are too large to read"));
+        };
+        if let Some(found) = from_notes(&bytes.read(offset, len)?) {
+            return Ok(found.map(Some));
+        }
+    }
+    Ok(Ok(None))
+}
+
+/// The metadata among the notes of one segment.
+fn from_notes(notes: &[u8]) -> Option<Result<Metadata, &'static str>> {
+    let mut at = 0_usize;
+    while at + 12 <= notes.len() {
+        let name_len = u32_at(notes, at)? as usize;
+        let desc_len = u32_at(notes, at + 4)? as usize;
+        let kind = u32_at(notes, at + 8)?;
+        let name_at = at + 12;
+        let desc_at = name_at.checked_add(name_len.checked_next_multiple_of(4)?)?;
+        let end = desc_at.checked_add(desc_len)?;
+        let name = notes.get(name_at..name_at.checked_add(name_len)?)?;
+        if kind == NT_AMDGPU_METADATA && name.starts_with(b"AMDGPU") {
+            let Some(desc) = notes.get(desc_at..end) else {
+                return Some(Err("has metadata that is cut short"));
+            };
+            return Some(parse(desc).ok_or("has metadata that is not valid MessagePack"));
+        }
+        at = end.checked_next_multiple_of(4)?;
+    }
+    None
+}
+
+fn parse(desc: &[u8]) -> Option<Metadata> {
+    let mut out = Metadata::default();
+    Reader::new(desc).map(|reader, key| {
+        match key {
+            b"amdhsa.target" => {
+                if let Value::Str(target) = reader.next()? {
+                    out.target = target.to_vec();
+                }
+            }
+            b"amdhsa.version" => out.version = version(reader)?,
+            b"amdhsa.kernels" => {
+                let Value::List(count) = reader.next()? else { return None };
+                for _ in 0..count {
+                    kernel(reader, &mut out)?;
+                }
+            }
+            _ => reader.skip_next()?,
+        }
+        Some(())
+    })?;
+    Some(out)
+}
+
+fn version(reader: &mut Reader<'_>) -> Option<(u64, u64)> {
+    let Value::List(2) = reader.next()? else { return None };
+    match (reader.next()?, reader.next()?) {
+        (Value::Int(major), Value::Int(minor)) => Some((major, minor)),
+        _ => None,
+    }
+}
+
+fn kernel(reader: &mut Reader<'_>, out: &mut Metadata) -> Option<()> {
+    reader.map(|reader, key| match key {
+        b".name" => {
+            match reader.next()? {
+                Value::Str(name) => out.kernels.push(name.to_vec()),
+                other => {
+                    reader.skip(other)?;
+                    out.bad_names += 1;
+                }
+            }
+            Some(())
+        }
+        b".args" => {
+            let Value::List(count) = reader.next()? else { return None };
+            for _ in 0..count {
+                reader.map(|reader, key| {
+                    let value = reader.next()?;
+                    out.bad_names +=
+                        usize::from(key == b".name" && !matches!(value, Value::Str(_)));
+                    reader.skip(value)
+                })?;
+            }
+            Some(())
+        }
+        _ => reader.skip_next(),
+    })
+}

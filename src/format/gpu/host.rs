@@ -1,0 +1,324 @@
+//! Device code in programs and libraries: the wrappers in `.hipFatBinSegment` and
+//! `.nvFatBinSegment`, whose pointers lead to bundles and fat binaries, and sections with offload
+//! binaries. HIP's and CUDA's runtimes get the wrapper and follow its pointer, so the pointer
+//! decides; section names only say where to look. Relocatable objects have no addresses: their
+//! sections are read as they are.
+
+use super::bytes::{Bytes, u32_at, u64_at};
+use super::{DeviceCode, Fault, bundle, nv};
+use crate::format::ReadError;
+use object::elf;
+use std::collections::BTreeSet;
+
+/// `__CudaFatBinaryWrapper`: magic, version, pointer, reserved.
+pub(super) const WRAPPER: usize = 24;
+/// The magic number of HIP's wrappers, of those that name a kpack file, and of CUDA's.
+pub(super) const HIP: u32 = 0x4849_5046;
+pub(super) const KPACK: u32 = 0x4b50_4948;
+pub(super) const CUDA: u32 = 0x4662_43b1;
+/// Most sections, and bytes of wrappers and names.
+const MOST_SECTIONS: u64 = 100_000;
+const MOST_BYTES: u64 = 16 << 20;
+/// Most bytes of one relocation table, and of a writable segment that is searched for wrappers.
+const MOST_RELOCATIONS: u64 = 512 << 20;
+const MOST_SEARCHED: u64 = 256 << 20;
+const CHUNK: u64 = 1 << 20;
+/// `SHT_LLVM_OFFLOADING`
+const SHT_LLVM_OFFLOADING: u32 = 0x6fff_4c0b;
+
+/// A part of the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+/// Where a host object has device code.
+#[derive(Default)]
+pub(super) struct Places {
+    /// Offsets in the file that wrappers point to, with the end of their segment.
+    pub(super) pointed: Vec<Extent>,
+    /// Sections with bundles, for objects without wrappers and for the comparison with these.
+    pub(super) hip_sections: Vec<Extent>,
+    pub(super) nv_sections: Vec<Extent>,
+    pub(super) offloading: Vec<Extent>,
+}
+
+struct Load {
+    vaddr: u64,
+    offset: u64,
+    size: u64,
+    is_writable: bool,
+}
+
+struct Elf<'a> {
+    bytes: Bytes<'a>,
+    machine: u16,
+    is_relocatable: bool,
+    loads: Vec<Load>,
+    dynamic: Option<Extent>,
+}
+
+/// Finds the device code of a 64-bit little-endian host object; `None` for other files.
+pub(super) fn places(bytes: Bytes<'_>, out: &mut DeviceCode) -> Result<Option<Places>, ReadError> {
+    let head = bytes.read(0, 64)?;
+    if head.len() < 64 || head.get(4..6) != Some(&[2, 1]) {
+        return Ok(None);
+    }
+    let elf = Elf::read(bytes, &head)?;
+    let mut places = Places::default();
+    let mut wrappers = Vec::new();
+    for section in sections(bytes, &head)? {
+        let extent = Extent { offset: section.offset, size: section.size };
+        match &*section.name {
+            b".hipFatBinSegment" | b".nvFatBinSegment" => wrappers.push(section),
+            b".hip_fatbin" => places.hip_sections.push(extent),
+            b".nv_fatbin" => places.nv_sections.push(extent),
+            _ if section.kind == SHT_LLVM_OFFLOADING => places.offloading.push(extent),
+            b".llvm.offloading" => places.offloading.push(extent),
+            _ => {}
+        }
+    }
+    if elf.is_relocatable {
+        return Ok(Some(places));
+    }
+    let found = if wrappers.is_empty() && places.hip_sections.is_empty() {
+        elf.search_wrappers()?
+    } else {
+        let mut found = Vec::new();
+        for section in wrappers {
+            found.extend(elf.wrappers(&section)?);
+        }
+        found
+    };
+    elf.follow(found, &mut places, out)?;
+    Ok(Some(places))
+}
+
+struct Section {
+    name: Vec<u8>,
+    kind: u32,
+    addr: u64,
+    offset: u64,
+    size: u64,
+}
+
+/// The sections with content; none if the file has no section headers.
+fn sections(bytes: Bytes<'_>, head: &[u8]) -> Result<Vec<Section>, ReadError> {
+    let number = |at: usize| object_u16(head, at);
+    let (Some(shoff), 64, mut count, mut names) =
+        (u64_at(head, 40), number(58), number(60), number(62))
+    else {
+        return Ok(Vec::new());
+    };
+    let first = bytes.read(shoff, 64)?;
+    if shoff == 0 || first.len() < 64 {
+        return Ok(Vec::new());
+    }
+    // Numbers that do not fit are in the first section (System V gABI, "Extended section header").
+    if count == 0 {
+        count = u64_at(&first, 32).unwrap_or(0);
+    }
+    if names == u64::from(elf::SHN_XINDEX.0) {
+        names = u32_at(&first, 40).unwrap_or(0).into();
+    }
+    let Ok(len) = usize::try_from(count.min(MOST_SECTIONS) * 64) else { return Ok(Vec::new()) };
+    let table = bytes.read(shoff, len)?;
+    let header = |raw: &[u8]| {
+        Some((
+            u32_at(raw, 0)?,
+            u32_at(raw, 4)?,
+            u64_at(raw, 16)?,
+            u64_at(raw, 24)?,
+            u64_at(raw, 32)?,
+        ))
+    };
+    let strings = usize::try_from(names).ok().and_then(|n| table.chunks_exact(64).nth(n));
+    let Some((_, _, _, offset, size)) = strings.and_then(header) else { return Ok(Vec::new()) };
+    let text = bytes.read(offset, usize::try_from(size.min(MOST_BYTES)).unwrap_or(0))?;
+    let mut out = Vec::new();
+    for (name, kind, addr, offset, size) in table.chunks_exact(64).filter_map(header) {
+        let name = crate::format::c_string(&text, name as usize).unwrap_or_default().to_vec();
+        if kind != elf::SHT_NOBITS.0 && size > 0 {
+            out.push(Section { name, kind, addr, offset, size });
+        }
+    }
+    Ok(out)
+}
+
+fn object_u16(bytes: &[u8], at: usize) -> u64 {
+    super::bytes::u16_at(bytes, at).unwrap_or(0).into()
+}
+
+/// A wrapper: its address, magic number and pointer as in the file.
+struct Wrapper {
+    addr: u64,
+    magic: u32,
+    pointer: u64,
+}
+
+impl<'a> Elf<'a> {
+    fn read(bytes: Bytes<'a>, head: &[u8]) -> Result<Self, ReadError> {
+        let count = object_u16(head, 56);
+        let table =
+            bytes.read(u64_at(head, 32).unwrap_or(0), usize::try_from(count * 56).unwrap_or(0))?;
+        let (mut loads, mut dynamic) = (Vec::new(), None);
+        for raw in table.chunks_exact(56) {
+            let field = |at| u64_at(raw, at).unwrap_or(0);
+            let (offset, vaddr, size) = (field(8), field(16), field(32));
+            let is_writable = u32_at(raw, 4).unwrap_or(0) & elf::PF_W.0 != 0;
+            match u32_at(raw, 0) {
+                Some(kind) if kind == elf::PT_LOAD.0 => {
+                    loads.push(Load { vaddr, offset, size, is_writable });
+                }
+                Some(kind) if kind == elf::PT_DYNAMIC.0 => dynamic = Some(Extent { offset, size }),
+                _ => {}
+            }
+        }
+        let machine = super::bytes::u16_at(head, 18).unwrap_or(0);
+        let is_relocatable = object_u16(head, 16) == u64::from(elf::ET_REL.0);
+        Ok(Self { bytes, machine, is_relocatable, loads, dynamic })
+    }
+
+    /// The part of the file from `addr` to the end of its segment.
+    fn place(&self, addr: u64) -> Option<Extent> {
+        self.loads.iter().find_map(|load| {
+            let into = addr.checked_sub(load.vaddr).filter(|into| *into < load.size)?;
+            let offset = load.offset.checked_add(into)?;
+            let size = (load.size - into).min(self.bytes.len().checked_sub(offset)?);
+            Some(Extent { offset, size })
+        })
+    }
+
+    /// The wrappers of a section. Compilers may leave gaps of zeros between them.
+    fn wrappers(&self, section: &Section) -> Result<Vec<Wrapper>, ReadError> {
+        let len = usize::try_from(section.size.min(MOST_BYTES)).unwrap_or(0);
+        let raw = self.bytes.read(section.offset, len)?;
+        let (mut out, mut at) = (Vec::new(), 0);
+        while let Some(raw) = raw.get(at..at + WRAPPER) {
+            let (Some(magic), Some(pointer)) = (u32_at(raw, 0), u64_at(raw, 8)) else { break };
+            if magic == 0 {
+                at += 8;
+                continue;
+            }
+            out.push(Wrapper { addr: section.addr.wrapping_add(at as u64), magic, pointer });
+            at += WRAPPER;
+        }
+        Ok(out)
+    }
+
+    /// Wrappers in writable segments, for an object without section headers.
+    fn search_wrappers(&self) -> Result<Vec<Wrapper>, ReadError> {
+        let mut out = Vec::new();
+        for load in self.loads.iter().filter(|load| load.is_writable) {
+            let size = load.size.min(MOST_SEARCHED);
+            let mut at = 0;
+            while at < size {
+                let chunk =
+                    self.bytes.read(load.offset.saturating_add(at), (CHUNK + 16) as usize)?;
+                for (number, raw) in chunk.chunks_exact(8).enumerate().take((CHUNK / 8) as usize) {
+                    let is_wrapper = matches!(u32_at(raw, 0), Some(HIP | CUDA | KPACK))
+                        && u32_at(raw, 4) == Some(1);
+                    if let (true, Some(magic), Some(pointer)) =
+                        (is_wrapper, u32_at(raw, 0), u64_at(&chunk, number * 8 + 8))
+                    {
+                        let addr = load.vaddr.wrapping_add(at + 8 * number as u64);
+                        out.push(Wrapper { addr, magic, pointer });
+                    }
+                }
+                at += CHUNK;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Follows the pointers of wrappers to places in the file.
+    fn follow(
+        &self,
+        wrappers: Vec<Wrapper>,
+        places: &mut Places,
+        out: &mut DeviceCode,
+    ) -> Result<(), ReadError> {
+        if wrappers.is_empty() {
+            return Ok(());
+        }
+        let slots: BTreeSet<u64> = wrappers.iter().map(|w| w.addr.wrapping_add(8)).collect();
+        let relocated = self.relocated(&slots)?;
+        for wrapper in wrappers {
+            out.wrappers += 1;
+            let at = self.place(wrapper.addr).map_or(0, |place| place.offset);
+            if wrapper.magic == KPACK {
+                out.kpack += 1;
+                continue;
+            }
+            if !matches!(wrapper.magic, HIP | CUDA) {
+                out.faults.push(Fault::new(at, "is a wrapper with an unknown magic number"));
+                continue;
+            }
+            let slot = wrapper.addr.wrapping_add(8);
+            let pointer = relocated.iter().find(|(addr, _)| *addr == slot);
+            let pointer = pointer.map_or(wrapper.pointer, |(_, value)| *value);
+            match self.place(pointer) {
+                Some(place) => places.pointed.push(place),
+                None => {
+                    out.faults.push(Fault::new(at, "is a wrapper that points outside the file"))
+                }
+            }
+        }
+        places.pointed.sort_by_key(|place| place.offset);
+        places.pointed.dedup_by_key(|place| place.offset);
+        Ok(())
+    }
+
+    /// The values that relative relocations store at `slots`. DT_RELR has the value in the file.
+    fn relocated(&self, slots: &BTreeSet<u64>) -> Result<Vec<(u64, u64)>, ReadError> {
+        let mut out = Vec::new();
+        let Some(dynamic) = self.dynamic else { return Ok(out) };
+        let len = usize::try_from(dynamic.size.min(MOST_BYTES)).unwrap_or(0);
+        let table = self.bytes.read(dynamic.offset, len)?;
+        let tag = |wanted: u64| {
+            let mut entries = table.chunks_exact(16);
+            entries.find(|raw| u64_at(raw, 0) == Some(wanted)).and_then(|raw| u64_at(raw, 8))
+        };
+        // DT_RELA and DT_RELASZ.
+        let (Some(rela), Some(size)) = (tag(7), tag(8)) else { return Ok(out) };
+        let Some(place) = self.place(rela) else { return Ok(out) };
+        let size = size.min(place.size).min(MOST_RELOCATIONS);
+        let relative = match elf::Machine(self.machine) {
+            elf::EM_AARCH64 => 1027,
+            _ => 8,
+        };
+        let (first, last) =
+            (slots.first().copied().unwrap_or(0), slots.last().copied().unwrap_or(0));
+        let mut at = 0;
+        // A multiple of 24 bytes.
+        const STEP: u64 = 24 << 15;
+        while at < size {
+            let len = usize::try_from(STEP.min(size - at)).unwrap_or(0);
+            for raw in self.bytes.read(place.offset + at, len)?.chunks_exact(24) {
+                let (Some(offset), Some(info)) = (u64_at(raw, 0), u64_at(raw, 8)) else { continue };
+                if offset < first || offset > last || info != relative || !slots.contains(&offset) {
+                    continue;
+                }
+                out.extend(u64_at(raw, 16).map(|addend| (offset, addend)));
+            }
+            at += STEP;
+        }
+        Ok(out)
+    }
+}
+
+/// The kind of container that begins with these bytes.
+pub(super) fn magic_of(head: &[u8]) -> Option<super::Kind> {
+    if head.starts_with(bundle::PLAIN) {
+        Some(super::Kind::Bundle)
+    } else if head.starts_with(bundle::COMPRESSED) {
+        Some(super::Kind::Ccob)
+    } else if head.starts_with(super::offload_binary::MAGIC) {
+        Some(super::Kind::OffloadBinary)
+    } else if u32_at(head, 0) == Some(nv::MAGIC) {
+        Some(super::Kind::Nv)
+    } else {
+        None
+    }
+}

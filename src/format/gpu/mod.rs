@@ -1,0 +1,340 @@
+//! Device code: code objects for GPUs, the bundles that hold them, and the programs and libraries
+//! that hold bundles. Formats are recognised by their content, never by names: one directory has
+//! `.co` files that are ELF, plain bundles and compressed ones.
+//!
+//! [`read`] lists what a file has. It reads tables and headers; `Depth` says how much more. The GPU
+//! stage (`audit::gpu`) decides which files it reads.
+
+pub mod bundle;
+mod bytes;
+mod code_object;
+mod deep;
+mod host;
+mod inflate;
+mod msgpack;
+mod nv;
+pub mod offload_binary;
+mod target;
+
+pub use code_object::{CodeObject, Metadata};
+pub use target::{SPIRV, TargetId, processors};
+
+use crate::format::ReadError;
+use crate::tree::Handle;
+use bytes::Bytes;
+use host::Extent;
+
+/// How much of device code is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Depth {
+    /// The notes of code objects that are not compressed.
+    pub notes: bool,
+    /// Compressed bundles are inflated whole and checked.
+    pub inflate: bool,
+}
+
+/// The device code of one file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeviceCode {
+    /// Its containers, in the order of their offsets.
+    pub containers: Vec<Container>,
+    /// Number of wrappers, which register the containers at run time.
+    pub wrappers: usize,
+    /// Number of wrappers that name a kpack file instead.
+    pub kpack: usize,
+    /// The defects.
+    pub faults: Vec<Fault>,
+}
+
+/// The format of a container.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// A plain bundle.
+    Bundle,
+    /// A compressed bundle.
+    Ccob,
+    /// LLVM's OffloadBinary.
+    OffloadBinary,
+    /// A code object on its own.
+    Elf,
+    /// NVIDIA's fat binary.
+    Nv,
+}
+
+impl Kind {
+    /// The word for outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bundle => "bundle",
+            Self::Ccob => "ccob",
+            Self::OffloadBinary => "offload-binary",
+            Self::Elf => "elf",
+            Self::Nv => "nv",
+        }
+    }
+}
+
+/// The compression of a container.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Compression {
+    /// RFC 1950.
+    Zlib,
+    /// RFC 8878.
+    Zstd,
+}
+
+impl Compression {
+    /// The word for outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Zlib => "zlib",
+            Self::Zstd => "zstd",
+        }
+    }
+}
+
+/// One container of code objects.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Container {
+    /// Its format.
+    pub kind: Kind,
+    /// The version of the format, if it has one.
+    pub version: Option<u16>,
+    /// Its offset in the file.
+    pub offset: u64,
+    /// Its size in the file.
+    pub size: u64,
+    /// Its compression.
+    pub compression: Option<Compression>,
+    /// The inflated size that its header states.
+    pub uncompressed_size: Option<u64>,
+    /// Offset, in the container, of the magic number inside the compressed payload. Readers that
+    /// search for the next bundle stop there (llvm/llvm-project#205587).
+    pub magic_inside: Option<u64>,
+    /// Its code objects, in the order of its table.
+    pub entries: Vec<Entry>,
+}
+
+impl Container {
+    fn new(kind: Kind, offset: u64) -> Self {
+        Self {
+            kind,
+            version: None,
+            offset,
+            size: 0,
+            compression: None,
+            uncompressed_size: None,
+            magic_inside: None,
+            entries: Vec::new(),
+        }
+    }
+}
+
+/// One code object, or the empty entry of the host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Its id: `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+` in bundles, `sm_90` or `compute_90` in NVIDIA's
+    /// fat binaries, the target itself for a code object on its own.
+    pub id: Vec<u8>,
+    /// Its offset in the container, inflated if it is compressed.
+    pub offset: u64,
+    /// Its size.
+    pub size: u64,
+    /// The code object, if its header was read.
+    pub code: Option<CodeObject>,
+}
+
+impl Entry {
+    /// The target in its id: the part behind kind and triple, of which a triple has four
+    /// (`clang/lib/Driver/OffloadBundler.cpp`, `OffloadTargetInfo`). `None` for the host.
+    pub fn target(&self) -> Option<&[u8]> {
+        let is_device = |kind: &[u8]| !matches!(kind, b"host");
+        let mut parts = self.id.splitn(6, |byte| *byte == b'-');
+        let kind = parts.next()?;
+        let text = match parts.nth(4) {
+            Some(target) => target,
+            None if !self.id.contains(&b'-') => &self.id,
+            // An older spelling has no environment: `hip-spirv64-unknown-amdgcnspirv`.
+            None => self.id.rsplit(|byte| *byte == b'-').next()?,
+        };
+        Some(text).filter(|text| is_device(kind) && !text.is_empty())
+    }
+
+    /// The target as an id of an AMD GPU.
+    pub fn target_id(&self) -> Option<TargetId> {
+        TargetId::parse(self.target()?)
+    }
+}
+
+/// A defect of device code.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Fault {
+    /// Offset in the file.
+    pub offset: u64,
+    /// The id of the entry, if it is about one.
+    pub entry: Option<Vec<u8>>,
+    /// The defect, as the end of a sentence.
+    pub what: &'static str,
+}
+
+impl Fault {
+    fn new(offset: u64, what: &'static str) -> Self {
+        Self { offset, entry: None, what }
+    }
+
+    fn of(offset: u64, entry: &[u8], what: &'static str) -> Self {
+        Self { entry: Some(entry.to_vec()), ..Self::new(offset, what) }
+    }
+}
+
+/// Most containers of one file. Real libraries have a few hundred.
+const MOST_CONTAINERS: usize = 100_000;
+/// The alignment of bundles in a section and in a concatenation.
+const PAGE: u64 = 4096;
+
+/// True if a file that begins with `head` is a bundle or another container on its own.
+pub fn is_container(head: &[u8]) -> bool {
+    host::magic_of(head).is_some()
+}
+
+/// The names of other files in the values of `key` of a MessagePack index; `None` if it is damaged.
+pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
+    msgpack::values_of(index, key)
+}
+
+/// Lists the device code of an open file.
+pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
+    let bytes = Bytes::whole(handle);
+    let mut out = DeviceCode::default();
+    let head = bytes.read(0, 64)?;
+    if let Some(code) = code_object::read(bytes, depth.notes)? {
+        let id = code.target.as_ref().map(ToString::to_string).unwrap_or_default().into_bytes();
+        let entry = Entry { id, offset: 0, size: bytes.len(), code: Some(code) };
+        let size = bytes.len();
+        out.containers.push(Container {
+            size,
+            entries: vec![entry],
+            ..Container::new(Kind::Elf, 0)
+        });
+    } else if head.starts_with(&object::elf::ELFMAG) {
+        if let Some(places) = host::places(bytes, &mut out)? {
+            of_host(bytes, &places, depth, &mut out)?;
+        }
+    } else if is_container(&head) {
+        concatenated(bytes, Extent { offset: 0, size: bytes.len() }, depth, &mut out)?;
+    }
+    out.faults.sort();
+    out.faults.dedup();
+    Ok(out)
+}
+
+/// The containers of a host object.
+fn of_host(
+    bytes: Bytes<'_>,
+    places: &host::Places,
+    depth: Depth,
+    out: &mut DeviceCode,
+) -> Result<(), ReadError> {
+    for (number, place) in places.pointed.iter().enumerate().take(MOST_CONTAINERS) {
+        // A container of an unknown size ends where the next one begins.
+        let next = places.pointed.get(number + 1).map_or(u64::MAX, |next| next.offset);
+        let extent = Extent { size: place.size.min(next - place.offset), ..*place };
+        if !container(bytes, extent, depth, out)? {
+            out.faults.push(Fault::new(place.offset, "is no bundle, and a wrapper points to it"));
+        }
+    }
+    let sections = places.hip_sections.iter().chain(&places.nv_sections);
+    if out.wrappers == 0 {
+        for section in sections {
+            concatenated(bytes, *section, depth, out)?;
+        }
+    } else {
+        unregistered(bytes, places, out)?;
+    }
+    for section in &places.offloading {
+        concatenated(bytes, *section, depth, out)?;
+    }
+    out.containers.sort_by_key(|container| container.offset);
+    Ok(())
+}
+
+/// Bundles of a section that no wrapper points to.
+fn unregistered(
+    bytes: Bytes<'_>,
+    places: &host::Places,
+    out: &mut DeviceCode,
+) -> Result<(), ReadError> {
+    let mut ends: Vec<(u64, u64)> =
+        out.containers.iter().map(|c| (c.offset, c.offset.saturating_add(c.size))).collect();
+    ends.sort_unstable();
+    for section in &places.hip_sections {
+        let end = section.offset.saturating_add(section.size);
+        let mut at = section.offset;
+        while let Some(found) = bytes.part(0, end).skip_zeros(at)? {
+            let place = ends.binary_search_by_key(&found, |(start, _)| *start);
+            match place.ok().and_then(|place| ends.get(place)) {
+                Some((_, next)) if *next > at => at = *next,
+                _ => {
+                    let head = bytes.read(found, 32)?;
+                    if host::magic_of(&head).is_some() {
+                        let what = "is a bundle that no wrapper points to";
+                        out.faults.push(Fault::new(found, what));
+                    }
+                    break;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Containers one behind the other: each begins where the one before ends, or at the next page. Magic
+/// numbers are never searched for, since payloads may hold them.
+fn concatenated(
+    bytes: Bytes<'_>,
+    part: Extent,
+    depth: Depth,
+    out: &mut DeviceCode,
+) -> Result<(), ReadError> {
+    let Some(end) = part.offset.checked_add(part.size).filter(|end| *end <= bytes.len()) else {
+        out.faults.push(Fault::new(part.offset, "is a section beyond the end of the file"));
+        return Ok(());
+    };
+    let mut at = part.offset;
+    while out.containers.len() < MOST_CONTAINERS && at < end {
+        if !container(bytes, Extent { offset: at, size: end - at }, depth, out)? {
+            break;
+        }
+        let Some(size) = out.containers.last().map(|container| container.size) else { break };
+        let behind = at.saturating_add(size.max(1));
+        let page = part.offset + (behind - part.offset).next_multiple_of(PAGE);
+        let Some(next) = bytes.part(0, end).skip_zeros(behind)? else { break };
+        let head = bytes.read(next, 32)?;
+        if host::magic_of(&head).is_none() || (next > page && next % 8 != 0) {
+            break;
+        }
+        at = next;
+    }
+    Ok(())
+}
+
+/// Reads the container at the begin of `place`; false if there is none.
+fn container(
+    bytes: Bytes<'_>,
+    place: Extent,
+    depth: Depth,
+    out: &mut DeviceCode,
+) -> Result<bool, ReadError> {
+    let part = bytes.part(place.offset, place.size);
+    let head = part.read(0, 32)?;
+    let faults = &mut out.faults;
+    let container = match host::magic_of(&head) {
+        Some(Kind::Bundle) => bundle::plain(part, place.offset, depth, faults)?,
+        Some(Kind::Ccob) => bundle::compressed(part, place.offset, depth, faults)?,
+        Some(Kind::OffloadBinary) => offload_binary::read(part, place.offset, depth.notes, faults)?,
+        Some(Kind::Nv) => nv::read(part, place.offset, faults)?,
+        Some(Kind::Elf) | None => return Ok(false),
+    };
+    out.containers.push(container);
+    Ok(true)
+}

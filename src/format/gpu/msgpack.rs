@@ -1,0 +1,203 @@
+//! Reads MessagePack (the specification at msgpack.org) without building values: code objects and
+//! Tensile's indexes have maps of millions of entries, and few of them count.
+
+/// Nested maps and lists that are followed.
+const DEEPEST: usize = 32;
+
+/// One value, without the content of maps and lists.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Value<'b> {
+    Nil,
+    Bool(bool),
+    Int(u64),
+    /// A negative or floating-point number, or an extension.
+    Other,
+    Str(&'b [u8]),
+    /// Number of pairs that follow.
+    Map(usize),
+    /// Number of values that follow.
+    List(usize),
+}
+
+/// Reads values one after another. Every method returns `None` at damaged data.
+pub(super) struct Reader<'b> {
+    bytes: &'b [u8],
+    at: usize,
+}
+
+impl<'b> Reader<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    fn take(&mut self, len: usize) -> Option<&'b [u8]> {
+        let found = self.bytes.get(self.at..self.at.checked_add(len)?)?;
+        self.at += len;
+        Some(found)
+    }
+
+    /// A big-endian number of `width` bytes.
+    fn number(&mut self, width: usize) -> Option<u64> {
+        Some(self.take(width)?.iter().fold(0, |n, byte| n << 8 | u64::from(*byte)))
+    }
+
+    fn length(&mut self, width: usize) -> Option<usize> {
+        usize::try_from(self.number(width)?).ok()
+    }
+
+    /// The next value.
+    pub(super) fn next(&mut self) -> Option<Value<'b>> {
+        let [tag] = *self.take(1)? else { return None };
+        Some(match tag {
+            0x00..=0x7f => Value::Int(tag.into()),
+            0x80..=0x8f => Value::Map((tag & 15).into()),
+            0x90..=0x9f => Value::List((tag & 15).into()),
+            0xa0..=0xbf => Value::Str(self.take((tag & 31).into())?),
+            0xc0 => Value::Nil,
+            0xc2 | 0xc3 => Value::Bool(tag == 0xc3),
+            0xc4..=0xc6 | 0xd9..=0xdb => {
+                let first = if tag >= 0xd9 { 0xd9 } else { 0xc4 };
+                let len = self.length(1 << (tag - first))?;
+                Value::Str(self.take(len)?)
+            }
+            0xc7..=0xc9 => {
+                let len = self.length(1 << (tag - 0xc7))?;
+                self.take(len.checked_add(1)?)?;
+                Value::Other
+            }
+            0xca | 0xcb => {
+                self.take(if tag == 0xca { 4 } else { 8 })?;
+                Value::Other
+            }
+            0xcc..=0xcf => Value::Int(self.number(1 << (tag - 0xcc))?),
+            0xd0..=0xd3 => {
+                self.take(1 << (tag - 0xd0))?;
+                Value::Other
+            }
+            0xd4..=0xd8 => {
+                self.take((1 << (tag - 0xd4)) + 1)?;
+                Value::Other
+            }
+            0xdc | 0xdd => Value::List(self.length(if tag == 0xdc { 2 } else { 4 })?),
+            0xde | 0xdf => Value::Map(self.length(if tag == 0xde { 2 } else { 4 })?),
+            0xe0..=0xff => Value::Other,
+            0xc1 => return None,
+        })
+    }
+
+    /// Skips the content of `value`, which was just read.
+    pub(super) fn skip(&mut self, value: Value<'b>) -> Option<()> {
+        self.skip_below(value, 0)
+    }
+
+    fn skip_below(&mut self, value: Value<'b>, depth: usize) -> Option<()> {
+        let count = match value {
+            Value::Map(pairs) => pairs.checked_mul(2)?,
+            Value::List(count) => count,
+            _ => 0,
+        };
+        if depth > DEEPEST {
+            return None;
+        }
+        for _ in 0..count {
+            let inner = self.next()?;
+            self.skip_below(inner, depth + 1)?;
+        }
+        Some(())
+    }
+
+    /// Reads a map, and calls `visit` with the reader behind each key and the key. `visit` must read
+    /// the value.
+    pub(super) fn map(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, &'b [u8]) -> Option<()>,
+    ) -> Option<()> {
+        let Value::Map(pairs) = self.next()? else { return None };
+        for _ in 0..pairs {
+            match self.next()? {
+                Value::Str(key) => visit(self, key)?,
+                other => {
+                    self.skip(other)?;
+                    self.skip_next()?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Skips the next value.
+    pub(super) fn skip_next(&mut self) -> Option<()> {
+        let value = self.next()?;
+        self.skip(value)
+    }
+}
+
+/// All strings that are values of the key `key`, at any depth; `None` if the data is damaged.
+pub(super) fn values_of<'b>(bytes: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
+    let mut out = Vec::new();
+    let mut reader = Reader::new(bytes);
+    collect(&mut reader, key, &mut out, 0)?;
+    Some(out)
+}
+
+fn collect<'b>(
+    reader: &mut Reader<'b>,
+    wanted: &[u8],
+    out: &mut Vec<&'b [u8]>,
+    depth: usize,
+) -> Option<()> {
+    if depth > DEEPEST {
+        return None;
+    }
+    match reader.next()? {
+        Value::Map(pairs) => {
+            for _ in 0..pairs {
+                let key = reader.next()?;
+                reader.skip(key)?;
+                let before = reader.at;
+                if key == Value::Str(wanted)
+                    && let Some(Value::Str(value)) = reader.next()
+                {
+                    out.push(value);
+                } else {
+                    reader.at = before;
+                    collect(reader, wanted, out, depth + 1)?;
+                }
+            }
+        }
+        Value::List(count) => {
+            for _ in 0..count {
+                collect(reader, wanted, out, depth + 1)?;
+            }
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reader, Value, values_of};
+
+    #[test]
+    fn values_of_all_forms() {
+        let bytes = [0x82, 0xa1, b'a', 0xcd, 1, 2, 0xd9, 1, b'b', 0x92, 0xc3, 0xca, 0, 0, 0, 0];
+        let mut reader = Reader::new(&bytes);
+        assert_eq!(reader.next(), Some(Value::Map(2)));
+        assert_eq!(reader.next(), Some(Value::Str(b"a")));
+        assert_eq!(reader.next(), Some(Value::Int(0x102)));
+        assert_eq!(reader.next(), Some(Value::Str(b"b")));
+        assert_eq!(reader.next(), Some(Value::List(2)));
+        assert_eq!(reader.next(), Some(Value::Bool(true)));
+        assert_eq!(reader.next(), Some(Value::Other));
+        assert_eq!(reader.next(), None);
+    }
+
+    #[test]
+    fn damage_ends_and_does_not_allocate() {
+        assert_eq!(values_of(&[0xdf, 0xff, 0xff, 0xff, 0xff], b"k"), None);
+        assert_eq!(values_of(&[0x91; 100], b"k"), None);
+        let nested = [0x81, 0xa1, b'x', 0x91, 0x81, 0xa1, b'k', 0xa1, b'v'];
+        assert_eq!(values_of(&nested, b"k"), Some(vec![&b"v"[..]]));
+    }
+}

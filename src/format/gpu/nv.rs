@@ -1,0 +1,70 @@
+//! NVIDIA's fat binaries, as nvcc and clang put them in `.nv_fatbin`: a header, then PTX and cubins with
+//! their SM number. The layout is that of CUDA's `fatbinary_section.h` and of `cuobjdump`.
+
+use super::bytes::{Bytes, u16_at, u32_at, u64_at};
+use super::{Compression, Container, Entry, Fault, Kind};
+use crate::format::ReadError;
+
+/// The magic number of a fat binary.
+pub(super) const MAGIC: u32 = 0xba55_ed50;
+/// Most images of one fat binary.
+const MOST_IMAGES: usize = 4096;
+/// `FATBIN_KIND_PTX` and `FATBIN_KIND_ELF`.
+const PTX: u16 = 1;
+const CUBIN: u16 = 2;
+
+/// The fat binary at `offset` of the file.
+pub(super) fn read(
+    bytes: Bytes<'_>,
+    offset: u64,
+    faults: &mut Vec<Fault>,
+) -> Result<Container, ReadError> {
+    let mut container = Container::new(Kind::Nv, offset);
+    container.size = bytes.len();
+    let head = bytes.read(0, 16)?;
+    let (Some(version), Some(header), Some(size)) =
+        (u16_at(&head, 4), u16_at(&head, 6), u64_at(&head, 8))
+    else {
+        faults.push(Fault::new(offset, "ends inside its header"));
+        return Ok(container);
+    };
+    container.version = Some(version);
+    let end = u64::from(header).checked_add(size).filter(|end| *end <= bytes.len());
+    let Some(end) = end.filter(|_| header >= 16) else {
+        faults.push(Fault::new(offset, "is larger by its header than the space it has"));
+        return Ok(container);
+    };
+    container.size = end;
+    let bytes = bytes.part(0, end);
+    let mut at = u64::from(header);
+    while at < end && container.entries.len() < MOST_IMAGES {
+        let raw = bytes.read(at, 64)?;
+        let fields = || {
+            let kind = u16_at(&raw, 0)?;
+            let (len, size) = (u64::from(u32_at(&raw, 4)?), u64_at(&raw, 8)?);
+            Some((kind, len, size, u32_at(&raw, 28)?, u64_at(&raw, 40)?))
+        };
+        let image = fields().filter(|(_, len, ..)| *len >= 32);
+        let Some((kind, len, size, sm, flags)) = image else {
+            faults.push(Fault::new(offset, "has an image whose header is cut short"));
+            break;
+        };
+        let next = at.checked_add(len).and_then(|start| start.checked_add(size));
+        let Some(next) = next.filter(|next| *next <= end) else {
+            faults.push(Fault::new(offset, "has an image beyond its end"));
+            break;
+        };
+        let id = match kind {
+            PTX => format!("compute_{sm}"),
+            CUBIN => format!("sm_{sm}"),
+            other => format!("kind_{other}_sm_{sm}"),
+        };
+        // `FATBIN_FLAG_COMPRESS` is LZ4, and 0x8000 is zstd since CUDA 12.
+        if flags & 0x8000 != 0 {
+            container.compression = Some(Compression::Zstd);
+        }
+        container.entries.push(Entry { id: id.into_bytes(), offset: at + len, size, code: None });
+        at = next;
+    }
+    Ok(container)
+}

@@ -1,0 +1,112 @@
+//! LLVM's OffloadBinary, versions 1 and 2 (`llvm/Object/OffloadBinary.h`): the content of
+//! `.llvm.offloading` sections and of files that `clang-offload-packager` writes.
+
+use super::bytes::{Bytes, u16_at, u32_at, u64_at};
+use super::{Container, Entry, Fault, Kind, code_object};
+use crate::format::{ReadError, c_string};
+
+/// The magic number.
+pub const MAGIC: &[u8; 4] = &[0x10, 0xff, 0x10, 0xad];
+/// Most images of one binary, and bytes of its strings. LLVM 21 writes one image each.
+const MOST_IMAGES: u64 = 4096;
+const MOST_STRINGS: u64 = 64;
+const LONGEST: usize = 4096;
+
+/// The binary at `offset` of the file.
+pub(super) fn read(
+    bytes: Bytes<'_>,
+    offset: u64,
+    notes: bool,
+    faults: &mut Vec<Fault>,
+) -> Result<Container, ReadError> {
+    let mut container = Container::new(Kind::OffloadBinary, offset);
+    container.size = bytes.len();
+    let head = bytes.read(0, 32)?;
+    let (Some(version), Some(size), Some(entries), Some(last)) =
+        (u32_at(&head, 4), u64_at(&head, 8), u64_at(&head, 16), u64_at(&head, 24))
+    else {
+        faults.push(Fault::new(offset, "ends inside its header"));
+        return Ok(container);
+    };
+    container.version = u16::try_from(version).ok();
+    let count = match version {
+        // Version 1 has the size of its only entry here.
+        1 => 1,
+        2 => last,
+        _ => {
+            faults.push(Fault::new(offset, "has an unknown version"));
+            return Ok(container);
+        }
+    };
+    if size > bytes.len() || size < 32 {
+        faults.push(Fault::new(offset, "is larger by its header than the space it has"));
+        return Ok(container);
+    }
+    container.size = size;
+    let bytes = bytes.part(0, size);
+    for number in 0..count.min(MOST_IMAGES) {
+        let at = number.checked_mul(40).and_then(|at| at.checked_add(entries));
+        let raw = bytes.read(at.unwrap_or(u64::MAX), 40)?;
+        match image(bytes, &raw, version, notes)? {
+            Some(entry) => container.entries.push(entry),
+            None => {
+                faults.push(Fault::new(offset, "has an image beyond its end"));
+                break;
+            }
+        }
+    }
+    if count > MOST_IMAGES {
+        faults.push(Fault::new(offset, "has more than 4096 images"));
+    }
+    Ok(container)
+}
+
+/// One image; `None` if a part of it lies beyond the end.
+fn image(
+    bytes: Bytes<'_>,
+    raw: &[u8],
+    version: u32,
+    notes: bool,
+) -> Result<Option<Entry>, ReadError> {
+    let fields = || {
+        let kind = u16_at(raw, 2)?;
+        Some((kind, u64_at(raw, 8)?, u64_at(raw, 16)?, u64_at(raw, 24)?, u64_at(raw, 32)?))
+    };
+    let Some((kind, strings_at, strings, offset, size)) = fields() else { return Ok(None) };
+    if offset.checked_add(size).is_none_or(|end| end > bytes.len()) || strings > MOST_STRINGS {
+        return Ok(None);
+    }
+    let (mut triple, mut arch) = (Vec::new(), Vec::new());
+    let width = if version == 1 { 16 } else { 24 };
+    for number in 0..strings {
+        let at = strings_at.saturating_add(number * width);
+        let pair = bytes.read(at, 16)?;
+        let (Some(key), Some(value)) = (u64_at(&pair, 0), u64_at(&pair, 8)) else {
+            return Ok(None);
+        };
+        let value = text(bytes, value)?;
+        match &*text(bytes, key)? {
+            b"triple" => triple = value,
+            b"arch" => arch = value,
+            _ => {}
+        }
+    }
+    let producer: &[u8] = match kind {
+        1 => b"openmp",
+        2 => b"cuda",
+        4 => b"hip",
+        8 => b"sycl",
+        _ => b"unknown",
+    };
+    // The same form as the ids of bundles, whose environment is empty for AMD GPUs.
+    let dashes = if triple.split(|byte| *byte == b'-').count() < 4 { &b"--"[..] } else { b"-" };
+    let id = [producer, b"-", &triple, dashes, &arch].concat();
+    let code = code_object::read(bytes.part(offset, size), notes)?;
+    Ok(Some(Entry { id, offset, size, code }))
+}
+
+/// The string at `offset`, without its NUL.
+fn text(bytes: Bytes<'_>, offset: u64) -> Result<Vec<u8>, ReadError> {
+    let raw = bytes.read(offset, LONGEST)?;
+    Ok(c_string(&raw, 0).unwrap_or_default().to_vec())
+}
