@@ -169,11 +169,6 @@ const PLANNED: &[Known] = &[
     planned("missing-header", PACKAGE_TEXT),
     planned("text-missing-path", PACKAGE_TEXT),
     planned("wrapper-injects-library", PACKAGE_TEXT),
-    planned("gpu-target-missing", GPU),
-    planned("gpu-target-incoherent", GPU),
-    planned("gpu-data-missing", GPU),
-    planned("gpu-bundle-unloadable", GPU),
-    planned("gpu-object-mismatch", GPU),
 ];
 
 /// Old ids and their new ids.

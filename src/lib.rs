@@ -24,6 +24,7 @@ pub mod facts;
 pub mod finding;
 pub mod fix;
 pub mod format;
+pub mod gpu;
 pub mod hooks;
 pub mod id;
 pub mod merged;

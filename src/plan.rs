@@ -4,10 +4,11 @@
 use crate::format::Reading;
 use crate::format::deps_list::DepsList;
 use crate::format::elf::machine::hwcaps;
+use crate::format::gpu::{Depth, TargetId};
 use crate::id::FastSet;
 use crate::order::Arrange as _;
 use crate::policy::{Day, Pattern, Policy};
-use crate::sniff::Classes;
+use crate::sniff::{Class, Classes};
 use crate::wants::Wants;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -140,8 +141,19 @@ pub struct Plan {
     pub lists: Arc<Vec<MergedFrom>>,
     /// The fixes to search for, if any.
     pub fix: Option<Arc<FixRequest>>,
+    /// The question of the command `gpu`, which reads the device code of all objects.
+    pub gpu: Option<GpuRequest>,
     /// Number of threads.
     pub threads: usize,
+}
+
+/// The options of the command `gpu`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GpuRequest {
+    /// Compressed bundles are inflated whole and checked.
+    pub deep: bool,
+    /// The target that must be served.
+    pub target: Option<TargetId>,
 }
 
 impl Plan {
@@ -178,6 +190,7 @@ impl Plan {
             today: Day { year: 1970, month: 1, day: 1 },
             lists: Arc::default(),
             fix: None,
+            gpu: None,
             threads: 1,
         }
     }
@@ -187,7 +200,11 @@ impl Plan {
         let by_query = self.rule_wants.holds(Wants::BOUND_LIBRARIES);
         let by_rules = self.rule_wants.holds(Wants::TABLES);
         Reading {
-            classes: Classes::LINKAGE,
+            classes: if self.gpu.is_some() || self.rule_wants.holds(Wants::DEVICE_CODE) {
+                Classes::LINKAGE.with(Class::Device)
+            } else {
+                Classes::LINKAGE
+            },
             tables: self.facts
                 || self.definitions
                 || self.members
@@ -198,6 +215,14 @@ impl Plan {
             index: !self.members,
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
             relocations: by_query,
+        }
+    }
+
+    /// How much of device code is read. The command `gpu` lists; notes cost a read of each code object.
+    pub fn device_depth(&self) -> Depth {
+        match &self.gpu {
+            Some(request) => Depth { notes: request.deep, inflate: request.deep },
+            None => Depth { notes: true, inflate: false },
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Class {
     Archive,
     /// `#!`
     Script,
+    /// A bundle of device code on its own.
+    Device,
     /// `*.cmake`
     CMake,
     /// Any other file, or a file of a class that is not enabled.
@@ -28,8 +30,13 @@ enum Mark {
 }
 
 /// Classes that are recognised only if enabled; the first match counts.
-const MARKS: &[(Class, Mark)] =
-    &[(Class::Script, Mark::Head(b"#!")), (Class::CMake, Mark::Suffix(b".cmake"))];
+const MARKS: &[(Class, Mark)] = &[
+    (Class::Device, Mark::Head(b"CCOB")),
+    (Class::Device, Mark::Head(b"__CLANG_OFFLOAD_BUND")),
+    (Class::Device, Mark::Head(&[0x10, 0xff, 0x10, 0xad])),
+    (Class::Script, Mark::Head(b"#!")),
+    (Class::CMake, Mark::Suffix(b".cmake")),
+];
 
 /// Number of bytes that [`Classes::class_of`] needs.
 pub const SNIFF_LEN: usize = 20;
@@ -60,6 +67,7 @@ impl Classes {
             Class::Archive => 1 << 1,
             Class::Script => 1 << 2,
             Class::CMake => 1 << 3,
+            Class::Device => 1 << 4,
         })
     }
 

@@ -26,6 +26,9 @@ impl Wants {
     /// The directories of the search paths of audited objects.
     pub const SEARCH_ENTRIES: Self = Self(32);
 
+    /// Device code of objects that need HIP's runtime, and of bundles and code objects.
+    pub const DEVICE_CODE: Self = Self(64);
+
     /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -9,6 +9,7 @@ mod coverage;
 mod definers;
 mod diagnosis;
 mod explained;
+mod gpu;
 mod kept_names;
 mod left_out;
 mod link_facts;
@@ -40,6 +41,7 @@ use crate::facts::collect::Collector;
 use crate::facts::providers::Providers;
 use crate::facts::read::{Read, read_candidate};
 use crate::facts::{Corpus, CrossCheck, Edits, View};
+use crate::gpu::Devices;
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
@@ -107,6 +109,8 @@ pub struct Audit {
     own_loaders: FastMap<(FileId, FileId), FileId>,
     /// The search paths of audited objects, for rules that want them.
     pub search_entries: BTreeMap<FileId, SearchEntries>,
+    /// Device code, for rules and commands that want it.
+    pub devices: Devices,
     /// All files in the order in which `ldd` would list them, each with its entry point if it has
     /// one. Empty unless every file is an entry point.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
@@ -395,6 +399,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
     let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
 
+    let devices = gpu::find(plan, tree, &corpus, &collector, resolved);
+    if !devices.files.is_empty() {
+        clock.lap("device code");
+    }
+
     let walked = candidates::Walked { given: &places, met: &met };
     let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };
     let Diagnosed { diagnosis, providers, candidates, libraries, inferred, library } =
@@ -439,6 +448,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         dangling,
         own_loaders,
         search_entries,
+        devices,
         listing,
         cross_check,
         names,

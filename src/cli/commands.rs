@@ -3,7 +3,7 @@
 use super::exit::Exit;
 use super::{
     Cli, Command, PolicyCommand, Shared, archive, check, demo, diff, explain, first_policy, fix,
-    hook, manual, plan, policy, views,
+    gpu, hook, manual, plan, policy, views,
 };
 use anyhow::{Result, bail};
 use std::io::IsTerminal as _;
@@ -15,6 +15,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Some(Command::Check { paths }) => check::check(&cli.shared, &paths),
         Some(Command::Tree { paths }) => views::tree(&cli.shared, &paths),
         Some(Command::Why(options)) => views::why(&cli.shared, &options),
+        Some(Command::Gpu(options)) => gpu::gpu(&cli.shared, &options),
         Some(Command::Archive(options)) => archive::archive(&cli.shared, &options),
         Some(Command::Demo { dir }) => {
             only_human(&cli.shared, "demo")?;

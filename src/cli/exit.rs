@@ -45,6 +45,11 @@ pub fn of_tree(report: &Report, fail_on: FailOn) -> Exit {
     status(report, fail_on, |finding| MISSING.contains(&&*finding.rule))
 }
 
+/// The status of `gpu`, for which only findings about device code count.
+pub fn of_gpu(report: &Report, fail_on: FailOn) -> Exit {
+    status(report, fail_on, |finding| finding.rule.starts_with("gpu-"))
+}
+
 /// The status of `fix`: 1 unless every finding that counts has a verified fix and every output is
 /// complete.
 pub fn of_fix(report: &Report, fail_on: FailOn, whole: bool) -> Exit {

@@ -12,6 +12,7 @@ pub mod exit;
 mod explain;
 mod first_policy;
 mod fix;
+mod gpu;
 mod hook;
 mod hosts;
 mod link_line;
@@ -117,6 +118,8 @@ pub enum Command {
     Why(WhyOptions),
     /// Show which members of static archives a link needs, for which symbols, and what stays undefined
     Archive(Box<ArchiveOptions>),
+    /// List code objects for GPUs, and the targets that each library serves
+    Gpu(GpuOptions),
     /// Write fixes of findings: lists of archives, scripts for ar, linker flags, waivers
     Fix(FixOptions),
     /// Compare two versions of a prefix: what became worse, and what was fixed
@@ -236,6 +239,20 @@ pub struct ArchiveOptions {
     /// Write how many members of each archive were extracted, in lld's format
     #[arg(long, value_name = "FILE")]
     pub archive_stats: Option<PathBuf>,
+}
+
+/// Options of `gpu`.
+#[derive(Args, Debug)]
+pub struct GpuOptions {
+    /// Directories and files to search for device code
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+    /// Say whether all device code serves this GPU, such as gfx1030 or gfx90a:xnack+, and what is missing
+    #[arg(long, value_name = "ID")]
+    pub target: Option<String>,
+    /// Inflate compressed bundles whole, check their sums, and list kernels
+    #[arg(long)]
+    pub deep: bool,
 }
 
 /// Options of `fix`.

@@ -176,6 +176,7 @@ pub(super) fn prepare_with(
         symbols: Vec::new(),
         lists: Arc::new(lists),
         fix: None,
+        gpu: None,
         threads,
     };
     let plan = Plan { rule_wants: rules::wants(&plan), ..plan };

@@ -39,7 +39,6 @@ const MARKS: &[(&[u8], &str, Help)] = &[
     (b"\xca\xfe\xba\xbe", "a Java class or a universal macOS file", Help::Nothing),
     (b"\0asm", "a WebAssembly module", Help::Nothing),
     (b"BC\xc0\xde", "LLVM bitcode", Help::Do("audit the file that is linked from it")),
-    (b"__CLANG_OFFLOAD_BUNDLE__", "a bundle of GPU code", Help::Nothing),
     (
         b"glibc-ld.so.cache",
         "an ld.so.cache",
@@ -99,7 +98,8 @@ fn kind(head: &[u8], name: &[u8]) -> Option<(String, Help)> {
     if head.starts_with(b"!<arch>\n") && head[8..].starts_with(b"debian-binary") {
         return known("a Debian package", Help::Before("dpkg-deb -x", "DIR"));
     }
-    if crate::sniff::sniff(head) != crate::sniff::Class::Other {
+    let is_read = crate::sniff::sniff(head) != crate::sniff::Class::Other;
+    if is_read || crate::format::gpu::is_container(head) {
         return None;
     }
     if head.is_empty() {

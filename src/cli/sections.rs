@@ -21,6 +21,7 @@ const HIDDEN: &[(&str, &[&str])] = &[
     ("tree", &[BASELINE]),
     ("why", &[BASELINE]),
     ("archive", &[BASELINE]),
+    ("gpu", &[BASELINE]),
     ("fix", &[BASELINE]),
     ("diff", &[BASELINE]),
     ("policy", &[INPUT, LOADER, FINDINGS, BASELINE, OUTPUT, RUN]),

@@ -55,7 +55,7 @@ pub(super) fn why(shared: &Shared, options: &WhyOptions) -> Result<Exit> {
 }
 
 /// Audits, makes a view of the audit, and writes that.
-fn show<T: 'static>(
+pub(super) fn show<T: 'static>(
     shared: &Shared,
     paths: &[PathBuf],
     sinks: impl Fn() -> Result<Sinks<Output<T>>>,

@@ -8,6 +8,7 @@ use crate::format::Reading;
 use crate::format::archive::{self, Definition, Names};
 use crate::format::cross_check::{Second, compare_archive, compare_elf};
 use crate::format::elf::{self, Target, Verdict};
+use crate::format::gpu::{self, Depth, DeviceCode};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
 use crate::tree::{Errno, Handle, Kind, Node, Opened, Stat, Tree};
@@ -256,5 +257,24 @@ fn read_relocations(tree: &dyn Tree, facts: &FileFacts) -> elf::relocs::Relocati
             elf::relocs::read(&handle, object).unwrap_or_else(|_| failed("could not be read"))
         }
         None => failed("could not be read: the file changed while it was audited"),
+    }
+}
+
+/// Reads the device code of a file; the error in words if it cannot be read.
+pub(super) fn read_device_code(
+    tree: &dyn Tree,
+    facts: &FileFacts,
+    depth: Depth,
+) -> Result<DeviceCode, String> {
+    let Some(handle) = open(tree, facts).filter(|handle| handle.stat() == facts.stat) else {
+        return Err("could not be read again".to_owned());
+    };
+    let read = || gpu::read(&handle, depth);
+    // A second safeguard, as for other files: tests count a caught panic as a failure.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
+        Ok(Ok(_)) if handle.changed() => Err("changed while it was read".to_owned()),
+        Ok(Ok(code)) => Ok(code),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("made the reader panic: a fault of linkaudit".to_owned()),
     }
 }

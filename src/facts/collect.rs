@@ -2,7 +2,8 @@
 //! `audit` runs it. `read` reads files, `answer` answers needs.
 
 use super::answer::{
-    Directory, FactAnswer, Found, Places, answer, as_path, read_definitions, second,
+    Directory, FactAnswer, Found, Places, answer, as_path, read_definitions, read_device_code,
+    second,
 };
 use super::members::{self, Source};
 use super::read::Read;
@@ -11,6 +12,7 @@ use crate::format::Reading;
 use crate::format::archive::{Definition, Names};
 use crate::format::cross_check::Second;
 use crate::format::elf::relocs::Relocations;
+use crate::format::gpu::{Depth, DeviceCode};
 use crate::format::{Defect, Table, elf};
 use crate::id::{FastMap, FastSet, FileId};
 use crate::parallel;
@@ -236,6 +238,19 @@ impl<'t> Collector<'t> {
             }
         }
         out
+    }
+
+    /// Reads the device code of files; the error in words for those that cannot be read.
+    pub fn device_code(
+        &self,
+        corpus: &Corpus,
+        files: &[FileId],
+        depth: Depth,
+    ) -> Vec<(FileId, Result<DeviceCode, String>)> {
+        let tree = self.tree;
+        let found =
+            parallel::map_single(files, |file| read_device_code(tree, &corpus.files[*file], depth));
+        files.iter().copied().zip(found).collect()
     }
 
     /// Paths that could not be read since the walk.

@@ -283,7 +283,9 @@ impl Builder<'_> {
         let Some(table) = root.table("gpu") else { return Gpu::default() };
         let loader = table.get("loader");
         let loader = loader.and_then(|l| Some((l.text()?.to_owned(), self.origin(&l.span))));
-        Gpu { targets: self.list(table, "targets", "this target"), loader }
+        let exact = table.get("exact");
+        let exact = exact.and_then(|e| Some((e.truth()?, self.origin(&e.span))));
+        Gpu { targets: self.list(table, "targets", "this target"), exact, loader }
     }
 
     /// A list of texts that later policies replace as a whole.

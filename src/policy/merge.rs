@@ -40,6 +40,7 @@ impl Policy {
         replace(&mut self.search_path.require, later.search_path.require);
         replace(&mut self.search_path.allow, later.search_path.allow);
         replace(&mut self.gpu.targets, later.gpu.targets);
+        replace(&mut self.gpu.exact, later.gpu.exact);
         replace(&mut self.gpu.loader, later.gpu.loader);
     }
 

@@ -267,11 +267,13 @@ pub enum SearchTag {
     None,
 }
 
-/// `[gpu]`; no rule reads it yet.
+/// `[gpu]`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gpu {
     /// Processors that the device code must support.
     pub targets: Option<(Vec<String>, Origin)>,
+    /// True if the device code must support no other processors.
+    pub exact: Option<(bool, Origin)>,
     /// `stock`, `debian` or `nix`: selects the code objects that the HIP runtime accepts.
     pub loader: Option<(String, Origin)>,
 }

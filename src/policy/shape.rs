@@ -200,6 +200,7 @@ const SEARCH_PATH: &[Key] = &[
 
 const GPU: &[Key] = &[
     optional("targets", Kind::List(&words::GPU_TARGET), "Processors that must be served."),
+    optional("exact", Kind::Truth, "Targets that are not listed are findings too."),
     optional("loader", Kind::Text(&words::GPU_LOADER), "Whose HIP runtime loads the code objects."),
 ];
 

@@ -59,9 +59,11 @@ impl Policy {
         section(&mut out, "search-path", tag.into_iter().chain(allow));
         let targets = self.gpu.targets.as_ref();
         let targets = targets.map(|(targets, origin)| (texts("targets", targets), origin));
+        let exact = self.gpu.exact.as_ref();
+        let exact = exact.map(|(exact, origin)| (format!("exact = {exact}"), origin));
         let loader = self.gpu.loader.as_ref();
         let loader = loader.map(|(loader, origin)| (pair("loader", loader), origin));
-        section(&mut out, "gpu", targets.into_iter().chain(loader));
+        section(&mut out, "gpu", targets.into_iter().chain(exact).chain(loader));
         for host in &self.hosts {
             entry(&mut out, "host", &host_text(host), &host.origin);
         }

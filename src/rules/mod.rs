@@ -19,6 +19,11 @@ mod expired_waiver;
 mod forbidden_library;
 mod forbidden_symbol;
 mod found_outside;
+mod gpu_bundle_unloadable;
+mod gpu_data_missing;
+mod gpu_object_mismatch;
+mod gpu_target_incoherent;
+mod gpu_target_missing;
 mod image_span;
 mod indirect_library;
 mod interchangeable;
@@ -105,6 +110,11 @@ pub const RULES: &[&Rule] = &[
     &missing_relro::RULE,
     &writable_code::RULE,
     &image_span::RULE,
+    &gpu_target_missing::RULE,
+    &gpu_target_incoherent::RULE,
+    &gpu_data_missing::RULE,
+    &gpu_bundle_unloadable::RULE,
+    &gpu_object_mismatch::RULE,
     &forbidden_library::RULE,
     &forbidden_symbol::RULE,
     &required_symbol::RULE,

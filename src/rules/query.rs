@@ -10,6 +10,7 @@ use crate::diagnosis::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol}
 use crate::facts::providers::Provider;
 use crate::facts::{CrossCheck, FileFacts, View};
 use crate::format::elf::{Foreign, Object, Target};
+use crate::gpu::{Devices, Unit};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, Id as _, RootId, StrId};
 use crate::merged::solve::{Solution, Solved};
 use crate::order::Arrange as _;
@@ -285,6 +286,32 @@ impl<'a> Query<'a> {
     /// `Wants::SEARCH_ENTRIES`.
     pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
         self.audit.search_entries.iter().map(|(file, entries)| (*file, entries))
+    }
+
+    /// The device code. For rules that declare `Wants::DEVICE_CODE`.
+    pub(super) fn devices(&self) -> &'a Devices {
+        &self.audit.devices
+    }
+
+    /// The location of device code that is loaded as one.
+    pub(super) fn locate_unit(&self, unit: Unit) -> Arc<Located> {
+        match unit {
+            Unit::File(file) => self.locate(file),
+            Unit::Data(set) => {
+                let dir = self.devices().sets.get(set).map_or(Path::new(""), |set| &*set.dir);
+                self.prefixes().locate(dir).into()
+            }
+        }
+    }
+
+    /// True if the run judges the unit: it is audited, or lies in an audited prefix.
+    pub(super) fn is_audited_unit(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::File(file) => self.facts(file).audited,
+            Unit::Data(set) => {
+                self.devices().sets.get(set).is_some_and(|set| self.prefixes().contain(&set.dir))
+            }
+        }
     }
 
     /// Paths that the walk could not read.

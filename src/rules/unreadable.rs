@@ -48,7 +48,14 @@ fn check(query: &Query<'_>) -> Findings {
         Some(damaged(query.about(RULE.id, file, reason)))
     });
     let config = query.config_faults().into_iter().filter(|fault| !fault.is_damage);
-    walked.chain(refused).chain(config.map(|fault| about_config(query, RULE.id, fault))).collect()
+    let devices = query.devices().unreadable.iter().map(|(file, reason)| {
+        damaged(query.about(RULE.id, *file, format!("its device code: {reason}")))
+    });
+    walked
+        .chain(refused)
+        .chain(devices)
+        .chain(config.map(|fault| about_config(query, RULE.id, fault)))
+        .collect()
 }
 
 /// A finding about a configuration file of a loader.

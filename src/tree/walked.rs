@@ -119,7 +119,7 @@ impl Totals {
         match class {
             Class::Elf => self.elf += 1,
             Class::Archive => self.archives += 1,
-            Class::CMake | Class::Script | Class::Other => self.other += 1,
+            Class::CMake | Class::Script | Class::Device | Class::Other => self.other += 1,
         }
     }
 

@@ -7,6 +7,7 @@
 //! [`Audit`]: crate::audit::Audit
 
 pub mod archive;
+pub mod gpu;
 pub mod tree;
 pub mod why;
 

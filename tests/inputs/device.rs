@@ -4,6 +4,7 @@
 mod damage;
 mod formats;
 mod oracle;
+mod wheels;
 
 use crate::support::device;
 use linkaudit::format::gpu::{self, Depth, DeviceCode};

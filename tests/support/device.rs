@@ -275,3 +275,18 @@ pub fn host_source(name: &str, bundles: &[&str]) -> String {
     }
     out + "return 0; }\n"
 }
+
+/// A Tensile index that names these libraries, as lazy loading writes it.
+pub fn index(names: &[&str]) -> Vec<u8> {
+    let mut out = vec![0x81];
+    text(&mut out, "library");
+    out.extend([0xdc, 0, names.len() as u8]);
+    for name in names {
+        out.push(0x82);
+        text(&mut out, "type");
+        text(&mut out, "Placeholder");
+        text(&mut out, "value");
+        text(&mut out, name);
+    }
+    out
+}

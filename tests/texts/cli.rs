@@ -21,6 +21,7 @@ mod environment;
 mod exits;
 mod explained;
 mod fingerprints;
+mod gpu;
 mod help;
 mod hosts;
 mod inferred;

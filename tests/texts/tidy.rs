@@ -27,7 +27,7 @@ pub(super) const FLOORS: &[&[&str]] = &[
     &["facts", "cover", "demo"],
     &["resolve"],
     &["stage"],
-    &["starts", "bind"],
+    &["starts", "bind", "gpu"],
     &["diagnosis"],
     &["audit"],
     &["merged"],

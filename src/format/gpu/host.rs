@@ -5,7 +5,7 @@
 //! sections are read as they are.
 
 use super::bytes::{Bytes, u32_at, u64_at};
-use super::{DeviceCode, Fault, bundle, nv};
+use super::{DeviceCode, Fault, nv};
 use crate::format::ReadError;
 use object::elf;
 use std::collections::BTreeSet;
@@ -22,7 +22,9 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Most bytes of one relocation table, and of a writable segment that is searched for wrappers.
 const MOST_RELOCATIONS: u64 = 512 << 20;
 const MOST_SEARCHED: u64 = 256 << 20;
-const CHUNK: u64 = 1 << 20;
+const CHUNK: usize = 1 << 20;
+/// Bytes of relocations that are read at once: a multiple of 24.
+const STEP: u64 = 24 << 15;
 /// `SHT_LLVM_OFFLOADING`
 const SHT_LLVM_OFFLOADING: u32 = 0x6fff_4c0b;
 
@@ -214,9 +216,8 @@ impl<'a> Elf<'a> {
             let size = load.size.min(MOST_SEARCHED);
             let mut at = 0;
             while at < size {
-                let chunk =
-                    self.bytes.read(load.offset.saturating_add(at), (CHUNK + 16) as usize)?;
-                for (number, raw) in chunk.chunks_exact(8).enumerate().take((CHUNK / 8) as usize) {
+                let chunk = self.bytes.read(load.offset.saturating_add(at), CHUNK + 16)?;
+                for (number, raw) in chunk.chunks_exact(8).enumerate().take(CHUNK / 8) {
                     let is_wrapper = matches!(u32_at(raw, 0), Some(HIP | CUDA | KPACK))
                         && u32_at(raw, 4) == Some(1);
                     if let (true, Some(magic), Some(pointer)) =
@@ -226,7 +227,7 @@ impl<'a> Elf<'a> {
                         out.push(Wrapper { addr, magic, pointer });
                     }
                 }
-                at += CHUNK;
+                at += CHUNK as u64;
             }
         }
         Ok(out)
@@ -261,7 +262,7 @@ impl<'a> Elf<'a> {
             match self.place(pointer) {
                 Some(place) => places.pointed.push(place),
                 None => {
-                    out.faults.push(Fault::new(at, "is a wrapper that points outside the file"))
+                    out.faults.push(Fault::new(at, "is a wrapper that points outside the file"));
                 }
             }
         }
@@ -291,8 +292,6 @@ impl<'a> Elf<'a> {
         let (first, last) =
             (slots.first().copied().unwrap_or(0), slots.last().copied().unwrap_or(0));
         let mut at = 0;
-        // A multiple of 24 bytes.
-        const STEP: u64 = 24 << 15;
         while at < size {
             let len = usize::try_from(STEP.min(size - at)).unwrap_or(0);
             for raw in self.bytes.read(place.offset + at, len)?.chunks_exact(24) {
@@ -310,9 +309,9 @@ impl<'a> Elf<'a> {
 
 /// The kind of container that begins with these bytes.
 pub(super) fn magic_of(head: &[u8]) -> Option<super::Kind> {
-    if head.starts_with(bundle::PLAIN) {
+    if head.starts_with(super::table::PLAIN) {
         Some(super::Kind::Bundle)
-    } else if head.starts_with(bundle::COMPRESSED) {
+    } else if head.starts_with(super::table::COMPRESSED) {
         Some(super::Kind::Ccob)
     } else if head.starts_with(super::offload_binary::MAGIC) {
         Some(super::Kind::OffloadBinary)

@@ -5,7 +5,7 @@
 //! [`read`] lists what a file has. It reads tables and headers; `Depth` says how much more. The GPU
 //! stage (`audit::gpu`) decides which files it reads.
 
-pub mod bundle;
+mod bundle;
 mod bytes;
 mod code_object;
 mod deep;
@@ -13,7 +13,8 @@ mod host;
 mod inflate;
 mod msgpack;
 mod nv;
-pub mod offload_binary;
+mod offload_binary;
+mod table;
 mod target;
 
 pub use code_object::{CodeObject, Metadata};
@@ -195,6 +196,11 @@ const PAGE: u64 = 4096;
 /// True if a file that begins with `head` is a bundle or another container on its own.
 pub fn is_container(head: &[u8]) -> bool {
     host::magic_of(head).is_some()
+}
+
+/// The same for the first 20 bytes, which may be those of other files too.
+pub fn may_be_container(head: &[u8; 20]) -> bool {
+    is_container(head) || table::PLAIN.starts_with(head)
 }
 
 /// The names of other files in the values of `key` of a MessagePack index; `None` if it is damaged.

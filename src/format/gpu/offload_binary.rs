@@ -6,7 +6,7 @@ use super::{Container, Entry, Fault, Kind, code_object};
 use crate::format::{ReadError, c_string};
 
 /// The magic number.
-pub const MAGIC: &[u8; 4] = &[0x10, 0xff, 0x10, 0xad];
+pub(super) const MAGIC: &[u8; 4] = &[0x10, 0xff, 0x10, 0xad];
 /// Most images of one binary, and bytes of its strings. LLVM 21 writes one image each.
 const MOST_IMAGES: u64 = 4096;
 const MOST_STRINGS: u64 = 64;
@@ -47,13 +47,11 @@ pub(super) fn read(
     for number in 0..count.min(MOST_IMAGES) {
         let at = number.checked_mul(40).and_then(|at| at.checked_add(entries));
         let raw = bytes.read(at.unwrap_or(u64::MAX), 40)?;
-        match image(bytes, &raw, version, notes)? {
-            Some(entry) => container.entries.push(entry),
-            None => {
-                faults.push(Fault::new(offset, "has an image beyond its end"));
-                break;
-            }
-        }
+        let Some(entry) = image(bytes, &raw, version, notes)? else {
+            faults.push(Fault::new(offset, "has an image beyond its end"));
+            break;
+        };
+        container.entries.push(entry);
     }
     if count > MOST_IMAGES {
         faults.push(Fault::new(offset, "has more than 4096 images"));

@@ -1,10 +1,11 @@
 //! Target ids of AMD GPUs: a processor with its settings for XNACK and SRAM ECC (LLVM's
 //! AMDGPUUsage, "Target ID"), and the processors by their number in `e_flags`.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A target id, such as `gfx90a:sramecc+:xnack-`. A setting that is absent means any.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TargetId {
     /// The processor: `gfx90a`, `gfx11-generic`, `amdgcnspirv`.
     pub processor: String,
@@ -68,6 +69,24 @@ fn is_processor(name: &str) -> bool {
             && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     name == SPIRV || name.strip_prefix("gfx").is_some_and(is_word)
+}
+
+impl Ord for TargetId {
+    /// By age, roughly: gfx90a comes before gfx1030.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |id: &Self| (id.processor.len(), id.sramecc, id.xnack);
+        let (own, others) = (key(self), key(other));
+        own.0
+            .cmp(&others.0)
+            .then_with(|| self.processor.cmp(&other.processor))
+            .then(own.cmp(&others))
+    }
+}
+
+impl PartialOrd for TargetId {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl fmt::Display for TargetId {

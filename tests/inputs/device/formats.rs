@@ -4,6 +4,7 @@
 use super::{DEEP, LISTING, device, read, samples, targets};
 use crate::support::Lab;
 use linkaudit::format::gpu::{Compression, Kind};
+use md5::Digest as _;
 
 #[test]
 fn every_format_is_listed() {
@@ -90,7 +91,6 @@ fn a_magic_number_in_a_payload_is_no_bundle() {
     payload.extend((!(plain.len() as u16)).to_le_bytes());
     payload.extend(&plain);
     payload.extend(adler(&plain).to_be_bytes());
-    use md5::Digest as _;
     let sum = md5::Md5::digest(&plain);
     let bytes = device::ccob_of(2, 0, plain.len() as u64, &sum[..8], &payload);
     for depth in [LISTING, DEEP] {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The directory with LLVM 19's tools for bundles, of Debian's package, which is not installed.
-fn bundler(lab: &Lab) -> Result<PathBuf, String> {
+pub(super) fn bundler(lab: &Lab) -> Result<PathBuf, String> {
     let debian = Debian::new("bookworm", "amd64")?;
     let files = debian.download(&["clang-tools-19"])?;
     let into = lab.mkdir("tools");
@@ -104,7 +104,7 @@ fn written(lab: &Lab, tool: &Path, compress: bool) -> PathBuf {
 }
 
 /// The newest of LLVM's tools of this name.
-fn llvm(name: &str) -> Option<String> {
+pub(super) fn llvm(name: &str) -> Option<String> {
     let versioned = (19..=30).rev().map(|version| format!("{name}-{version}"));
     versioned.into_iter().find(|tool| has(tool))
 }

@@ -111,18 +111,18 @@ fn what_is_in_the_way_of_a_policy_is_not_passed_over() {
 #[test]
 fn a_demand_that_no_rule_checks_is_undecided() {
     let lab = lab();
-    lab.write("linkaudit.toml", "schema = 1\n\n[gpu]\ntargets = [\"gfx90a\"]\n");
+    lab.write("linkaudit.toml", "schema = 1\n\n[levels]\nmissing-dlopen = \"warn\"\n");
     let report = report(&lab, &["p", "-A", "library"]);
     let finding = &report["findings"][0];
     assert_eq!(finding["rule"], "undecided", "{finding}");
     assert_eq!(finding["path"], "linkaudit.toml");
-    assert_eq!(finding["detail"], "[gpu] targets");
+    assert_eq!(finding["detail"], "[levels] missing-dlopen");
     let message = finding["message"].as_str().expect("a message");
-    assert_eq!(message, "line 4: no implemented rule checks [gpu] targets (gpu-target-missing)");
+    assert_eq!(message, "line 4: no implemented rule checks [levels] missing-dlopen");
     assert_eq!(report["complete"], false);
     assert_eq!(run(&lab, &["p", "-A", "library"]).status, 3);
     // Whoever allows the rule does not ask for it.
-    assert_eq!(run(&lab, &["p", "-A", "library", "-A", "gpu-target-missing"]).status, 0);
+    assert_eq!(run(&lab, &["p", "-A", "library", "-A", "missing-dlopen"]).status, 0);
     let run = run(&lab, &["p", "-A", "library", "--isolated", "-D", "missing-dlopen"]);
     assert_eq!(run.status, 3, "{}", run.out);
     assert!(run.out.contains("no implemented rule checks [levels] missing-dlopen"), "{}", run.out);
@@ -175,7 +175,6 @@ fn check_names_rules_that_are_not_built() {
     let found = run(&lab, &["policy", "check"]);
     assert_eq!((found.status, found.err.as_str()), (0, ""));
     for line in [
-        "not active: gpu-target-missing in [gpu] targets  linkaudit.toml:5\n",
         "not active: missing-dlopen in [levels]  linkaudit.toml:3\n",
         "not active: copy-size-mismatch in [[waive]]  linkaudit.toml:6\n",
         "default, linkaudit.toml: no errors\n",

@@ -111,6 +111,7 @@ pub(crate) fn bare(mut policy: Policy) -> Policy {
     policy.search_path.require.iter_mut().for_each(|(_, origin)| clear(origin));
     policy.search_path.allow.iter_mut().for_each(|(_, origin)| clear(origin));
     policy.gpu.targets.iter_mut().for_each(|(_, origin)| clear(origin));
+    policy.gpu.exact.iter_mut().for_each(|(_, origin)| clear(origin));
     policy.gpu.loader.iter_mut().for_each(|(_, origin)| clear(origin));
     policy
 }

@@ -138,6 +138,18 @@ impl Fixture {
                 std::fs::create_dir_all(path.parent().expect(place)).expect(place);
                 assert!(clean("mkfifo").arg(path).status().expect("mkfifo").success(), "{place}");
             }
+            ["device", ref words @ ..] => {
+                let (out, bytes) = device(words, place);
+                lab.write(out, bytes);
+            }
+            ["hip", out, bundles, ref flags @ ..] => {
+                let files: Vec<String> =
+                    bundles.split(',').map(|file| lab.path(file).display().to_string()).collect();
+                let files: Vec<&str> = files.iter().map(String::as_str).collect();
+                let name = Path::new(out).file_name().and_then(|name| name.to_str()).expect(place);
+                let name = name.split('.').next().expect(place).replace('-', "_");
+                lab.so(out, &crate::support::device::host_source(&name, &files), flags);
+            }
             ["audit", ref args @ ..] => {
                 built.audit = args.iter().map(|arg| (*arg).to_owned()).collect();
             }
@@ -153,6 +165,28 @@ impl Fixture {
         } else {
             source.to_owned()
         }
+    }
+}
+
+/// The file of a step `device`, and its bytes.
+fn device<'w>(words: &[&'w str], place: &str) -> (&'w str, Vec<u8>) {
+    use crate::support::device;
+    match *words {
+        ["code", out, target] => (out, device::code_object(target)),
+        ["unnamed", out, target] => {
+            (out, device::code_object_with(target, target, &[Some("a"), None]))
+        }
+        ["bundle", out, ref targets @ ..] => (out, device::bundle(targets, 4096)),
+        ["labelled", out, id, target] => {
+            let code = device::code_object(target);
+            (out, device::bundle_of(&[(id, &code)], 4096))
+        }
+        ["ccob", version, method, out, ref targets @ ..] => {
+            let plain = device::bundle(targets, 4096);
+            (out, device::ccob(&plain, version.parse().expect(place), method))
+        }
+        ["index", out, ref names @ ..] => (out, device::index(names)),
+        _ => panic!("{place}: no such device code"),
     }
 }
 

@@ -115,6 +115,7 @@ fn every_command_of_the_help_works() {
             "tree",
             "why",
             "archive",
+            "gpu",
             "fix",
             "diff",
             "policy",
@@ -172,7 +173,7 @@ fn manual_pages_and_completions() {
         assert!(text.contains("NAME") && text.contains(name), "{text}");
         pages += 1;
     }
-    assert_eq!(pages, 13);
+    assert_eq!(pages, 14);
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&lab, &["completions", shell]);
         assert!(script.status == 0 && script.out.contains("why"), "{shell}");

@@ -1,0 +1,229 @@
+//! Device code: which files are read for it, and what loads it. Objects that need HIP's runtime, code
+//! objects and bundles on their own are read, and for the command `gpu` all objects. A prefix
+//! without any costs nothing. Data directories are listed only beside what has device code.
+
+use super::binding::Resolved;
+use crate::facts::collect::Collector;
+use crate::facts::{Content, Corpus, FileFacts};
+use crate::format::elf::{Foreign, Object};
+use crate::format::gpu::{self as format, DeviceCode};
+use crate::gpu::data::{self, Listing, TENSILE, Tensile};
+use crate::gpu::{DataSet, Devices, Process, Runtime, Unit, is_host, offers, profile_of};
+use crate::id::FileId;
+use crate::plan::Plan;
+use crate::resolve::Closure;
+use crate::tree::{Kind, Node, Opened, Tree};
+use crate::wants::Wants;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// HIP's runtime, by the begin of its soname.
+const RUNTIME: &[u8] = b"libamdhip64.so";
+/// Most bytes of an index. rocBLAS's largest has 3 MiB.
+const MOST_INDEX: u64 = 64 << 20;
+/// Most names of a data directory.
+const MOST_NAMES: usize = 200_000;
+
+/// Reads the device code that the plan asks for.
+pub(super) fn find(
+    plan: &Plan,
+    tree: &dyn Tree,
+    corpus: &Corpus,
+    collector: &Collector<'_>,
+    resolved: Resolved<'_>,
+) -> Devices {
+    if plan.gpu.is_none() && !plan.rule_wants.holds(Wants::DEVICE_CODE) {
+        return Devices::default();
+    }
+    let has_runtime = corpus.files.iter().any(|facts| is_runtime(&facts.real));
+    let loaded = if has_runtime { loaded(corpus, resolved) } else { BTreeSet::new() };
+    let wanted = corpus.files.entries().filter(|(file, facts)| {
+        (facts.audited || loaded.contains(file)) && may_have_code(plan, facts)
+    });
+    let files: Vec<FileId> = wanted.map(|(file, _)| file).collect();
+    if files.is_empty() {
+        return Devices::default();
+    }
+    let mut out = Devices::default();
+    for (file, read) in collector.device_code(corpus, &files, plan.device_depth()) {
+        match read {
+            Ok(code) if code == DeviceCode::default() => {}
+            Ok(code) => drop(out.files.insert(file, code)),
+            Err(error) => out.unreadable.push((file, error)),
+        }
+    }
+    data_sets(tree, corpus, &mut out);
+    processes(plan, corpus, resolved, &mut out);
+    out
+}
+
+/// Objects that entry points load and that need the runtime, audited or not.
+fn loaded(corpus: &Corpus, resolved: Resolved<'_>) -> BTreeSet<FileId> {
+    let mut out = BTreeSet::new();
+    for closure in &resolved.closures.roots {
+        let files: Vec<FileId> = closure.in_scope().map(|(_, file)| file).collect();
+        if runtime(corpus, closure).is_some() {
+            out.extend(files);
+        }
+    }
+    out
+}
+
+fn may_have_code(plan: &Plan, facts: &FileFacts) -> bool {
+    match &facts.content {
+        Content::Elf(_) if facts.foreign().is_some() => facts.foreign() == Some(Foreign::Gpu),
+        Content::Elf(object) => plan.gpu.is_some() || needs_runtime(object),
+        Content::Other(ident) => format::may_be_container(&ident.bytes),
+        Content::Archive(_) => false,
+    }
+}
+
+fn needs_runtime(object: &Object) -> bool {
+    object.needs.iter().any(|need| object.str(need.name).starts_with(RUNTIME))
+}
+
+fn is_runtime(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_bytes().starts_with(RUNTIME))
+}
+
+/// The runtime in the scope of an entry point.
+fn runtime(corpus: &Corpus, closure: &Closure) -> Option<Runtime> {
+    closure.in_scope().find_map(|(_, file)| Runtime::at(file, &corpus.files[file].real))
+}
+
+/// The data directories of libraries, and other directories with code objects.
+fn data_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) {
+    let mut libraries: BTreeMap<PathBuf, FileId> = BTreeMap::new();
+    for (file, facts) in corpus.files.entries() {
+        let Some(kind) = tensile(facts) else { continue };
+        let found = directories(tree, &facts.real, kind);
+        if found.is_empty() && (facts.audited || out.files.contains_key(&file)) {
+            out.without_data.push((file, kind));
+        }
+        libraries.extend(found.into_iter().map(|dir| (dir, file)));
+    }
+    let alone = out.files.iter().filter(|(_, code)| !is_host(code));
+    let mut code: BTreeMap<PathBuf, BTreeMap<Vec<u8>, Vec<_>>> = BTreeMap::new();
+    for (file, own) in alone {
+        let path = &corpus.files[*file].path;
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
+        let here = code.entry(dir.to_path_buf()).or_default();
+        here.insert(name.as_bytes().to_vec(), offers(own));
+    }
+    let dirs: BTreeSet<PathBuf> = libraries.keys().chain(code.keys()).cloned().collect();
+    for dir in dirs {
+        let own = code.remove(&dir).unwrap_or_default();
+        let listing = listing(tree, &dir, own);
+        let library = libraries.get(&dir).copied();
+        out.sets.extend(data::data_set(&dir, library, &listing));
+    }
+}
+
+/// The kind of Tensile data that a library loads.
+fn tensile(facts: &FileFacts) -> Option<Tensile> {
+    let object = facts.object().filter(|_| facts.foreign().is_none())?;
+    let soname = object.soname()?;
+    TENSILE.iter().copied().find(|kind| soname.starts_with(kind.soname.as_bytes()))
+}
+
+/// The directories that exist of those in which a library looks for its data.
+fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
+    let Some(base) = data::places(library, kind) else { return Vec::new() };
+    let is_dir = |path: &PathBuf| tree.kind(path) == Ok(Kind::Directory);
+    let plain = base.join("library");
+    if is_dir(&plain) {
+        return vec![plain];
+    }
+    let below = names(tree, &base, false).into_iter().map(|name| base.join(name).join("library"));
+    below.filter(is_dir).collect()
+}
+
+/// The names in a directory, sorted: of files, or of directories and links.
+fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
+    let mut out = BTreeSet::new();
+    let visit = &mut |name: &std::ffi::OsStr, node: Node| {
+        let is_file = !matches!(node, Node::Kind(Kind::Directory));
+        if out.len() < MOST_NAMES && (is_file == of_files || matches!(node, Node::Link)) {
+            out.insert(name.to_owned());
+        }
+    };
+    // A directory that cannot be listed has no names; the walk reports it.
+    let _ = tree.list(dir, visit);
+    out
+}
+
+fn listing(
+    tree: &dyn Tree,
+    dir: &Path,
+    code: BTreeMap<Vec<u8>, Vec<crate::gpu::Offer>>,
+) -> Listing {
+    let mut listing = Listing { code, ..Listing::default() };
+    listing.names = names(tree, dir, true).into_iter().map(|n| n.as_bytes().to_vec()).collect();
+    let indexes: Vec<Vec<u8>> =
+        listing.names.iter().filter(|name| data::is_index(name)).cloned().collect();
+    for name in indexes {
+        let path = dir.join(std::ffi::OsStr::from_bytes(&name));
+        listing.indexes.insert(name, index(tree, &path));
+    }
+    listing
+}
+
+/// The names of Tensile libraries in an index.
+fn index(tree: &dyn Tree, path: &Path) -> Option<Vec<Vec<u8>>> {
+    let Ok(Opened::File(handle)) = tree.open(path) else { return None };
+    let len = handle.stat().len;
+    let bytes = crate::format::read_range(&handle, 0, len.min(MOST_INDEX)).ok()?;
+    let values = format::index_values(&bytes, b"value")?;
+    let names = values.into_iter().filter(|value| value.starts_with(b"TensileLibrary"));
+    Some(names.map(<[u8]>::to_vec).collect())
+}
+
+/// The processes that load device code, and the profiles.
+fn processes(plan: &Plan, corpus: &Corpus, resolved: Resolved<'_>, out: &mut Devices) {
+    let gpu = &plan.policy.gpu;
+    let mut runtimes = BTreeSet::new();
+    for (root, closure) in resolved.closures.roots.entries() {
+        let mut units = Vec::new();
+        for (_, file) in closure.in_scope() {
+            let users = users(corpus, closure, file);
+            let has_code = out.files.get(&file).is_some_and(|code| !offers(code).is_empty());
+            if has_code {
+                units.push((Unit::File(file), users.clone()));
+            }
+            let own = |(number, set): (usize, &DataSet)| {
+                let users = users.iter().copied().chain(has_code.then_some(file));
+                (set.library == Some(file)).then(|| (Unit::Data(number), users.collect()))
+            };
+            units.extend(out.sets.iter().enumerate().filter_map(own));
+        }
+        if units.is_empty() {
+            continue;
+        }
+        let runtime = runtime(corpus, closure);
+        let path = runtime.map(|runtime| &*corpus.files[runtime.file].real);
+        runtimes.extend(path);
+        let (profile, reason) = profile_of(gpu, path);
+        out.processes.push(Process { root, runtime, profile, reason, units });
+    }
+    let here = corpus.files.iter().filter(|facts| facts.audited);
+    runtimes.extend(here.map(|facts| &*facts.real).filter(|path| is_runtime(path)));
+    out.profile = Some(profile_of(gpu, runtimes.first().copied()));
+}
+
+/// The files in the scope that need `file` themselves, by its soname or file name.
+fn users(corpus: &Corpus, closure: &Closure, file: FileId) -> Vec<FileId> {
+    let facts = &corpus.files[file];
+    let soname = facts.object().and_then(Object::soname);
+    let name = facts.file_name().as_os_str().as_bytes();
+    let needs = |user: &FileId| {
+        corpus.files[*user].object().is_some_and(|object| {
+            object.needs.iter().any(|need| {
+                let need = object.str(need.name);
+                Some(need) == soname || need == name
+            })
+        })
+    };
+    closure.in_scope().map(|(_, user)| user).filter(|user| *user != file).filter(needs).collect()
+}

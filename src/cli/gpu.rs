@@ -1,0 +1,38 @@
+//! `linkaudit gpu`: an audit that reads the device code of all files, and shows it.
+
+use super::exit::{self, Exit};
+use super::run::Run;
+use super::views::show;
+use super::{FailOn, GpuOptions, Shared, baseline};
+use crate::cli::plan::sinks;
+use crate::format::gpu::TargetId;
+use crate::plan::{GpuRequest, Plan};
+use crate::tree::Tree;
+use crate::views;
+use crate::views::gpu::Gpu;
+use anyhow::{Context as _, Result};
+
+/// `linkaudit gpu`
+pub(super) fn gpu(shared: &Shared, options: &GpuOptions) -> Result<Exit> {
+    baseline::refuse(shared, "gpu")?;
+    let parse = |text: &String| {
+        TargetId::parse(text.as_bytes()).with_context(|| {
+            let shown = crate::text::show(text.as_bytes());
+            format!(
+                "--target {shown}: not a GPU target\nhelp: name a processor, as rocminfo prints it: \
+                 --target gfx1030"
+            )
+        })
+    };
+    let target = options.target.as_ref().map(parse).transpose()?;
+    let request = GpuRequest { deep: options.deep, target };
+    let sinks = || sinks(shared, "gpu", views::gpu::OUTPUTS);
+    let plan = |plan| Plan { gpu: Some(request.clone()), ..plan };
+    let make = |run: &mut Run, _: &dyn Tree| Ok(Gpu::new(&run.audit, &run.plan));
+    let status = |run: &Run, view: &Gpu| match exit::of_gpu(&run.report, shared.fail_on) {
+        Exit::Findings => Exit::Findings,
+        _ if view.fails() && shared.fail_on != FailOn::Never => Exit::Findings,
+        other => other,
+    };
+    show(shared, &options.paths, sinks, plan, make, status)
+}

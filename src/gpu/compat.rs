@@ -1,0 +1,226 @@
+//! Which code objects a device runs, by the rules of a HIP runtime. Upstream's accepts the device's own
+//! code, its family's generic code and SPIR-V (ROCR, `Isa::IsCompatible`; clr, `hip_fatbin.cpp`).
+//! Distributions patch it to accept more: `0001-Improve-hipamd-compat-check.patch` of nixpkgs and
+//! `hip-5.7.1-extend-isa-compatibility-check.patch` of Gentoo, which Debian has too.
+
+use crate::format::gpu::{SPIRV, TargetId};
+
+/// The patches of a HIP runtime.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Profile {
+    /// Upstream's runtime.
+    Stock,
+    /// Debian's and Gentoo's.
+    Debian,
+    /// That of nixpkgs.
+    Nix,
+}
+
+impl Profile {
+    /// The word in policies and outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stock => "stock",
+            Self::Debian => "debian",
+            Self::Nix => "nix",
+        }
+    }
+
+    /// The profile with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Stock, Self::Debian, Self::Nix].into_iter().find(|profile| profile.name() == name)
+    }
+
+    /// True if the runtime lets `device` run code that was built for the processor `code`.
+    fn coerces(self, device: &str, code: &str) -> bool {
+        let both = |list: &[&str]| list.contains(&device) && list.contains(&code);
+        match self {
+            Self::Stock => false,
+            Self::Debian => {
+                both(&["gfx900", "gfx902", "gfx909", "gfx90c"])
+                    || both(GFX103)
+                    || code == "gfx900" && device == "gfx906"
+                    || code == "gfx1010" && GFX101.contains(&device)
+            }
+            Self::Nix => {
+                both(&["gfx900", "gfx902", "gfx909", "gfx90c"]) || both(GFX101) || both(GFX103)
+            }
+        }
+    }
+}
+
+const GFX101: &[&str] = &["gfx1010", "gfx1011", "gfx1012", "gfx1013"];
+const GFX103: &[&str] =
+    &["gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"];
+
+/// Generic targets and their members (LLVM's AMDGPUUsage, "Generic processors").
+const GENERIC: &[(&str, &[&str])] = &[
+    ("gfx9-generic", &["gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"]),
+    ("gfx9-4-generic", &["gfx940", "gfx941", "gfx942", "gfx950"]),
+    ("gfx10-1-generic", GFX101),
+    ("gfx10-3-generic", GFX103),
+    (
+        "gfx11-generic",
+        &["gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"],
+    ),
+    ("gfx12-generic", &["gfx1200", "gfx1201"]),
+];
+
+/// The processors that run code for the generic target `name`.
+pub fn members(name: &str) -> &'static [&'static str] {
+    GENERIC.iter().find(|(generic, _)| *generic == name).map_or(&[], |(_, members)| members)
+}
+
+/// How a device is served. The order is that of preference.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Coverage {
+    /// Code for the device itself.
+    Exact,
+    /// Code for its family.
+    Generic,
+    /// Code for a similar device, which a patched runtime accepts.
+    Coerced,
+    /// SPIR-V, which the runtime compiles.
+    Spirv,
+    /// No code that the runtime accepts.
+    None,
+}
+
+impl Coverage {
+    /// The word in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Generic => "generic",
+            Self::Coerced => "coerced",
+            Self::Spirv => "SPIR-V",
+            Self::None => "none",
+        }
+    }
+}
+
+/// Code for one target, and how it is stored.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Offer {
+    /// The target.
+    pub target: TargetId,
+    /// True if it is in a compressed bundle: comgr asks such a bundle for exact names only.
+    pub compressed: bool,
+}
+
+/// How `device` is served by `offers`.
+pub fn coverage(device: &TargetId, offers: &[Offer], profile: Profile) -> Coverage {
+    let each = offers.iter().map(|offer| of_one(device, offer, profile));
+    each.min().unwrap_or(Coverage::None)
+}
+
+fn of_one(device: &TargetId, offer: &Offer, profile: Profile) -> Coverage {
+    let (code, name) = (&*offer.target.processor, &*device.processor);
+    if !offer.target.settings_fit(device) {
+        return Coverage::None;
+    }
+    if code == name {
+        Coverage::Exact
+    } else if members(code).contains(&name) {
+        Coverage::Generic
+    } else if !offer.compressed && profile.coerces(name, code) {
+        Coverage::Coerced
+    } else if code == SPIRV {
+        Coverage::Spirv
+    } else {
+        Coverage::None
+    }
+}
+
+/// The code that a patched runtime would accept for `device` if its bundle were not compressed.
+pub fn blocked<'o>(device: &TargetId, offers: &'o [Offer], profile: Profile) -> Option<&'o Offer> {
+    let is_blocked = |offer: &&Offer| {
+        offer.compressed && profile.coerces(&device.processor, &offer.target.processor)
+    };
+    let is_none = coverage(device, offers, profile) == Coverage::None;
+    offers.iter().find(is_blocked).filter(|_| is_none)
+}
+
+/// True if code for `needed` in one object is served by `offers` of another. Generic code is served by
+/// the same generic code, or by code for any member: which device will run is not known.
+pub fn serves(needed: &TargetId, offers: &[Offer], profile: Profile) -> bool {
+    if needed.processor == SPIRV || coverage(needed, offers, profile) != Coverage::None {
+        return true;
+    }
+    let own = members(&needed.processor).iter().map(|member| TargetId::any(member));
+    own.into_iter().any(|member| coverage(&member, offers, profile) != Coverage::None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Coverage, GENERIC, Offer, Profile, blocked, coverage, serves};
+    use crate::format::gpu::{TargetId, processors};
+
+    fn offers(targets: &[&str], compressed: bool) -> Vec<Offer> {
+        let id = |text: &&str| TargetId::parse(text.as_bytes()).expect("a target");
+        targets.iter().map(|text| Offer { target: id(text), compressed }).collect()
+    }
+
+    fn of(device: &str, targets: &[&str], profile: Profile) -> Coverage {
+        let device = TargetId::parse(device.as_bytes()).expect("a target");
+        coverage(&device, &offers(targets, false), profile)
+    }
+
+    #[test]
+    fn the_best_code_counts() {
+        let all = ["gfx11-generic", "gfx1100", "amdgcnspirv"];
+        assert_eq!(of("gfx1100", &all, Profile::Stock), Coverage::Exact);
+        assert_eq!(of("gfx1103", &all, Profile::Stock), Coverage::Generic);
+        assert_eq!(of("gfx1201", &all, Profile::Stock), Coverage::Spirv);
+        assert_eq!(of("gfx1201", &all[..2], Profile::Stock), Coverage::None);
+        // gfx908 and gfx90a are in no family.
+        assert_eq!(of("gfx908", &["gfx9-generic"], Profile::Stock), Coverage::None);
+        assert_eq!(of("gfx90a:xnack+", &["gfx90a:xnack-"], Profile::Stock), Coverage::None);
+        assert_eq!(of("gfx90a:xnack+", &["gfx90a"], Profile::Stock), Coverage::Exact);
+    }
+
+    #[test]
+    fn patched_runtimes_accept_similar_code() {
+        for (device, code, debian, nix) in [
+            ("gfx1031", "gfx1030", true, true),
+            ("gfx906", "gfx900", true, false),
+            ("gfx900", "gfx906", false, false),
+            ("gfx1012", "gfx1010", true, true),
+            ("gfx1010", "gfx1012", false, true),
+            ("gfx90c", "gfx902", true, true),
+            ("gfx1101", "gfx1100", false, false),
+        ] {
+            let is = |profile| of(device, &[code], profile) == Coverage::Coerced;
+            assert_eq!((is(Profile::Debian), is(Profile::Nix)), (debian, nix), "{device} {code}");
+            assert_eq!(of(device, &[code], Profile::Stock), Coverage::None);
+        }
+    }
+
+    #[test]
+    fn compression_hides_similar_code() {
+        let device = TargetId::any("gfx1031");
+        let hidden = offers(&["gfx1030"], true);
+        assert_eq!(coverage(&device, &hidden, Profile::Nix), Coverage::None);
+        assert!(blocked(&device, &hidden, Profile::Nix).is_some());
+        assert!(blocked(&device, &hidden, Profile::Stock).is_none());
+        let both = offers(&["gfx1030", "gfx10-3-generic"], true);
+        assert!(blocked(&device, &both, Profile::Nix).is_none());
+    }
+
+    #[test]
+    fn generic_code_is_served_by_any_member() {
+        let generic = TargetId::any("gfx11-generic");
+        assert!(serves(&generic, &offers(&["gfx1101"], true), Profile::Stock));
+        assert!(serves(&generic, &offers(&["gfx11-generic"], true), Profile::Stock));
+        assert!(!serves(&generic, &offers(&["gfx1030"], true), Profile::Stock));
+    }
+
+    #[test]
+    fn families_have_known_members() {
+        for (generic, members) in GENERIC {
+            for name in members.iter().chain([generic]) {
+                assert!(processors().any(|known| known == *name), "{name}");
+            }
+        }
+    }
+}

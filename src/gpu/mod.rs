@@ -1,0 +1,102 @@
+//! The GPUs that audited files serve: device code by file, data directories, the HIP runtime of each
+//! process, and the coverage of targets. `audit::gpu` fills it; rules and the view `gpu` ask it. It
+//! opens no file.
+
+pub mod compat;
+pub mod data;
+mod runtime;
+
+pub use compat::{Coverage, Offer, Profile, coverage};
+pub use data::{DataFault, DataSet};
+pub use runtime::{Runtime, profile_of};
+
+use crate::format::gpu::{DeviceCode, Kind};
+use crate::id::{FileId, RootId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All device code of a run.
+#[derive(Debug, Default)]
+pub struct Devices {
+    /// Device code by file; only files that have some, or a defect of it.
+    pub files: BTreeMap<FileId, DeviceCode>,
+    /// Files that could not be read, with the error.
+    pub unreadable: Vec<(FileId, String)>,
+    /// Data directories.
+    pub sets: Vec<DataSet>,
+    /// Libraries with Tensile data that have no data directory.
+    pub without_data: Vec<(FileId, data::Tensile)>,
+    /// Entry points that load device code.
+    pub processes: Vec<Process>,
+    /// The profile of code without an entry point of its own, and the reason for it.
+    pub profile: Option<(Profile, String)>,
+}
+
+/// An entry point that loads device code.
+#[derive(Debug)]
+pub struct Process {
+    /// The entry point.
+    pub root: RootId,
+    /// Its HIP runtime.
+    pub runtime: Option<Runtime>,
+    /// The patches of the runtime.
+    pub profile: Profile,
+    /// The reason for that profile.
+    pub reason: String,
+    /// The device code that it loads, each with the files in the process that need it.
+    pub units: Vec<(Unit, Vec<FileId>)>,
+}
+
+/// Device code that is loaded as one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Unit {
+    /// A program or library with device code in it.
+    File(FileId),
+    /// A data directory, by index in [`Devices::sets`].
+    Data(usize),
+}
+
+impl Devices {
+    /// The targets of a unit, sorted.
+    pub fn offers(&self, unit: Unit) -> Vec<Offer> {
+        match unit {
+            Unit::File(file) => self.files.get(&file).map(offers).unwrap_or_default(),
+            Unit::Data(set) => self.sets.get(set).map(|s| s.offers.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// The profile of a unit: that of the first process that loads it, or that of the run.
+    pub fn profile(&self, unit: Unit) -> Profile {
+        let loads = |process: &&Process| process.units.iter().any(|(known, _)| *known == unit);
+        let own = self.processes.iter().find(loads).map(|process| process.profile);
+        own.or(self.profile.as_ref().map(|(profile, _)| *profile)).unwrap_or(Profile::Stock)
+    }
+
+    /// All units with AMD targets: files that register device code, then data directories.
+    pub fn units(&self) -> Vec<Unit> {
+        let files = self.files.iter().filter(|(_, code)| is_host(code) && !offers(code).is_empty());
+        let files = files.map(|(file, _)| Unit::File(*file));
+        let sets = self.sets.iter().enumerate().filter(|(_, set)| !set.offers.is_empty());
+        files.chain(sets.map(|(number, _)| Unit::Data(number))).collect()
+    }
+}
+
+/// True for a program or library that holds device code, not a code object or bundle on its own.
+pub fn is_host(code: &DeviceCode) -> bool {
+    code.wrappers > 0 || code.containers.iter().any(|container| container.offset > 0)
+}
+
+/// The AMD targets of a file, sorted. A target of which some code is not compressed counts as that.
+pub fn offers(code: &DeviceCode) -> Vec<Offer> {
+    let mut all: BTreeSet<Offer> = BTreeSet::new();
+    for container in &code.containers {
+        let compressed = container.kind == Kind::Ccob;
+        for entry in &container.entries {
+            let target = entry.target_id().or_else(|| entry.code.as_ref()?.target.clone());
+            all.extend(target.map(|target| Offer { target, compressed }));
+        }
+    }
+    let mut out: Vec<Offer> = all.into_iter().collect();
+    // `false` sorts first.
+    out.dedup_by(|b, a| a.target == b.target);
+    out
+}

@@ -1,0 +1,170 @@
+//! `gpu-bundle-unloadable`: a form of device code that the HIP runtime of the process cannot read.
+
+use super::{Query, Rule};
+use crate::catalogue::GPU;
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
+use crate::format::gpu::{Container, DeviceCode, Entry, Kind, TargetId};
+use crate::gpu::compat::blocked;
+use crate::gpu::{Process, Profile, Runtime, Unit};
+use crate::id::{FileId, RootId};
+use crate::wants::Wants;
+use std::collections::BTreeMap;
+
+pub(super) static RULE: Rule = Rule::new(
+    "gpu-bundle-unloadable",
+    GPU,
+    "the HIP runtime cannot read the form of device code",
+    DOCS,
+    check,
+)
+.keys(&["target", "detail"])
+.wants(Wants::DEVICE_CODE);
+
+const DOCS: &str = "\
+## What it does
+
+Compares the bundles of each program and library with the version of the HIP runtime (libamdhip64) that the same
+process loads:
+
+- compressed bundles under a runtime up to 6.0, which does not know them
+- compressed bundles of version 1 under 6.2 to 6.3, which reads another size from the header
+- compressed bundles of version 3 under upstream's runtime before 7.0
+- generic targets in compressed bundles under 6.4
+- for targets of the policy: code for a similar GPU, which the runtimes of distributions accept, but in a
+  compressed bundle
+- the magic number `CCOB` inside a compressed payload (a warning): LLVM's readers without a fix of 2026 take it
+  for the next bundle
+
+## Why it matters
+
+Programs link and load. The first kernel launch fails with `hipErrorInvalidKernelFile` or
+`hipErrorNoBinaryForGpu`, or the process crashes.
+
+## Example
+
+```text
+error[gpu-bundle-unloadable] lib/libkernels.so: 12 compressed bundles (version 2): HIP runtime 6.0 does not
+read compressed bundles
+```
+
+## How to fix
+
+Build with `--no-offload-compress` (in CMake, the package's option for compression), or for old runtimes with
+`COMPRESSED_BUNDLE_FORMAT_VERSION=2` in the environment, or use a newer runtime.
+
+## Limits
+
+The version is that of the file name of libamdhip64: `libamdhip64.so.6.2.41134`. A runtime whose name has only a
+major version, and a release between known ones (6.1), are not judged where that matters. Patches of a distributor
+to the runtime are known only as the profile `[gpu] loader` of the policy says.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut found: BTreeMap<(FileId, String), (Vec<RootId>, Option<Runtime>)> = BTreeMap::new();
+    let devices = query.devices();
+    for process in &devices.processes {
+        for (unit, _) in &process.units {
+            let Unit::File(file) = unit else { continue };
+            let Some(code) = devices.files.get(file) else { continue };
+            let Some(runtime) = process.runtime else { continue };
+            for what in unloadable(code, process, runtime) {
+                let entry = found.entry((*file, what)).or_default();
+                entry.0.push(process.root);
+                entry.1 = Some(runtime);
+            }
+        }
+    }
+    let mut out = Findings::new();
+    for ((file, what), (roots, runtime)) in found {
+        let mut finding = query.about(RULE.id, file, what.clone());
+        finding.detail = Some(what.into_bytes());
+        finding.root = query.first_root(&roots);
+        finding.evidence.extend(query.roots(&roots, None));
+        if let Some(runtime) = runtime {
+            let path = query.shared_path(runtime.file);
+            finding.evidence.push(Evidence::at(EvidenceKind::Provider, path));
+        }
+        out.push(finding);
+    }
+    out.extend(devices.files.iter().filter_map(|(file, code)| magic(query, *file, code)));
+    out.extend(hidden(query));
+    out
+}
+
+/// The forms in a file that a runtime cannot read, each once.
+fn unloadable(code: &DeviceCode, process: &Process, runtime: Runtime) -> Vec<String> {
+    let mut forms: BTreeMap<String, usize> = BTreeMap::new();
+    for container in code.containers.iter().filter(|container| container.kind == Kind::Ccob) {
+        if let Some(why) = refused(container, process.profile, runtime) {
+            let version = container.version.unwrap_or(0);
+            let text = format!("(version {version}): {} {why}", runtime.version_text());
+            *forms.entry(text).or_default() += 1;
+        }
+    }
+    let text = |(text, count): (String, usize)| {
+        let bundles = if count == 1 { "bundle" } else { "bundles" };
+        format!("{count} compressed {bundles} {text}")
+    };
+    forms.into_iter().map(text).collect()
+}
+
+/// Why a runtime cannot read a compressed bundle: by the sources of clr and comgr, release by release.
+fn refused(container: &Container, profile: Profile, runtime: Runtime) -> Option<&'static str> {
+    let is_generic =
+        || container.entries.iter().filter_map(Entry::target_id).any(|id| id.is_generic());
+    // clr treats them as ELF files (NixOS/nixpkgs#299589).
+    if runtime.is_at_most(6, 0) {
+        return Some("does not read compressed bundles");
+    }
+    let is_62_or_63 = runtime.is_at_least(6, 2) && runtime.is_at_most(6, 3);
+    match container.version {
+        Some(1) if is_62_or_63 => Some("reads the size of version 1 wrongly"),
+        // LLVM reads version 3 since 01/2025 (llvm/llvm-project#122307); distributions link another LLVM.
+        Some(3) if runtime.is_at_most(6, 4) && profile == Profile::Stock => {
+            Some("reads versions 1 and 2")
+        }
+        // ROCm/legacy-rocm-build#4602
+        _ if runtime.is_at_least(6, 4) && runtime.is_at_most(6, 4) && is_generic() => {
+            Some("finds no generic code in compressed bundles")
+        }
+        _ => None,
+    }
+}
+
+/// The magic number in a payload; at most a warning, since fixed readers exist.
+fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
+    let (container, inside) =
+        code.containers.iter().find_map(|container| Some((container, container.magic_inside?)))?;
+    let at = container.offset;
+    let message = format!(
+        "the compressed bundle at {at:#x} has the bytes CCOB at {inside:#x} of its payload, where LLVM's \
+         readers without the fix of 2026 expect the next bundle"
+    );
+    let mut finding = query.about(RULE.id, file, message);
+    finding.detail = Some(format!("CCOB inside the bundle at {at:#x}").into_bytes());
+    finding.mild = true;
+    Some(finding)
+}
+
+/// Targets of the policy for which only a compressed bundle has similar code.
+fn hidden(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    let Some((targets, _)) = &query.policy().gpu.targets else { return out };
+    let devices = query.devices();
+    for unit in devices.units().into_iter().filter(|unit| query.is_audited_unit(*unit)) {
+        let (offers, profile) = (devices.offers(unit), devices.profile(unit));
+        for target in targets.iter().filter_map(|text| TargetId::parse(text.as_bytes())) {
+            let Some(offer) = blocked(&target, &offers, profile) else { continue };
+            let message = format!(
+                "the code for {}, which the {} runtime accepts for {target}, is in a compressed bundle, where \
+                 it is not found",
+                offer.target,
+                profile.name()
+            );
+            let mut finding = Finding::new(RULE.id, query.locate_unit(unit), message);
+            finding.target = Some(target.to_string().into_bytes());
+            out.push(finding);
+        }
+    }
+    out
+}

@@ -1,0 +1,93 @@
+//! `gpu-data-missing`: a library's directory of kernels is absent or incomplete.
+
+use super::{Query, Rule};
+use crate::catalogue::GPU;
+use crate::finding::{Finding, Findings};
+use crate::gpu::{DataFault, Unit};
+use crate::text::show;
+use crate::wants::Wants;
+
+pub(super) static RULE: Rule =
+    Rule::new("gpu-data-missing", GPU, "kernel files of a GPU library are missing", DOCS, check)
+        .keys(&["target", "detail"])
+        .wants(Wants::DEVICE_CODE);
+
+const DOCS: &str = "\
+## What it does
+
+Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their kernels:
+
+- a library without such a directory
+- an index (`TensileLibrary_lazy_<gpu>.dat`) that names files which do not exist
+- code objects for a GPU that has no index, so that they are never loaded
+- a file with code for several GPUs that lacks one which the other files have
+
+## Why it matters
+
+rocBLAS built without Tensile links and loads; every matrix multiplication returns rocblas_status 14
+(excluded_from_build). With an incomplete directory it ends with `Cannot read TensileLibrary.dat`.
+
+## Example
+
+```text
+error[gpu-data-missing] lib/librocblas.so.4: rocBLAS has no kernel files: rocblas/library does not exist beside it
+error[gpu-data-missing] lib/rocblas/library: TensileLibrary_lazy_gfx90a.dat names TensileLibrary_Type_HH_gfx90a.dat,
+which does not exist
+```
+
+## How to fix
+
+Build with `-DBUILD_WITH_TENSILE=ON` and install the directory with the library. Build the data again for the GPU
+that is incomplete.
+
+## Limits
+
+The directory is searched as upstream and Debian install it: `<directory>/library` or `<directory>/<version>/library`
+beside the library. A path compiled into the library, and `ROCBLAS_TENSILE_LIBPATH`, are not followed. Databases of
+MIOpen and rocFFT are not read.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    let devices = query.devices();
+    for (file, kind) in devices.without_data.iter().filter(|(file, _)| query.facts(*file).audited) {
+        let message = format!(
+            "{} has no kernel files: {}/library does not exist beside it",
+            kind.name, kind.directory
+        );
+        let mut finding = query.about(RULE.id, *file, message);
+        finding.detail = Some(format!("{}/library", kind.directory).into_bytes());
+        out.push(finding);
+    }
+    for (number, set) in devices.sets.iter().enumerate() {
+        let unit = Unit::Data(number);
+        if query.is_audited_unit(unit) {
+            out.extend(set.faults.iter().map(|fault| finding(query, unit, fault)));
+        }
+    }
+    out
+}
+
+fn finding(query: &Query<'_>, unit: Unit, fault: &DataFault) -> Box<Finding> {
+    let (message, target, detail) = match fault {
+        DataFault::MissingFile { index, file } => {
+            let message = format!("{} names {}, which does not exist", show(index), show(file));
+            (message, None, file)
+        }
+        DataFault::NoIndex { target, file } => {
+            let message = format!("{} is for {target}, and no index names code for it", show(file));
+            (message, Some(target), file)
+        }
+        DataFault::Fewer { file, target } => {
+            let message = format!("{} lacks {target}, which other files have", show(file));
+            (message, Some(target), file)
+        }
+        DataFault::BadIndex { index } => {
+            (format!("{} is not a valid index", show(index)), None, index)
+        }
+    };
+    let mut finding = Finding::new(RULE.id, query.locate_unit(unit), message);
+    finding.target = target.map(|target| target.to_string().into_bytes());
+    finding.detail = Some(detail.clone());
+    finding
+}

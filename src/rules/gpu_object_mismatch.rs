@@ -1,0 +1,150 @@
+//! `gpu-object-mismatch`: device code whose parts contradict each other, or that is damaged.
+
+use super::{Query, Rule};
+use crate::catalogue::GPU;
+use crate::finding::{CauseHint, Finding, Findings};
+use crate::format::gpu::{CodeObject, DeviceCode, Entry, TargetId};
+use crate::gpu::{data, is_host, offers};
+use crate::id::FileId;
+use crate::text::show;
+use crate::wants::Wants;
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+
+pub(super) static RULE: Rule = Rule::new(
+    "gpu-object-mismatch",
+    GPU,
+    "device code is damaged or contradicts itself",
+    DOCS,
+    check,
+)
+.keys(&["target", "detail"])
+.wants(Wants::DEVICE_CODE);
+
+const DOCS: &str = "\
+## What it does
+
+Reads the device code of programs and libraries, and of code objects and bundles on their own, and compares its
+parts: the target in the id of a bundle entry with the ELF header and the notes of the code object, the name of
+a file with its content, and the wrappers that register bundles with the bundles. Sizes that do not fit, unknown
+versions and metadata that the runtime cannot read are reported too.
+
+## Why it matters
+
+The runtime selects code by the id of its bundle entry and then checks the ELF header. Where they differ, no code
+is found, or the wrong code runs. A kernel whose name in the metadata is a boolean (an assembler read `Y` as
+true) makes the runtime reject the whole code object.
+
+## Example
+
+```text
+error[gpu-object-mismatch] lib/libkernels.so: the entry for gfx1030 holds code for gfx90a
+error[gpu-object-mismatch] lib/kernels.co: the container at 0x0 is larger by its header than the space it has
+```
+
+## How to fix
+
+Build the file again, or copy it again if it was cut. In assembly, quote names in metadata.
+
+## Limits
+
+`check` does not inflate compressed bundles: it reads their headers and their tables of entries. `linkaudit gpu
+--deep` inflates them, and compares sums, ELF headers and notes. Processors that LLVM 23 does not name are not
+compared. Offload sections of static archives are not read.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    for (file, code) in &query.devices().files {
+        for fault in &code.faults {
+            let what = match &fault.entry {
+                Some(entry) => format!(
+                    "the entry {} of the container at {:#x} {}",
+                    show(entry),
+                    fault.offset,
+                    fault.what
+                ),
+                None => format!("the container at {:#x} {}", fault.offset, fault.what),
+            };
+            out.push(damage(query, *file, what));
+        }
+        out.extend(entries(query, *file, code));
+        out.extend(name(query, *file, code));
+    }
+    out
+}
+
+fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
+    let mut finding = query.about(RULE.id, file, what.clone());
+    finding.detail = Some(what.into_bytes());
+    finding.cause = Some(CauseHint::DamagedFile);
+    finding
+}
+
+/// Contradictions in entries; the same one in many bundles of a file is one finding.
+fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
+    let mut told: BTreeMap<(String, Option<TargetId>), usize> = BTreeMap::new();
+    for container in &code.containers {
+        for entry in &container.entries {
+            let Some(object) = &entry.code else { continue };
+            for what in contradictions(entry, object) {
+                *told.entry((what, entry.target_id())).or_default() += 1;
+            }
+        }
+    }
+    let finding = |((what, target), count): ((String, Option<TargetId>), usize)| {
+        let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
+        let mut finding = query.about(RULE.id, file, format!("{what}{times}"));
+        finding.target = target.map(|target| target.to_string().into_bytes());
+        finding.detail = Some(what.into_bytes());
+        finding.cause = Some(CauseHint::DamagedFile);
+        finding
+    };
+    told.into_iter().map(finding).collect()
+}
+
+fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
+    let mut out = Vec::new();
+    let subject = match entry.target() {
+        Some(target) => format!("the entry for {}", show(target)),
+        None => "a code object".to_owned(),
+    };
+    let agrees = |one: &TargetId, other: &TargetId| {
+        one.processor == other.processor && one.settings_fit(other)
+    };
+    let (id, flags) = (entry.target_id(), object.target.as_ref());
+    if let (Some(id), Some(flags)) = (&id, flags)
+        && !agrees(id, flags)
+    {
+        out.push(format!("{subject} holds code for {flags}"));
+    }
+    if let Some(metadata) = &object.metadata {
+        if let (Some(noted), Some(flags)) = (metadata.target_id(), flags)
+            && !agrees(&noted, flags)
+        {
+            out.push(format!("{subject} has notes for {noted} and an ELF header for {flags}"));
+        }
+        if metadata.bad_names > 0 {
+            let count = metadata.bad_names;
+            out.push(format!("{subject} has metadata with {count} names that are not strings"));
+        }
+    }
+    out.extend(object.defect.map(|defect| format!("{subject} {defect}")));
+    out
+}
+
+/// A code object or bundle on its own whose file name has another target.
+fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
+    let name = query.path(file).file_name()?.as_bytes();
+    let target = data::target_of(name).filter(|_| !is_host(code))?;
+    let offers = offers(code);
+    let has = offers.iter().any(|offer| offer.target.processor == target.processor);
+    if has || offers.is_empty() {
+        return None;
+    }
+    let own: Vec<String> = offers.iter().map(|offer| offer.target.to_string()).collect();
+    let what = format!("has the name of {target} and code for {}", own.join(" "));
+    let mut finding = damage(query, file, what);
+    finding.target = Some(target.to_string().into_bytes());
+    Some(finding)
+}

@@ -1,0 +1,257 @@
+//! `gpu` for people: the device code of each file, the matrix of targets and libraries, the findings,
+//! and what is missing for the target in question.
+
+use super::{Gpu, Row, Scope, shown};
+use crate::audit::Audit;
+use crate::catalogue::Level;
+use crate::format::gpu::{Compression, Container, DeviceCode, Kind};
+use crate::gpu::Coverage;
+use crate::order::Arrange as _;
+use crate::report::{Style, incomplete};
+use crate::text::show;
+use crate::views::{Subject, count};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+/// Files, and missing libraries, shown without `-v`.
+const MOST: usize = 40;
+/// Columns of the matrix for one library, and for the name of a target.
+const CELL: usize = 4;
+const NAME: usize = 17;
+
+pub(super) fn render(
+    subject: &Subject<'_>,
+    view: &Gpu,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if !style.quiet {
+        files(subject.audit, style, out)?;
+        if let Some(all) = view.scopes.first().filter(|scope| !scope.rows.is_empty()) {
+            matrix(subject.audit, all, style, out)?;
+        }
+    }
+    answers(subject.audit, view, style, out)?;
+    findings(subject, style, out)?;
+    summary(subject, view, style, out)
+}
+
+/// Each file with its containers and targets. Code objects in one directory are one entry.
+fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut groups: BTreeMap<String, Vec<&DeviceCode>> = BTreeMap::new();
+    for (file, code) in &audit.devices.files {
+        let path = &audit.corpus.files[*file].path;
+        let dir = path.parent().filter(|_| !crate::gpu::is_host(code) && !style.verbose);
+        let name = match dir {
+            Some(dir) => format!("{}/", shown(audit, dir)),
+            None => shown(audit, path),
+        };
+        groups.entry(name).or_default().push(code);
+    }
+    let most = if style.verbose { usize::MAX } else { MOST };
+    for (name, codes) in groups.iter().take(most) {
+        writeln!(out, "{}", style.bold(name))?;
+        for line in describe(codes) {
+            for line in wrapped(&line, style.columns().saturating_sub(4)) {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    if groups.len() > most {
+        writeln!(out, "{} more files (-v shows them)", groups.len() - most)?;
+    }
+    if !groups.is_empty() {
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Format, version and compression of a container.
+type Form = (Kind, Option<u16>, Option<Compression>);
+
+/// Containers and targets of files, in lines.
+fn describe(codes: &[&DeviceCode]) -> Vec<String> {
+    let containers: Vec<&Container> = codes.iter().flat_map(|code| &code.containers).collect();
+    let mut kinds: BTreeMap<Form, (usize, u64)> = BTreeMap::new();
+    for one in &containers {
+        let kind = kinds.entry((one.kind, one.version, one.compression)).or_default();
+        *kind = (kind.0 + 1, kind.1.saturating_add(one.size));
+    }
+    let kinds = kinds.into_iter().map(|((kind, version, compression), (n, bytes))| {
+        let what = match kind {
+            Kind::Bundle => count(n, "bundle", "bundles"),
+            Kind::Ccob => count(n, "compressed bundle", "compressed bundles"),
+            Kind::OffloadBinary => count(n, "offload binary", "offload binaries"),
+            Kind::Elf => count(n, "code object", "code objects"),
+            Kind::Nv => count(n, "NVIDIA fat binary", "NVIDIA fat binaries"),
+        };
+        let version = version.filter(|_| kind != Kind::Nv).map(|v| format!(" v{v}"));
+        let method = compression.map(|method| format!(" {}", method.name()));
+        format!(
+            "{what}{}{}, {}",
+            version.unwrap_or_default(),
+            method.unwrap_or_default(),
+            size(bytes)
+        )
+    });
+    let mut lines: Vec<String> = kinds.collect();
+    let kpack: usize = codes.iter().map(|code| code.kpack).sum();
+    if kpack > 0 {
+        lines.push(format!(
+            "{} in kpack files, which are not read",
+            count(kpack, "wrapper", "wrappers")
+        ));
+    }
+    let entries = containers.iter().flat_map(|container| &container.entries);
+    let versions: BTreeSet<u8> =
+        entries.clone().filter_map(|entry| Some(entry.code.as_ref()?.version)).collect();
+    if !versions.is_empty() {
+        let versions: Vec<String> = versions.iter().map(|version| format!("v{version}")).collect();
+        lines.push(format!("code object {}", versions.join(" ")));
+    }
+    let targets: BTreeSet<String> = entries.filter_map(|e| e.target().map(show)).collect();
+    let mut targets: Vec<String> = targets.into_iter().collect();
+    targets.arrange_by_key(|target| (target.split(':').next().map_or(0, str::len), target.clone()));
+    if !targets.is_empty() {
+        lines.push(targets.join(" "));
+    }
+    lines
+}
+
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..=9_999 => format!("{bytes} B"),
+        10_000..=9_999_999 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+/// Words in lines of at most `width` columns.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match out.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => out.push(word.to_owned()),
+        }
+    }
+    out
+}
+
+/// One letter for each coverage.
+fn letter(coverage: Coverage) -> &'static str {
+    match coverage {
+        Coverage::Exact => "E",
+        Coverage::Generic => "G",
+        Coverage::Coerced => "C",
+        Coverage::Spirv => "S",
+        Coverage::None => "-",
+    }
+}
+
+/// The matrix of targets and numbered libraries, in as many blocks as the width needs.
+fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    for (number, row) in scope.rows.iter().enumerate() {
+        writeln!(out, "{:>4}  {}", number + 1, style.fit(&shown(audit, &row.path), 6))?;
+    }
+    writeln!(out)?;
+    let room = style.columns().saturating_sub(NAME).max(CELL) / CELL;
+    let numbered: Vec<(usize, &Row)> = scope.rows.iter().enumerate().collect();
+    for block in numbered.chunks(room) {
+        let numbers: Vec<String> = block.iter().map(|(n, _)| format!("{:>CELL$}", n + 1)).collect();
+        let numbers = numbers.concat();
+        writeln!(out, "{}", style.dim(&format!("{:<NAME$}{numbers}", "target")))?;
+        for (at, target) in scope.targets.iter().enumerate() {
+            let cell = |(_, row): &(usize, &Row)| {
+                let coverage = row.coverage.get(at).copied().unwrap_or(Coverage::None);
+                let text = format!("{:>CELL$}", letter(coverage));
+                if coverage == Coverage::None { style.alarm(&text) } else { text }
+            };
+            let cells: String = block.iter().map(cell).collect();
+            writeln!(out, "{:<NAME$}{cells}", target.to_string())?;
+        }
+        writeln!(out)?;
+    }
+    let legend = format!(
+        "E exact, G generic, C coerced, S SPIR-V, - none; loader profile {}: {}",
+        scope.profile.name(),
+        scope.reason
+    );
+    for line in wrapped(&legend, style.columns()) {
+        writeln!(out, "{}", style.dim(&line))?;
+    }
+    writeln!(out)
+}
+
+/// What is missing for the target in question.
+fn answers(audit: &Audit, view: &Gpu, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let Some(target) = &view.target else { return Ok(()) };
+    let mut told = BTreeSet::new();
+    for scope in &view.scopes {
+        for (row, target) in scope.lacking().filter(|(row, _)| told.insert(row.path.clone())) {
+            let path = style.bold(&shown(audit, &row.path));
+            writeln!(out, "{path}")?;
+            for line in wrapped(&scope.why(row, target), style.columns().saturating_sub(4)) {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    if told.is_empty() && view.scopes.iter().any(|scope| !scope.rows.is_empty()) {
+        let each: BTreeSet<&str> = view
+            .scopes
+            .iter()
+            .flat_map(|s| &s.rows)
+            .flat_map(|r| &r.coverage)
+            .map(|c| c.name())
+            .collect();
+        let each: Vec<&str> = each.into_iter().collect();
+        writeln!(out, "{target} is served by all device code ({})", each.join(", "))?;
+    } else if !told.is_empty() {
+        let units =
+            count(told.len(), "library or data directory", "libraries and data directories");
+        let lack = if told.len() == 1 { "lacks" } else { "lack" };
+        writeln!(out, "{} {units} {lack} code for {target}", style.alarm("not served:"))?;
+    }
+    writeln!(out)
+}
+
+/// The findings about device code, each in one line.
+fn findings(subject: &Subject<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let is_gpu = |rule: &str| rule.starts_with("gpu-");
+    let found = subject.report.findings.iter().filter(|finding| is_gpu(&finding.rule));
+    let found: Vec<_> = found.collect();
+    let most = if style.verbose { usize::MAX } else { MOST };
+    for finding in found.iter().take(most) {
+        let head = format!("{}[{}]", finding.level.name(), finding.rule);
+        let head = if finding.level == Level::Error { style.alarm(&head) } else { head };
+        writeln!(
+            out,
+            "{head} {}: {}",
+            shown(subject.audit, &finding.full_path()),
+            finding.message
+        )?;
+    }
+    if found.len() > most {
+        writeln!(out, "{} more findings (-v shows them)", found.len() - most)?;
+    }
+    Ok(())
+}
+
+fn summary(subject: &Subject<'_>, view: &Gpu, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let devices = &subject.audit.devices;
+    let containers: usize = devices.files.values().map(|code| code.containers.len()).sum();
+    let targets = view.scopes.first().map_or(0, |scope| scope.targets.len());
+    if devices.files.is_empty() {
+        writeln!(out, "no device code")?;
+    } else {
+        let files = count(devices.files.len(), "file", "files");
+        let bundles = count(containers, "container", "containers");
+        let targets = count(targets, "target", "targets");
+        writeln!(out, "{files} with device code, {bundles}, {targets}")?;
+    }
+    incomplete(subject.report, style, out)
+}

@@ -1,0 +1,153 @@
+//! `gpu` for programs, by the schema `linkaudit.gpu/1` in `docs/gpu.schema.json`. Files are in byte
+//! order of their paths, containers in the order of their offsets, entries in that of their tables.
+
+use super::{Gpu, Scope};
+use crate::audit::Audit;
+use crate::format::gpu::{Container, DeviceCode, Entry};
+use crate::id::FileId;
+use crate::report::Style;
+use crate::text::Text;
+use crate::views::Subject;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "linkaudit.gpu/1";
+
+#[derive(Serialize)]
+struct Out<'a> {
+    schema: &'static str,
+    complete: bool,
+    target: Option<String>,
+    files: Vec<FileOut<'a>>,
+    matrix: Vec<ScopeOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct FileOut<'a> {
+    path: Text<'a>,
+    wrappers: usize,
+    kpack: usize,
+    bundles: Vec<BundleOut<'a>>,
+    faults: Vec<FaultOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct BundleOut<'a> {
+    kind: &'static str,
+    version: Option<u16>,
+    offset: u64,
+    size: u64,
+    compression: Option<&'static str>,
+    uncompressed_size: Option<u64>,
+    entries: Vec<EntryOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct EntryOut<'a> {
+    id: Text<'a>,
+    target: Option<Text<'a>>,
+    offset: u64,
+    size: u64,
+    code_object_version: Option<u8>,
+    kernels: Option<Vec<Text<'a>>>,
+}
+
+#[derive(Serialize)]
+struct FaultOut<'a> {
+    offset: u64,
+    entry: Option<Text<'a>>,
+    what: &'static str,
+}
+
+#[derive(Serialize)]
+struct ScopeOut<'a> {
+    root: Option<Text<'a>>,
+    runtime: Option<Text<'a>>,
+    loader: &'static str,
+    reason: &'a str,
+    libraries: Vec<LibraryOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct LibraryOut<'a> {
+    path: Text<'a>,
+    targets: BTreeMap<String, &'static str>,
+}
+
+pub(super) fn render(
+    subject: &Subject<'_>,
+    view: &Gpu,
+    _: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let audit = subject.audit;
+    let mut files: Vec<FileOut<'_>> =
+        audit.devices.files.iter().map(|(file, code)| file_out(audit, *file, code)).collect();
+    files.sort_by(|a, b| a.path.0.cmp(b.path.0));
+    let whole = Out {
+        schema: SCHEMA,
+        complete: subject.report.complete,
+        target: view.target.as_ref().map(ToString::to_string),
+        files,
+        matrix: view.scopes.iter().map(scope).collect(),
+    };
+    crate::text::json(out, &whole)?;
+    out.write_all(b"\n")
+}
+
+fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut<'a> {
+    let fault = |fault: &'a crate::format::gpu::Fault| FaultOut {
+        offset: fault.offset,
+        entry: fault.entry.as_deref().map(Text),
+        what: fault.what,
+    };
+    FileOut {
+        path: Text::path(&audit.corpus.files[file].path),
+        wrappers: code.wrappers,
+        kpack: code.kpack,
+        bundles: code.containers.iter().map(bundle).collect(),
+        faults: code.faults.iter().map(fault).collect(),
+    }
+}
+
+fn bundle(container: &Container) -> BundleOut<'_> {
+    BundleOut {
+        kind: container.kind.name(),
+        version: container.version,
+        offset: container.offset,
+        size: container.size,
+        compression: container.compression.map(crate::format::gpu::Compression::name),
+        uncompressed_size: container.uncompressed_size,
+        entries: container.entries.iter().map(entry).collect(),
+    }
+}
+
+fn entry(entry: &Entry) -> EntryOut<'_> {
+    let metadata = entry.code.as_ref().and_then(|code| code.metadata.as_ref());
+    EntryOut {
+        id: Text(&entry.id),
+        target: entry.target().map(Text),
+        offset: entry.offset,
+        size: entry.size,
+        code_object_version: entry.code.as_ref().map(|code| code.version),
+        kernels: metadata.map(|metadata| metadata.kernels.iter().map(|k| Text(k)).collect()),
+    }
+}
+
+fn scope<'a>(scope: &'a Scope) -> ScopeOut<'a> {
+    let targets = |row: &super::Row| {
+        let pairs = scope.targets.iter().zip(&row.coverage);
+        pairs.map(|(target, coverage)| (target.to_string(), coverage.name())).collect()
+    };
+    let library =
+        |row: &'a super::Row| LibraryOut { path: Text::path(&row.path), targets: targets(row) };
+    ScopeOut {
+        root: scope.root.as_deref().map(Text::path),
+        runtime: scope.runtime.as_deref().map(Text::path),
+        loader: scope.profile.name(),
+        reason: &scope.reason,
+        libraries: scope.rows.iter().map(library).collect(),
+    }
+}

@@ -1,0 +1,158 @@
+//! `linkaudit gpu`: the device code of each file, and the targets that each library serves, for all
+//! files together and for each entry point. With `--target` it says whether one GPU is served.
+
+mod human;
+mod json;
+
+pub use json::SCHEMA;
+
+use super::Output;
+use crate::audit::Audit;
+use crate::format::gpu::TargetId;
+use crate::gpu::compat::blocked;
+use crate::gpu::{Coverage, Offer, Profile, Unit, coverage};
+use crate::plan::Plan;
+use crate::text::show_path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// All formats.
+pub const OUTPUTS: &[Output<Gpu>] = &[
+    Output { name: "human", render: human::render },
+    Output { name: "json", render: json::render },
+];
+
+/// The answer of `gpu`.
+#[derive(Debug)]
+pub struct Gpu {
+    /// The target in question.
+    pub target: Option<TargetId>,
+    /// The coverage of all files together, then that of each entry point.
+    pub scopes: Vec<Scope>,
+}
+
+/// The coverage of targets by the device code of one entry point, or of all files.
+#[derive(Debug)]
+pub struct Scope {
+    /// The entry point; `None` for all files.
+    pub root: Option<PathBuf>,
+    /// The HIP runtime.
+    pub runtime: Option<PathBuf>,
+    /// The profile in force.
+    pub profile: Profile,
+    /// The reason for it.
+    pub reason: String,
+    /// The targets in question, sorted.
+    pub targets: Vec<TargetId>,
+    /// The device code.
+    pub rows: Vec<Row>,
+}
+
+/// One library or data directory.
+#[derive(Debug)]
+pub struct Row {
+    /// Its path.
+    pub path: PathBuf,
+    /// The coverage of each target of the scope, in their order.
+    pub coverage: Vec<Coverage>,
+    /// Its own targets.
+    pub offers: Vec<Offer>,
+}
+
+impl Gpu {
+    /// The device code of an audit.
+    pub fn new(audit: &Audit, plan: &Plan) -> Self {
+        let devices = &audit.devices;
+        let target = plan.gpu.as_ref().and_then(|request| request.target.clone());
+        let (profile, reason) =
+            devices.profile.clone().unwrap_or((Profile::Stock, "no device code".to_owned()));
+        let asked = asked(plan, target.as_ref());
+        let row = |unit: Unit, profile: Profile, targets: &[TargetId]| {
+            let offers = devices.offers(unit);
+            let coverage = targets.iter().map(|t| coverage(t, &offers, profile)).collect();
+            Row { path: path(audit, unit).to_path_buf(), coverage, offers }
+        };
+        let units = devices.units();
+        let targets = asked.clone().unwrap_or_else(|| all_targets(audit, &units));
+        let rows = units.iter().map(|unit| row(*unit, devices.profile(*unit), &targets)).collect();
+        let mut scopes = vec![Scope { root: None, runtime: None, profile, reason, targets, rows }];
+        for process in &devices.processes {
+            let mut units: Vec<Unit> = process.units.iter().map(|(unit, _)| *unit).collect();
+            units.sort_unstable();
+            let targets = asked.clone().unwrap_or_else(|| all_targets(audit, &units));
+            let runtime = process.runtime.map(|runtime| runtime.file);
+            let (profile, reason) = (process.profile, process.reason.clone());
+            scopes.push(Scope {
+                root: Some(audit.root_path(process.root).to_path_buf()),
+                runtime: runtime.map(|file| audit.corpus.files[file].path.to_path_buf()),
+                profile,
+                reason,
+                rows: units.iter().map(|unit| row(*unit, profile, &targets)).collect(),
+                targets,
+            });
+        }
+        Self { target, scopes }
+    }
+
+    /// True if the target in question is not served by all device code.
+    pub fn fails(&self) -> bool {
+        self.target.is_some() && self.scopes.iter().any(|scope| scope.lacking().next().is_some())
+    }
+}
+
+impl Scope {
+    /// Rows and targets that are not covered.
+    pub fn lacking(&self) -> impl Iterator<Item = (&Row, &TargetId)> {
+        self.rows.iter().flat_map(|row| {
+            let each = self.targets.iter().zip(&row.coverage);
+            each.filter(|(_, coverage)| **coverage == Coverage::None)
+                .map(move |(target, _)| (row, target))
+        })
+    }
+
+    /// The reason why a row lacks a target, as the end of a sentence.
+    fn why(&self, row: &Row, target: &TargetId) -> String {
+        if let Some(offer) = blocked(target, &row.offers, self.profile) {
+            return format!(
+                "has {}, which the runtime accepts for {target}, but in a compressed bundle, where comgr \
+                 looks for exact names only",
+                offer.target
+            );
+        }
+        let own: Vec<String> = row.offers.iter().map(|offer| offer.target.to_string()).collect();
+        format!("has no code for {target}; has {}", own.join(" "))
+    }
+}
+
+/// The targets that an option or a policy asks about.
+fn asked(plan: &Plan, target: Option<&TargetId>) -> Option<Vec<TargetId>> {
+    if let Some(target) = target {
+        return Some(vec![target.clone()]);
+    }
+    let (listed, _) = plan.policy.gpu.targets.as_ref()?;
+    let targets: BTreeSet<TargetId> =
+        listed.iter().filter_map(|text| TargetId::parse(text.as_bytes())).collect();
+    Some(targets.into_iter().collect()).filter(|targets: &Vec<_>| !targets.is_empty())
+}
+
+/// All processors that some unit has code for.
+fn all_targets(audit: &Audit, units: &[Unit]) -> Vec<TargetId> {
+    let all = units.iter().flat_map(|unit| audit.devices.offers(*unit));
+    let all: BTreeSet<TargetId> = all.map(|o| TargetId::any(&o.target.processor)).collect();
+    all.into_iter().collect()
+}
+
+/// The path of a unit.
+pub(crate) fn path(audit: &Audit, unit: Unit) -> &Path {
+    match unit {
+        Unit::File(file) => &audit.corpus.files[file].path,
+        Unit::Data(set) => audit.devices.sets.get(set).map_or(Path::new(""), |set| &*set.dir),
+    }
+}
+
+/// A path for people, relative to the only prefix that holds it.
+fn shown(audit: &Audit, path: &Path) -> String {
+    let located = audit.prefixes.locate(path);
+    let is_alone = audit.prefixes.dirs().len() == 1;
+    if is_alone && located.prefix.is_some() { show_path(&located.path) } else { show_path(path) }
+}
