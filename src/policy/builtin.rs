@@ -22,6 +22,10 @@ pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: "debian", text: include_str!("../../policies/debian.toml") },
     BuiltIn { name: "gentoo", text: include_str!("../../policies/gentoo.toml") },
     BuiltIn { name: "rocm", text: include_str!("../../policies/rocm.toml") },
+    BuiltIn { name: "rocm-6.0", text: include_str!("../../policies/rocm-6.0.toml") },
+    BuiltIn { name: "rocm-6.4", text: include_str!("../../policies/rocm-6.4.toml") },
+    BuiltIn { name: "rocm-6.4.3", text: include_str!("../../policies/rocm-6.4.3.toml") },
+    BuiltIn { name: "rocm-7", text: include_str!("../../policies/rocm-7.toml") },
     BuiltIn {
         name: "librockcompiler-x86",
         text: include_str!("../../policies/librockcompiler-x86.toml"),

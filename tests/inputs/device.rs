@@ -4,6 +4,7 @@
 mod damage;
 mod formats;
 mod oracle;
+mod rows;
 mod wheels;
 
 use crate::support::device;

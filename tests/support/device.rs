@@ -20,6 +20,8 @@ const MACHS: &[(&str, u32)] = &[
     ("gfx1031", 0x37),
     ("gfx1036", 0x45),
     ("gfx1100", 0x41),
+    ("gfx1101", 0x46),
+    ("gfx1200", 0x48),
     ("gfx1201", 0x4e),
     ("gfx9-generic", 0x51),
     ("gfx10-3-generic", 0x53),

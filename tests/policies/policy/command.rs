@@ -118,7 +118,10 @@ fn a_demand_that_no_rule_checks_is_undecided() {
     assert_eq!(finding["path"], "linkaudit.toml");
     assert_eq!(finding["detail"], "[levels] missing-dlopen");
     let message = finding["message"].as_str().expect("a message");
-    assert_eq!(message, "line 4: no implemented rule checks [levels] missing-dlopen");
+    assert_eq!(
+        message,
+        "line 4: no implemented rule checks [levels] missing-dlopen (missing-dlopen)"
+    );
     assert_eq!(report["complete"], false);
     assert_eq!(run(&lab, &["p", "-A", "library"]).status, 3);
     // Whoever allows the rule does not ask for it.
