@@ -156,7 +156,6 @@ const PLANNED: &[Known] = &[
     planned_at("copy-size-mismatch", SYMBOL, Level::Warning),
     planned_at("missing-dev-link", LINK_HYGIENE, Level::Allow),
     planned("missing-dlopen", LINK_HYGIENE),
-    planned("lost-target", COMPATIBILITY),
     planned("cmake-missing-file", PACKAGE_TEXT),
     planned("cmake-missing-target", PACKAGE_TEXT),
     planned("cmake-unbuilt-component", PACKAGE_TEXT),

@@ -9,6 +9,8 @@ use super::users::Users;
 use super::worse::report;
 use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Finding as Fact};
+use crate::format::gpu::TargetId;
+use crate::gpu::compat::{Offer, Profile, serves};
 use crate::id::{FastMap, FastSet};
 use crate::order;
 use crate::order::Arrange as _;
@@ -111,6 +113,7 @@ impl<'a> Comparison<'a, '_> {
             }
             self.needs(old, new);
             self.paths(old, new, is_worse);
+            self.targets(old, new);
             self.same_files += usize::from(self.findings.len() == findings);
         }
     }
@@ -256,6 +259,27 @@ impl<'a> Comparison<'a, '_> {
                 }
                 self.findings.push(finding);
             }
+        }
+    }
+
+    /// GPU targets that the new device code does not serve. Generic code serves its members.
+    fn targets(&mut self, old: &File, new: &File) {
+        let id = |text: &String| TargetId::parse(text.as_bytes());
+        let now: Vec<Offer> = new
+            .targets
+            .iter()
+            .filter_map(id)
+            .map(|target| Offer { target, compressed: true })
+            .collect();
+        for target in old.targets.iter().filter_map(id) {
+            if serves(&target, &now, Profile::Stock) {
+                continue;
+            }
+            let message = format!("no code for {target} any more");
+            let text = target.to_string().into_bytes();
+            let finding =
+                self.finding("lost-target", new, message, |fact| fact.target = Some(text));
+            self.findings.extend(finding);
         }
     }
 

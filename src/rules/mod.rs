@@ -30,6 +30,7 @@ mod interchangeable;
 mod interposed_symbol;
 mod library_twice;
 mod lost_search_path;
+mod lost_target;
 mod malformed;
 mod mangled;
 mod missing_library;
@@ -128,6 +129,7 @@ pub const RULES: &[&Rule] = &[
     &changed_symbol::RULE,
     &added_need::RULE,
     &lost_search_path::RULE,
+    &lost_target::RULE,
     &unreadable::RULE,
     &malformed::RULE,
     &undecided::RULE,

@@ -3,7 +3,7 @@
 #![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 
 use crate::support;
-use crate::support::random;
+use crate::support::{device, random};
 
 use random::{Random, number};
 use serde_json::Value;
@@ -105,6 +105,35 @@ fn every_rule_has_a_case_and_a_counter_case() {
     }
     println!("diff: {} cases, {} differences", 2 * cases.len(), wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn lost_targets_are_found() {
+    let lab = Lab::new();
+    let sides: [(&str, &[&str], &[&str]); 4] = [
+        ("base", &["gfx90a", "gfx1030"], &[]),
+        ("fewer", &["gfx90a"], &["lost-target error"]),
+        ("family", &["gfx90a", "gfx10-3-generic"], &[]),
+        ("other", &["gfx906"], &["lost-target error", "lost-target error"]),
+    ];
+    for (name, targets, _) in sides {
+        let part = lab.write(&format!("{name}.bundle"), device::bundle(targets, 4096));
+        let runtime = "void __hipRegisterFatBinary(const void *p) { (void)p; }";
+        let flags = ["-Wl,-soname,libamdhip64.so.6"];
+        lab.so(&format!("{name}/lib/libamdhip64.so.6"), runtime, &flags);
+        let source = device::host_source("work", &[&part.display().to_string()]);
+        let path = format!("-L{name}/lib");
+        let rest = ["-l:libamdhip64.so.6", "-Wl,-rpath,$ORIGIN", "-Wl,-soname,libwork.so"];
+        lab.so(&format!("{name}/lib/libwork.so"), &source, &[&[&*path], &rest[..]].concat());
+        let output = lab.linkaudit(&["--isolated", "--facts", "--format", "json", name]);
+        lab.write(&format!("{name}.json"), &output.stdout);
+    }
+    for (name, _, expected) in sides {
+        assert_eq!(rules(&diff(&lab, &["base", name]).0), expected, "{name}");
+        let reports = ["base.json", &format!("{name}.json")];
+        assert_eq!(rules(&diff(&lab, &reports).0), expected, "{name} by reports");
+    }
+    println!("lost targets: {} cases, 0 differences", 2 * sides.len());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::diagnosis::{Assumed, FirstLoader, InferredHost, Loaded};
 use crate::facts::FileFacts;
 use crate::finding::CauseHint;
 use crate::format::elf::{Object, Str, machine};
+use crate::gpu::Unit;
 use crate::id::{FastMap, FileId};
 use crate::order;
 use crate::order::Arrange as _;
@@ -337,9 +338,16 @@ fn file(
         machine: machine::name(object.header.target()),
         prefix: prefix_of(audit, facts),
         origin: facts.origin.map(|origin| origin.name().into()),
+        targets: targets(audit, file),
         exports: None,
         imports: None,
     }
+}
+
+/// The GPU targets of a file.
+fn targets(audit: &Audit, file: FileId) -> Vec<String> {
+    let offers = audit.devices.offers(Unit::File(file));
+    offers.iter().map(|offer| offer.target.to_string()).collect()
 }
 
 /// The prefix of an audited file.

@@ -37,6 +37,9 @@ pub struct File {
     /// The layer that it lies in, `stage` or `sysroot`; absent without stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Cow<'static, str>>,
+    /// The GPU targets of its device code, oldest first; absent without device code.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
     /// Its exports, if a report with `--facts` was read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exports: Option<Vec<Export<'static>>>,
