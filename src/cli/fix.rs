@@ -34,7 +34,10 @@ impl Sinks {
         let files = self.reports.iter().map(|(output, _)| *output);
         let stdout = Some(self.report).filter(|report| report.name != "human");
         let parts = files.chain(stdout).map(|output| output.parts(style));
-        parts.fold(Parts::default(), Parts::and)
+        let emitters = self.emitted.into_iter().chain(self.emitters.iter().map(|(one, _)| *one));
+        let files = emitters.into_iter().any(|emitter| emitter.needs_files);
+        let own = Parts { files, ..Parts::default() };
+        parts.fold(own, Parts::and)
     }
 }
 

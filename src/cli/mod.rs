@@ -261,8 +261,8 @@ pub struct FixOptions {
     /// Directories and files to audit
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
-    /// The output: cmake-deps, mri, ldflags, link-line, pkg-config, patchelf or policy-waivers; to stdout, or with
-    /// -o NAME=FILE to a file
+    /// The output: cmake-deps, mri, ldflags, link-line, pkg-config, patchelf, policy-waivers, gpu-cmake,
+    /// gpu-nix, gpu-gentoo or rebuild-order; to stdout, or with -o NAME=FILE to a file
     #[arg(long, value_name = "NAME")]
     pub emit: Vec<String>,
     /// The merged archive, if --lib-path does not identify it

@@ -4,12 +4,17 @@
 
 mod cmake_deps;
 mod first_policy;
+mod gpu_cmake;
+mod gpu_gentoo;
+mod gpu_nix;
+mod gpu_packages;
 mod ldflags;
 mod link_line;
 mod mri;
 mod patchelf;
 mod pkg_config;
 mod policy_waivers;
+mod rebuild_order;
 
 pub use first_policy::first_policy;
 
@@ -57,6 +62,8 @@ pub struct Emitter {
     pub needs_list: bool,
     /// It cannot do without a merged archive.
     pub needs_archive: bool,
+    /// It needs the files of the report.
+    pub needs_files: bool,
     /// Writes it.
     pub render: fn(&Emission<'_>) -> Emitted,
 }
@@ -73,27 +80,77 @@ pub const EMITTERS: &[Emitter] = &[
         name: "cmake-deps",
         needs_list: true,
         needs_archive: false,
+        needs_files: false,
         render: cmake_deps::render,
     },
-    Emitter { name: "mri", needs_list: false, needs_archive: true, render: mri::render },
-    Emitter { name: "ldflags", needs_list: false, needs_archive: false, render: ldflags::render },
+    Emitter {
+        name: "mri",
+        needs_list: false,
+        needs_archive: true,
+        needs_files: false,
+        render: mri::render,
+    },
+    Emitter {
+        name: "ldflags",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: false,
+        render: ldflags::render,
+    },
     Emitter {
         name: "link-line",
         needs_list: false,
         needs_archive: false,
+        needs_files: false,
         render: link_line::render,
     },
     Emitter {
         name: "pkg-config",
         needs_list: false,
         needs_archive: false,
+        needs_files: false,
         render: pkg_config::render,
     },
-    Emitter { name: "patchelf", needs_list: false, needs_archive: false, render: patchelf::render },
+    Emitter {
+        name: "patchelf",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: false,
+        render: patchelf::render,
+    },
     Emitter {
         name: "policy-waivers",
         needs_list: false,
         needs_archive: false,
+        needs_files: false,
         render: policy_waivers::render,
+    },
+    Emitter {
+        name: "gpu-cmake",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: true,
+        render: gpu_cmake::render,
+    },
+    Emitter {
+        name: "gpu-nix",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: true,
+        render: gpu_nix::render,
+    },
+    Emitter {
+        name: "gpu-gentoo",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: true,
+        render: gpu_gentoo::render,
+    },
+    Emitter {
+        name: "rebuild-order",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: true,
+        render: rebuild_order::render,
     },
 ];

@@ -2,6 +2,7 @@
 //! cut and damaged; and the same files read by LLVM's own tools.
 
 mod damage;
+mod emitters;
 mod formats;
 mod oracle;
 mod rows;

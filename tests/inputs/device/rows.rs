@@ -88,7 +88,7 @@ fn a_good_prefix_passes_the_policies_of_rocm() {
 }
 
 /// A HIP runtime of this version.
-fn runtime(lab: &Lab, version: &str) {
+pub(super) fn runtime(lab: &Lab, version: &str) {
     let source = "void __hipRegisterFatBinary(const void *p) { (void)p; }";
     let file = format!("p/lib/libamdhip64.so.{version}");
     let major = version.split('.').next().expect("a major version");
@@ -99,7 +99,7 @@ fn runtime(lab: &Lab, version: &str) {
 }
 
 /// A library that registers a bundle.
-fn library(lab: &Lab, name: &str, bundle: &[u8], flags: &[&str]) {
+pub(super) fn library(lab: &Lab, name: &str, bundle: &[u8], flags: &[&str]) {
     let part = lab.write(&format!("parts/{name}"), bundle);
     let source = device::host_source("work", &[&part.display().to_string()]);
     let runtime = lab.path("p/lib").read_dir().expect("p/lib").flatten().map(|e| e.file_name());
@@ -110,7 +110,7 @@ fn library(lab: &Lab, name: &str, bundle: &[u8], flags: &[&str]) {
     lab.so(&format!("p/lib/{name}"), &source, &[&all, flags].concat());
 }
 
-fn policy(lab: &Lab, gpu: &str) -> Vec<&'static str> {
+pub(super) fn policy(lab: &Lab, gpu: &str) -> Vec<&'static str> {
     lab.write("gpu.toml", format!("schema = 1\n[gpu]\n{gpu}\n"));
     vec!["--policy", "gpu.toml"]
 }

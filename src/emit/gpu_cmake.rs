@@ -1,0 +1,7 @@
+//! `gpu-cmake`: the option of ROCm's CMake projects for their targets. The semicolon is quoted for a shell.
+
+use super::{Emission, Emitted, gpu_packages};
+
+pub(super) fn render(emission: &Emission<'_>) -> Emitted {
+    gpu_packages::lines(emission, |targets| format!("'-DGPU_TARGETS={}'", targets.join(";")))
+}

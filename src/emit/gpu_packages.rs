@@ -1,0 +1,70 @@
+//! Packages whose device code lacks targets, with the targets that they must be built for: those that
+//! they have and those that findings miss. The emitters for build systems and `rebuild-order` use it.
+
+use super::{Emission, Emitted};
+use crate::report::model::{File, Finding};
+use crate::text::show_path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The rules whose findings go away if a package is built for more targets.
+const RULES: [&str; 2] = ["gpu-target-missing", "gpu-target-incoherent"];
+
+/// A package that must be built again.
+pub(super) struct Package<'a> {
+    /// Its prefix.
+    pub(super) prefix: &'a Path,
+    /// Processors by length and name: the order of their age.
+    targets: BTreeSet<(usize, String)>,
+    /// The files with device code that the findings are about.
+    pub(super) files: BTreeSet<PathBuf>,
+}
+
+impl Package<'_> {
+    /// The processors to build for.
+    pub(super) fn targets(&self) -> Vec<&str> {
+        self.targets.iter().map(|(_, name)| &**name).collect()
+    }
+
+    fn add(&mut self, target: &str) {
+        // Build systems take processors; settings are part of the package's own list.
+        let name = target.split(':').next().unwrap_or(target);
+        self.targets.insert((name.len(), name.to_owned()));
+    }
+}
+
+/// The packages of the findings, by prefix.
+pub(super) fn packages<'a>(emission: &Emission<'a>) -> Vec<Package<'a>> {
+    let mut out: BTreeMap<&Path, Package<'a>> = BTreeMap::new();
+    let is_about = |finding: &&&'a Finding| {
+        RULES.contains(&&*finding.rule) && finding.message.starts_with("no code")
+    };
+    let findings: Vec<&'a Finding> = emission.report.findings.iter().collect();
+    for finding in findings.iter().filter(is_about) {
+        let (Some(prefix), Some(target)) = (finding.file.prefix.as_deref(), &finding.target) else {
+            continue;
+        };
+        let new = || Package { prefix, targets: BTreeSet::new(), files: BTreeSet::new() };
+        let package = out.entry(prefix).or_insert_with(new);
+        package.add(&String::from_utf8_lossy(target));
+        package.files.insert(finding.full_path());
+    }
+    for package in out.values_mut() {
+        let files: Vec<&File> =
+            emission.report.files.iter().filter(|f| f.path.starts_with(package.prefix)).collect();
+        for target in files.iter().flat_map(|file| &file.targets) {
+            package.add(target);
+        }
+    }
+    out.into_values().collect()
+}
+
+/// A comment with the package, and a line with its targets.
+pub(super) fn lines(emission: &Emission<'_>, line: impl Fn(&[&str]) -> String) -> Emitted {
+    let mut out = Emitted::default();
+    for package in packages(emission) {
+        let text = format!("# {}\n{}\n", show_path(package.prefix), line(&package.targets()));
+        out.bytes.extend(text.into_bytes());
+    }
+    out
+}
