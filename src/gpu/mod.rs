@@ -64,6 +64,13 @@ impl Devices {
         }
     }
 
+    /// Number of code objects, without the empty entries of hosts.
+    pub fn code_objects(&self) -> usize {
+        let containers = self.files.values().flat_map(|code| &code.containers);
+        let entries = containers.flat_map(|container| &container.entries);
+        entries.filter(|entry| entry.target().is_some() || entry.code.is_some()).count()
+    }
+
     /// The profile of a unit: that of the first process that loads it, or that of the run.
     pub fn profile(&self, unit: Unit) -> Profile {
         let loads = |process: &&Process| process.units.iter().any(|(known, _)| *known == unit);

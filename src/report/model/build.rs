@@ -144,7 +144,7 @@ fn totals(audit: &Audit, verdict: &Triage) -> Totals {
         foreign: order::map(foreign),
         skipped: totals.skipped.clone(),
         roots: audit.closures.roots.len(),
-        code_objects: 0,
+        code_objects: audit.devices.code_objects(),
         explained: diagnosis.explained - verdict.assumed,
         assumed: verdict.assumed
             + references(&diagnosis.assumed)
