@@ -35,12 +35,6 @@ const WHEELS: &[Wheel] = &[
         platform: "manylinux_2_28_x86_64",
     },
     Wheel {
-        requirement: "jax-rocm7-pjrt==0.12.0 \
-            --hash=sha256:4551d0714523355f2946ca1958c3f584e95661e467a641d36b726f718a1c7934\n",
-        python: "3.12",
-        platform: "manylinux_2_27_x86_64",
-    },
-    Wheel {
         requirement: "onnxruntime-rocm==1.22.2.post3 \
             --hash=sha256:705596b48933446ae6766921c5c8a46ef42f0c735bf158b6eb44a60bf7f95230\n",
         python: "3.11",
@@ -58,7 +52,7 @@ struct Tally {
 }
 
 /// Processors that LLVM 19 does not know, so that its bundler cannot be asked for them.
-const NEWER: [&str; 2] = ["gfx1153", "gfx950"];
+const NEWER: [&str; 5] = ["gfx1153", "gfx950", "gfx1250", "gfx1251", "gfx9-4-generic"];
 
 #[test]
 fn wheels_as_llvm_reads_them() {
