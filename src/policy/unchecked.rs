@@ -137,7 +137,7 @@ fn first(symbols: &[SymbolAt]) -> Option<&Origin> {
 
 #[cfg(test)]
 mod tests {
-    use crate::catalogue::{Catalogue, Known, Level, SYMBOL};
+    use crate::catalogue::{Catalogue, GPU, Known, Level, SYMBOL};
     use crate::policy::{LevelSetting, Origin, Policy};
 
     #[test]
@@ -156,7 +156,8 @@ mod tests {
                 keys: None,
                 is_built: true,
             };
-            let catalogue = Catalogue::new([known("undefined-symbol", SYMBOL)]);
+            let planned = Known { is_built: false, ..known("gpu-target-missing", GPU) };
+            let catalogue = Catalogue::new([known("undefined-symbol", SYMBOL), planned]);
             let unchecked = policy.unchecked_by(&catalogue, |id| built.contains(&id));
             unchecked.into_iter().map(|u| u.what).collect()
         };
