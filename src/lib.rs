@@ -14,6 +14,7 @@ pub mod audit;
 pub mod bind;
 pub mod catalogue;
 pub mod cli;
+pub mod cmake;
 pub mod cover;
 pub mod demangle;
 pub mod demo;

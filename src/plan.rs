@@ -200,11 +200,7 @@ impl Plan {
         let by_query = self.rule_wants.holds(Wants::BOUND_LIBRARIES);
         let by_rules = self.rule_wants.holds(Wants::TABLES);
         Reading {
-            classes: if self.gpu.is_some() || self.rule_wants.holds(Wants::DEVICE_CODE) {
-                Classes::LINKAGE.with(Class::Device)
-            } else {
-                Classes::LINKAGE
-            },
+            classes: self.classes(),
             tables: self.facts
                 || self.definitions
                 || self.members
@@ -224,6 +220,20 @@ impl Plan {
             Some(request) => Depth { notes: request.deep, inflate: request.deep },
             None => Depth { notes: true, inflate: false },
         }
+    }
+
+    /// The classes of files that enabled rules need.
+    fn classes(&self) -> Classes {
+        let texts = [
+            (Wants::PKG_CONFIG, Class::PkgConfig),
+            (Wants::CMAKE, Class::CMake),
+            (Wants::LOOSE_TEXT, Class::Loose),
+            (Wants::LOOSE_TEXT, Class::Script),
+        ];
+        let wanted = texts.into_iter().filter(|(wants, _)| self.rule_wants.holds(*wants));
+        let classes = wanted.fold(Classes::LINKAGE, |classes, (_, class)| classes.with(class));
+        let device = self.gpu.is_some() || self.rule_wants.holds(Wants::DEVICE_CODE);
+        if device { classes.with(Class::Device) } else { classes }
     }
 
     /// Reading of files in places for providers. Libraries there say nothing about archives; a fix

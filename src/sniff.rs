@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// The class of a regular file, by its first bytes and its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// `\x7fELF`
     Elf,
@@ -17,8 +17,19 @@ pub enum Class {
     Device,
     /// `*.cmake`
     CMake,
+    /// `*.pc`
+    PkgConfig,
+    /// Other text files with paths in them: of compiler wrappers, drivers, units, desktops, libtool.
+    Loose,
     /// Any other file, or a file of a class that is not enabled.
     Other,
+}
+
+impl Class {
+    /// True for files that the walk only lists: `audit` reads them by name.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Script | Self::CMake | Self::PkgConfig | Self::Loose)
+    }
 }
 
 /// The mark of a class other than ELF files and archives.
@@ -27,6 +38,8 @@ enum Mark {
     Head(&'static [u8]),
     /// By the end of its name.
     Suffix(&'static [u8]),
+    /// By the name of its directory.
+    Inside(&'static [u8]),
 }
 
 /// Classes that are recognised only if enabled; the first match counts.
@@ -36,6 +49,14 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::Device, Mark::Head(&[0x10, 0xff, 0x10, 0xad])),
     (Class::Script, Mark::Head(b"#!")),
     (Class::CMake, Mark::Suffix(b".cmake")),
+    (Class::PkgConfig, Mark::Suffix(b".pc")),
+    (Class::Loose, Mark::Suffix(b".json")),
+    (Class::Loose, Mark::Suffix(b".la")),
+    (Class::Loose, Mark::Suffix(b".cfg")),
+    (Class::Loose, Mark::Suffix(b".icd")),
+    (Class::Loose, Mark::Suffix(b".service")),
+    (Class::Loose, Mark::Suffix(b".desktop")),
+    (Class::Loose, Mark::Inside(b"nix-support")),
 ];
 
 /// Number of bytes that [`Classes::class_of`] needs.
@@ -67,7 +88,9 @@ impl Classes {
             Class::Archive => 1 << 1,
             Class::Script => 1 << 2,
             Class::CMake => 1 << 3,
-            Class::Device => 1 << 4,
+            Class::PkgConfig => 1 << 4,
+            Class::Loose => 1 << 5,
+            Class::Device => 1 << 6,
         })
     }
 
@@ -81,6 +104,10 @@ impl Classes {
         let applies = |mark: &Mark| match mark {
             Mark::Head(magic) => head.starts_with(magic),
             Mark::Suffix(end) => path.as_os_str().as_bytes().ends_with(end),
+            Mark::Inside(dir) => {
+                let above = path.parent().and_then(Path::file_name);
+                above.is_some_and(|above| above.as_bytes() == *dir)
+            }
         };
         let found = MARKS.iter().find(|(class, mark)| self.contains(*class) && applies(mark));
         found.map_or(Class::Other, |(class, _)| *class)

@@ -29,6 +29,15 @@ impl Wants {
     /// Device code of objects that need HIP's runtime, and of bundles and code objects.
     pub const DEVICE_CODE: Self = Self(64);
 
+    /// Package files of pkg-config.
+    pub const PKG_CONFIG: Self = Self(128);
+
+    /// Configuration files of CMake packages, evaluated.
+    pub const CMAKE: Self = Self(256);
+
+    /// Scripts, and other text files with paths in them.
+    pub const LOOSE_TEXT: Self = Self(512);
+
     /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

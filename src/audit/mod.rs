@@ -15,6 +15,7 @@ mod left_out;
 mod link_facts;
 mod linked;
 mod own_loaders;
+mod package_text;
 mod programs;
 mod queries;
 mod reference_states;
@@ -30,6 +31,9 @@ pub use coverage::Line;
 pub use explained::Explained;
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
+pub use package_text::{
+    CMakePackage, LoosePath, LoosePathKind, MissingFlag, PackageText, PkgConfigFile, Unmet,
+};
 pub use search_entries::{EntryState, SearchEntries, SearchEntry};
 pub use what_if::LoadError;
 
@@ -52,13 +56,14 @@ use crate::resolve::loader::Loader;
 use crate::resolve::resolver::Resolver;
 use crate::sniff::{Class, SNIFF_LEN, sniff};
 use crate::starts::Names;
-use crate::tree::walk::{self, Given, MetNames, Totals, UnreadablePath, Visit, Walked};
+use crate::tree::walk::{self, Given, MetNames, Totals, UnreadablePath, Visit, Walked, WalkedText};
 use crate::tree::{InsideTree, Kind, Opened, Tree};
 use crate::wants::Wants;
 use archives::Unbound;
 use binding::{Bound, Resolved, bind};
 use diagnosis::{Diagnosed, Diagnosing};
 use kept_names::KeptNames;
+use package_text::Texts;
 use rounds::Rounds;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -111,6 +116,10 @@ pub struct Audit {
     pub search_entries: BTreeMap<FileId, SearchEntries>,
     /// Device code, for rules and commands that want it.
     pub devices: Devices,
+    /// What text files promise, for rules that want it.
+    pub package_text: PackageText,
+    /// Text files of the walk.
+    texts: Texts,
     /// All files in the order in which `ldd` would list them, each with its entry point if it has
     /// one. Empty unless every file is an entry point.
     pub listing: Vec<(PathBuf, Option<RootId>)>,
@@ -137,6 +146,7 @@ impl Audit {
             linked,
             dangling,
             met,
+            texts,
             names,
             given,
             ..
@@ -151,6 +161,7 @@ impl Audit {
             linked,
             dangling,
             met,
+            texts,
             names,
             given,
             timings,
@@ -279,6 +290,7 @@ pub struct Ground {
     linked: Vec<(PathBuf, PathBuf)>,
     dangling: Vec<(PathBuf, PathBuf)>,
     met: MetNames,
+    texts: Texts,
     names: Names,
     given: Vec<Given>,
     timings: Vec<(&'static str, Duration)>,
@@ -289,11 +301,12 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let mut clock = Clock { last: Instant::now(), laps: Vec::new() };
     let mut corpus = Corpus::default();
     let mut collector = Collector::new(tree, plan.reading());
-    let Walked { given, entries, problems, mut totals, named, linked, dangling, mut met } =
+    let Walked { given, entries, problems, mut totals, texts, named, linked, dangling, mut met } =
         input.audited;
     let names = Names::new(&given, &entries);
     collector.add_entries(&mut corpus, &given, entries, true);
-    let Walked { given: places, entries, problems: lib_problems, met: also, .. } = input.providers;
+    let Walked { given: places, entries, problems: lib_problems, texts: beside, met: also, .. } =
+        input.providers;
     met.join(also);
     collector.add_entries(&mut corpus, &places, entries, false);
     let mut problems = problems;
@@ -304,6 +317,12 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
         problem.path = collector.absolute(&problem.path, &plan.cwd);
     }
     let named_files = collector.placed(&given, &named);
+    let mut place = |texts: Vec<WalkedText>, given: &[Given]| {
+        let names: Vec<PathBuf> = texts.iter().map(|text| text.path.clone()).collect();
+        let placed = collector.placed(given, &names).into_iter().zip(texts);
+        placed.map(|(path, text)| WalkedText { path, ..text }).collect()
+    };
+    let texts = Texts { audited: place(texts, &given), beside: place(beside, &places) };
     // Resolving a link costs system calls.
     let linked = if kept_names::names_files(&plan.policy) { linked } else { Vec::new() };
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
@@ -327,6 +346,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
         linked,
         dangling,
         met,
+        texts,
         names,
         given,
         timings,
@@ -373,7 +393,7 @@ impl Ground {
 /// Runs all stages after the walk. The collector reads missing facts from `tree`.
 pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let Ground { mut corpus, prefixes, mut problems, totals, named, linked, dangling, .. } = ground;
-    let Ground { names, given: places, met, timings, .. } = ground;
+    let Ground { names, given: places, met, texts, timings, .. } = ground;
     let mut clock = Clock { last: Instant::now(), laps: timings };
     let mut collector = Collector::new(tree, plan.reading());
     collector.let_open_below(&places);
@@ -402,6 +422,11 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let devices = gpu::find(plan, tree, &corpus, &collector, resolved);
     if !devices.files.is_empty() {
         clock.lap("device code");
+    }
+
+    let package_text = package_text::find(plan, tree, &prefixes, &texts, &mut problems);
+    if !texts.is_empty() {
+        clock.lap("package text");
     }
 
     let walked = candidates::Walked { given: &places, met: &met };
@@ -449,6 +474,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         own_loaders,
         search_entries,
         devices,
+        package_text,
+        texts,
         listing,
         cross_check,
         names,

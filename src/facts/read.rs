@@ -66,9 +66,12 @@ fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadE
             (Content::Elf(Box::new(object)), relocations)
         }
         Class::Archive => (Content::Archive(archive::read(head)), None),
-        Class::Script | Class::CMake | Class::Device | Class::Other => {
-            (Content::Other(elf::Ident::new(head)), None)
-        }
+        Class::Script
+        | Class::CMake
+        | Class::PkgConfig
+        | Class::Loose
+        | Class::Device
+        | Class::Other => (Content::Other(elf::Ident::new(head)), None),
     })
 }
 

@@ -9,6 +9,11 @@ mod added_need;
 mod bad_library_file;
 mod changed_soname;
 mod changed_symbol;
+mod cmake_missing_dependency;
+mod cmake_missing_file;
+mod cmake_missing_target;
+mod cmake_unbuilt_component;
+mod cmake_wrong_version;
 mod copies;
 mod dangling_link;
 mod dead_search_entry;
@@ -33,12 +38,15 @@ mod lost_search_path;
 mod lost_target;
 mod malformed;
 mod mangled;
+mod missing_device_bitcode;
 mod missing_library;
 mod missing_relro;
 mod missing_version;
 mod mixed_runtime;
 mod near;
 mod outside_closure;
+mod pkgconfig_missing_file;
+mod pkgconfig_missing_requirement;
 mod query;
 mod readers_disagree;
 mod removed_library;
@@ -52,6 +60,7 @@ mod soname_mismatch;
 mod stale_archive_index;
 mod stale_waiver;
 mod symbol_version_too_new;
+mod text_missing_path;
 mod text_relocations;
 mod thin_member_missing;
 mod truncated_file;
@@ -63,8 +72,10 @@ mod unreadable;
 mod unsafe_search_entry;
 mod unused_library;
 mod words;
+mod wrapper_injects_library;
 mod writable_code;
 mod wrong_architecture;
+mod wrong_resource_dir;
 
 pub(crate) use near::NearMisses;
 pub(crate) use words::{outcome, typeable};
@@ -99,6 +110,17 @@ pub const RULES: &[&Rule] = &[
     &thin_member_missing::RULE,
     &stale_archive_index::RULE,
     &required_file::RULE,
+    &cmake_missing_file::RULE,
+    &cmake_missing_target::RULE,
+    &cmake_unbuilt_component::RULE,
+    &cmake_missing_dependency::RULE,
+    &cmake_wrong_version::RULE,
+    &pkgconfig_missing_file::RULE,
+    &pkgconfig_missing_requirement::RULE,
+    &wrong_resource_dir::RULE,
+    &missing_device_bitcode::RULE,
+    &text_missing_path::RULE,
+    &wrapper_injects_library::RULE,
     &dead_search_entry::RULE,
     &unsafe_search_entry::RULE,
     &soname_mismatch::RULE,

@@ -3,12 +3,15 @@
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
-use crate::audit::{Audit, Explained, LeftOut, SearchEntries};
+use crate::audit::{Audit, CMakePackage, Explained, LeftOut, PackageText, SearchEntries};
 use crate::bind::query::{BoundLibrary, DuplicateName};
+use crate::catalogue::RuleId;
+use crate::cmake::Event;
 use crate::cover::ArchiveSet;
 use crate::diagnosis::{MissingLibrary, MissingVersion, Stopped, UndefinedSymbol};
 use crate::facts::providers::Provider;
 use crate::facts::{CrossCheck, FileFacts, View};
+use crate::finding::{Finding, Findings};
 use crate::format::elf::{Foreign, Object, Target};
 use crate::gpu::{Devices, Unit};
 use crate::id::{ArchiveId, FastMap, FastSet, FileId, Id as _, RootId, StrId};
@@ -312,6 +315,35 @@ impl<'a> Query<'a> {
                 self.devices().sets.get(set).is_some_and(|set| self.prefixes().contain(&set.dir))
             }
         }
+    }
+
+    /// What text files promise, for rules that want their classes.
+    pub(super) fn package_text(&self) -> &'a PackageText {
+        &self.audit.package_text
+    }
+
+    /// A finding about a text file, which is not in the corpus.
+    pub(super) fn about_text(&self, rule: RuleId, path: &Path, message: String) -> Box<Finding> {
+        Finding::new(rule, Arc::new(self.prefixes().locate(path)), message)
+    }
+
+    /// Findings about CMake packages: `word` makes the message and the detail, for its kinds of events.
+    pub(super) fn about_cmake(
+        &self,
+        rule: RuleId,
+        word: impl Fn(&Event) -> Option<(String, Vec<u8>)>,
+    ) -> Findings {
+        let mut out = Findings::new();
+        for event in self.package_text().cmake.iter().flat_map(CMakePackage::events) {
+            let Some((message, detail)) = word(event) else { continue };
+            let mut finding = self.about_text(rule, &event.site.file, message);
+            finding.detail = Some(detail);
+            out.push(finding);
+        }
+        out.arrange_by(|a, b| a.key().cmp(&b.key()));
+        // Several packages may include one file.
+        out.dedup_by(|b, a| a.key() == b.key());
+        out
     }
 
     /// Paths that the walk could not read.

@@ -20,7 +20,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use super::walked::{Given, MetNames, Totals, UnreadablePath, Walked, WalkedName, describe};
+pub use super::walked::{
+    Given, MetNames, Totals, UnreadablePath, Walked, WalkedName, WalkedText, describe,
+};
 
 /// Size in bytes of the first read of a file: enough for the headers and usually for PT_INTERP.
 pub const HEAD: usize = 4096;
@@ -97,6 +99,8 @@ pub fn walk<T: Send, C: Fn(Candidate<'_>) -> T + Sync>(
     });
     out.problems.arrange();
     out.problems.dedup();
+    out.texts.arrange();
+    out.texts.dedup();
     out.named.arrange();
     out.linked.arrange();
     out.dangling.arrange();
@@ -225,7 +229,9 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         };
         let class = self.visit.classes.class_of(path, &self.head[..n]);
         self.out.totals.count(class);
-        if self.visit.classes.contains(class) {
+        if self.visit.classes.contains(class) && class.is_text() {
+            self.text(path, class, given_link);
+        } else if self.visit.classes.contains(class) {
             self.take(WalkedName { given_link, ..WalkedName::new(path) }, class, &handle, Some(n));
         }
     }
@@ -254,7 +260,7 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         let (classes, mut class, mut head) = (self.visit.classes, Class::Other, [0; SNIFF_LEN]);
         let opened = self.tree.open_if(&path, &mut head, &mut |head| {
             class = classes.class_of(&path, head);
-            classes.contains(class)
+            classes.contains(class) && !class.is_text()
         });
         let handle = match opened {
             Ok(handle) => handle,
@@ -264,10 +270,17 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
         if !is_link {
             self.out.totals.count(class);
         }
+        if classes.contains(class) && class.is_text() {
+            self.text(&path, class, is_link);
+        }
         if let Some(handle) = handle {
             let entry = WalkedName { is_link, listed: true, ..WalkedName::new(&path) };
             self.take(entry, class, &handle, None);
         }
+    }
+
+    fn text(&mut self, path: &Path, class: Class, is_link: bool) {
+        self.out.texts.push(WalkedText { path: path.to_path_buf(), class, is_link });
     }
 
     /// Passes a relevant file on, with the part of its head that was read.

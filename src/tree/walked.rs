@@ -35,6 +35,17 @@ impl<T> WalkedName<T> {
     }
 }
 
+/// A file of a text class, which is not read during the walk.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WalkedText {
+    /// The name.
+    pub path: PathBuf,
+    /// Its class.
+    pub class: Class,
+    /// True for a symbolic link.
+    pub is_link: bool,
+}
+
 /// Hashes of the names in the listed directories, except names of directories. A name that is
 /// absent here needs no further search.
 #[derive(Default)]
@@ -119,7 +130,12 @@ impl Totals {
         match class {
             Class::Elf => self.elf += 1,
             Class::Archive => self.archives += 1,
-            Class::CMake | Class::Script | Class::Device | Class::Other => self.other += 1,
+            Class::CMake
+            | Class::Script
+            | Class::PkgConfig
+            | Class::Loose
+            | Class::Device
+            | Class::Other => self.other += 1,
         }
     }
 
@@ -149,6 +165,8 @@ pub struct Walked<T> {
     pub problems: Vec<UnreadablePath>,
     /// Counts by kind.
     pub totals: Totals,
+    /// Files of enabled text classes.
+    pub texts: Vec<WalkedText>,
     /// Names of files and links, of any class, that the plan selects.
     pub named: Vec<PathBuf>,
     /// Links to directories.
@@ -166,6 +184,7 @@ impl<T> Default for Walked<T> {
             entries: Vec::new(),
             problems: Vec::new(),
             totals: Totals::default(),
+            texts: Vec::new(),
             named: Vec::new(),
             linked: Vec::new(),
             dangling: Vec::new(),
@@ -191,6 +210,7 @@ impl<T> Walked<T> {
         self.entries.extend(part.entries);
         self.problems.extend(part.problems);
         self.totals.add(&part.totals);
+        self.texts.extend(part.texts);
         self.named.extend(part.named);
         self.linked.extend(part.linked);
         self.dangling.extend(part.dangling);

@@ -24,6 +24,7 @@ mod foreign;
 mod foreign_mutants;
 mod hostile;
 mod mutants;
+mod package_text;
 mod promises;
 mod robustness;
 mod staged;

@@ -14,3 +14,5 @@ mod options;
 mod sources;
 mod stages;
 mod system;
+
+pub use system::has_chroot;

@@ -24,7 +24,7 @@ pub(super) const FLOORS: &[&[&str]] = &[
     &["tree"],
     &["format", "finding"],
     &["plan"],
-    &["facts", "cover", "demo"],
+    &["facts", "cover", "demo", "cmake"],
     &["resolve"],
     &["stage"],
     &["starts", "bind", "gpu"],

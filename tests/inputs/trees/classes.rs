@@ -18,8 +18,10 @@ fn tree() -> MemTree {
     tree
 }
 
-/// What the reader got, and the counts.
-fn read(classes: Classes, given: &[&str]) -> (Vec<(Class, u64)>, Totals) {
+/// What the reader got, with sizes; the counts; the names of text files.
+type Seen = (Vec<(Class, u64)>, Totals, Vec<(Class, String)>);
+
+fn read(classes: Classes, given: &[&str]) -> Seen {
     let met = Mutex::new(Vec::new());
     let consume = |candidate: Candidate<'_>| {
         let len = candidate.handle.stat().len;
@@ -31,7 +33,9 @@ fn read(classes: Classes, given: &[&str]) -> (Vec<(Class, u64)>, Totals) {
     let mut met = met.into_inner().expect("no panic");
     met.sort_unstable_by_key(|(class, len)| (format!("{class:?}"), *len));
     assert_eq!(met.len(), walked.entries.len());
-    (met, walked.totals)
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let texts = walked.texts.iter().map(|text| (text.class, name(&text.path))).collect();
+    (met, walked.totals, texts)
 }
 
 #[test]
@@ -39,14 +43,18 @@ fn a_class_is_read_where_it_is_enabled_and_counts_stay() {
     let linkage = vec![(Class::Archive, 8), (Class::Elf, 5), (Class::Elf, 5)];
     let all = ["/p/lib.so", "/p/lib.a", "/p/a.cmake", "/p/odd.cmake", "/p/tool", "/p/README"];
     for given in [&["/p"][..], &all] {
-        let (met, totals) = read(Classes::default(), given);
+        let (met, totals, texts) = read(Classes::default(), given);
+        assert_eq!(texts, []);
         assert_eq!(met, linkage);
         assert_eq!((totals.elf, totals.archives, totals.other), (2, 1, 3));
         let more = Classes::LINKAGE.with(Class::CMake).with(Class::Script);
-        let (met, with_more) = read(more, given);
-        let texts = [(Class::CMake, 8), (Class::Script, 10)];
-        assert_eq!(met.iter().filter(|met| !linkage.contains(met)).count(), 2);
-        assert!(texts.iter().all(|text| met.contains(text)), "{met:?}");
+        let (met, with_more, texts) = read(more, given);
+        // Text files are listed, and not read during the walk.
+        assert_eq!(met, linkage);
+        assert_eq!(
+            texts,
+            [(Class::CMake, "a.cmake".to_owned()), (Class::Script, "tool".to_owned())]
+        );
         assert_eq!(with_more, totals);
     }
 }

@@ -1,0 +1,404 @@
+//! CMake packages: the configuration files that `find_package` can find, evaluated as a consumer's
+//! project on the audited system would. A package that another one asks for is evaluated once for each
+//! set of components, and all that ask share the answer.
+
+use super::{Texts, read};
+use crate::cmake::{
+    self, Config, Entry, Event, EventKind, Found, Host, Outcome, Package, Parsed, Truth, Wanted,
+};
+use crate::id::FastMap;
+use crate::order::Arrange as _;
+use crate::package::Prefixes;
+use crate::sniff::Class;
+use crate::tree::walk::UnreadablePath;
+use crate::tree::{Errno, Kind, Tree};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One audited configuration file, evaluated.
+pub struct CMakePackage {
+    /// Its path.
+    pub path: PathBuf,
+    /// The package's name.
+    pub name: Vec<u8>,
+    /// The result for a consumer who asks for no component.
+    pub outcome: Outcome,
+    /// Results for each component that the package says it knows, as far as they differ.
+    pub components: Vec<(Vec<u8>, Outcome)>,
+}
+
+/// Largest CMake file that is read.
+const MOST: u64 = 16 << 20;
+/// Packages inside of packages.
+const DEEPEST: usize = 24;
+/// Components of one package that are evaluated.
+const MOST_COMPONENTS: usize = 256;
+/// Commands that a run may spend; behind it, packages are unknown.
+const MOST_PACKAGES: usize = 20_000;
+
+/// Evaluates all configuration files that the walk found where CMake searches.
+pub(super) fn find(
+    tree: &dyn Tree,
+    prefixes: &Prefixes,
+    texts: &Texts,
+    problems: &mut Vec<UnreadablePath>,
+) -> Vec<CMakePackage> {
+    let judged = texts.judged(Class::CMake, tree, prefixes);
+    let mut files = Files::new(tree, prefixes);
+    for path in texts.all(Class::CMake) {
+        if let Some((name, dir)) = searched(path) {
+            files.configs.entry(name.to_ascii_lowercase()).or_default().push(path.to_path_buf());
+            files.roots.push(dir);
+        }
+    }
+    files.roots.arrange();
+    files.roots.dedup();
+    let mut out = Vec::new();
+    for path in judged {
+        let Some((name, _)) = searched(&path) else { continue };
+        let outcome = files.outcome(&path, &name, &[]);
+        let mut components = Vec::new();
+        let has_list = files.file(&path).is_some_and(|file| file.mentions(b"IN_LIST"));
+        let probe = has_list.then(|| files.outcome(&path, &name, &[cmake::COMPONENT.to_vec()]));
+        let known = probe.map(|probe| probe.components).unwrap_or_default();
+        for component in known.iter().take(MOST_COMPONENTS) {
+            let outcome = files.outcome(&path, &name, std::slice::from_ref(component));
+            components.push((component.clone(), outcome));
+        }
+        out.push(CMakePackage { path, name, outcome, components });
+    }
+    problems.extend(files.problems);
+    out
+}
+
+/// The name of the package that a configuration file is for, with the prefix from which CMake finds it:
+/// `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/`, `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]` and
+/// `PREFIX/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config Mode Search Procedure).
+fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
+    let file = path.file_name()?.as_bytes();
+    let name =
+        file.strip_suffix(b"Config.cmake").or_else(|| file.strip_suffix(b"-config.cmake"))?;
+    let is_name = |dir: &Path| {
+        let dir = dir.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        dir.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
+    let is = |dir: &Path, name: &str| {
+        dir.file_name().is_some_and(|last| last.eq_ignore_ascii_case(name))
+    };
+    let mut dir = path.parent().filter(|_| !name.is_empty())?;
+    let in_cmake = is(dir, "cmake") && dir.parent().is_some_and(is_name);
+    if in_cmake {
+        dir = dir.parent()?;
+    }
+    let above = dir.parent().filter(|_| is_name(dir))?;
+    let mut lib = above;
+    if !in_cmake && above.file_name() == Some(OsStr::new("cmake")) {
+        lib = above.parent()?;
+    }
+    let is_lib = |dir: &Path| {
+        ["lib", "lib64", "lib32", "libx32", "share"].iter().any(|name| dir.ends_with(name))
+    };
+    let prefix = if is_lib(lib) {
+        lib.parent()?
+    } else if lib.parent().is_some_and(is_lib) {
+        lib.parent()?.parent()?
+    } else {
+        return None;
+    };
+    Some((name.to_vec(), prefix.to_path_buf()))
+}
+
+/// A configuration file, the components and the version of a request, and whether no package asks.
+type Asked = (PathBuf, Vec<Vec<u8>>, Option<Vec<u8>>, bool);
+
+/// The files that the evaluator asks for, and packages that were evaluated.
+struct Files<'a> {
+    tree: &'a dyn Tree,
+    prefixes: &'a Prefixes,
+    /// Configuration files of the walk, by the lower-case name of the package.
+    configs: FastMap<Vec<u8>, Vec<PathBuf>>,
+    /// Prefixes of walked packages.
+    roots: Vec<PathBuf>,
+    parsed: FastMap<PathBuf, Option<Arc<Parsed>>>,
+    entries: FastMap<PathBuf, Entry>,
+    lists: FastMap<PathBuf, Option<Arc<Vec<Vec<u8>>>>>,
+    known: FastMap<Asked, Arc<Outcome>>,
+    /// Packages that are being evaluated.
+    open: Vec<PathBuf>,
+    evaluated: usize,
+    problems: Vec<UnreadablePath>,
+}
+
+impl<'a> Files<'a> {
+    fn new(tree: &'a dyn Tree, prefixes: &'a Prefixes) -> Self {
+        Self {
+            tree,
+            prefixes,
+            configs: FastMap::default(),
+            roots: Vec::new(),
+            parsed: FastMap::default(),
+            entries: FastMap::default(),
+            lists: FastMap::default(),
+            known: FastMap::default(),
+            open: Vec::new(),
+            evaluated: 0,
+            problems: Vec::new(),
+        }
+    }
+
+    fn outcome(&mut self, path: &Path, name: &[u8], components: &[Vec<u8>]) -> Outcome {
+        let wanted = Wanted {
+            name: name.to_vec(),
+            version: None,
+            components: components.to_vec(),
+            config_only: true,
+            hints: Vec::new(),
+            is_known: true,
+        };
+        (*self.evaluated(path, &wanted, None)).clone()
+    }
+
+    fn evaluated(&mut self, path: &Path, wanted: &Wanted, asked: Option<usize>) -> Arc<Outcome> {
+        let key = (
+            path.to_path_buf(),
+            wanted.components.clone(),
+            wanted.version.clone(),
+            asked.is_none(),
+        );
+        if let Some(known) = self.known.get(&key) {
+            return Arc::clone(known);
+        }
+        self.evaluated += 1;
+        self.open.push(path.to_path_buf());
+        let stem = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        let stem = stem.strip_suffix(b".cmake").unwrap_or(stem);
+        let version = [&b"-version.cmake"[..], b"Version.cmake"].into_iter().find_map(|end| {
+            let file = path.with_file_name(OsStr::from_bytes(&[stem, end].concat()));
+            (self.look(&file) == Entry::File).then_some(file)
+        });
+        let architecture = path.iter().find_map(|part| {
+            part.to_str()
+                .filter(|part| part.ends_with("-linux-gnu") || part.ends_with("-linux-gnueabihf"))
+        });
+        let config = Config {
+            name: &wanted.name,
+            path,
+            version_file: version,
+            version: wanted.version.as_deref(),
+            depth: asked.unwrap_or(0),
+            alone: asked.is_none(),
+            components: &wanted.components,
+            architecture,
+            pointer: 8,
+        };
+        let outcome = Arc::new(cmake::evaluate(self, &config));
+        self.open.pop();
+        self.known.insert(key, Arc::clone(&outcome));
+        outcome
+    }
+
+    /// Configuration files of a package, in the order in which CMake would find them.
+    fn candidates(&mut self, wanted: &Wanted) -> Vec<PathBuf> {
+        let mut out = Vec::new();
+        let mut dirs: Vec<PathBuf> = Vec::new();
+        for hint in &wanted.hints {
+            dirs.push(hint.clone());
+            self.below(hint, &wanted.name, &mut dirs);
+        }
+        let from = self.open.last().and_then(|path| Some(searched(path)?.1));
+        let roots = from.into_iter().chain(self.roots.clone());
+        let roots: Vec<PathBuf> =
+            roots.chain(["/usr/local", "/usr", "/"].map(PathBuf::from)).collect();
+        for root in &roots {
+            self.below(root, &wanted.name, &mut dirs);
+        }
+        let lower = wanted.name.to_ascii_lowercase();
+        let names =
+            [[&wanted.name[..], b"Config.cmake"].concat(), [&lower[..], b"-config.cmake"].concat()];
+        for dir in dirs {
+            for name in &names {
+                let path = dir.join(OsStr::from_bytes(name));
+                if self.look(&path) == Entry::File && !out.contains(&path) {
+                    out.push(path);
+                }
+            }
+        }
+        // A package of the walk that lies elsewhere may be found by a directory that the consumer names.
+        let walked = self.configs.get(&lower).cloned().unwrap_or_default();
+        out.extend(walked);
+        out
+    }
+
+    /// Directories below a prefix in which CMake looks for a package.
+    fn below(&mut self, prefix: &Path, name: &[u8], dirs: &mut Vec<PathBuf>) {
+        let mut bases = Vec::new();
+        for lib in ["lib", "lib64", "share"] {
+            let lib = prefix.join(lib);
+            if lib.ends_with("lib") {
+                let names = self.names(&lib);
+                let is_triplet = |name: &&Vec<u8>| memchr::memmem::find(name, b"-linux-").is_some();
+                let triplets = names.iter().filter(is_triplet);
+                bases.extend(triplets.map(|name| lib.join(OsStr::from_bytes(name))));
+            }
+            bases.push(lib);
+        }
+        let starts = |one: &Vec<u8>| {
+            one.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        for base in bases {
+            for dir in [base.join("cmake"), base] {
+                let names = self.names(&dir);
+                for one in names.iter().filter(|one| starts(one)) {
+                    let found = dir.join(OsStr::from_bytes(one));
+                    dirs.push(found.join("cmake"));
+                    dirs.push(found);
+                }
+            }
+        }
+    }
+
+    fn names(&mut self, dir: &Path) -> Arc<Vec<Vec<u8>>> {
+        let list = self.listed(dir);
+        list.unwrap_or_default()
+    }
+
+    fn listed(&mut self, dir: &Path) -> Option<Arc<Vec<Vec<u8>>>> {
+        if let Some(known) = self.lists.get(dir) {
+            return known.clone();
+        }
+        let mut names = Vec::new();
+        let listed = self.tree.list(dir, &mut |name, _| names.push(name.as_bytes().to_vec()));
+        names.sort();
+        let list = listed.ok().map(|()| Arc::new(names));
+        self.lists.insert(dir.to_path_buf(), list.clone());
+        list
+    }
+}
+
+impl Host for Files<'_> {
+    fn look(&mut self, path: &Path) -> Entry {
+        if let Some(known) = self.entries.get(path) {
+            return *known;
+        }
+        let entry = match self.tree.kind(path) {
+            Ok(Kind::File) => Entry::File,
+            Ok(Kind::Directory) => Entry::Directory,
+            Err(Errno::NOENT | Errno::NOTDIR) => {
+                // What another store item would hold, or a system makes when it runs, is not judged.
+                let volatile = ["/run", "/var", "/tmp", "/proc", "/sys", "/dev"];
+                let is_own = self.prefixes.contain(path);
+                let stores = ["/nix/store", "/gnu/store"];
+                let is_foreign = stores.iter().any(|store| path.starts_with(store));
+                if !is_own && (is_foreign || volatile.iter().any(|dir| path.starts_with(dir))) {
+                    Entry::Unknown
+                } else {
+                    Entry::Absent
+                }
+            }
+            Ok(Kind::Special(_)) | Err(_) => Entry::Unknown,
+        };
+        self.entries.insert(path.to_path_buf(), entry);
+        entry
+    }
+
+    fn file(&mut self, path: &Path) -> Option<Arc<Parsed>> {
+        if let Some(known) = self.parsed.get(path) {
+            return known.clone();
+        }
+        let parsed = match read(self.tree, path, MOST) {
+            Ok(text) => Some(Arc::new(Parsed::new(text))),
+            Err(reason) => {
+                self.problems.push(UnreadablePath { path: path.to_path_buf(), reason });
+                None
+            }
+        };
+        if let Some(reason) = parsed.as_ref().and_then(|parsed| parsed.defect) {
+            let reason = format!("is no CMake that can be read: {reason}");
+            self.problems.push(UnreadablePath { path: path.to_path_buf(), reason });
+        }
+        self.parsed.insert(path.to_path_buf(), parsed.clone());
+        parsed
+    }
+
+    fn list(&mut self, path: &Path) -> Option<Vec<Vec<u8>>> {
+        self.listed(path).map(|list| (*list).clone())
+    }
+
+    fn real_path(&mut self, path: &Path) -> Option<PathBuf> {
+        self.tree.real_path(path).ok()
+    }
+
+    fn package(&mut self, wanted: &Wanted, depth: usize) -> Package {
+        let too_deep = self.open.len() >= DEEPEST || self.evaluated >= MOST_PACKAGES;
+        let candidates = self.candidates(wanted);
+        let mut other = None;
+        for path in &candidates {
+            if too_deep || self.open.contains(path) {
+                return Package::default();
+            }
+            let outcome = self.evaluated(path, wanted, Some(depth));
+            match &outcome.package.found {
+                Found::OtherVersion { .. } => {
+                    other.get_or_insert_with(|| outcome.package.clone());
+                }
+                _ => return outcome.package.clone(),
+            }
+        }
+        if let Some(other) = other {
+            return other;
+        }
+        let found = if wanted.is_known { Found::Absent } else { Found::Unknown };
+        Package { found, ..Package::default() }
+    }
+}
+
+impl CMakePackage {
+    /// The file that the package includes only for a component, and that does not exist.
+    pub fn lost_component<'o>(&self, outcome: &'o Outcome) -> Option<(&'o Event, &'o Path)> {
+        outcome.events.iter().find_map(|event| match &event.kind {
+            EventKind::Include(path) if !self.outcome.events.contains(event) => {
+                Some((event, path.as_path()))
+            }
+            _ => None,
+        })
+    }
+
+    /// What is certainly wrong, for a consumer without or with components.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        let lost = |outcome: &Outcome| self.lost_component(outcome).map(|(event, _)| event.clone());
+        let of_components = self.components.iter().flat_map(move |(_, outcome)| {
+            let lost = lost(outcome);
+            outcome.events.iter().filter(move |event| Some(*event) != lost.as_ref())
+        });
+        self.outcome.events.iter().chain(of_components)
+    }
+
+    /// True if the audit cannot say whether the package is found.
+    pub fn is_unknown(&self) -> bool {
+        self.outcome.found == Some(Truth::Unknown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::searched;
+    use std::path::Path;
+
+    #[test]
+    fn places_where_cmake_searches() {
+        let found = |path: &str| {
+            searched(Path::new(path)).map(|(name, prefix)| {
+                (String::from_utf8(name).expect("text"), prefix.to_str().expect("text").to_owned())
+            })
+        };
+        let foo = |prefix: &str| Some(("Foo".to_owned(), prefix.to_owned()));
+        assert_eq!(found("/p/lib/cmake/Foo-1/FooConfig.cmake"), foo("/p"));
+        assert_eq!(found("/p/lib/x86_64-linux-gnu/cmake/foo/FooConfig.cmake"), foo("/p"));
+        assert_eq!(found("/p/share/Foo/cmake/FooConfig.cmake"), foo("/p"));
+        assert_eq!(found("/p/lib/Foo/Foo-config.cmake"), foo("/p"));
+        assert_eq!(found("/p/lib/cmake/bar/FooConfig.cmake"), None);
+        assert_eq!(found("/p/src/Foo/FooConfig.cmake"), None);
+    }
+}

@@ -1,0 +1,359 @@
+//! Paths in text files that programs read or run: scripts, flags of compiler wrappers, files of loaders of
+//! drivers, units, desktop files, libtool archives. Only paths into the own prefix or store are judged, and
+//! only where the text leaves no doubt.
+
+use super::{Texts, read_start};
+use crate::order::Arrange as _;
+use crate::package::{Prefixes, is_store};
+use crate::sniff::Class;
+use crate::tree::walk::UnreadablePath;
+use crate::tree::{Errno, Kind, Tree};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+/// One fact about a text file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LoosePath {
+    /// The text file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u32,
+    /// What the path is there, as the begin of a message.
+    pub what: &'static str,
+    /// The path, or the flag.
+    pub path: PathBuf,
+    /// The fact.
+    pub kind: LoosePathKind,
+}
+
+/// Kinds of facts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoosePathKind {
+    /// The path does not exist.
+    Missing,
+    /// A clang resource directory that does not exist, beside this one that does.
+    ResourceDir(PathBuf),
+    /// A directory of device bitcode that does not exist or holds none.
+    Bitcode,
+    /// A library that a wrapper adds to every link.
+    Injected,
+}
+
+/// Most bytes that are read of a file. Some scripts carry a large payload, which nothing here reads.
+const MOST: u64 = 4 << 20;
+/// Files of compiler wrappers in Nix (`pkgs/build-support/cc-wrapper`), below `nix-support`.
+const WRAPPER: [&str; 9] = [
+    "cc-cflags",
+    "cc-cflags-before",
+    "cc-ldflags",
+    "libc-cflags",
+    "libc-ldflags",
+    "libcxx-cxxflags",
+    "libcxx-ldflags",
+    "libc-crt1-cflags",
+    "cc-wrapper-hook",
+];
+
+/// Judges all text files of the class that are not in a documentation directory.
+pub(super) fn find(
+    tree: &dyn Tree,
+    prefixes: &Prefixes,
+    texts: &Texts,
+    problems: &mut Vec<UnreadablePath>,
+) -> Vec<LoosePath> {
+    let mut out = Vec::new();
+    let loose = texts.judged(Class::Loose, tree, prefixes).into_iter();
+    let is_program = |path: &Path| {
+        ["bin", "sbin", "libexec"].iter().any(|name| path.iter().any(|part| part == *name))
+    };
+    let scripts = texts.judged(Class::Script, tree, prefixes).into_iter().filter(|path| {
+        // Modules, examples and templates are never run where they lie.
+        is_program(path) && tree.mode(path).is_some_and(|mode| mode & 0o111 != 0)
+    });
+    let loose = loose.map(|path| (path, false));
+    for (path, is_script) in loose.chain(scripts.map(|path| (path, true))) {
+        if ["doc", "examples", "docs"].iter().any(|name| path.iter().any(|part| part == *name)) {
+            continue;
+        }
+        let mut judge = Judge { tree, prefixes, file: &path, line: 0, out: &mut out };
+        let failed = judge.file(is_script).err();
+        problems.extend(failed.map(|reason| UnreadablePath { path: path.clone(), reason }));
+    }
+    out.arrange();
+    out.dedup();
+    out
+}
+
+/// How the lines of a file are read.
+#[derive(Clone, Copy)]
+enum Reader {
+    Flags,
+    Script,
+    Json,
+    Vendor,
+    Unit,
+    Desktop,
+    Libtool,
+}
+
+struct Judge<'a> {
+    tree: &'a dyn Tree,
+    prefixes: &'a Prefixes,
+    file: &'a Path,
+    line: u32,
+    out: &'a mut Vec<LoosePath>,
+}
+
+impl Judge<'_> {
+    /// Reads the file if its name says that something reads or runs it; an error in words.
+    fn file(&mut self, is_script: bool) -> Result<(), String> {
+        let Some(reader) = self.reader(is_script) else { return Ok(()) };
+        let text = read_start(self.tree, self.file, MOST)?;
+        let is_judged = match reader {
+            // A unit that a condition may keep from starting is not judged.
+            Reader::Unit => !contains(&text, b"\nCondition") && !contains(&text, b"\nAssert"),
+            Reader::Desktop => !contains(&text, b"\nTryExec"),
+            Reader::Libtool => text.starts_with(b"# ") && contains(&text, b"libtool"),
+            _ => true,
+        };
+        for line in text.split(|b| *b == b'\n').filter(|_| is_judged) {
+            self.line = self.line.saturating_add(1);
+            match reader {
+                Reader::Flags => self.flags(line),
+                Reader::Script => self.script(line),
+                Reader::Json => self.json(line),
+                Reader::Vendor => self.vendor(line),
+                Reader::Unit => self.unit(line),
+                Reader::Desktop => self.desktop(line),
+                Reader::Libtool => self.libtool(line),
+            }
+        }
+        Ok(())
+    }
+
+    fn reader(&self, is_script: bool) -> Option<Reader> {
+        const MANIFESTS: [&str; 4] =
+            ["icd.d", "implicit_layer.d", "explicit_layer.d", "egl_vendor.d"];
+        let name = self.file.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        let dir = self.file.parent().and_then(Path::file_name).map(OsStr::as_bytes);
+        if dir == Some(b"nix-support") {
+            let is_wrapper = WRAPPER.iter().any(|known| known.as_bytes() == name);
+            return is_wrapper.then_some(Reader::Flags);
+        }
+        if is_script {
+            return Some(Reader::Script);
+        }
+        match name.rsplit(|b| *b == b'.').next()? {
+            b"cfg" if contains(name, b"clang") => Some(Reader::Flags),
+            b"json" if self.is_below(&MANIFESTS) => Some(Reader::Json),
+            b"icd" if dir == Some(b"vendors") => Some(Reader::Vendor),
+            b"service" if self.is_below(&["systemd"]) => Some(Reader::Unit),
+            b"desktop" if self.is_below(&["applications"]) => Some(Reader::Desktop),
+            b"la" => Some(Reader::Libtool),
+            _ => None,
+        }
+    }
+
+    fn is_below(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.file.iter().any(|part| part == *name))
+    }
+
+    /// True if a path is the package's own and does not exist.
+    fn is_missing(&self, path: &Path) -> bool {
+        let is_plain = !path.as_os_str().as_bytes().iter().any(|b| b"$`*?%@{".contains(b));
+        let own = self.prefixes.locate(self.file).prefix;
+        let in_store = |path: &Path| path.ancestors().any(is_store);
+        // Where one store item lies, those that it names lie too.
+        let is_own = own
+            .as_deref()
+            .is_some_and(|own| path.starts_with(own) || in_store(own) && in_store(path));
+        let volatile = ["/run", "/var", "/tmp", "/etc", "/dev", "/proc", "/sys", "/usr/local"];
+        let is_volatile = |dir: &str| {
+            path.starts_with(dir) && !own.as_deref().is_some_and(|own| own.starts_with(dir))
+        };
+        is_plain
+            && is_own
+            && path.is_absolute()
+            && !volatile.iter().any(|dir| is_volatile(dir))
+            && matches!(self.tree.kind(path), Err(Errno::NOENT | Errno::NOTDIR))
+    }
+
+    fn add(&mut self, what: &'static str, path: PathBuf, kind: LoosePathKind) {
+        let (file, line) = (self.file.to_path_buf(), self.line);
+        self.out.push(LoosePath { file, line, what, path, kind });
+    }
+
+    fn judge(&mut self, what: &'static str, path: &[u8]) {
+        let path = Path::new(OsStr::from_bytes(path));
+        if self.is_missing(path) {
+            let other = resource_dir(path).and_then(|dir| self.other_resource(&dir));
+            let kind = other.map_or(LoosePathKind::Missing, LoosePathKind::ResourceDir);
+            self.add(what, path.to_path_buf(), kind);
+        }
+    }
+
+    /// A resource directory of clang beside one that does not exist: `18` for `18.0.0`.
+    fn other_resource(&self, dir: &Path) -> Option<PathBuf> {
+        let above = dir.parent()?;
+        let version = dir.file_name()?.as_bytes();
+        let major: Vec<u8> = version.iter().copied().take_while(u8::is_ascii_digit).collect();
+        let mut found = Vec::new();
+        let listed = self.tree.list(above, &mut |name, _| {
+            let digits = name.as_bytes().iter().take_while(|b| b.is_ascii_digit()).count();
+            if name.as_bytes()[..digits] == *major && name.as_bytes() != version {
+                found.push(above.join(name));
+            }
+        });
+        found.sort();
+        listed.ok().and_then(|()| found.into_iter().next())
+    }
+
+    /// Flags of a compiler wrapper or of a configuration file of clang.
+    fn flags(&mut self, line: &[u8]) {
+        let line = line.trim_ascii();
+        if line.starts_with(b"#") {
+            return;
+        }
+        let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        while let Some(word) = words.next() {
+            let joined = ["-resource-dir=", "--sysroot=", "--gcc-toolchain=", "-B", "-L", "-I"];
+            let joined = joined.iter().find_map(|flag| word.strip_prefix(flag.as_bytes()));
+            match word {
+                b"-isystem" | b"-idirafter" | b"-cxx-isystem" | b"-iquote" | b"-resource-dir"
+                | b"-B" | b"-L" | b"-I" => {
+                    let path = words.next().unwrap_or_default();
+                    self.judge("flag for", path);
+                }
+                _ if self.bitcode(word) => {}
+                [b'-', b'l', rest @ ..] if !rest.is_empty() => {
+                    let path = PathBuf::from(OsStr::from_bytes(word));
+                    self.add("adds", path, LoosePathKind::Injected);
+                }
+                _ => {
+                    if let Some(path) = joined.filter(|path| path.starts_with(b"/")) {
+                        self.judge("flag for", path);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `--rocm-device-lib-path=DIR`: a directory with device libraries. True if the word is such a flag.
+    fn bitcode(&mut self, word: &[u8]) -> bool {
+        let flags = ["--rocm-device-lib-path=", "--hip-device-lib-path="];
+        let Some(dir) = flags.iter().find_map(|flag| word.strip_prefix(flag.as_bytes())) else {
+            return false;
+        };
+        let dir = Path::new(OsStr::from_bytes(dir));
+        let is_there = self.tree.kind(&dir.join("ocml.bc")) == Ok(Kind::File);
+        let is_dir = self.tree.kind(dir) == Ok(Kind::Directory);
+        if !is_there && (is_dir || self.is_missing(dir)) && dir.is_absolute() {
+            self.add("device libraries in", dir.to_path_buf(), LoosePathKind::Bitcode);
+        }
+        true
+    }
+
+    /// The interpreter of a script, and the program that a wrapper starts at its end.
+    fn script(&mut self, line: &[u8]) {
+        if self.line == 1 {
+            let line = line.strip_prefix(b"#!").unwrap_or(line).trim_ascii();
+            let interpreter = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+            return self.judge("#!", interpreter);
+        }
+        if line.starts_with(b"exec ") {
+            let mut words = line.split(u8::is_ascii_whitespace).skip(1).filter(|w| !w.is_empty());
+            let mut first = words.next().unwrap_or_default();
+            if first == b"-a" {
+                words.next();
+                first = words.next().unwrap_or_default();
+            }
+            self.judge(
+                "exec",
+                first
+                    .trim_ascii()
+                    .strip_prefix(b"\"")
+                    .and_then(|w| w.strip_suffix(b"\""))
+                    .unwrap_or(first),
+            );
+        }
+        for word in line.split(|b| b.is_ascii_whitespace() || b"\"'".contains(b)) {
+            if !line.trim_ascii().starts_with(b"#") {
+                self.bitcode(word);
+            }
+        }
+    }
+
+    /// `"library_path": "…"` of a manifest, relative to the file if it has a slash.
+    fn json(&mut self, line: &[u8]) {
+        let Some(at) = memchr::memmem::find(line, b"\"library_path\"") else { return };
+        let mut quoted = line[at..].split(|b| *b == b'"').skip(3);
+        let Some(path) = quoted.next().filter(|path| path.contains(&b'/')) else { return };
+        let path = Path::new(OsStr::from_bytes(path));
+        let dir = self.file.parent().unwrap_or(self.file);
+        let path = normal(&dir.join(path));
+        self.judge("library_path", path.as_os_str().as_bytes());
+    }
+
+    /// The library of an OpenCL vendor: the whole file is its path.
+    fn vendor(&mut self, line: &[u8]) {
+        if self.line == 1 {
+            self.judge("OpenCL library", line.trim_ascii());
+        }
+    }
+
+    fn unit(&mut self, line: &[u8]) {
+        let Some(command) = line.strip_prefix(b"ExecStart=") else { return };
+        let marks = command.iter().take_while(|b| b"@:+!|-".contains(b)).count();
+        // `-`: a failure counts as success.
+        if !command[..marks].contains(&b'-') {
+            let program =
+                command[marks..].split(u8::is_ascii_whitespace).next().unwrap_or_default();
+            self.judge("ExecStart", program);
+        }
+    }
+
+    fn desktop(&mut self, line: &[u8]) {
+        let Some(command) = line.strip_prefix(b"Exec=") else { return };
+        let program = command.split(u8::is_ascii_whitespace).next().unwrap_or_default();
+        self.judge("Exec", program);
+    }
+
+    fn libtool(&mut self, line: &[u8]) {
+        let Some(list) = line.strip_prefix(b"dependency_libs='") else { return };
+        for word in list.split(|b| b.is_ascii_whitespace() || *b == b'\'') {
+            if word.ends_with(b".la") && word.starts_with(b"/") {
+                self.judge("dependency_libs", word);
+            }
+        }
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+/// The directory `lib/clang/VERSION` in a path.
+fn resource_dir(path: &Path) -> Option<PathBuf> {
+    let is_it = |dir: &&Path| {
+        let above = dir.parent().filter(|above| above.ends_with("lib/clang"));
+        let version = dir.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        above.is_some() && version.first().is_some_and(u8::is_ascii_digit)
+    };
+    path.ancestors().find(is_it).map(Path::to_path_buf)
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}

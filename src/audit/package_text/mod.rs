@@ -1,0 +1,114 @@
+//! What the text files of a package promise: files that they name and other packages that they require.
+//! The walk lists these files; this module reads them, only for rules that want them, and each within a
+//! bound. Unlike the facts of linkage they are not in the corpus: no loader reads them.
+
+mod cmake;
+mod loose;
+mod pkg_config;
+
+pub use cmake::CMakePackage;
+pub use loose::{LoosePath, LoosePathKind};
+pub use pkg_config::{MissingFlag, PkgConfigFile, Unmet};
+
+use crate::order::Arrange as _;
+use crate::package::Prefixes;
+use crate::plan::Plan;
+use crate::sniff::Class;
+use crate::tree::walk::{UnreadablePath, WalkedText, describe};
+use crate::tree::{Handle, Opened, Tree};
+use crate::wants::Wants;
+use std::path::{Path, PathBuf};
+
+/// Text files of the walk, by their places.
+#[derive(Default)]
+pub(super) struct Texts {
+    /// Below the audited paths.
+    pub(super) audited: Vec<WalkedText>,
+    /// Below the `--lib-path` directories.
+    pub(super) beside: Vec<WalkedText>,
+}
+
+impl Texts {
+    pub(super) fn is_empty(&self) -> bool {
+        self.audited.is_empty()
+    }
+
+    /// Audited files of a class, sorted. A link to another audited file is left out.
+    fn judged(&self, class: Class, tree: &dyn Tree, prefixes: &Prefixes) -> Vec<PathBuf> {
+        let is_other = |text: &WalkedText| {
+            text.is_link && tree.real_path(&text.path).is_ok_and(|real| prefixes.contain(&real))
+        };
+        let own = self.audited.iter().filter(|text| text.class == class && !is_other(text));
+        let mut own: Vec<PathBuf> = own.map(|text| text.path.clone()).collect();
+        own.arrange();
+        own.dedup();
+        own
+    }
+
+    /// All files of a class, those of `--lib-path` too.
+    fn all(&self, class: Class) -> impl Iterator<Item = &Path> {
+        let all = self.audited.iter().chain(&self.beside);
+        all.filter(move |text| text.class == class).map(|text| text.path.as_path())
+    }
+}
+
+/// The promises of all text files that rules want.
+#[derive(Default)]
+pub struct PackageText {
+    /// Package files of pkg-config.
+    pub pkg_config: Vec<PkgConfigFile>,
+    /// CMake packages.
+    pub cmake: Vec<CMakePackage>,
+    /// Paths and flags in other text files.
+    pub loose: Vec<LoosePath>,
+}
+
+/// Reads the text files that the plan wants. Files that cannot be read join `problems`.
+pub(super) fn find(
+    plan: &Plan,
+    tree: &dyn Tree,
+    prefixes: &Prefixes,
+    texts: &Texts,
+    problems: &mut Vec<UnreadablePath>,
+) -> PackageText {
+    let mut out = PackageText::default();
+    if plan.rule_wants.holds(Wants::PKG_CONFIG) {
+        out.pkg_config = pkg_config::find(tree, prefixes, texts, problems);
+    }
+    if plan.rule_wants.holds(Wants::CMAKE) {
+        out.cmake = cmake::find(tree, prefixes, texts, problems);
+    }
+    if plan.rule_wants.holds(Wants::LOOSE_TEXT) {
+        out.loose = loose::find(tree, prefixes, texts, problems);
+    }
+    out
+}
+
+/// The content of a text file of at most `most` bytes; an error in words for all others.
+fn read(tree: &dyn Tree, path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let handle = open(tree, path)?;
+    let len = handle.stat().len;
+    if len > most {
+        return Err(format!("has {len} bytes: such a file is read up to {most}"));
+    }
+    bytes(&handle, len)
+}
+
+/// The first `most` bytes of a text file.
+fn read_start(tree: &dyn Tree, path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let handle = open(tree, path)?;
+    bytes(&handle, handle.stat().len.min(most))
+}
+
+fn bytes(handle: &Handle, len: u64) -> Result<Vec<u8>, String> {
+    let len = usize::try_from(len).map_err(|error| error.to_string())?;
+    handle.read_new(len, 0).map_err(|error| error.to_string())
+}
+
+fn open(tree: &dyn Tree, path: &Path) -> Result<Handle, String> {
+    match tree.open(path).map_err(describe)? {
+        Opened::File(handle) => Ok(handle),
+        Opened::Directory => Err("is a directory".to_owned()),
+        Opened::Special(special) => Err(format!("it is {}", special.describe())),
+    }
+}

@@ -1,0 +1,139 @@
+//! Replaces references and escapes in arguments (cmake-language(7), sections Variable References and
+//! Escape Sequences), and splits unquoted arguments at semicolons.
+
+use super::eval::Eval;
+use super::parsed::Parsed;
+use super::value::{Value, Word, items, known};
+use crate::format::cmake::{Argument, ArgumentKind};
+
+/// References inside of references that are followed.
+const DEEPEST: usize = 16;
+/// Longest text that is kept.
+const MOST_TEXT: usize = 1 << 20;
+
+impl Eval<'_> {
+    /// The words of a list of arguments. Parentheses are words of their own.
+    pub(super) fn words(&mut self, file: &Parsed, arguments: &[Argument]) -> Vec<Word> {
+        let mut out = Vec::with_capacity(arguments.len());
+        for argument in arguments {
+            let text = file.text(argument);
+            match argument.kind {
+                ArgumentKind::Bracket => {
+                    let text = text.strip_prefix(b"\n").unwrap_or(text);
+                    out.push(Word { value: known(text), quoted: true });
+                }
+                ArgumentKind::Quoted => {
+                    let value = self.expanded(text, true);
+                    out.push(Word { value, quoted: true });
+                }
+                ArgumentKind::Parenthesis => {
+                    out.push(Word { value: known(text), quoted: false });
+                }
+                ArgumentKind::Unquoted => match self.expanded(text, false) {
+                    None => out.push(Word { value: None, quoted: false }),
+                    Some(text) => {
+                        let list = items(&text, true).into_iter();
+                        out.extend(list.map(|item| Word { value: known(item), quoted: false }));
+                    }
+                },
+            }
+        }
+        out
+    }
+
+    /// A text with references replaced; `None` if one of them is not known.
+    pub(super) fn expanded(&mut self, text: &[u8], quoted: bool) -> Value {
+        let mut rest = text;
+        let out = self.part(&mut rest, quoted, 0)?;
+        self.spend(out.len());
+        (out.len() <= MOST_TEXT).then_some(out.into())
+    }
+
+    /// Replaces up to the `}` that ends a reference, or to the end of the text at depth 0.
+    fn part(&mut self, rest: &mut &[u8], quoted: bool, depth: usize) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(rest.len());
+        let mut is_known = true;
+        while let Some((byte, after)) = rest.split_first() {
+            match byte {
+                b'}' if depth > 0 => {
+                    *rest = after;
+                    return is_known.then_some(out);
+                }
+                b'\\' => {
+                    *rest = after;
+                    escape(rest, quoted, &mut out);
+                }
+                b'$' => match reference(rest) {
+                    Some((kind, len)) if depth < DEEPEST => {
+                        *rest = &rest[len..];
+                        let name = self.part(rest, quoted, depth + 1);
+                        match name.and_then(|name| self.referred(kind, &name)) {
+                            Some(value) => out.extend_from_slice(&value),
+                            None => is_known = false,
+                        }
+                    }
+                    Some(_) => return None,
+                    None => {
+                        out.push(b'$');
+                        *rest = after;
+                    }
+                },
+                byte => {
+                    out.push(*byte);
+                    *rest = after;
+                }
+            }
+            if out.len() > MOST_TEXT {
+                return None;
+            }
+        }
+        is_known.then_some(out)
+    }
+
+    fn referred(&self, kind: Reference, name: &[u8]) -> Value {
+        match kind {
+            Reference::Variable => self.value_of(name),
+            // What the consumer's environment and cache hold is not known.
+            Reference::Environment => None,
+            Reference::Cache => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Reference {
+    Variable,
+    Environment,
+    Cache,
+}
+
+/// The kind of the reference that begins here, and the length of its beginning.
+fn reference(text: &[u8]) -> Option<(Reference, usize)> {
+    let all = [
+        (&b"${"[..], Reference::Variable),
+        (b"$ENV{", Reference::Environment),
+        (b"$CACHE{", Reference::Cache),
+    ];
+    all.into_iter()
+        .find(|(start, _)| text.starts_with(start))
+        .map(|(start, kind)| (kind, start.len()))
+}
+
+/// Writes the text of an escape sequence, without its backslash.
+fn escape(rest: &mut &[u8], quoted: bool, out: &mut Vec<u8>) {
+    let Some((byte, after)) = rest.split_first() else {
+        out.push(b'\\');
+        return;
+    };
+    match byte {
+        b't' => out.push(b'\t'),
+        b'r' => out.push(b'\r'),
+        b'n' => out.push(b'\n'),
+        // A line that goes on.
+        b'\n' if quoted => {}
+        // Lists are split later.
+        b';' => out.extend(b"\\;"),
+        byte => out.push(*byte),
+    }
+    *rest = after;
+}

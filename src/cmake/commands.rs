@@ -1,0 +1,548 @@
+//! The commands: those that change what later commands see. A command that is not known sets what its
+//! words name, as far as the audit can tell: such variables are not known any more.
+
+use super::eval::{Eval, Flow, bytes};
+use super::parsed::Parsed;
+use super::state::Text;
+use super::value::{Truth, Value, Word, items, joined, known};
+use super::{Entry, EventKind};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// Commands without an effect on what is evaluated here.
+const SILENT: [&str; 32] = [
+    "add_compile_definitions",
+    "add_compile_options",
+    "add_custom_command",
+    "add_custom_target",
+    "add_definitions",
+    "add_dependencies",
+    "add_link_options",
+    "add_test",
+    "cmake_minimum_required",
+    "cmake_policy",
+    "define_property",
+    "enable_language",
+    "enable_testing",
+    "include_directories",
+    "install",
+    "link_directories",
+    "mark_as_advanced",
+    "set_directory_properties",
+    "set_source_files_properties",
+    "set_tests_properties",
+    "source_group",
+    "target_compile_definitions",
+    "target_compile_features",
+    "target_compile_options",
+    "target_link_directories",
+    "target_link_options",
+    "target_precompile_headers",
+    "target_sources",
+    "variable_watch",
+    "include_guard",
+    "cmake_print_variables",
+    "feature_summary",
+];
+
+/// All commands of CMake 3.25 (`cmake --help-command-list`).
+const OF_CMAKE: &str = " add_compile_definitions add_compile_options add_custom_command add_custom_target add_definitions \
+add_dependencies add_executable add_library add_link_options add_subdirectory add_test \
+aux_source_directory block break build_command build_name cmake_host_system_information cmake_language \
+cmake_minimum_required cmake_parse_arguments cmake_path cmake_policy configure_file continue \
+create_test_sourcelist ctest_build ctest_configure ctest_coverage ctest_empty_binary_directory \
+ctest_memcheck ctest_read_custom_files ctest_run_script ctest_sleep ctest_start ctest_submit ctest_test \
+ctest_update ctest_upload define_property else elseif enable_language enable_testing endblock endforeach \
+endfunction endif endmacro endwhile exec_program execute_process export export_library_dependencies file \
+find_file find_library find_package find_path find_program fltk_wrap_ui foreach function \
+get_cmake_property get_directory_property get_filename_component get_property get_source_file_property \
+get_target_property get_test_property if include include_directories include_external_msproject \
+include_guard include_regular_expression install install_files install_programs install_targets \
+link_directories link_libraries list load_cache load_command macro make_directory mark_as_advanced math \
+message option output_required_files project qt_wrap_cpp qt_wrap_ui remove remove_definitions return \
+separate_arguments set set_directory_properties set_property set_source_files_properties \
+set_target_properties set_tests_properties site_name source_group string subdir_depends subdirs \
+target_compile_definitions target_compile_features target_compile_options target_include_directories \
+target_link_directories target_link_libraries target_link_options target_precompile_headers target_sources \
+try_compile try_run unset use_mangled_mesa utility_source variable_requires variable_watch while \
+write_file ";
+
+/// Words that end a list of `find_package_handle_standard_args`.
+const KEYS: [&[u8]; 9] = [
+    b"VERSION_VAR",
+    b"HANDLE_COMPONENTS",
+    b"HANDLE_VERSION_RANGE",
+    b"CONFIG_MODE",
+    b"FOUND_VAR",
+    b"NAME_MISMATCHED",
+    b"REASON_FAILURE_MESSAGE",
+    b"FAIL_MESSAGE",
+    b"REQUIRED_VARS",
+];
+
+impl Eval<'_> {
+    /// Evaluates one command that is not a block.
+    pub(super) fn command(&mut self, file: &Arc<Parsed>, at: usize) -> Flow {
+        let command = &file.commands[at];
+        let words = self.words(file, &command.arguments);
+        let name = command.name.as_str();
+        if let Some(function) = self.state.functions.get(name).cloned() {
+            return self.call(&function, &words);
+        }
+        match name {
+            "return" => return Flow::Return,
+            "break" => return Flow::Break,
+            "continue" => return Flow::Continue,
+            "message" => return self.message(&words),
+            "include" => return self.included(&words),
+            "find_package" => return self.find_package(&words, false),
+            "find_dependency" => return self.find_package(&words, true),
+            "set" => self.set(&words),
+            "unset" => self.unset(&words),
+            "option" => self.option(&words),
+            "list" => self.list(&words),
+            "string" => self.string(&words),
+            "math" => self.math(&words),
+            "file" => self.file(&words),
+            "get_filename_component" => self.filename_component(&words),
+            "add_library" | "add_executable" => self.add_target(&words),
+            "set_target_properties" => self.set_target_properties(&words),
+            "set_property" => self.set_property(&words),
+            "get_target_property" | "get_property" => self.get_property(name, &words),
+            "target_link_libraries" => self.target_list(&words, b"INTERFACE_LINK_LIBRARIES"),
+            "target_include_directories" => {
+                self.target_list(&words, b"INTERFACE_INCLUDE_DIRECTORIES");
+            }
+            "cmake_parse_arguments" => self.parse_arguments(&words),
+            "find_library" | "find_path" | "find_file" | "find_program" => {
+                self.obscure(words.get(..1).unwrap_or_default());
+            }
+            "find_package_handle_standard_args" => self.standard_args(&words),
+            _ if SILENT.contains(&name) => {}
+            _ => {
+                self.obscure(&words);
+                if !OF_CMAKE.contains(&format!(" {name} ")) {
+                    return self.strange_command(name);
+                }
+            }
+        }
+        Flow::Next
+    }
+
+    /// True if a command of this name exists: a function, or one of CMake's.
+    pub(super) fn has_command(&self, name: &[u8]) -> Truth {
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        if self.state.functions.contains_key(&name) { Truth::True } else { Truth::Unknown }
+    }
+
+    /// Variables that the words name, or begin with them, are not known any more.
+    pub(super) fn obscure(&mut self, words: &[Word]) {
+        for word in words {
+            let Some(text) = word.text().map(<[u8]>::to_vec) else { continue };
+            let is_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+            if text.len() < 2 || !text.iter().all(is_name) {
+                continue;
+            }
+            self.state.set(&text, None);
+            let cloud: Text = [text.as_slice(), b"_"].concat().into();
+            let known: Vec<Text> = self.state.scope().keys().cloned().collect();
+            for name in known.iter().filter(|name| name.starts_with(&cloud)) {
+                self.state.set(name, None);
+            }
+            if !self.state.clouds.contains(&cloud) {
+                self.state.clouds.push(cloud);
+            }
+        }
+    }
+
+    fn message(&mut self, words: &[Word]) -> Flow {
+        if !words.first().is_some_and(|word| word.is("FATAL_ERROR") || word.is("SEND_ERROR")) {
+            return Flow::Next;
+        }
+        let parts: Vec<&[u8]> = words[1..].iter().filter_map(Word::text).collect();
+        let text = parts.concat();
+        // The file that a check of the package has just missed.
+        let absent =
+            self.last_absent.iter().rev().find(|path| contains(&text, bytes(path))).cloned();
+        if let Some(path) = absent {
+            self.event(EventKind::Check(path));
+        }
+        if self.certain() {
+            self.fatal = Some(text);
+        }
+        if words[0].is("FATAL_ERROR") { Flow::Stop } else { Flow::Next }
+    }
+
+    /// `include(FILE|MODULE [OPTIONAL] [RESULT_VARIABLE name])`
+    fn included(&mut self, words: &[Word]) -> Flow {
+        let Some(first) = words.first() else { return Flow::Next };
+        let result = words.iter().position(|word| word.is("RESULT_VARIABLE"));
+        let result =
+            result.and_then(|at| words.get(at + 1)).and_then(Word::text).map(<[u8]>::to_vec);
+        let Some(text) = first.text().map(<[u8]>::to_vec) else {
+            // Any file may be read here.
+            return self.give_up("it includes a file whose name is not known");
+        };
+        let path = Path::new(OsStr::from_bytes(&text));
+        if !contains(&text, b"/") && !text.ends_with(b".cmake") {
+            return self.module(&text, result.as_deref());
+        }
+        let path = if path.is_absolute() { path.to_path_buf() } else { return Flow::Next };
+        let entry = self.host.look(&path);
+        if let Some(result) = result {
+            let found = if entry == Entry::File { bytes(&path) } else { b"NOTFOUND" };
+            self.state.set(&result, known(found).filter(|_| entry != Entry::Unknown));
+        }
+        match entry {
+            Entry::File => self.include(&normal(&path)),
+            Entry::Absent if words.iter().any(|word| word.is("OPTIONAL")) => Flow::Next,
+            Entry::Absent => {
+                self.event(EventKind::Include(normal(&path)));
+                if self.certain() {
+                    let what = b"include could not find requested file: ";
+                    self.fatal = Some([&what[..], &text].concat());
+                }
+                // The configuration of the consumer fails, and goes on to its end.
+                Flow::Next
+            }
+            Entry::Directory | Entry::Unknown => self.give_up("an included file cannot be read"),
+        }
+    }
+
+    /// A module by its name: of the package, or of CMake itself, whose modules define functions.
+    fn module(&mut self, name: &[u8], result: Option<&[u8]>) -> Flow {
+        const OF_CMAKE: [&[u8]; 6] =
+            [b"CMake", b"Check", b"Find", b"GNUInstallDirs", b"Feature", b"External"];
+        let is_of_cmake = OF_CMAKE.iter().any(|start| name.starts_with(start));
+        if let Some(result) = result {
+            self.state.set(result, known(name).filter(|_| is_of_cmake));
+        }
+        let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return Flow::Next };
+        for dir in items(&dirs, true) {
+            let file = [name, b".cmake"].concat();
+            let path = Path::new(OsStr::from_bytes(&dir)).join(OsStr::from_bytes(&file));
+            if path.is_absolute() && self.host.look(&path) == Entry::File {
+                return self.include(&normal(&path));
+            }
+        }
+        // CMake may have a module of this name, or fail here.
+        self.may_fail |= !is_of_cmake && result.is_none();
+        // These two define commands that are evaluated here.
+        self.has_modules |=
+            ![&b"CMakeFindDependencyMacro"[..], b"FindPackageHandleStandardArgs"].contains(&name);
+        Flow::Next
+    }
+
+    /// `find_package_handle_standard_args(NAME message|REQUIRED_VARS variable…)`
+    fn standard_args(&mut self, words: &[Word]) {
+        let texts: Option<Vec<Vec<u8>>> =
+            words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
+        let Some((name, rest)) = texts.as_deref().and_then(<[_]>::split_first) else {
+            return self.obscure(words);
+        };
+        let at = rest.iter().position(|word| word == b"REQUIRED_VARS").map(|at| at + 1);
+        let is_old = !rest.iter().any(|word| KEYS.contains(&word.as_slice()));
+        let required =
+            rest.get(at.unwrap_or(if is_old { 1 } else { rest.len() })..).unwrap_or_default();
+        let required = required.iter().take_while(|word| !KEYS.contains(&word.as_slice()));
+        let truth = required.fold(Truth::True, |truth, name| {
+            let value =
+                self.value_of(name).map(|value| super::value::constant(&value).unwrap_or(true));
+            truth.and(Truth::maybe(value))
+        });
+        let value = match truth {
+            Truth::True => known(&b"TRUE"[..]),
+            Truth::False => known(&b"FALSE"[..]),
+            Truth::Unknown => None,
+        };
+        for name in [name.clone(), name.to_ascii_uppercase()] {
+            self.state.set(&[&name[..], b"_FOUND"].concat(), value.clone());
+        }
+    }
+
+    /// `set(NAME value… [PARENT_SCOPE])` and `set(NAME value… CACHE TYPE text [FORCE])`
+    fn set(&mut self, words: &[Word]) {
+        let Some((name, values)) = words.split_first() else { return };
+        let Some(name) = name.text().map(<[u8]>::to_vec) else { return };
+        if name.starts_with(b"ENV{") {
+            return;
+        }
+        let is_parent = values.last().is_some_and(|word| !word.quoted && word.is("PARENT_SCOPE"));
+        let cache = values.iter().position(|word| !word.quoted && word.is("CACHE"));
+        let end = cache.unwrap_or(values.len() - usize::from(is_parent));
+        let value = joined_words(&values[..end]);
+        if is_parent {
+            let value = (end > 0).then_some(value);
+            return self.state.set_outside(&name, value);
+        }
+        // The cache of a new project has no value that would win.
+        if cache.is_some() && self.state.is_defined(&name) != Truth::False {
+            return;
+        }
+        if values.is_empty() { self.state.unset(&name) } else { self.state.set(&name, value) }
+    }
+
+    fn unset(&mut self, words: &[Word]) {
+        let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        if words.get(1).is_some_and(|word| word.is("PARENT_SCOPE")) {
+            self.state.set_outside(&name, None);
+        } else if !name.starts_with(b"ENV{") {
+            self.state.unset(&name);
+        }
+    }
+
+    fn option(&mut self, words: &[Word]) {
+        let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        if self.state.is_defined(&name) == Truth::False {
+            let value = words.get(2).map_or_else(|| known(&b"OFF"[..]), |word| word.value.clone());
+            self.state.set(&name, value);
+        }
+    }
+
+    /// `math(EXPR name "A op B")` of two whole numbers.
+    fn math(&mut self, words: &[Word]) {
+        let Some(name) = words.get(1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        let value = words.get(2).and_then(Word::text).and_then(|text| {
+            let text: String = String::from_utf8_lossy(text).replace(' ', "");
+            let at = text.char_indices().skip(1).find(|(_, c)| "+-*/%".contains(*c))?.0;
+            let (left, right): (i64, i64) =
+                (text[..at].parse().ok()?, text[at + 1..].parse().ok()?);
+            match text.as_bytes()[at] {
+                b'+' => left.checked_add(right),
+                b'-' => left.checked_sub(right),
+                b'*' => left.checked_mul(right),
+                b'/' => left.checked_div(right),
+                _ => left.checked_rem(right),
+            }
+        });
+        self.state.set(&name, value.and_then(|value| known(value.to_string().as_bytes())));
+    }
+
+    /// `file(GLOB …)`, and conversions of paths.
+    fn file(&mut self, words: &[Word]) {
+        let kind = words.first().and_then(Word::text).map(<[u8]>::to_vec).unwrap_or_default();
+        let name_at = match kind.as_slice() {
+            b"GLOB" | b"REAL_PATH" if words.len() > 2 => 1,
+            b"TO_CMAKE_PATH" | b"TO_NATIVE_PATH" => 2,
+            b"REAL_PATH" => 2,
+            _ => return self.obscure(words.get(1..).unwrap_or_default()),
+        };
+        match kind.as_slice() {
+            b"GLOB" => {
+                let Some(name) = words.get(name_at).and_then(Word::text).map(<[u8]>::to_vec) else {
+                    return;
+                };
+                let mut patterns = words.get(2..).unwrap_or_default();
+                while patterns.first().is_some_and(|w| w.is("CONFIGURE_DEPENDS")) {
+                    patterns = &patterns[1..];
+                }
+                let is_plain = |word: &Word| word.text().is_some_and(|text| text.starts_with(b"/"));
+                let value = if patterns.iter().all(is_plain) { self.glob(patterns) } else { None };
+                self.state.set(&name, value);
+            }
+            b"TO_CMAKE_PATH" => {
+                let value = words.get(1).and_then(|word| word.value.clone());
+                if let Some(name) = words.get(2).and_then(Word::text).map(<[u8]>::to_vec) {
+                    self.state.set(&name, value);
+                }
+            }
+            _ => self.obscure(words.get(1..).unwrap_or_default()),
+        }
+    }
+
+    fn glob(&mut self, patterns: &[Word]) -> Value {
+        let mut out: Vec<Vec<u8>> = Vec::new();
+        for pattern in patterns.iter().filter_map(Word::text) {
+            let path = Path::new(OsStr::from_bytes(pattern));
+            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return None };
+            let is_pattern = |bytes: &[u8]| bytes.iter().any(|b| b"*?[".contains(b));
+            if is_pattern(bytes(dir)) || bytes(Path::new(name)).contains(&b'[') {
+                return None;
+            }
+            let dir = normal(dir);
+            let names = match self.host.look(&dir) {
+                Entry::Directory => self.host.list(&dir)?,
+                Entry::Absent | Entry::File => continue,
+                Entry::Unknown => return None,
+            };
+            let fits = |one: &&Vec<u8>| matches_glob(name.as_bytes(), one);
+            let found = names.iter().filter(fits);
+            out.extend(found.map(|name| bytes(&dir.join(OsStr::from_bytes(name))).to_vec()));
+        }
+        out.sort();
+        out.dedup();
+        known(joined(&out))
+    }
+
+    /// `get_filename_component(name file part)`
+    fn filename_component(&mut self, words: &[Word]) {
+        let Some(name) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        let (file, part) = (words.get(1), words.get(2).and_then(Word::text));
+        let base =
+            words.iter().position(|word| word.is("BASE_DIR")).and_then(|at| words.get(at + 1));
+        let value = match (file.and_then(|word| word.value.clone()), part) {
+            (Some(file), Some(part)) => {
+                let part = part.to_vec();
+                self.component(&file, &part, base.map(|base| base.value.clone()))
+            }
+            _ => None,
+        };
+        self.state.set(&name, value);
+    }
+
+    fn component(&mut self, file: &[u8], part: &[u8], base: Option<Value>) -> Value {
+        let path = Path::new(OsStr::from_bytes(file));
+        let last = file.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        let value = match part {
+            b"PATH" | b"DIRECTORY" => {
+                let at = file.iter().rposition(|b| *b == b'/');
+                at.map_or(&b""[..], |at| if at == 0 { b"/" } else { &file[..at] }).to_vec()
+            }
+            b"NAME" => last.to_vec(),
+            b"EXT" => {
+                last.iter().position(|b| *b == b'.').map_or(&b""[..], |at| &last[at..]).to_vec()
+            }
+            b"NAME_WE" => {
+                last.iter().position(|b| *b == b'.').map_or(last, |at| &last[..at]).to_vec()
+            }
+            b"LAST_EXT" => {
+                last.iter().rposition(|b| *b == b'.').map_or(&b""[..], |at| &last[at..]).to_vec()
+            }
+            b"NAME_WLE" => {
+                last.iter().rposition(|b| *b == b'.').map_or(last, |at| &last[..at]).to_vec()
+            }
+            b"ABSOLUTE" | b"REALPATH" => {
+                let path = if path.is_absolute() {
+                    path.to_path_buf()
+                } else {
+                    Path::new(OsStr::from_bytes(&base??)).join(path)
+                };
+                let path = path.is_absolute().then(|| normal(&path))?;
+                let real = (part == b"REALPATH").then(|| self.host.real_path(&path)).flatten();
+                bytes(&real.unwrap_or(path)).to_vec()
+            }
+            _ => return None,
+        };
+        known(value)
+    }
+
+    /// `cmake_parse_arguments(prefix options one multi args…)`
+    fn parse_arguments(&mut self, words: &[Word]) {
+        let texts: Option<Vec<Vec<u8>>> =
+            words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
+        let by_scope = words.first().is_some_and(|word| word.is("PARSE_ARGV"));
+        let at = if by_scope { 2 } else { 0 };
+        let rest =
+            if by_scope { self.value_of(b"ARGN").map(|list| items(&list, true)) } else { None };
+        let (Some(texts), Some(prefix)) = (texts, words.get(at).and_then(Word::text)) else {
+            return self.obscure(words.get(at..=at).unwrap_or_default());
+        };
+        let prefix = prefix.to_vec();
+        let lists = |n: usize| texts.get(at + n).map(|list| items(list, true)).unwrap_or_default();
+        let (options, one, many) = (lists(1), lists(2), lists(3));
+        let arguments = match (by_scope, rest) {
+            (true, Some(rest)) => rest,
+            (true, None) => return self.obscure(&words[at..=at]),
+            (false, _) => texts.get(at + 4..).unwrap_or_default().to_vec(),
+        };
+        let name = |key: &[u8]| [prefix.as_slice(), b"_", key].concat();
+        for option in &options {
+            self.state.set(&name(option), known(&b"FALSE"[..]));
+        }
+        for key in one.iter().chain(&many) {
+            self.state.unset(&name(key));
+        }
+        let (mut key, mut unparsed): (Option<Vec<u8>>, Vec<Vec<u8>>) = (None, Vec::new());
+        let mut lists: Vec<(Vec<u8>, Vec<Vec<u8>>)> = Vec::new();
+        for argument in arguments {
+            if options.contains(&argument) {
+                self.state.set(&name(&argument), known(&b"TRUE"[..]));
+                key = None;
+            } else if one.contains(&argument) || many.contains(&argument) {
+                lists.push((argument.clone(), Vec::new()));
+                key = Some(argument);
+            } else if let Some(current) = &key {
+                if let Some((_, list)) = lists.iter_mut().rev().find(|(name, _)| name == current) {
+                    list.push(argument);
+                }
+                if one.contains(current) {
+                    key = None;
+                }
+            } else {
+                unparsed.push(argument);
+            }
+        }
+        for (key, list) in lists.into_iter().filter(|(_, list)| !list.is_empty()) {
+            self.state.set(&name(&key), known(joined(&list)));
+        }
+        let unparsed_name = name(b"UNPARSED_ARGUMENTS");
+        if unparsed.is_empty() {
+            self.state.unset(&unparsed_name);
+        } else {
+            self.state.set(&unparsed_name, known(joined(&unparsed)));
+        }
+    }
+}
+
+/// Words as one list.
+pub(super) fn joined_words(words: &[Word]) -> Value {
+    let all: Option<Vec<Vec<u8>>> =
+        words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
+    all.and_then(|all| known(joined(&all)))
+}
+
+pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+/// A path without `.` and `..`, as CMake writes it: links are not resolved.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// True if a name matches a pattern with `*` and `?`.
+fn matches_glob(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n, mut star) = (0, 0, None);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(byte) if *byte == b'?' || *byte == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match star {
+                Some((at, from)) => {
+                    (p, n) = (at + 1, from + 1);
+                    star = Some((at, from + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{matches_glob, normal};
+    use std::path::Path;
+
+    #[test]
+    fn globs_and_paths() {
+        assert!(matches_glob(b"foo*-*.cmake", b"fooTargets-release.cmake"));
+        assert!(!matches_glob(b"foo?", b"foo"));
+        assert_eq!(normal(Path::new("/a/./b/../c")), Path::new("/a/c"));
+    }
+}

@@ -1,0 +1,259 @@
+//! Conditions of `if` and `while` (cmake-commands(7), `if`), with three answers. Precedence: parentheses,
+//! unary tests, comparisons, NOT, AND, OR; AND and OR do not cut evaluation short.
+
+use super::eval::Eval;
+use super::pattern::Pattern;
+use super::value::{Truth, Value, Word, constant, items, known, number, versions};
+use super::{COMPONENT, Entry};
+use std::cmp::Ordering;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Parentheses inside of parentheses that are followed.
+const DEEPEST: usize = 32;
+
+impl Eval<'_> {
+    /// The truth of a condition.
+    pub(super) fn condition(&mut self, words: &[Word]) -> Truth {
+        // An unquoted word that is not known may be several words.
+        if words.iter().any(|word| word.value.is_none() && !word.quoted) {
+            return Truth::Unknown;
+        }
+        let mut rest = words;
+        let truth = self.any(&mut rest, 0);
+        // CMake ends with an error here.
+        if rest.is_empty() { truth } else { Truth::Unknown }
+    }
+
+    fn any(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+        let mut truth = self.all(rest, depth);
+        while rest.first().is_some_and(|word| is_key(word, "OR")) {
+            *rest = &rest[1..];
+            truth = truth.or(self.all(rest, depth));
+        }
+        truth
+    }
+
+    fn all(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+        let mut truth = self.not(rest, depth);
+        while rest.first().is_some_and(|word| is_key(word, "AND")) {
+            *rest = &rest[1..];
+            truth = truth.and(self.not(rest, depth));
+        }
+        truth
+    }
+
+    fn not(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+        let mut negated = false;
+        while rest.first().is_some_and(|word| is_key(word, "NOT")) {
+            *rest = &rest[1..];
+            negated = !negated;
+        }
+        let truth = self.one(rest, depth);
+        if negated { truth.not() } else { truth }
+    }
+
+    fn one(&mut self, rest: &mut &[Word], depth: usize) -> Truth {
+        let Some((first, after)) = rest.split_first() else { return Truth::Unknown };
+        if is_key(first, "(") {
+            *rest = after;
+            if depth == DEEPEST {
+                *rest = &[];
+                return Truth::Unknown;
+            }
+            let truth = self.any(rest, depth + 1);
+            if rest.first().is_some_and(|word| is_key(word, ")")) {
+                *rest = &rest[1..];
+                return truth;
+            }
+            *rest = &[];
+            return Truth::Unknown;
+        }
+        let unary = [
+            "EXISTS",
+            "DEFINED",
+            "TARGET",
+            "COMMAND",
+            "POLICY",
+            "IS_DIRECTORY",
+            "IS_ABSOLUTE",
+            "IS_SYMLINK",
+            "TEST",
+            "IS_READABLE",
+            "IS_WRITABLE",
+            "IS_EXECUTABLE",
+        ];
+        let is_binary = after.first().is_some_and(is_comparison) && after.len() > 1;
+        let operator = unary.iter().find(|name| is_key(first, name)).filter(|_| !is_binary);
+        if let Some((operator, (operand, after))) = operator.zip(after.split_first()) {
+            *rest = after;
+            return self.unary(operator, operand);
+        }
+        if is_binary {
+            let (operator, right) = (&after[0], &after[1]);
+            *rest = &after[2..];
+            return self.comparison(first, operator, right);
+        }
+        *rest = after;
+        self.word(first)
+    }
+
+    /// A word that stands alone: a constant, or the name of a variable.
+    fn word(&self, word: &Word) -> Truth {
+        let Some(text) = word.text() else { return Truth::Unknown };
+        if let Some(truth) = constant(text) {
+            return Truth::of(truth);
+        }
+        if word.quoted {
+            return Truth::False;
+        }
+        // A variable is true if it holds no constant that is false.
+        let value = self.value_of(text);
+        Truth::maybe(value.map(|value| constant(&value).unwrap_or(true)))
+    }
+
+    fn unary(&mut self, operator: &str, operand: &Word) -> Truth {
+        let Some(text) = operand.text() else { return Truth::Unknown };
+        let path = Path::new(OsStr::from_bytes(text));
+        match operator {
+            "DEFINED" => self.defined(text),
+            "TARGET" => self.state.has_target(text),
+            "COMMAND" => self.has_command(text),
+            "IS_ABSOLUTE" => Truth::of(path.is_absolute()),
+            "EXISTS" | "IS_DIRECTORY" if text.is_empty() => Truth::False,
+            "EXISTS" | "IS_DIRECTORY" if !path.is_absolute() => Truth::Unknown,
+            "EXISTS" => {
+                let entry = self.host.look(path);
+                if entry == Entry::Absent {
+                    self.last_absent.push(path.to_path_buf());
+                }
+                match entry {
+                    Entry::File | Entry::Directory => Truth::True,
+                    Entry::Absent => Truth::False,
+                    Entry::Unknown => Truth::Unknown,
+                }
+            }
+            "IS_DIRECTORY" => match self.host.look(path) {
+                Entry::Directory => Truth::True,
+                Entry::File | Entry::Absent => Truth::False,
+                Entry::Unknown => Truth::Unknown,
+            },
+            // Policies of all releases up to the one that is modelled.
+            "POLICY" => {
+                let digits =
+                    text.strip_prefix(b"CMP").and_then(|text| std::str::from_utf8(text).ok());
+                let policy: Option<u32> = digits.and_then(|digits| digits.parse().ok());
+                Truth::of(policy.is_some_and(|policy| policy <= 142))
+            }
+            _ => Truth::Unknown,
+        }
+    }
+
+    /// The value of an operand: that of the variable of this name, if there is one.
+    fn operand(&self, word: &Word) -> Value {
+        let text = word.value.clone()?;
+        if word.quoted {
+            return Some(text);
+        }
+        match self.state.is_defined(&text) {
+            Truth::True => self.value_of(&text),
+            Truth::False => Some(text),
+            Truth::Unknown => None,
+        }
+    }
+
+    fn comparison(&mut self, left: &Word, operator: &Word, right: &Word) -> Truth {
+        let Some(name) = operator.text().and_then(|text| std::str::from_utf8(text).ok()) else {
+            return Truth::Unknown;
+        };
+        if name == "IN_LIST" {
+            let list = right.text().map(|name| self.value_of(name));
+            let (Some(left), Some(Some(list))) = (self.operand(left), list) else {
+                return Truth::Unknown;
+            };
+            let list = items(&list, false);
+            if *left == *COMPONENT {
+                self.components.extend(list);
+                return Truth::True;
+            }
+            return Truth::of(list.iter().any(|item| **item == *left));
+        }
+        let Some(left) = self.operand(left) else { return Truth::Unknown };
+        if name == "MATCHES" {
+            // The right side is always text.
+            let Some(pattern) = right.text() else { return Truth::Unknown };
+            return self.matches(&left, pattern);
+        }
+        let Some(right) = self.operand(right) else { return Truth::Unknown };
+        if *left == *COMPONENT || *right == *COMPONENT {
+            return Truth::Unknown;
+        }
+        let by = |order: Option<Ordering>, holds: fn(Ordering) -> bool| {
+            Truth::of(order.is_some_and(holds))
+        };
+        let numbers = || number(&left).zip(number(&right)).and_then(|(a, b)| a.partial_cmp(&b));
+        let texts = || Some(left.cmp(&right));
+        let version = || Some(versions(&left, &right));
+        match name {
+            "EQUAL" => by(numbers(), Ordering::is_eq),
+            "LESS" => by(numbers(), Ordering::is_lt),
+            "GREATER" => by(numbers(), Ordering::is_gt),
+            "LESS_EQUAL" => by(numbers(), Ordering::is_le),
+            "GREATER_EQUAL" => by(numbers(), Ordering::is_ge),
+            "STREQUAL" => by(texts(), Ordering::is_eq),
+            "STRLESS" => by(texts(), Ordering::is_lt),
+            "STRGREATER" => by(texts(), Ordering::is_gt),
+            "STRLESS_EQUAL" => by(texts(), Ordering::is_le),
+            "STRGREATER_EQUAL" => by(texts(), Ordering::is_ge),
+            "VERSION_EQUAL" => by(version(), Ordering::is_eq),
+            "VERSION_LESS" => by(version(), Ordering::is_lt),
+            "VERSION_GREATER" => by(version(), Ordering::is_gt),
+            "VERSION_LESS_EQUAL" => by(version(), Ordering::is_le),
+            "VERSION_GREATER_EQUAL" => by(version(), Ordering::is_ge),
+            _ => Truth::Unknown,
+        }
+    }
+
+    /// `MATCHES`, which sets CMAKE_MATCH_0 and so on.
+    fn matches(&mut self, text: &[u8], pattern: &[u8]) -> Truth {
+        let Some(found) = Pattern::new(pattern).and_then(|pattern| pattern.find(text, 0).ok())
+        else {
+            return Truth::Unknown;
+        };
+        let Some(found) = found else { return Truth::False };
+        for (number, group) in found.groups.iter().enumerate() {
+            let value = group.as_ref().map_or(&b""[..], |range| &text[range.clone()]);
+            self.state.set(format!("CMAKE_MATCH_{number}").as_bytes(), known(value));
+        }
+        Truth::True
+    }
+}
+
+fn is_key(word: &Word, key: &str) -> bool {
+    !word.quoted && word.is(key)
+}
+
+fn is_comparison(word: &Word) -> bool {
+    const ALL: [&str; 18] = [
+        "EQUAL",
+        "LESS",
+        "GREATER",
+        "LESS_EQUAL",
+        "GREATER_EQUAL",
+        "STREQUAL",
+        "STRLESS",
+        "STRGREATER",
+        "STRLESS_EQUAL",
+        "STRGREATER_EQUAL",
+        "VERSION_EQUAL",
+        "VERSION_LESS",
+        "VERSION_GREATER",
+        "VERSION_LESS_EQUAL",
+        "VERSION_GREATER_EQUAL",
+        "MATCHES",
+        "IN_LIST",
+        "PATH_EQUAL",
+    ];
+    ALL.iter().any(|name| is_key(word, name))
+}

@@ -1,0 +1,271 @@
+//! One evaluation from its begin to its end: the variables of a consumer, the version file, the request,
+//! and what the package answers.
+
+use super::eval::{Eval, Flow, Frame, MOST_BYTES, MOST_STEPS, bytes};
+use super::state::{Function, State, Text};
+use super::value::{Truth, Value, constant, joined, known};
+use super::{COMPONENT, Found, Host, Outcome, Package};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One package to evaluate.
+pub struct Config<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its configuration file.
+    pub path: &'a Path,
+    /// The file with its version.
+    pub version_file: Option<PathBuf>,
+    /// The wanted version.
+    pub version: Option<&'a [u8]>,
+    /// Blocks, calls, files and packages around it.
+    pub depth: usize,
+    /// False if another package asks, which may have defined commands that this one calls.
+    pub alone: bool,
+    /// The components of the request.
+    pub components: &'a [Vec<u8>],
+    /// The directory name of libraries of this machine, such as `x86_64-linux-gnu`.
+    pub architecture: Option<&'a str>,
+    /// Bytes of an address.
+    pub pointer: u8,
+}
+
+/// What a version file says.
+struct Version {
+    text: Value,
+    fits: Truth,
+}
+
+/// Evaluates a configuration file as `find_package(NAME CONFIG)` does.
+pub fn evaluate(host: &mut dyn Host, config: &Config<'_>) -> Outcome {
+    let mut eval = Eval::new(host, config);
+    let version = config.version_file.as_deref().map(|path| eval.version(path, config));
+    let refused = match &version {
+        Some(Version { text, fits: Truth::False }) => {
+            Some(text.as_deref().unwrap_or_default().to_vec())
+        }
+        // Without a version file, no request for a version is met.
+        None => config.version.map(|_| Vec::new()),
+        Some(_) => None,
+    };
+    if let Some(version) = refused {
+        let found = Found::OtherVersion { path: config.path.to_path_buf(), version };
+        let package = Package { found, ..Package::default() };
+        return Outcome { package, ..eval.outcome(Some(Truth::False)) };
+    }
+    let before = eval.state.clone();
+    eval.prepare(config, &version.and_then(|version| version.text));
+    let flow = eval.include(config.path);
+    let asked = [config.name, b"_FIND_COMPONENTS"].concat();
+    eval.is_open |= eval.host.file(config.path).is_some_and(|file| file.mentions(&asked));
+    let found = eval.found(config.name, flow);
+    eval.judge_targets();
+    let mut out = eval.outcome(found);
+    out.package = eval.package_of(&before, out.found);
+    out
+}
+
+impl<'h> Eval<'h> {
+    fn new(host: &'h mut dyn Host, config: &Config<'_>) -> Self {
+        let frame = Frame { path: config.path.into(), line: 0, replaced: Vec::new() };
+        let mut eval = Self {
+            host,
+            state: State::default(),
+            frame,
+            events: Vec::new(),
+            components: Vec::new(),
+            last_absent: Vec::new(),
+            fatal: None,
+            gave_up: None,
+            assumed: Vec::new(),
+            has_modules: false,
+            alone: config.alone,
+            is_open: false,
+            may_fail: false,
+            strange: Vec::new(),
+            doubts: 0,
+            package: config.name.to_vec(),
+            steps: MOST_STEPS,
+            bytes: MOST_BYTES,
+            depth: config.depth,
+        };
+        eval.system(config);
+        eval
+    }
+
+    /// Variables of a consumer's project on Linux.
+    fn system(&mut self, config: &Config<'_>) {
+        let set = [
+            ("CMAKE_VERSION", "3.25.1"),
+            ("CMAKE_MAJOR_VERSION", "3"),
+            ("CMAKE_MINOR_VERSION", "25"),
+            ("CMAKE_PATCH_VERSION", "1"),
+            ("CMAKE_SYSTEM_NAME", "Linux"),
+            ("CMAKE_HOST_SYSTEM_NAME", "Linux"),
+            ("CMAKE_HOST_UNIX", "1"),
+            ("CMAKE_CROSSCOMPILING", "FALSE"),
+            ("CMAKE_SHARED_LIBRARY_PREFIX", "lib"),
+            ("CMAKE_SHARED_LIBRARY_SUFFIX", ".so"),
+            ("CMAKE_STATIC_LIBRARY_PREFIX", "lib"),
+            ("CMAKE_STATIC_LIBRARY_SUFFIX", ".a"),
+            ("CMAKE_EXECUTABLE_SUFFIX", ""),
+            ("CMAKE_IMPORT_FILE_VERSION", ""),
+            ("CMAKE_MODULE_PATH", ""),
+            ("CMAKE_FIND_PACKAGE_PREFER_CONFIG", ""),
+            ("CMAKE_DISABLE_FIND_PACKAGE_Threads", ""),
+            ("CMAKE_C_COMPILER_LOADED", "1"),
+            ("CMAKE_CXX_COMPILER_LOADED", "1"),
+            ("CMAKE_GENERATOR_TOOLSET", ""),
+            ("UNIX", "1"),
+            ("LINUX", "1"),
+        ];
+        for (name, value) in set {
+            self.state.set(name.as_bytes(), known(value.as_bytes()));
+        }
+        let pointer = config.pointer.to_string();
+        self.state.set(b"CMAKE_SIZEOF_VOID_P", known(pointer.as_bytes()));
+        let architecture = config.architecture.map(|text| known(text.as_bytes()));
+        self.state.set(b"CMAKE_LIBRARY_ARCHITECTURE", architecture.unwrap_or(None));
+        for system in ["WIN32", "APPLE", "MSVC", "MINGW", "CYGWIN", "ANDROID", "IOS"] {
+            self.state.set(system.as_bytes(), known(&b""[..]));
+        }
+    }
+
+    /// Variables that `find_package` sets before the configuration file.
+    fn prepare(&mut self, config: &Config<'_>, version: &Value) {
+        let name = config.name;
+        let of = |end: &str| [name, end.as_bytes()].concat();
+        let dir = config.path.parent().unwrap_or(config.path);
+        let text = |path: &Path| known(bytes(path));
+        self.state.set(&of("_DIR"), text(dir));
+        self.state.set(&of("_CONFIG"), text(config.path));
+        self.state.set(&of("_VERSION"), version.clone().or_else(|| known(&b""[..])));
+        for (number, part) in
+            ["_VERSION_MAJOR", "_VERSION_MINOR", "_VERSION_PATCH"].iter().enumerate()
+        {
+            let part_of =
+                |version: &[u8]| version.split(|b| *b == b'.').nth(number).unwrap_or(b"").to_vec();
+            self.state.set(&of(part), version.as_deref().map(|version| part_of(version).into()));
+        }
+        self.state.set(&of("_FIND_QUIETLY"), None);
+        self.state.set(&of("_FIND_REQUIRED"), None);
+        self.state.set(&of("_FIND_VERSION"), known(config.version.unwrap_or_default()));
+        let list = joined(config.components);
+        self.state.set(&of("_FIND_COMPONENTS"), known(list));
+        for component in config.components {
+            let name = [name, b"_FIND_REQUIRED_", component].concat();
+            self.state.set(&name, known(&b"1"[..]));
+        }
+        self.state.set(b"CMAKE_FIND_PACKAGE_NAME", known(name));
+        // `find_package` takes the package as found unless the file says otherwise.
+        self.state.set(&of("_FOUND"), known(&b"1"[..]));
+    }
+
+    /// Evaluates a version file in a scope of its own.
+    fn version(&mut self, path: &Path, config: &Config<'_>) -> Version {
+        let outside = self.state.clone();
+        let wanted = config.version.unwrap_or_default();
+        // The lower end of a range.
+        let lower: Vec<u8> = wanted
+            .split(|b| *b == b'.')
+            .take_while(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(&b'.');
+        self.state.set(b"PACKAGE_FIND_NAME", known(config.name));
+        self.state.set(b"PACKAGE_FIND_VERSION", known(lower.clone()));
+        self.state.set(b"PACKAGE_FIND_VERSION_COMPLETE", known(wanted));
+        self.state.set(b"PACKAGE_FIND_VERSION_RANGE", known(&b""[..]));
+        let mut parts = lower.split(|b| *b == b'.').filter(|part| !part.is_empty());
+        for name in ["MAJOR", "MINOR", "PATCH", "TWEAK"] {
+            let name = format!("PACKAGE_FIND_VERSION_{name}");
+            self.state.set(name.as_bytes(), known(parts.next().unwrap_or(b"0")));
+        }
+        let count = lower.split(|b| *b == b'.').filter(|part| !part.is_empty()).count().to_string();
+        self.state.set(b"PACKAGE_FIND_VERSION_COUNT", known(count.as_bytes()));
+        let flow = self.include(path);
+        let truth = |eval: &Self, name: &[u8]| {
+            Truth::maybe(eval.state.get(name).map(|v| constant(&v).unwrap_or(true)))
+        };
+        let compatible =
+            truth(self, b"PACKAGE_VERSION_COMPATIBLE").or(truth(self, b"PACKAGE_VERSION_EXACT"));
+        let unsuitable = truth(self, b"PACKAGE_VERSION_UNSUITABLE");
+        let mut fits =
+            if wanted.is_empty() { unsuitable.not() } else { compatible.and(unsuitable.not()) };
+        if flow == Flow::Stop || wanted.windows(3).any(|dots| dots == b"...") {
+            fits = Truth::Unknown;
+        }
+        let text = self.state.get(b"PACKAGE_VERSION");
+        self.state = outside;
+        self.doubts = 0;
+        Version { text, fits }
+    }
+
+    /// What a consumer gets.
+    fn found(&self, name: &[u8], flow: Flow) -> Option<Truth> {
+        if self.gave_up.is_some() {
+            return Some(Truth::Unknown);
+        }
+        if flow == Flow::Stop || self.fatal.is_some() {
+            return None;
+        }
+        let value = self.state.get(&[name, b"_FOUND"].concat());
+        match Truth::maybe(value.map(|value| constant(&value).unwrap_or(true))) {
+            Truth::True if self.may_fail => Some(Truth::Unknown),
+            truth => Some(truth),
+        }
+    }
+
+    fn outcome(&self, found: Option<Truth>) -> Outcome {
+        let why = self.state.get(&[self.package.as_slice(), b"_NOT_FOUND_MESSAGE"].concat());
+        let message = self.fatal.clone().or(why.map(|why| why.to_vec())).unwrap_or_default();
+        let mut components = self.components.clone();
+        components.sort();
+        components.dedup();
+        components.retain(|component| !component.is_empty() && **component != *COMPONENT);
+        Outcome {
+            found,
+            events: self.events.clone(),
+            components,
+            gave_up: self.gave_up,
+            message,
+            package: Package::default(),
+        }
+    }
+
+    /// What others take from the package.
+    fn package_of(&self, before: &State, found: Option<Truth>) -> Package {
+        let found = match found {
+            Some(Truth::True) => Found::Yes,
+            Some(Truth::False) | None => Found::Refused,
+            Some(Truth::Unknown) => Found::Unknown,
+        };
+        let (Some(now), Some(old)) = (self.state.scopes.last(), before.scopes.last()) else {
+            return Package { found, ..Package::default() };
+        };
+        let of_request = [self.package.as_slice(), b"_FIND_"].concat();
+        let is_kept =
+            |name: &[u8]| !name.starts_with(&of_request) && name != b"CMAKE_FIND_PACKAGE_NAME";
+        let changed =
+            now.iter().filter(|(name, value)| is_kept(name) && old.get(*name) != Some(*value));
+        let mut variables: Vec<(Text, Value)> =
+            changed.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
+        variables.sort();
+        let targets =
+            self.state.targets.iter().map(|(name, target)| (Arc::clone(name), !target.maybe));
+        let functions = self.state.functions.iter().map(|(name, one)| (name.clone(), one.clone()));
+        let mut functions: Vec<(String, Function)> = functions.collect();
+        functions.sort_by(|a, b| a.0.cmp(&b.0));
+        Package {
+            found,
+            fatal: self.fatal.clone(),
+            assumed: self.assumed.clone(),
+            has_modules: self.has_modules,
+            is_open: self.is_open,
+            strange: self.strange.clone(),
+            variables,
+            targets: targets.collect(),
+            functions,
+            namespaces: self.state.namespaces.clone(),
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! The evaluation of files and blocks. Code behind a condition that is not known is evaluated on a copy
+//! of the state, which then merges with the state of the other ways; while that runs, nothing is claimed.
+
+use super::parsed::Parsed;
+use super::state::{Function, Site, State, Target, Text};
+use super::value::{Truth, Value, Word, items, known};
+use super::{Event, EventKind, Found, Host, Package};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Commands evaluated for one package.
+pub(super) const MOST_STEPS: usize = 300_000;
+/// Bytes of all texts that are made for one package.
+pub(super) const MOST_BYTES: usize = 256 << 20;
+/// Blocks, calls, files and packages inside of each other.
+const DEEPEST: usize = 160;
+/// Events kept for one package.
+const MOST_EVENTS: usize = 2_000;
+
+/// How a piece of code ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flow {
+    Next,
+    Break,
+    Continue,
+    Return,
+    /// A fatal error, or the limits are reached.
+    Stop,
+}
+
+/// The file or call that is evaluated.
+#[derive(Clone)]
+pub(super) struct Frame {
+    pub(super) path: Arc<Path>,
+    pub(super) line: u32,
+    /// Names that a macro replaces as text.
+    pub(super) replaced: Vec<(Text, Value)>,
+}
+
+/// One evaluation.
+pub(super) struct Eval<'h> {
+    pub(super) host: &'h mut dyn Host,
+    pub(super) state: State,
+    pub(super) frame: Frame,
+    pub(super) events: Vec<Event>,
+    pub(super) components: Vec<Vec<u8>>,
+    /// Paths that a condition found absent.
+    pub(super) last_absent: Vec<PathBuf>,
+    /// The text of a fatal error.
+    pub(super) fatal: Option<Vec<u8>>,
+    pub(super) gave_up: Option<&'static str>,
+    /// Packages that modules of CMake look for and that are taken to be found.
+    pub(super) assumed: Vec<Vec<u8>>,
+    /// True once a module of CMake was included, which defines commands.
+    pub(super) has_modules: bool,
+    /// True if something is missing for some consumers: a condition that is not known decides.
+    pub(super) may_fail: bool,
+    /// True if code that was not evaluated may define targets of any name, or a consumer's components
+    /// decide which there are.
+    pub(super) is_open: bool,
+    /// False if another package asks, which may have defined commands.
+    pub(super) alone: bool,
+    /// Commands that nothing has defined so far, if another package asks.
+    pub(super) strange: Vec<String>,
+    /// Conditions around this code that are not known.
+    pub(super) doubts: usize,
+    pub(super) package: Vec<u8>,
+    pub(super) steps: usize,
+    pub(super) bytes: usize,
+    pub(super) depth: usize,
+}
+
+impl Eval<'_> {
+    /// True if the code that is evaluated certainly runs.
+    pub(super) fn certain(&self) -> bool {
+        self.doubts == 0
+    }
+
+    pub(super) fn site(&self) -> Site {
+        Site { file: Arc::clone(&self.frame.path), line: self.frame.line }
+    }
+
+    pub(super) fn event(&mut self, kind: EventKind) {
+        let event = Event { site: self.site(), kind };
+        let is_new = !self.events.iter().any(|known| known.kind == event.kind);
+        if !self.certain() {
+            self.may_fail = true;
+        } else if is_new && self.events.len() < MOST_EVENTS {
+            self.events.push(event);
+        }
+    }
+
+    /// A command that is not defined ends the configuration.
+    pub(super) fn strange_command(&mut self, name: &str) -> Flow {
+        if self.has_modules || self.state.functions.contains_key(name) {
+            return Flow::Next;
+        }
+        if !self.alone {
+            self.strange.push(name.to_owned());
+            return Flow::Next;
+        }
+        if self.certain() {
+            self.fatal = Some(format!("Unknown CMake command \"{name}\".").into_bytes());
+        }
+        Flow::Stop
+    }
+
+    pub(super) fn give_up(&mut self, reason: &'static str) -> Flow {
+        self.gave_up.get_or_insert(reason);
+        Flow::Stop
+    }
+
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// The value of a variable, or of what a macro replaces.
+    pub(super) fn value_of(&self, name: &[u8]) -> Value {
+        let replaced = self.frame.replaced.iter().find(|(known, _)| **known == *name);
+        match replaced {
+            Some((_, value)) => value.clone(),
+            None => match name {
+                b"CMAKE_CURRENT_LIST_FILE" => known(bytes(&self.frame.path)),
+                b"CMAKE_CURRENT_LIST_DIR" => {
+                    known(bytes(self.frame.path.parent().unwrap_or(&self.frame.path)))
+                }
+                b"CMAKE_CURRENT_LIST_LINE" => known(self.frame.line.to_string().as_bytes()),
+                _ => self.state.get(name),
+            },
+        }
+    }
+
+    pub(super) fn defined(&self, name: &[u8]) -> Truth {
+        match name {
+            b"CMAKE_CURRENT_LIST_FILE" | b"CMAKE_CURRENT_LIST_DIR" => Truth::True,
+            _ if name.starts_with(b"ENV{") || name.starts_with(b"CACHE{") => Truth::Unknown,
+            _ => self.state.is_defined(name),
+        }
+    }
+
+    /// Evaluates a file in this scope; a file that cannot be read is unknown code.
+    pub(super) fn include(&mut self, path: &Path) -> Flow {
+        let Some(file) = self.host.file(path) else { return self.give_up("a file cannot be read") };
+        if file.defect.is_some() {
+            return self.give_up("a file has an error of syntax");
+        }
+        let frame = Frame { path: path.into(), line: 0, replaced: Vec::new() };
+        let outer = std::mem::replace(&mut self.frame, frame);
+        let doubts = self.doubts;
+        let flow = self.block(&file, 0, file.commands.len());
+        self.frame = outer;
+        self.doubts = doubts;
+        if flow == Flow::Stop { flow } else { Flow::Next }
+    }
+
+    /// Evaluates the commands from `begin` up to `end`.
+    pub(super) fn block(&mut self, file: &Arc<Parsed>, begin: usize, end: usize) -> Flow {
+        if self.depth == DEEPEST {
+            return self.give_up("its blocks, calls and files are nested too deeply");
+        }
+        self.depth += 1;
+        let mut at = begin;
+        let mut flow = Flow::Next;
+        while at < end && flow == Flow::Next {
+            if self.steps == 0 || self.bytes == 0 {
+                flow = self.give_up("it takes too long to evaluate");
+                break;
+            }
+            self.steps -= 1;
+            let command = &file.commands[at];
+            self.frame.line = command.line;
+            (flow, at) = match command.name.as_str() {
+                "if" => self.branches(file, at),
+                "foreach" => (self.foreach(file, at), command.end + 1),
+                "while" => (self.repeat(file, at), command.end + 1),
+                "block" => (self.block(file, at + 1, command.end), command.end + 1),
+                "function" | "macro" => {
+                    self.define(file, at);
+                    (Flow::Next, command.end + 1)
+                }
+                _ => (self.command(file, at), at + 1),
+            };
+        }
+        self.depth -= 1;
+        flow
+    }
+
+    /// Evaluates an `if` with its branches; answers the index behind `endif` too.
+    fn branches(&mut self, file: &Arc<Parsed>, begin: usize) -> (Flow, usize) {
+        let mut at = begin;
+        let mut others: Vec<(State, Flow)> = Vec::new();
+        let doubts = self.doubts;
+        let mut flow = Flow::Next;
+        loop {
+            let command = &file.commands[at];
+            let (body, end) = (at + 1, command.end);
+            if command.name == "endif" {
+                break;
+            }
+            self.frame.line = command.line;
+            let truth = if command.name == "else" {
+                Truth::True
+            } else {
+                let words = self.words(file, &command.arguments);
+                self.condition(&words)
+            };
+            match truth {
+                Truth::True => {
+                    flow = self.block(file, body, end);
+                    at = end;
+                    while file.commands[at].name != "endif" {
+                        at = file.commands[at].end;
+                    }
+                    break;
+                }
+                Truth::False => {}
+                Truth::Unknown => {
+                    let before = self.state.clone();
+                    self.doubts += 1;
+                    let flow = self.block(file, body, end);
+                    others.push((std::mem::replace(&mut self.state, before), flow));
+                }
+            }
+            at = end;
+        }
+        self.doubts = doubts;
+        if !others.is_empty() {
+            flow = self.join(flow, others);
+        }
+        (flow, at + 1)
+    }
+
+    /// Joins the ways behind conditions that are not known.
+    fn join(&mut self, flow: Flow, others: Vec<(State, Flow)>) -> Flow {
+        if self.gave_up.is_some() {
+            return Flow::Stop;
+        }
+        // A consumer for whom one way ends in an error sees what the other ways say.
+        let mut ways: Vec<(State, Flow)> = vec![(std::mem::take(&mut self.state), flow)];
+        ways.extend(others);
+        let (goes_on, ends): (Vec<_>, Vec<_>) =
+            ways.into_iter().partition(|(_, flow)| *flow == Flow::Next);
+        let leaves = ends.iter().find(|(_, flow)| *flow != Flow::Stop).map(|(_, flow)| *flow);
+        if leaves.is_some() && !goes_on.is_empty() {
+            // It is not known whether the rest is reached.
+            self.doubts += 1;
+        }
+        let is_end = goes_on.is_empty();
+        let mut all = if is_end { ends } else { goes_on }.into_iter().map(|(state, _)| state);
+        self.state = all.next().unwrap_or_default();
+        all.for_each(|state| self.state.merge(state));
+        if !is_end {
+            return Flow::Next;
+        }
+        leaves.unwrap_or(Flow::Stop)
+    }
+
+    fn foreach(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
+        let command = &file.commands[begin];
+        let words = self.words(file, &command.arguments);
+        let Some((name, rest)) = words.split_first() else { return Flow::Next };
+        let Some(name) = name.text().map(<[u8]>::to_vec) else {
+            return self.give_up("a loop has no name");
+        };
+        let Some(list) = self.looped(rest) else { return self.once(file, begin, &name) };
+        let before = self.state.scope().get(name.as_slice()).cloned();
+        let mut flow = Flow::Next;
+        for item in list {
+            self.state.set(&name, known(item));
+            flow = self.block(file, begin + 1, command.end);
+            match flow {
+                Flow::Next | Flow::Continue => flow = Flow::Next,
+                Flow::Break => {
+                    flow = Flow::Next;
+                    break;
+                }
+                Flow::Return | Flow::Stop => break,
+            }
+        }
+        match before {
+            Some(value) => self.state.set(&name, value),
+            None => self.state.unset(&name),
+        }
+        flow
+    }
+
+    /// The items of a loop, if they are known.
+    fn looped(&self, rest: &[Word]) -> Option<Vec<Vec<u8>>> {
+        let all: Option<Vec<&[u8]>> = rest.iter().map(Word::text).collect();
+        let all = all?;
+        let number = |text: &[u8]| -> Option<i64> { std::str::from_utf8(text).ok()?.parse().ok() };
+        match all.as_slice() {
+            [b"RANGE", limits @ ..] => {
+                let limits: Option<Vec<i64>> = limits.iter().map(|text| number(text)).collect();
+                let (first, last, step) = match limits?.as_slice() {
+                    [last] => (0, *last, 1),
+                    [first, last] => (*first, *last, 1),
+                    [first, last, step] => (*first, *last, *step),
+                    _ => return None,
+                };
+                let count = last.checked_sub(first)?.checked_div(step)?;
+                let count = (0..=10_000).contains(&count).then_some(count)?;
+                Some((0..=count).map(|n| (first + n * step).to_string().into_bytes()).collect())
+            }
+            [b"IN", rest @ ..] => {
+                let (mut out, mut is_list) = (Vec::new(), false);
+                for word in rest {
+                    match *word {
+                        b"LISTS" => is_list = true,
+                        b"ITEMS" => is_list = false,
+                        b"ZIP_LISTS" => return None,
+                        name if is_list => out.extend(items(&self.value_of(name)?, true)),
+                        item => out.push(item.to_vec()),
+                    }
+                }
+                Some(out)
+            }
+            items => Some(items.iter().map(|item| item.to_vec()).collect()),
+        }
+    }
+
+    /// Evaluates the body of a loop whose items are not known: it runs any number of times.
+    fn once(&mut self, file: &Arc<Parsed>, begin: usize, name: &[u8]) -> Flow {
+        let before = self.state.clone();
+        self.state.set(name, None);
+        self.doubts += 1;
+        self.block(file, begin + 1, file.commands[begin].end);
+        self.doubts -= 1;
+        let after = std::mem::replace(&mut self.state, before);
+        self.state.merge(after);
+        if self.gave_up.is_some() { Flow::Stop } else { Flow::Next }
+    }
+
+    fn repeat(&mut self, file: &Arc<Parsed>, begin: usize) -> Flow {
+        let command = &file.commands[begin];
+        loop {
+            let words = self.words(file, &command.arguments);
+            match self.condition(&words) {
+                Truth::False => return Flow::Next,
+                Truth::Unknown => return self.once(file, begin, b""),
+                Truth::True => {}
+            }
+            match self.block(file, begin + 1, command.end) {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => return Flow::Next,
+                flow @ (Flow::Return | Flow::Stop) => return flow,
+            }
+            if self.steps == 0 {
+                return self.give_up("it takes too long to evaluate");
+            }
+            self.steps -= 1;
+        }
+    }
+
+    fn define(&mut self, file: &Arc<Parsed>, begin: usize) {
+        let command = &file.commands[begin];
+        let words = self.words(file, &command.arguments);
+        let name = words.first().and_then(Word::text).map(String::from_utf8_lossy);
+        let Some(name) = name.map(|name| name.to_ascii_lowercase()) else { return };
+        let is_macro = command.name == "macro";
+        let path = Arc::clone(&self.frame.path);
+        self.state
+            .functions
+            .insert(name, Function { file: Arc::clone(file), path, begin, is_macro });
+    }
+
+    /// Calls a function or macro.
+    pub(super) fn call(&mut self, function: &Function, words: &[Word]) -> Flow {
+        let Function { file, path, begin, is_macro } = function;
+        let command = &file.commands[*begin];
+        let parameters = self.words(file, &command.arguments);
+        let mut set: Vec<(Text, Value)> = Vec::new();
+        let is_open = words.iter().any(|word| word.value.is_none() && !word.quoted);
+        let text = |word: &Word| if is_open { None } else { word.value.clone() };
+        let list = |words: &[Word]| -> Value {
+            let all: Option<Vec<Vec<u8>>> =
+                words.iter().map(|word| text(word).map(|text| text.to_vec())).collect();
+            all.map(|all| super::value::joined(&all).into())
+        };
+        let named = parameters.len().saturating_sub(1);
+        for (number, parameter) in parameters.iter().skip(1).enumerate() {
+            let Some(name) = parameter.text() else { continue };
+            let value = words.get(number).map_or_else(|| known(&b""[..]), text);
+            set.push((name.into(), value));
+        }
+        for (number, word) in words.iter().enumerate().take(32) {
+            set.push((format!("ARGV{number}").into_bytes().into(), text(word)));
+        }
+        let count = words.len().to_string();
+        let count = if is_open { None } else { known(count.as_bytes()) };
+        set.push((Text::from(&b"ARGC"[..]), count));
+        set.push((Text::from(&b"ARGV"[..]), list(words)));
+        set.push((Text::from(&b"ARGN"[..]), list(words.get(named..).unwrap_or_default())));
+        let doubts = self.doubts;
+        let line = self.frame.line;
+        let flow = if *is_macro {
+            // Where the text of a macro lies does not count: it runs in the file that calls it.
+            let outer = std::mem::replace(&mut self.frame.replaced, set);
+            let flow = self.block(file, begin + 1, command.end);
+            self.frame.replaced = outer;
+            flow
+        } else {
+            let frame = Frame { path: Arc::clone(&self.frame.path), line, replaced: Vec::new() };
+            let outer = std::mem::replace(&mut self.frame, frame);
+            let mut scope = self.state.scope().clone();
+            scope.extend(set);
+            scope.insert(b"CMAKE_CURRENT_FUNCTION_LIST_FILE"[..].into(), known(bytes(path)));
+            let dir = path.parent().unwrap_or(path);
+            scope.insert(b"CMAKE_CURRENT_FUNCTION_LIST_DIR"[..].into(), known(bytes(dir)));
+            self.state.scopes.push(scope);
+            let flow = self.block(file, begin + 1, command.end);
+            self.state.scopes.pop();
+            self.frame = outer;
+            flow
+        };
+        self.frame.line = line;
+        self.doubts = doubts;
+        match flow {
+            Flow::Stop => Flow::Stop,
+            // `return` in a macro leaves the file that calls it.
+            Flow::Return if *is_macro => Flow::Return,
+            _ => Flow::Next,
+        }
+    }
+
+    /// Takes over what another package sets.
+    pub(super) fn take(&mut self, package: Package) {
+        self.assumed.extend(package.assumed);
+        self.is_open |= package.is_open || package.found == Found::Unknown;
+        self.has_modules |= package.has_modules;
+        let is_certain = package.found == Found::Yes;
+        for (name, value) in package.variables {
+            self.state.set(&name, value.filter(|_| is_certain));
+        }
+        for (name, certain) in package.targets {
+            let maybe = !certain || !is_certain;
+            let target = Target { maybe, foreign: true, ..Target::default() };
+            self.state.targets.entry(name).or_insert(target);
+        }
+        for (name, function) in package.functions {
+            self.state.functions.entry(name).or_insert(function);
+        }
+        self.state.namespaces.extend(package.namespaces);
+    }
+}
+
+/// The bytes of a path.
+pub(super) fn bytes(path: &Path) -> &[u8] {
+    std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str())
+}

@@ -1,0 +1,248 @@
+//! `find_package` and `find_dependency` inside of a package.
+
+use super::commands::normal;
+use super::eval::{Eval, Flow};
+use super::value::{Truth, Word, constant, known};
+use super::{EventKind, Found, Wanted};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Packages for which CMake 3.25 has a module, so that no configuration file is needed.
+const MODULES: &str = " ALSA ASPELL AVIFile Armadillo BISON BLAS BZip2 Backtrace Boost Bullet CABLE CUDA \
+CUDAToolkit CURL CVS Coin3D Cups Curses CxxTest Cygwin DCMTK Dart DevIL Doxygen EXPAT EnvModules FLEX FLTK \
+FLTK2 Fontconfig Freetype GCCXML GDAL GIF GLEW GLU GLUT GSL GTK GTK2 GTest Gettext Git GnuTLS Gnuplot HDF5 \
+HSPELL HTMLHelp Hg ICU Ice Iconv Icotool ImageMagick Intl JNI JPEG Jasper Java KDE3 KDE4 LAPACK LATEX LTTngUST \
+LibArchive LibLZMA LibXml2 LibXslt Libinput Lua Lua50 Lua51 MFC MPEG MPEG2 MPI Matlab Motif Msys ODBC OpenACC \
+OpenAL OpenCL OpenGL OpenMP OpenSP OpenSSL OpenSceneGraph OpenThreads PHP4 PNG Patch Perl PerlLibs PhysFS Pike \
+PkgConfig PostgreSQL Producer Protobuf Python Python2 Python3 PythonInterp PythonLibs Qt Qt3 Qt4 QuickTime RTI \
+Ruby SDL SDL_gfx SDL_image SDL_mixer SDL_net SDL_sound SDL_ttf SQLite3 SWIG SelfPackers Squish Subversion TCL \
+TIFF TclStub Tclsh Threads UnixCommands Vulkan Wget Wish X11 XCTest XMLRPC XalanC XercesC ZLIB osg osgAnimation \
+osgDB osgFX osgGA osgIntrospection osgManipulator osgParticle osgPresentation osgProducer osgQt osgShadow osgSim \
+osgTerrain osgText osgUtil osgViewer osgVolume osgWidget wxWidgets wxWindows ";
+
+/// Words that end a list of components, directories or names.
+const KEYS: [&str; 30] = [
+    "EXACT",
+    "QUIET",
+    "REQUIRED",
+    "COMPONENTS",
+    "OPTIONAL_COMPONENTS",
+    "CONFIG",
+    "NO_MODULE",
+    "MODULE",
+    "GLOBAL",
+    "NO_POLICY_SCOPE",
+    "BYPASS_PROVIDER",
+    "NAMES",
+    "CONFIGS",
+    "HINTS",
+    "PATHS",
+    "REGISTRY_VIEW",
+    "PATH_SUFFIXES",
+    "NO_DEFAULT_PATH",
+    "NO_PACKAGE_ROOT_PATH",
+    "NO_CMAKE_PATH",
+    "NO_CMAKE_ENVIRONMENT_PATH",
+    "NO_SYSTEM_ENVIRONMENT_PATH",
+    "NO_CMAKE_PACKAGE_REGISTRY",
+    "NO_CMAKE_BUILDS_PATH",
+    "NO_CMAKE_SYSTEM_PATH",
+    "NO_CMAKE_SYSTEM_PACKAGE_REGISTRY",
+    "CMAKE_FIND_ROOT_PATH_BOTH",
+    "ONLY_CMAKE_FIND_ROOT_PATH",
+    "NO_CMAKE_FIND_ROOT_PATH",
+    "NO_CMAKE_INSTALL_PREFIX",
+];
+
+/// A request as it is written.
+struct Request {
+    wanted: Wanted,
+    required: bool,
+    module_only: bool,
+}
+
+impl Eval<'_> {
+    /// `is_dependency`: the macro of CMakeFindDependencyMacro, which leaves the file if nothing is found.
+    pub(super) fn find_package(&mut self, words: &[Word], is_dependency: bool) -> Flow {
+        let Some(request) = request(words) else {
+            self.obscure(words);
+            self.state.clouds.push(b""[..].into());
+            return Flow::Next;
+        };
+        let name = request.wanted.name.clone();
+        let found_name = [name.as_slice(), b"_FOUND"].concat();
+        if is_dependency {
+            // The macro asks nothing if the package was found before.
+            let before = self.state.get(&found_name);
+            let is_found = self.state.is_defined(&found_name) == Truth::True
+                && before.is_some_and(|value| constant(&value).unwrap_or(true));
+            if is_found && request.wanted.components.is_empty() {
+                return Flow::Next;
+            }
+        }
+        if self.is_module(&request) {
+            self.has_modules = true;
+            // Modules of CMake define targets with known beginnings.
+            self.is_open |= !is_known_module(&name);
+            self.module_answers(&name);
+            if is_dependency || request.required {
+                // Otherwise the package is not found, and nothing that it says counts.
+                self.state.set(&found_name, known(&b"TRUE"[..]));
+                self.assumed.push(name);
+            }
+            return Flow::Next;
+        }
+        let package = self.host.package(&request.wanted, self.depth);
+        let (found, fatal) = (package.found.clone(), package.fatal.clone());
+        for command in &package.strange {
+            if self.strange_command(command) == Flow::Stop {
+                return Flow::Stop;
+            }
+        }
+        self.take(package);
+        if let Some(fatal) = fatal.filter(|_| self.certain()) {
+            self.fatal = Some(fatal);
+            return Flow::Stop;
+        }
+        match found {
+            Found::Yes => self.state.set(&found_name, known(&b"1"[..])),
+            Found::Unknown => self.module_answers(&name),
+            Found::Refused | Found::Absent | Found::OtherVersion { .. } => {
+                self.state.set(&found_name, known(&b"0"[..]));
+                return self.lost(request, found, is_dependency);
+            }
+        }
+        Flow::Next
+    }
+
+    /// A required package is not found.
+    fn lost(&mut self, request: Request, found: Found, is_dependency: bool) -> Flow {
+        let Request { wanted, required, .. } = request;
+        if !is_dependency && !required {
+            return Flow::Next;
+        }
+        let name = wanted.name.clone();
+        if found != Found::Refused {
+            self.event(EventKind::Dependency { wanted, found });
+        }
+        if !is_dependency {
+            if self.certain() {
+                self.fatal = Some(
+                    [b"Could not find a package configuration file provided by ", &name[..]]
+                        .concat(),
+                );
+            }
+            return Flow::Stop;
+        }
+        let own = |end: &[u8]| [self.package.as_slice(), end].concat();
+        let (found, message) = (own(b"_FOUND"), own(b"_NOT_FOUND_MESSAGE"));
+        let text = [b"could not be found because dependency ", &name[..], b" could not be found."]
+            .concat();
+        self.state.set(&found, known(&b"False"[..]));
+        self.state.set(&message, known(text));
+        Flow::Return
+    }
+
+    /// What a module that is not evaluated sets is not known.
+    fn module_answers(&mut self, name: &[u8]) {
+        let upper = name.to_ascii_uppercase();
+        let words: Vec<Word> = [name.to_vec(), upper]
+            .into_iter()
+            .map(|name| Word { value: known(name), quoted: false })
+            .collect();
+        self.obscure(&words);
+        // Its targets have its name in front, or are not namespaced.
+        let mut spaces = vec![[name, b"::"].concat()];
+        if name == b"OpenGL" || name == b"X11" {
+            spaces.push(b"GL".to_vec());
+        }
+        if name.starts_with(b"Python") {
+            spaces.push(b"Python".to_vec());
+        }
+        if name == b"PkgConfig" || is_known_module(name) {
+            spaces.push(name.to_vec());
+        }
+        self.state.namespaces.extend(spaces.into_iter().map(Into::into));
+    }
+
+    /// True if a module answers: CMake's own, one of the package, or one that may be there.
+    fn is_module(&mut self, request: &Request) -> bool {
+        if request.wanted.config_only && !request.module_only {
+            return false;
+        }
+        if request.module_only || is_known_module(&request.wanted.name) {
+            return true;
+        }
+        let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return true };
+        let file = [b"Find", request.wanted.name.as_slice(), b".cmake"].concat();
+        super::value::items(&dirs, true).iter().any(|dir| {
+            let path = Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(&file));
+            path.is_absolute() && self.host.look(&normal(&path)) != super::Entry::Absent
+        })
+    }
+}
+
+/// True if CMake has a module for a package.
+fn is_known_module(name: &[u8]) -> bool {
+    let name = String::from_utf8_lossy(name);
+    MODULES.contains(&format!(" {name} "))
+}
+
+/// A request; nothing without a known name.
+fn request(words: &[Word]) -> Option<Request> {
+    let name = words.first()?.text()?.to_vec();
+    let mut wanted = Wanted {
+        name,
+        version: None,
+        components: Vec::new(),
+        config_only: false,
+        hints: Vec::new(),
+        is_known: true,
+    };
+    let (mut required, mut module_only) = (false, false);
+    let mut list = "";
+    for word in &words[1..] {
+        let Some(text) = word.text() else {
+            wanted.is_known = false;
+            continue;
+        };
+        let key = KEYS.iter().find(|key| key.as_bytes() == text);
+        match key {
+            Some(&key) => {
+                list = key;
+                required |= key == "REQUIRED";
+                module_only |= key == "MODULE";
+                let is_config = [
+                    "CONFIG",
+                    "NO_MODULE",
+                    "NAMES",
+                    "CONFIGS",
+                    "HINTS",
+                    "PATHS",
+                    "PATH_SUFFIXES",
+                    "NO_DEFAULT_PATH",
+                ];
+                wanted.config_only |= is_config.contains(&key);
+            }
+            None if list.is_empty() && text.first().is_some_and(u8::is_ascii_digit) => {
+                wanted.version.get_or_insert_with(|| text.to_vec());
+            }
+            None => match list {
+                "COMPONENTS" | "REQUIRED" => wanted.components.push(text.to_vec()),
+                "HINTS" | "PATHS" => {
+                    let path = Path::new(OsStr::from_bytes(text));
+                    let path: PathBuf = normal(path);
+                    if path.is_absolute() {
+                        wanted.hints.push(path);
+                    }
+                }
+                "OPTIONAL_COMPONENTS" => {}
+                // Other names of files and directories are not searched here.
+                "NAMES" | "CONFIGS" | "PATH_SUFFIXES" => wanted.is_known = false,
+                _ => {}
+            },
+        }
+    }
+    Some(Request { wanted, required, module_only })
+}

@@ -1,0 +1,290 @@
+//! An evaluator of CMake for the files that packages install for `find_package`: what they include,
+//! which targets they define and which files and packages those name. Nothing is executed. A value that
+//! depends on the consumer or on a program is not known; both branches of a condition on it are
+//! evaluated, and nothing that they say is claimed.
+//!
+//! It opens no file: a [`Host`] answers, which `audit::package_text` implements. It models a consumer
+//! that calls `find_package(NAME CONFIG)` on the audited system, with CMake 3.25.
+
+mod arguments;
+mod commands;
+mod condition;
+mod config;
+mod eval;
+mod find;
+mod lists;
+mod parsed;
+mod pattern;
+mod state;
+mod strings;
+mod targets;
+mod value;
+
+pub use config::{Config, evaluate};
+pub use parsed::Parsed;
+pub use state::Site;
+pub use value::Truth;
+
+use state::{Function, Text};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use value::Value;
+
+/// Stands for the component that a consumer asks for, to learn which ones a package knows.
+pub(crate) const COMPONENT: &[u8] = b"\x01component";
+
+/// The entry at a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+    /// Nothing.
+    Absent,
+    /// The audit cannot see it, or does not judge it.
+    Unknown,
+}
+
+/// The file system and the packages of the audited system.
+pub trait Host {
+    /// What is at a path.
+    fn look(&mut self, path: &Path) -> Entry;
+    /// A file to evaluate; `None` if it cannot be read.
+    fn file(&mut self, path: &Path) -> Option<Arc<Parsed>>;
+    /// The names in a directory, sorted; `None` if they are not known.
+    fn list(&mut self, path: &Path) -> Option<Vec<Vec<u8>>>;
+    /// A path with links resolved.
+    fn real_path(&mut self, path: &Path) -> Option<PathBuf>;
+    /// The answer of `find_package`, asked from `depth` blocks, calls, files and packages inside of each
+    /// other.
+    fn package(&mut self, wanted: &Wanted, depth: usize) -> Package;
+}
+
+/// A package that a file asks for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Wanted {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// The version, or a range of versions.
+    pub version: Option<Vec<u8>>,
+    /// Components.
+    pub components: Vec<Vec<u8>>,
+    /// False if a module of CMake or of the package may answer instead of a configuration file.
+    pub config_only: bool,
+    /// Directories that the request names.
+    pub hints: Vec<PathBuf>,
+    /// False if the names of packages, directories or components are not all known.
+    pub is_known: bool,
+}
+
+/// The answer to `find_package`.
+#[derive(Clone, Default)]
+pub struct Package {
+    /// What was found.
+    pub found: Found,
+    /// The text of a fatal error, if the configuration of the consumer ends or fails with one.
+    pub fatal: Option<Vec<u8>>,
+    /// Packages that modules of CMake look for and that are taken to be found.
+    pub assumed: Vec<Vec<u8>>,
+    pub(crate) has_modules: bool,
+    /// True if it may define targets of any name.
+    pub(crate) is_open: bool,
+    /// Commands that it calls and that the package that asks must have defined.
+    pub(crate) strange: Vec<String>,
+    /// Variables after it.
+    pub(crate) variables: Vec<(Text, Value)>,
+    /// Targets that it defines, and whether that is certain.
+    pub(crate) targets: Vec<(Text, bool)>,
+    pub(crate) functions: Vec<(String, Function)>,
+    pub(crate) namespaces: Vec<Text>,
+}
+
+/// What `find_package` found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Found {
+    /// A package.
+    Yes,
+    /// The configuration file says no.
+    Refused,
+    /// No configuration file of that name lies where CMake searches.
+    Absent,
+    /// All that are there have another version.
+    OtherVersion {
+        /// The configuration file.
+        path: PathBuf,
+        /// Its version.
+        version: Vec<u8>,
+    },
+    /// Not known: a module, a cycle, or a file that could not be evaluated.
+    #[default]
+    Unknown,
+}
+
+/// One thing that a package says and that is not so.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// Where it stands.
+    pub site: Site,
+    /// The fact.
+    pub kind: EventKind,
+}
+
+/// Kinds of events.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    /// `include` of a file that does not exist.
+    Include(PathBuf),
+    /// A property of a target names a file or directory that does not exist.
+    Property {
+        /// The target.
+        target: Vec<u8>,
+        /// The property.
+        property: Vec<u8>,
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// A check of the package itself fails on a file that does not exist.
+    Check(PathBuf),
+    /// A target links to another one that nothing defines.
+    Target {
+        /// The target.
+        from: Vec<u8>,
+        /// The name that is not defined.
+        to: Vec<u8>,
+    },
+    /// A required package that is not found.
+    Dependency {
+        /// The request.
+        wanted: Wanted,
+        /// The answer.
+        found: Found,
+    },
+}
+
+/// The result for one package.
+#[derive(Clone)]
+pub struct Outcome {
+    /// What a consumer gets: found, not found, or a fatal error (`None`).
+    pub found: Option<Truth>,
+    /// What is certainly wrong.
+    pub events: Vec<Event>,
+    /// The components that the package knows, if it says so.
+    pub components: Vec<Vec<u8>>,
+    /// The reason why the package could not be evaluated to its end, if so.
+    pub gave_up: Option<&'static str>,
+    /// The text of the fatal error or of the reason why it is not found, if known.
+    pub message: Vec<u8>,
+    /// What other packages take from it.
+    pub package: Package,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        Config, Entry, EventKind, Host, Outcome, Package, Parsed, Truth, Wanted, evaluate,
+    };
+    use std::path::{Path, PathBuf};
+    use std::sync::Arc;
+
+    /// Files in memory; all other paths are absent.
+    struct Files(Vec<(&'static str, String)>);
+
+    impl Host for Files {
+        fn look(&mut self, path: &Path) -> Entry {
+            let is_it = |(name, _): &(&str, String)| Path::new(name) == path;
+            if self.0.iter().any(is_it) { Entry::File } else { Entry::Absent }
+        }
+
+        fn file(&mut self, path: &Path) -> Option<Arc<Parsed>> {
+            let found = self.0.iter().find(|(name, _)| Path::new(name) == path)?;
+            Some(Arc::new(Parsed::new(found.1.clone().into_bytes())))
+        }
+
+        fn list(&mut self, _: &Path) -> Option<Vec<Vec<u8>>> {
+            Some(Vec::new())
+        }
+
+        fn real_path(&mut self, path: &Path) -> Option<PathBuf> {
+            Some(path.to_path_buf())
+        }
+
+        fn package(&mut self, _: &Wanted, _: usize) -> Package {
+            Package::default()
+        }
+    }
+
+    fn outcome(text: &str, others: &[(&'static str, &str)]) -> Outcome {
+        let others = others.iter().map(|(name, text)| (*name, (*text).to_owned()));
+        let files = others.chain([("/p/fooConfig.cmake", text.to_owned())]);
+        let config = Config {
+            name: b"foo",
+            path: Path::new("/p/fooConfig.cmake"),
+            version_file: None,
+            version: None,
+            depth: 0,
+            alone: true,
+            components: &[],
+            architecture: None,
+            pointer: 8,
+        };
+        evaluate(&mut Files(files.collect()), &config)
+    }
+
+    fn included(text: &str) -> Vec<String> {
+        let outcome = outcome(text, &[]);
+        let path = |kind: &EventKind| match kind {
+            EventKind::Include(path) => path.display().to_string(),
+            other => format!("{other:?}"),
+        };
+        outcome.events.iter().map(|event| path(&event.kind)).collect()
+    }
+
+    #[test]
+    fn only_what_is_certain_is_claimed() {
+        assert_eq!(included("include(/p/a.cmake)"), ["/p/a.cmake"]);
+        assert_eq!(included("if(CMAKE_BUILD_TYPE)\n include(/p/a.cmake)\nendif()"), [""; 0]);
+        let both = "if($ENV{X})\n set(v a)\nelse()\n set(v b)\nendif()\ninclude(/p/${v}.cmake)";
+        assert_eq!(included(both), [""; 0]);
+        let same = "if($ENV{X})\n set(v a)\nelse()\n set(v a)\nendif()\ninclude(/p/${v}.cmake)";
+        assert_eq!(included(same), ["/p/a.cmake"]);
+        let left = "if($ENV{X})\n return()\nendif()\ninclude(/p/a.cmake)";
+        assert_eq!(included(left), [""; 0]);
+        let failed = "if($ENV{X})\n message(FATAL_ERROR no)\nendif()\ninclude(/p/a.cmake)";
+        assert_eq!(included(failed), ["/p/a.cmake"]);
+    }
+
+    #[test]
+    fn macros_functions_and_lists() {
+        let text = "macro(m x)\n include(/p/${x}.cmake)\nendmacro()\n\
+            function(f)\n set(r ${ARGN} PARENT_SCOPE)\nendfunction()\n\
+            f(a b)\nforeach(i IN LISTS r)\n m(${i})\nendforeach()\n\
+            string(REGEX REPLACE \"^lib(.*)\\\\.so$\" \"\\\\1\" n libz.so)\nm(${n})";
+        assert_eq!(included(text), ["/p/a.cmake", "/p/b.cmake", "/p/z.cmake"]);
+    }
+
+    #[test]
+    fn hostile_files_end() {
+        let deep = "if(1)\n".repeat(100_000) + &"endif()\n".repeat(100_000);
+        let cases = [
+            ("include(/p/fooConfig.cmake)".to_owned(), true),
+            ("macro(m)\n m()\nendmacro()\nm()".to_owned(), true),
+            ("while(1)\nendwhile()".to_owned(), true),
+            ("set(a x)\nwhile(1)\n set(a ${a}${a})\nendwhile()".to_owned(), true),
+            (deep, true),
+            ("foreach(i RANGE 1000000000)\nendforeach()".to_owned(), false),
+            (format!("set(a {})", "${".repeat(100_000)), false),
+            (format!("set(a \"{}\")", "x".repeat(10_000_000)), false),
+            (format!("set(a {})", "(".repeat(1_000_000)), true),
+            ("set(a \0\u{1}b)".to_owned(), false),
+            ("if(".to_owned() + &"NOT ".repeat(100_000) + "1)\nendif()", false),
+            ("if(".to_owned() + &"( ".repeat(10_000) + &") ".repeat(10_000) + ")\nendif()", false),
+        ];
+        for (text, must_give_up) in cases {
+            let start: String = text.chars().take(40).collect();
+            let outcome = outcome(&text, &[]);
+            assert_eq!(outcome.gave_up.is_some(), must_give_up, "{start}: {:?}", outcome.gave_up);
+            assert!(outcome.found != Some(Truth::False), "{start}");
+        }
+    }
+}

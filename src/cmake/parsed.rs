@@ -1,0 +1,91 @@
+//! A CMake file as a list of commands with the ends of their blocks, ready to be evaluated any number
+//! of times.
+
+use crate::format::cmake::{Argument, commands};
+
+/// A file, taken apart once.
+#[derive(Debug)]
+pub struct Parsed {
+    text: Vec<u8>,
+    /// Its commands, in order.
+    pub(super) commands: Vec<Command>,
+    /// Why it was not read to its end, if so.
+    pub defect: Option<&'static str>,
+}
+
+/// One command.
+#[derive(Debug)]
+pub(super) struct Command {
+    /// Its name in lower case.
+    pub(super) name: String,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) line: u32,
+    /// Of a command that begins a block or a branch, the index of the command that ends it.
+    pub(super) end: usize,
+}
+
+/// Most commands of one file.
+const MOST_COMMANDS: usize = 200_000;
+
+impl Parsed {
+    /// Takes a text apart. A file with a defect is read up to it, but never evaluated.
+    pub fn new(text: Vec<u8>) -> Self {
+        let (mut list, mut defect) = (Vec::new(), None);
+        for command in commands(&text) {
+            match command {
+                Ok(_) if list.len() == MOST_COMMANDS => {
+                    defect = Some("has too many commands");
+                    break;
+                }
+                Ok(command) => {
+                    let name = text.get(command.name.clone()).unwrap_or_default();
+                    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+                    let (arguments, line) = (command.arguments, command.line);
+                    list.push(Command { name, arguments, line, end: 0 });
+                }
+                Err(error) => {
+                    defect = Some(error.reason);
+                    break;
+                }
+            }
+        }
+        let ends = pair(&mut list);
+        Self { text, commands: list, defect: defect.or(ends) }
+    }
+
+    /// True if the text has these bytes.
+    pub fn mentions(&self, part: &[u8]) -> bool {
+        memchr::memmem::find(&self.text, part).is_some()
+    }
+
+    /// The bytes of an argument, without its quotes or brackets.
+    pub(super) fn text(&self, argument: &Argument) -> &[u8] {
+        self.text.get(argument.inside.clone()).unwrap_or_default()
+    }
+}
+
+/// Finds the end of each block and branch; a defect if blocks are not closed.
+fn pair(list: &mut [Command]) -> Option<&'static str> {
+    let mut open: Vec<usize> = Vec::new();
+    for at in 0..list.len() {
+        let closes: &[&str] = match list[at].name.as_str() {
+            "elseif" | "else" | "endif" => &["if", "elseif", "else"],
+            "endforeach" => &["foreach"],
+            "endwhile" => &["while"],
+            "endfunction" => &["function"],
+            "endmacro" => &["macro"],
+            "endblock" => &["block"],
+            _ => &[],
+        };
+        if !closes.is_empty() {
+            let begin = open.pop().filter(|begin| closes.contains(&list[*begin].name.as_str()));
+            let Some(begin) = begin else { return Some("ends a block that does not begin") };
+            list[begin].end = at;
+        }
+        let begins = ["if", "elseif", "else", "foreach", "while", "function", "macro", "block"];
+        if begins.contains(&list[at].name.as_str()) {
+            open.push(at);
+        }
+    }
+    (!open.is_empty()).then_some("has a block without an end")
+}

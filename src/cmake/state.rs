@@ -1,0 +1,167 @@
+//! What a CMake script has set so far: variables, targets, functions. Two states that could each be the
+//! real one merge into one that knows what they agree on.
+
+use super::parsed::Parsed;
+use super::value::{Truth, Value};
+use crate::id::FastMap;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A name or a known text.
+pub(crate) type Text = Arc<[u8]>;
+
+/// Where a command stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The file.
+    pub file: Arc<Path>,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// A target that was defined.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Target {
+    /// True if only one of several ways defines it.
+    pub(super) maybe: bool,
+    /// True if another package defined it, whose own audit judges it.
+    pub(super) foreign: bool,
+    /// Properties that name files or targets, with the place that set them last. A place is missing if
+    /// it is not certain that the property is set.
+    pub(super) properties: BTreeMap<Text, (Value, Option<Site>)>,
+}
+
+/// A function or macro.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub(super) file: Arc<Parsed>,
+    pub(super) path: Arc<Path>,
+    /// Index of the command that begins it.
+    pub(super) begin: usize,
+    pub(super) is_macro: bool,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct State {
+    /// Variables of each function's scope, the innermost last. A scope has copies of those outside.
+    pub(super) scopes: Vec<FastMap<Text, Value>>,
+    pub(super) targets: BTreeMap<Text, Target>,
+    pub(super) functions: FastMap<String, Function>,
+    /// Names and beginnings of names of variables that code which was not evaluated may have set.
+    pub(super) clouds: Vec<Text>,
+    /// Beginnings of names of targets that packages which were not evaluated may define.
+    pub(super) namespaces: Vec<Text>,
+}
+
+impl State {
+    pub(super) fn scope(&mut self) -> &mut FastMap<Text, Value> {
+        if self.scopes.is_empty() {
+            self.scopes.push(FastMap::default());
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    /// The value of a variable: empty if it is not set.
+    pub(super) fn get(&self, name: &[u8]) -> Value {
+        match self.scopes.last().and_then(|scope| scope.get(name)) {
+            Some(value) => value.clone(),
+            None if self.is_cloudy(name) => None,
+            None => Some(Text::from(&b""[..])),
+        }
+    }
+
+    pub(super) fn is_defined(&self, name: &[u8]) -> Truth {
+        match self.scopes.last().and_then(|scope| scope.get(name)) {
+            Some(Some(_)) => Truth::True,
+            Some(None) => Truth::Unknown,
+            None if self.is_cloudy(name) => Truth::Unknown,
+            None => Truth::False,
+        }
+    }
+
+    /// True for a variable that CMake, a cache or unknown code may have set.
+    fn is_cloudy(&self, name: &[u8]) -> bool {
+        const OF_CMAKE: [&[u8]; 5] = [b"CMAKE_", b"_CMAKE_", b"PROJECT_", b"CPACK_", b"CTEST_"];
+        let is_own = name.starts_with(b"CMAKE_FIND_PACKAGE_NAME")
+            || name.starts_with(b"CMAKE_IMPORT_FILE_VERSION");
+        !is_own && OF_CMAKE.iter().any(|start| name.starts_with(start))
+            || self.clouds.iter().any(|cloud| name.starts_with(cloud))
+    }
+
+    pub(super) fn set(&mut self, name: &[u8], value: Value) {
+        self.scope().insert(name.into(), value);
+    }
+
+    pub(super) fn unset(&mut self, name: &[u8]) {
+        self.scope().remove(name);
+    }
+
+    /// A variable of the scope outside of this function.
+    pub(super) fn set_outside(&mut self, name: &[u8], value: Option<Value>) {
+        let len = self.scopes.len();
+        let Some(scope) = len.checked_sub(2).and_then(|at| self.scopes.get_mut(at)) else { return };
+        match value {
+            Some(value) => scope.insert(name.into(), value),
+            None => scope.remove(name),
+        };
+    }
+
+    pub(super) fn has_target(&self, name: &[u8]) -> Truth {
+        match self.targets.get(name) {
+            Some(target) if target.maybe => Truth::Unknown,
+            Some(_) => Truth::True,
+            None if self.may_be_elsewhere(name) => Truth::Unknown,
+            None => Truth::False,
+        }
+    }
+
+    fn may_be_elsewhere(&self, name: &[u8]) -> bool {
+        let starts = |space: &Text| {
+            name.get(..space.len()).is_some_and(|start| start.eq_ignore_ascii_case(space))
+        };
+        self.namespaces.iter().any(starts)
+    }
+
+    /// Takes in another state that may be the real one instead.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (own, other) in self.scopes.iter_mut().zip(other.scopes) {
+            for (name, value) in own.iter_mut() {
+                if other.get(name) != Some(value) {
+                    *value = None;
+                }
+            }
+            for (name, _) in other {
+                own.entry(name).or_insert(None);
+            }
+        }
+        for (name, target) in &mut self.targets {
+            target.maybe |= !other.targets.contains_key(name);
+        }
+        for (name, target) in other.targets {
+            match self.targets.get_mut(&name) {
+                None => {
+                    self.targets.insert(name, Target { maybe: true, ..target });
+                }
+                Some(own) => {
+                    for (property, (value, _)) in &mut own.properties {
+                        if target.properties.get(property).map(|(value, _)| value) != Some(value) {
+                            *value = None;
+                        }
+                    }
+                    for (property, _) in target.properties {
+                        own.properties.entry(property).or_insert((None, None));
+                    }
+                }
+            }
+        }
+        self.functions.extend(other.functions);
+        self.clouds.extend(other.clouds);
+        self.clouds.sort();
+        self.clouds.dedup();
+        self.namespaces.extend(other.namespaces);
+        self.namespaces.sort();
+        self.namespaces.dedup();
+    }
+}

@@ -1,0 +1,177 @@
+//! The command `string`.
+
+use super::eval::Eval;
+use super::pattern::Pattern;
+use super::value::{Value, Word, joined, known};
+
+impl Eval<'_> {
+    pub(super) fn string(&mut self, words: &[Word]) {
+        let Some(operation) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else {
+            return;
+        };
+        let text = |at: usize| words.get(at).and_then(Word::text);
+        let last = words.len().saturating_sub(1);
+        // The variable that takes the result.
+        let place = match operation.as_slice() {
+            b"APPEND" | b"PREPEND" | b"CONCAT" => 1,
+            b"JOIN" => 2,
+            b"REGEX" | b"REPLACE" if text(1) != Some(b"REPLACE") && operation == b"REGEX" => 3,
+            b"REGEX" => 4,
+            b"REPLACE" => 3,
+            b"TOLOWER" | b"TOUPPER" | b"LENGTH" | b"STRIP" | b"MAKE_C_IDENTIFIER" => 2,
+            b"FIND" => 3,
+            b"SUBSTRING" => 4,
+            b"COMPARE" => 4,
+            _ => last,
+        };
+        let Some(name) = text(place).map(<[u8]>::to_vec) else { return };
+        let texts: Option<Vec<Vec<u8>>> =
+            words.iter().map(|word| word.text().map(<[u8]>::to_vec)).collect();
+        let value = texts.and_then(|texts| self.made(&operation, &name, &texts));
+        self.state.set(&name, value);
+    }
+
+    fn made(&mut self, operation: &[u8], name: &[u8], words: &[Vec<u8>]) -> Value {
+        let rest = |from: usize| words.get(from..).unwrap_or_default().concat();
+        let text = |at: usize| words.get(at).map(Vec::as_slice);
+        known(match operation {
+            b"APPEND" => [&*self.value_of(name)?, &rest(2)].concat(),
+            b"PREPEND" => [&rest(2), &*self.value_of(name)?].concat(),
+            b"CONCAT" => rest(2),
+            b"JOIN" => words.get(3..).unwrap_or_default().join(text(1)?),
+            b"REPLACE" => replace_all(&rest(4), text(1)?, text(2)?)?,
+            b"TOLOWER" => text(1)?.to_ascii_lowercase(),
+            b"TOUPPER" => text(1)?.to_ascii_uppercase(),
+            b"LENGTH" => text(1)?.len().to_string().into_bytes(),
+            b"STRIP" => text(1)?.trim_ascii().to_vec(),
+            b"MAKE_C_IDENTIFIER" => {
+                let text = text(1)?;
+                let head = text.first().filter(|b| b.is_ascii_digit()).map(|_| b'_');
+                let keep = |b: &u8| if b.is_ascii_alphanumeric() { *b } else { b'_' };
+                head.into_iter().chain(text.iter().map(keep)).collect()
+            }
+            b"FIND" => {
+                let reverse = words.last().is_some_and(|word| word == b"REVERSE");
+                let (text, part) = (text(1)?, text(2)?);
+                let at = if reverse {
+                    memchr::memmem::rfind(text, part)
+                } else {
+                    memchr::memmem::find(text, part)
+                };
+                at.map_or_else(|| "-1".to_owned(), |at| at.to_string()).into_bytes()
+            }
+            b"SUBSTRING" => {
+                let number = |at: usize| -> Option<i64> {
+                    std::str::from_utf8(text(at)?).ok()?.parse().ok()
+                };
+                let begin = usize::try_from(number(2)?).ok()?;
+                let tail = text(1)?.get(begin..)?;
+                match usize::try_from(number(3)?) {
+                    Ok(len) => tail.get(..len.min(tail.len()))?.to_vec(),
+                    Err(_) => tail.to_vec(),
+                }
+            }
+            b"COMPARE" => {
+                let (left, right) = (text(2)?, text(3)?);
+                let holds = match text(1)? {
+                    b"EQUAL" => left == right,
+                    b"NOTEQUAL" => left != right,
+                    b"LESS" => left < right,
+                    b"GREATER" => left > right,
+                    _ => return None,
+                };
+                if holds { b"1".to_vec() } else { b"0".to_vec() }
+            }
+            b"REGEX" => {
+                let pattern = Pattern::new(text(2)?)?;
+                match text(1)? {
+                    b"REPLACE" => replaced(&pattern, text(3)?, &rest(5))?,
+                    b"MATCH" => {
+                        let text = rest(4);
+                        let found = pattern.find(&text, 0).ok()?;
+                        let whole = found.as_ref().and_then(|found| found.groups[0].clone());
+                        for (number, group) in
+                            found.iter().flat_map(|found| found.groups.iter().enumerate())
+                        {
+                            let value =
+                                group.as_ref().map_or(&b""[..], |range| &text[range.clone()]);
+                            self.state
+                                .set(format!("CMAKE_MATCH_{number}").as_bytes(), known(value));
+                        }
+                        whole.map(|range| text[range].to_vec()).unwrap_or_default()
+                    }
+                    b"MATCHALL" => {
+                        let text = rest(4);
+                        let (mut out, mut at) = (Vec::new(), 0);
+                        while let Some(range) =
+                            pattern.find(&text, at).ok()?.and_then(|f| f.groups[0].clone())
+                        {
+                            at = range.end.max(at + 1);
+                            out.push(text[range].to_vec());
+                            if at > text.len() {
+                                break;
+                            }
+                        }
+                        joined(&out)
+                    }
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// Longest text that a replacement makes.
+const MOST: usize = 1 << 20;
+
+fn replace_all(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
+    if from.is_empty() {
+        return None;
+    }
+    let (mut out, mut at) = (Vec::new(), 0);
+    for found in memchr::memmem::find_iter(text, from) {
+        out.extend_from_slice(&text[at..found]);
+        out.extend_from_slice(to);
+        at = found + from.len();
+        if out.len() > MOST {
+            return None;
+        }
+    }
+    out.extend_from_slice(&text[at..]);
+    Some(out)
+}
+
+/// A text with all matches replaced; `\\1` in the replacement is a group.
+pub(super) fn replaced(pattern: &Pattern, with: &[u8], text: &[u8]) -> Option<Vec<u8>> {
+    let (mut out, mut at) = (Vec::new(), 0);
+    while at <= text.len() {
+        // `^` matches only at the begin of the whole text.
+        let Some(found) = pattern.find(text, at).ok()? else { break };
+        let range = found.groups[0].clone()?;
+        // CMake refuses an expression that matches an empty text.
+        if range.is_empty() || out.len() > MOST {
+            return None;
+        }
+        out.extend_from_slice(&text[at..range.start]);
+        let mut with = with.iter();
+        while let Some(byte) = with.next() {
+            match byte {
+                b'\\' => match with.next() {
+                    Some(digit) if digit.is_ascii_digit() => {
+                        let group = found.groups.get(usize::from(digit - b'0'));
+                        let range = group.and_then(Clone::clone);
+                        out.extend(range.map_or(&b""[..], |range| &text[range]));
+                    }
+                    Some(b'n') => out.push(b'\n'),
+                    Some(byte) => out.push(*byte),
+                    None => return None,
+                },
+                byte => out.push(*byte),
+            }
+        }
+        at = range.end;
+    }
+    out.extend_from_slice(&text[at..]);
+    Some(out)
+}

@@ -1,0 +1,193 @@
+//! Targets and their properties, and the judgement of what they name once a package is evaluated.
+
+use super::commands::{joined_words, normal};
+use super::eval::Eval;
+use super::state::{Site, Target, Text};
+use super::value::{Truth, Value, Word, items, joined, known};
+use super::{Entry, Event, EventKind};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Properties whose values are files that consumers use.
+const FILES: [&[u8]; 3] = [b"IMPORTED_LOCATION", b"IMPORTED_IMPLIB", b"IMPORTED_OBJECTS"];
+const INCLUDES: [&[u8]; 2] =
+    [b"INTERFACE_INCLUDE_DIRECTORIES", b"INTERFACE_SYSTEM_INCLUDE_DIRECTORIES"];
+/// IMPORTED_LINK_DEPENDENT_LIBRARIES is none of them: CMake passes over names there that are no targets.
+const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFACE_LIBRARIES"];
+
+impl Eval<'_> {
+    /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)`
+    pub(super) fn add_target(&mut self, words: &[Word]) {
+        let Some(name) = words.first().and_then(Word::text) else { return };
+        let maybe = !self.certain();
+        let name: Text = name.into();
+        self.state.targets.entry(name).or_insert(Target { maybe, ..Target::default() });
+    }
+
+    fn property(&mut self, target: &[u8], name: &[u8], value: Value, append: bool) {
+        let site = self.certain().then(|| self.site());
+        let Some(target) = self.state.targets.get_mut(target) else { return };
+        let old = target.properties.get(name).map(|(value, _)| value.clone());
+        let value = match old {
+            Some(old) if append => match (old, value) {
+                (Some(old), Some(new)) if old.is_empty() => known(new),
+                (Some(old), Some(new)) => known(joined(&[old.to_vec(), new.to_vec()])),
+                _ => None,
+            },
+            _ => value,
+        };
+        target.properties.insert(name.into(), (value, site));
+    }
+
+    /// `set_target_properties(target… PROPERTIES name value…)`
+    pub(super) fn set_target_properties(&mut self, words: &[Word]) {
+        let Some(at) = words.iter().position(|word| word.is("PROPERTIES")) else { return };
+        let targets: Vec<Vec<u8>> =
+            words[..at].iter().filter_map(Word::text).map(<[u8]>::to_vec).collect();
+        for pair in words[at + 1..].chunks(2) {
+            let [name, value] = pair else { continue };
+            // After an unknown number of words, names and values cannot be told apart.
+            if value.value.is_none() && !value.quoted {
+                return;
+            }
+            let Some(name) = name.text().map(<[u8]>::to_vec) else { return };
+            for target in &targets {
+                self.property(target, &name, value.value.clone(), false);
+            }
+        }
+    }
+
+    /// `set_property(TARGET target… [APPEND] PROPERTY name value…)`
+    pub(super) fn set_property(&mut self, words: &[Word]) {
+        if !words.first().is_some_and(|word| word.is("TARGET")) {
+            return;
+        }
+        let Some(at) = words.iter().position(|word| word.is("PROPERTY")) else { return };
+        let append = words[..at].iter().any(|word| word.is("APPEND") || word.is("APPEND_STRING"));
+        let Some(name) = words.get(at + 1).and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        let value = joined_words(words.get(at + 2..).unwrap_or_default());
+        let targets: Vec<Vec<u8>> =
+            words[1..at].iter().filter_map(Word::text).map(<[u8]>::to_vec).collect();
+        for target in targets {
+            self.property(&target, &name, value.clone(), append);
+        }
+    }
+
+    /// `get_target_property(name target property)`; other questions have no known answer.
+    pub(super) fn get_property(&mut self, command: &str, words: &[Word]) {
+        let text = |at: usize| words.get(at).and_then(Word::text).map(<[u8]>::to_vec);
+        let Some(name) = text(0) else { return };
+        let at = match command {
+            "get_target_property" => Some((1, 2)),
+            _ if words.get(1).is_some_and(|word| word.is("TARGET"))
+                && words.get(3).is_some_and(|word| word.is("PROPERTY"))
+                && words.len() == 5 =>
+            {
+                Some((2, 4))
+            }
+            _ => None,
+        };
+        if let Some((target, _)) = at.filter(|_| command == "get_target_property") {
+            let is_absent = text(target).is_some_and(|target| {
+                self.state.has_target(&target) == Truth::False && !self.is_open
+            });
+            if is_absent && self.certain() {
+                let what = &b"get_target_property() called with non-existent target"[..];
+                self.fatal.get_or_insert_with(|| what.to_vec());
+            }
+        }
+        let value = at.and_then(|(target, property)| {
+            let (target, property) = (text(target)?, text(property)?);
+            let known_target =
+                self.state.targets.get(target.as_slice()).filter(|t| !t.maybe && !t.foreign)?;
+            known_target.properties.get(property.as_slice())?.0.clone()
+        });
+        self.state.set(&name, value);
+    }
+
+    /// `target_link_libraries(target INTERFACE item…)`
+    pub(super) fn target_list(&mut self, words: &[Word], property: &[u8]) {
+        let Some(target) = words.first().and_then(Word::text).map(<[u8]>::to_vec) else { return };
+        let is_key = |word: &&Word| {
+            ["INTERFACE", "PUBLIC", "PRIVATE", "SYSTEM", "BEFORE", "AFTER"]
+                .iter()
+                .any(|key| word.is(key))
+        };
+        let values: Vec<Word> = words[1..].iter().filter(|word| !is_key(word)).cloned().collect();
+        self.property(&target, property, joined_words(&values), true);
+    }
+
+    /// Judges what the targets of the package name.
+    pub(super) fn judge_targets(&mut self) {
+        let targets = std::mem::take(&mut self.state.targets);
+        self.state.targets.clone_from(&targets);
+        for (name, target) in &targets {
+            if target.maybe || target.foreign {
+                continue;
+            }
+            for (property, (value, site)) in &target.properties {
+                let (Some(value), Some(site)) = (value, site) else { continue };
+                self.judge_property(name, property, value, site);
+            }
+        }
+    }
+
+    fn judge_property(&mut self, target: &[u8], property: &[u8], value: &[u8], site: &Site) {
+        let is_of = |names: &[&[u8]]| {
+            names.iter().any(|name| {
+                property.strip_prefix(*name).is_some_and(|rest| rest.is_empty() || rest[0] == b'_')
+            })
+        };
+        let (is_file, is_include, is_link) =
+            (is_of(&FILES), INCLUDES.contains(&property), is_of(&LINKS));
+        if !(is_file || is_include || is_link) {
+            return;
+        }
+        for item in items(value, true) {
+            let item = link_only(&item);
+            let path = Path::new(OsStr::from_bytes(item));
+            if memchr::memmem::find(item, b"$<").is_some() {
+                continue;
+            }
+            if path.is_absolute() {
+                let path = normal(path);
+                let entry = self.host.look(&path);
+                if entry == Entry::Absent || is_include && entry == Entry::File {
+                    let (target, property) = (target.to_vec(), property.to_vec());
+                    self.judged(site, EventKind::Property { target, property, path });
+                }
+            } else if is_link
+                && memchr::memmem::find(item, b"::").is_some()
+                && !item.starts_with(b"-")
+            {
+                // Names with `::` are targets, never flags.
+                let is_lost = self.state.has_target(item) == Truth::False;
+                if is_lost && self.gave_up.is_none() && self.fatal.is_none() && !self.is_open {
+                    let (from, to) = (target.to_vec(), item.to_vec());
+                    self.judged(site, EventKind::Target { from, to });
+                }
+            }
+        }
+    }
+
+    fn judged(&mut self, site: &Site, kind: EventKind) {
+        // The package checks the files of its targets itself.
+        if let EventKind::Property { path, .. } = &kind {
+            self.events.retain(|event| event.kind != EventKind::Check(path.clone()));
+        }
+        let is_known = |event: &Event| match (&event.kind, &kind) {
+            (EventKind::Target { to, .. }, EventKind::Target { to: other, .. }) => to == other,
+            (a, b) => a == b,
+        };
+        if !self.events.iter().any(is_known) {
+            self.events.push(Event { site: site.clone(), kind });
+        }
+    }
+}
+
+/// The item inside of `$<LINK_ONLY:…>`.
+fn link_only(item: &[u8]) -> &[u8] {
+    let inside = item.strip_prefix(b"$<LINK_ONLY:").and_then(|rest| rest.strip_suffix(b">"));
+    inside.unwrap_or(item)
+}

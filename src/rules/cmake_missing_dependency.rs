@@ -1,0 +1,66 @@
+//! `cmake-missing-dependency`: a CMake package needs another package that is not there.
+
+use super::{Query, Rule};
+use crate::catalogue::PACKAGE_TEXT;
+use crate::cmake::{EventKind, Found};
+use crate::finding::Findings;
+use crate::text::show;
+use crate::wants::Wants;
+
+pub(super) static RULE: Rule = Rule::new(
+    "cmake-missing-dependency",
+    PACKAGE_TEXT,
+    "a CMake package requires a package that is not found",
+    DOCS,
+    check,
+)
+.keys(&["library"])
+.wants(Wants::CMAKE);
+
+const DOCS: &str = "\
+## What it does
+
+Reports `find_dependency` and `find_package(… REQUIRED)` in configuration files for packages of which no
+configuration file lies where CMake searches: in the package's own prefix, the audited directories, those of
+`--lib-path` and `/usr`.
+
+## Why it matters
+
+`find_package` does not find a package whose dependency is missing, and names the dependency only if it was called
+without QUIET.
+
+## Example
+
+```text
+warning[cmake-missing-dependency] lib/cmake/foo/fooConfig.cmake: bar: no barConfig.cmake or bar-config.cmake
+(line 7)
+```
+
+## How to fix
+
+Let the development package depend on the one that has the configuration file. If it is elsewhere on purpose,
+name its directory with `--lib-path`.
+
+## Limits
+
+It is a warning at most: a user may name a directory with CMAKE_PREFIX_PATH. Packages for which CMake or the
+package itself has a module (`FindZLIB`) are not judged.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = query.about_cmake(RULE.id, |event| {
+        let EventKind::Dependency { wanted, found: Found::Absent } = &event.kind else {
+            return None;
+        };
+        let (name, line) = (show(&wanted.name), event.site.line);
+        let lower = name.to_ascii_lowercase();
+        let message =
+            format!("{name}: no {name}Config.cmake or {lower}-config.cmake (line {line})");
+        Some((message, wanted.name.clone()))
+    });
+    for finding in &mut out {
+        finding.library = finding.detail.take();
+        finding.mild = true;
+    }
+    out
+}

@@ -1,0 +1,71 @@
+//! `cmake-missing-file`: a CMake package includes, imports or checks a file that does not exist.
+
+use super::{Query, Rule};
+use crate::catalogue::PACKAGE_TEXT;
+use crate::cmake::EventKind;
+use crate::finding::Findings;
+use crate::text::{show, show_path};
+use crate::wants::Wants;
+
+pub(super) static RULE: Rule = Rule::new(
+    "cmake-missing-file",
+    PACKAGE_TEXT,
+    "a CMake package names a file or directory that does not exist",
+    DOCS,
+    check,
+)
+.keys(&["detail"])
+.wants(Wants::CMAKE);
+
+const DOCS: &str = "\
+## What it does
+
+Evaluates the configuration files (`*Config.cmake`, `*-config.cmake`) that `find_package` can find, with all that
+they include, as a project on the audited system would, and reports what does not exist: included files, the
+files and directories of imported targets (`IMPORTED_LOCATION`, `INTERFACE_INCLUDE_DIRECTORIES`,
+`INTERFACE_LINK_LIBRARIES`) and files that the package checks itself. Nothing is executed.
+
+## Why it matters
+
+`find_package` of a user ends with an error, or the user's link does: in another package, and often only
+when that is built.
+
+## Example
+
+```text
+error[cmake-missing-file] lib/cmake/foo/fooTargets-release.cmake: target foo::foo: lib/libfoo.so.1.2 does not
+exist (IMPORTED_LOCATION_RELEASE, line 12)
+```
+
+## How to fix
+
+Install the file, or build the component that it belongs to. If the file is in another package on purpose, split
+the export set, so that each package exports what it has.
+
+## Limits
+
+Values that depend on the user's project, environment, compiler or on a program are not known. Both ways of a
+condition on them are evaluated, and nothing that only one of them says is reported. CMake 3.25 and Linux are
+assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`, `/var` and
+`/tmp`, are not judged.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    query.about_cmake(RULE.id, |event| {
+        let base = event.site.file.parent()?;
+        let (path, what) = match &event.kind {
+            EventKind::Include(path) => (path, "includes".to_owned()),
+            EventKind::Check(path) => (path, "checks".to_owned()),
+            EventKind::Property { target, property, path } => {
+                (path, format!("target {}, {}:", show(target), show(property)))
+            }
+            EventKind::Target { .. } | EventKind::Dependency { .. } => return None,
+        };
+        let prefix = query.prefixes().locate(base).prefix;
+        let below = prefix.and_then(|prefix| Some(path.strip_prefix(prefix).ok()?.to_path_buf()));
+        let detail = below.unwrap_or_else(|| path.clone());
+        let line = event.site.line;
+        let message = format!("{what} {}, which does not exist (line {line})", show_path(&detail));
+        Some((message, std::os::unix::ffi::OsStrExt::as_bytes(detail.as_os_str()).to_vec()))
+    })
+}

@@ -1,0 +1,311 @@
+//! CMake packages of Debian: a real CMake in a chroot says of each one whether `find_package` finds it,
+//! and which file or package it misses. Then files that the packages name are removed, one at a time.
+
+use super::debian::{Debian, unpack_merged};
+use super::random::{Random, number};
+use crate::staged::has_chroot;
+use crate::support::{Lab, clean, skip};
+use linkaudit::audit::{self, Audit, CMakePackage};
+use linkaudit::cmake::{EventKind, Found, Truth};
+use linkaudit::plan::Plan;
+use linkaudit::tree::DiskTree;
+use linkaudit::wants::Wants;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+
+/// CMake and a compiler for the chroot.
+const TOOLS: [&str; 5] = ["cmake", "dash", "g++", "gcc", "ninja-build"];
+
+/// The project of a consumer: it finds one package, then links to all that the package imports.
+const PROJECT: &str = r#"cmake_minimum_required(VERSION 3.25)
+project(consumer C CXX)
+if(PKG)
+  if(COMPONENT)
+    find_package(${PKG} CONFIG QUIET COMPONENTS ${COMPONENT})
+  else()
+    find_package(${PKG} CONFIG QUIET)
+  endif()
+  message(STATUS "FOUND<${${PKG}_FOUND}> DIR<${${PKG}_DIR}> WHY<${${PKG}_NOT_FOUND_MESSAGE}>")
+  if(LINK)
+    add_executable(consumer main.c)
+    get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
+    foreach(target IN LISTS targets)
+      get_target_property(kind ${target} TYPE)
+      if(NOT kind STREQUAL "EXECUTABLE")
+        target_link_libraries(consumer PRIVATE ${target})
+      endif()
+    endforeach()
+  endif()
+endif()
+"#;
+
+struct System {
+    lab: Lab,
+    root: PathBuf,
+}
+
+/// What CMake says.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Found,
+    NotFound,
+    Fatal,
+    Unknown,
+}
+
+struct Answer {
+    verdict: Verdict,
+    text: String,
+}
+
+impl System {
+    fn new() -> Result<Self, String> {
+        let lab = Lab::new();
+        let wanted: Vec<&str> = super::cmake_packages().iter().copied().chain(TOOLS).collect();
+        let files = Debian::new("bookworm", "amd64")?.fetch(&wanted)?;
+        let root = lab.path("root");
+        unpack_merged(&files, &root)?;
+        // Maintainer scripts make this link.
+        let shell = root.join("usr/bin/sh");
+        if !shell.exists() {
+            std::os::unix::fs::symlink("dash", shell).map_err(|error| error.to_string())?;
+        }
+        let source = root.join("consumer");
+        std::fs::create_dir_all(&source).map_err(|error| error.to_string())?;
+        std::fs::write(source.join("CMakeLists.txt"), PROJECT)
+            .map_err(|error| error.to_string())?;
+        std::fs::write(source.join("main.c"), "int main(void){return 0;}\n").expect("a file");
+        std::fs::create_dir_all(root.join("tmp")).expect("a directory");
+        std::fs::create_dir_all(root.join("dev")).expect("a directory");
+        std::fs::write(root.join("dev/null"), "").expect("a file");
+        let system = Self { lab, root };
+        let out = system.cmake(&["-DCMAKE_C_COMPILER=gcc", "-DCMAKE_CXX_COMPILER=g++"], "template");
+        if out.contains("Generating done") { Ok(system) } else { Err(out) }
+    }
+
+    /// Configures in a build directory of the chroot.
+    fn cmake(&self, options: &[&str], build: &str) -> String {
+        let build = format!("/build-{build}");
+        let output = clean("chroot")
+            .arg(&self.root)
+            .args(["/usr/bin/cmake", "-G", "Ninja", "-S", "/consumer", "-B", &build])
+            .args(options)
+            .env("HOME", "/")
+            .output()
+            .expect("chroot");
+        let text = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The answer for a package; `options` may name a component and ask for a link.
+    fn answer(&self, package: &CMakePackage, options: &[String]) -> Answer {
+        let build = self.root.join("build-one");
+        let _ = std::fs::remove_dir_all(&build);
+        let copied =
+            clean("cp").arg("-r").arg(self.root.join("build-template")).arg(&build).status();
+        assert!(copied.expect("cp").success());
+        // The template knows its own directory.
+        let cache = build.join("CMakeCache.txt");
+        let text = std::fs::read_to_string(&cache)
+            .expect("a cache")
+            .replace("build-template", "build-one");
+        std::fs::write(&cache, text).expect("a cache");
+        let name = String::from_utf8_lossy(&package.name).into_owned();
+        let dir = package.path.parent().expect("a directory").display().to_string();
+        let all = [vec![format!("-DPKG={name}"), format!("-D{name}_DIR={dir}")], options.to_vec()]
+            .concat();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let text = self.cmake(&all, "one");
+        let found = text.lines().find_map(|line| line.split_once("FOUND<")?.1.split_once('>'));
+        let verdict = match found.map(|(found, _)| found.to_ascii_uppercase()) {
+            None => Verdict::Fatal,
+            Some(_) if text.contains("errors occurred") => Verdict::Fatal,
+            Some(word) if ["1", "TRUE", "ON", "YES"].contains(&word.as_str()) => Verdict::Found,
+            Some(_) => Verdict::NotFound,
+        };
+        Answer { verdict, text }
+    }
+
+    fn audit(&self, paths: Vec<PathBuf>) -> Audit {
+        let cwd = self.lab.root();
+        let plan =
+            Plan { has_root: true, rule_wants: Wants::CMAKE, threads: 2, ..Plan::new(paths, cwd) };
+        let tree = DiskTree::within(&self.root).expect("a root");
+        let input = audit::read(&plan, &tree, &AtomicUsize::new(0));
+        audit::audit(&plan, &tree, audit::collect(&plan, &tree, input))
+    }
+}
+
+/// Directories with CMake packages.
+fn dirs(root: &Path) -> Vec<PathBuf> {
+    let all = ["/usr/lib/x86_64-linux-gnu", "/usr/share", "/usr/lib/cmake", "/usr/lib/llvm-14"];
+    all.into_iter().filter(|dir| root.join(&dir[1..]).is_dir()).map(PathBuf::from).collect()
+}
+
+fn ours(found: Option<Truth>) -> Verdict {
+    match found {
+        Some(Truth::True) => Verdict::Found,
+        Some(Truth::False) => Verdict::NotFound,
+        Some(Truth::Unknown) => Verdict::Unknown,
+        None => Verdict::Fatal,
+    }
+}
+
+/// What differs between CMake's answer and ours, if something does.
+fn difference(package: &CMakePackage, answer: &Answer) -> Option<String> {
+    let outcome = &package.outcome;
+    let ours = ours(outcome.found);
+    let at = package.path.display();
+    let tail = || {
+        let lines: Vec<&str> =
+            answer.text.lines().filter(|line| !line.starts_with("-- Gen")).collect();
+        lines[lines.len().saturating_sub(12)..].join(" | ")
+    };
+    if ours == Verdict::Unknown {
+        return None;
+    }
+    // A module of CMake looks for a package, which linkaudit takes to be found.
+    let text = answer.text.to_ascii_lowercase();
+    let names_assumed =
+        |name: &Vec<u8>| text.contains(&String::from_utf8_lossy(name).to_ascii_lowercase());
+    let is_assumed = answer.verdict == Verdict::NotFound
+        && ours == Verdict::Found
+        && outcome.package.assumed.iter().any(names_assumed);
+    if ours != answer.verdict && !is_assumed {
+        let message = String::from_utf8_lossy(&outcome.message);
+        return Some(format!(
+            "{at}: CMake {:?}, linkaudit {ours:?} ({message}): {}",
+            answer.verdict,
+            tail()
+        ));
+    }
+    // A fatal error names what is missing, and so do we.
+    let squeezed: String = answer.text.split_whitespace().collect();
+    let names = |text: String| squeezed.contains(&text.split_whitespace().collect::<String>());
+    // The error may be that of a package that this one asks for.
+    let is_same = names(String::from_utf8_lossy(&outcome.message).into_owned());
+    let is_named = is_same
+        || package.outcome.events.iter().any(|event| match &event.kind {
+            EventKind::Include(path)
+            | EventKind::Check(path)
+            | EventKind::Property { path, .. } => names(path.display().to_string()),
+            EventKind::Dependency { wanted, found } => {
+                *found == Found::Absent && names(String::from_utf8_lossy(&wanted.name).into_owned())
+            }
+            EventKind::Target { .. } => false,
+        });
+    let says_file =
+        squeezed.contains("doesnotexist") || squeezed.contains("couldnotfindrequestedfile");
+    (ours == Verdict::Fatal && says_file && !is_named)
+        .then(|| format!("{at}: not named: {}", tail()))
+}
+
+#[test]
+fn find_package_says_the_same() {
+    if !has_chroot() {
+        return skip("cmake_packages", "needs root for chroot");
+    }
+    let system = System::new().expect("packages");
+    let audit = system.audit(dirs(&system.root));
+    let packages = &audit.package_text.cmake;
+    let (mut differ, mut unknown, mut counts) = (Vec::new(), Vec::new(), BTreeMap::new());
+    for package in packages {
+        let answer = system.answer(package, &[]);
+        *counts.entry(format!("{:?}", answer.verdict)).or_insert(0) += 1;
+        if package.outcome.found == Some(Truth::Unknown) {
+            let why = package.outcome.gave_up.unwrap_or("a condition is not known");
+            unknown.push(format!("{}: {why}", package.path.display()));
+        }
+        differ.extend(difference(package, &answer));
+    }
+    println!(
+        "find_package: {} packages, {counts:?}, {} unknown, {} differ",
+        packages.len(),
+        unknown.len(),
+        differ.len()
+    );
+    println!("unknown:\n{}", unknown.join("\n"));
+    let (mut targets, mut lost) = (0, Vec::new());
+    for package in packages {
+        let events = package.outcome.events.iter().filter_map(|event| match &event.kind {
+            EventKind::Target { to, .. } => Some(String::from_utf8_lossy(to).into_owned()),
+            _ => None,
+        });
+        let names: Vec<String> = events.collect();
+        if names.is_empty() {
+            continue;
+        }
+        let text = system.answer(package, &["-DLINK=1".to_owned()]).text;
+        targets += names.len();
+        let is_said = |name: &String| text.contains(name) && text.contains("target was not found");
+        let unsaid = names.iter().filter(|name| !is_said(name));
+        lost.extend(unsaid.map(|name| format!("{}: {name} is defined", package.path.display())));
+    }
+    println!("targets that nothing defines: {targets} cases, {} differ", lost.len());
+    differ.extend(lost);
+    assert!(packages.len() >= 20, "{} packages", packages.len());
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+#[test]
+fn removed_files_are_noticed() {
+    if !has_chroot() {
+        return skip("cmake_packages", "needs root for chroot");
+    }
+    let system = System::new().expect("packages");
+    let before = system.audit(dirs(&system.root));
+    let mut random = Random::new(number("LINKAUDIT_SEED", 23));
+    let count = number("LINKAUDIT_TEXTS", 25);
+    let packages = &before.package_text.cmake;
+    let found: Vec<&CMakePackage> =
+        packages.iter().filter(|package| package.outcome.found == Some(Truth::True)).collect();
+    let (mut differ, mut noticed, mut cases) = (Vec::new(), 0, 0);
+    for _ in 0..count {
+        let package = *random.pick(&found);
+        let dir = system.root.join(package.path.strip_prefix("/").expect("a path"));
+        let dir = dir.parent().expect("a directory");
+        let Some(victim) = victim(&system.root, dir, &package.path, &mut random) else { continue };
+        cases += 1;
+        let aside = system.lab.path("aside");
+        std::fs::rename(&victim, &aside).expect("a file");
+        let own = package.path.parent().expect("a directory").to_path_buf();
+        let after = system.audit(vec![own]);
+        let again = after.package_text.cmake.iter().find(|one| one.path == package.path);
+        let again = again.expect("the package");
+        noticed += usize::from(again.outcome.events.len() > package.outcome.events.len());
+        let answer = system.answer(again, &[]);
+        let wrong = difference(again, &answer);
+        differ.extend(wrong.map(|what| format!("without {}: {what}", victim.display())));
+        std::fs::rename(&aside, &victim).expect("a file");
+    }
+    println!("deletions: {cases} cases, {noticed} noticed, {} differ", differ.len());
+    assert!(noticed > 0, "no deletion was noticed");
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+/// A file that a CMake file beside the configuration names, or one of those files.
+fn victim(root: &Path, dir: &Path, config: &Path, random: &mut Random) -> Option<PathBuf> {
+    let mut out = Vec::new();
+    for entry in std::fs::read_dir(dir).ok()?.flatten() {
+        let path = entry.path();
+        let is_config = path.file_name() == config.file_name();
+        if path.extension().is_none_or(|end| end != "cmake") || is_config {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        out.push(path);
+        for quoted in text.split('"').filter(|text| text.contains("_IMPORT_PREFIX}/")) {
+            for item in quoted.split(';') {
+                let file = item.replace("${_IMPORT_PREFIX}/", "");
+                let path = root.join("usr").join(file);
+                if path.is_file() {
+                    out.push(path);
+                }
+            }
+        }
+    }
+    out.sort();
+    out.dedup();
+    if out.is_empty() { None } else { Some(random.pick(&out).clone()) }
+}
