@@ -184,11 +184,15 @@ fn index(tree: &dyn Tree, path: &Path) -> Option<Vec<Vec<u8>>> {
 fn processes(plan: &Plan, corpus: &Corpus, resolved: Resolved<'_>, out: &mut Devices) {
     let gpu = &plan.policy.gpu;
     let mut runtimes = BTreeSet::new();
+    let with_data: BTreeSet<FileId> = out.sets.iter().filter_map(|set| set.library).collect();
     for (root, closure) in resolved.closures.roots.entries() {
         let mut units = Vec::new();
         for (_, file) in closure.in_scope() {
-            let users = users(corpus, closure, file);
             let has_code = out.files.get(&file).is_some_and(|code| !offers(code).is_empty());
+            if !has_code && !with_data.contains(&file) {
+                continue;
+            }
+            let users = users(corpus, closure, file);
             if has_code {
                 units.push((Unit::File(file), users.clone()));
             }
