@@ -2,7 +2,7 @@
 //! Most names with several definitions are inline functions and templates, for which any definition
 //! will do; few are left. [`Contested::find`] finds these names and the libraries that define or use
 //! them, from the hash tables and references of libraries. [`Contested::take`] reads the relocations
-//! of these libraries only. [`Contested::answer`] binds these relocations, under the entry points that
+//! of these libraries only. `answer` binds these relocations, under the entry points that
 //! load two definitions.
 //!
 //! The program's own references are left out: its scope is in the order of its own needs, so no other

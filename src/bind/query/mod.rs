@@ -7,7 +7,7 @@
 //! [`contested`] answers the first query. For the second, `names` has the names, and `standalone` starts
 //! from the binding of each object in its own closure. Under each entry point, `scope` repeats the
 //! lookup only where another object can change that binding, once for each `question`. `audit` runs
-//! [`duplicates`] and [`bound_libraries`], and reads the missing facts.
+//! [`Answers::find_duplicates`] and [`Answers::find_bound`], and reads the missing facts.
 
 pub mod alike;
 pub mod contested;
