@@ -18,6 +18,7 @@ pub(super) static RULE: Rule = Rule::new(
     check,
 )
 .keys(&["target", "detail"])
+.of_all_loaded()
 .wants(Wants::DEVICE_CODE);
 
 const DOCS: &str = "\

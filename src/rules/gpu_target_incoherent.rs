@@ -19,6 +19,7 @@ pub(super) static RULE: Rule = Rule::new(
     check,
 )
 .keys(&["target"])
+.of_all_loaded()
 .wants(Wants::DEVICE_CODE);
 
 const DOCS: &str = "\

@@ -240,8 +240,11 @@ impl<'a> Under<'a> {
         };
         let alike = may_be_strong && kinds.len() == 1;
         let is_glibc = matches!(self.audit.loader(self.root).family, Family::Glibc);
+        let file = |(module, _): &(ModuleId, u32)| self.closure.module(*module).file;
+        let files: BTreeSet<_> =
+            libraries.map(file).map(|file| file.map(|id| id.index())).collect();
         let excused = alike || is_libc && is_glibc || is_replaceable(name);
-        libraries.count() > 1 && !excused
+        files.len() > 1 && !excused
     }
 
     /// The version that a reference asks for, and the modules that define the name for it, with the symbol.

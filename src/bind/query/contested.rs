@@ -153,6 +153,11 @@ impl Contested {
             if self.defined.contains_key(file) {
                 tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
             }
+            // A definition that no hash table lists is bound to another object's.
+            let unhashed = (1..tables.unhashed_end()).filter_map(|index| tables.symbol(index));
+            for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
+                note(symbol.index, salt.word(hash::gnu(symbol.name)));
+            }
             if !used.is_empty() {
                 self.used.insert(*file, used);
             }
@@ -325,7 +330,7 @@ fn duplicates(
         let limit = closure.module(module).version_limit;
         let question = Question::of(object, symbol, limit);
         let place = *places.entry(question.key()).or_insert_with(|| {
-            let definitions = definitions(scope, &question, exact_first)?;
+            let definitions = definitions((closure, scope), &question, exact_first)?;
             out.push(DuplicateName {
                 name: question.name.into(),
                 version: question.version.map(|version| version.name.into()),
@@ -348,7 +353,7 @@ fn duplicates(
 
 /// The definitions that can satisfy `question`, if two libraries have different ones.
 fn definitions(
-    scope: &Scope<'_>,
+    (closure, scope): (&Closure, &Scope<'_>),
     question: &Question<'_>,
     exact_first: bool,
 ) -> Option<Box<[Definition]>> {
@@ -365,7 +370,10 @@ fn definitions(
         scope.object(winner.module).is_some_and(is_part_of_libc)
     };
     let alike = || are_alike(&others().map(|(_, symbol)| symbol));
-    if others().count() < 2 || is_replaceable(question.name) || alike() || others().all(is_libc) {
+    // The loader may map one file twice.
+    let file = |(winner, _): &(Winner, Symbol<'_>)| closure.module(winner.module).file;
+    let files: FastSet<Option<FileId>> = others().map(file).collect();
+    if files.len() < 2 || is_replaceable(question.name) || alike() || others().all(is_libc) {
         return None;
     }
     Some(all.iter().map(|(winner, symbol)| Definition::of(winner.module, symbol)).collect())
