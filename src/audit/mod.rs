@@ -381,7 +381,8 @@ impl Ground {
     pub fn closed<'t>(&self, plan: &Plan, tree: &'t dyn Tree) -> Option<InsideTree<'t>> {
         let closed = plan.policy.is_closed().then(|| {
             let mut seen = self.prefixes.clone();
-            let real = |path: &PathBuf| tree.real_path(path).unwrap_or_else(|_| path.clone());
+            let real =
+                |path: &PathBuf| tree.real_path(path).unwrap_or_else(|_| plan.cwd.join(path));
             plan.lib_paths.iter().for_each(|dir| seen.add_dir(real(dir)));
             plan.hosts.iter().for_each(|host| seen.add_file(real(&host.path)));
             seen
@@ -509,7 +510,7 @@ fn prefixes(
         let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
         match (kind, known) {
             (Ok(Kind::Directory), _) => {
-                prefixes.add_dir(tree.real_path(path).unwrap_or_else(|_| path.clone()));
+                prefixes.add_dir(tree.real_path(path).unwrap_or_else(|_| plan.cwd.join(path)));
             }
             (_, Some(file)) => prefixes.add_dir_of(file),
             (_, None) => {}
