@@ -17,7 +17,7 @@ use linkaudit::bind::symbol_query::reference_version;
 use linkaudit::format::elf::find::Query;
 use linkaudit::format::elf::tables::binds_local;
 use linkaudit::format::elf::{Object, hash};
-use linkaudit::id::{Id as _, ModuleId, RootId};
+use linkaudit::id::{Id, ModuleId, RootId};
 use linkaudit::plan::{Cpu, Plan};
 use linkaudit::resolve::loader::Family;
 use linkaudit::resolve::{Closure, ROOT};
@@ -241,8 +241,7 @@ impl<'a> Under<'a> {
         let alike = may_be_strong && kinds.len() == 1;
         let is_glibc = matches!(self.audit.loader(self.root).family, Family::Glibc);
         let file = |(module, _): &(ModuleId, u32)| self.closure.module(*module).file;
-        let files: BTreeSet<_> =
-            libraries.map(file).map(|file| file.map(|id| id.index())).collect();
+        let files: BTreeSet<_> = libraries.map(file).map(|file| file.map(Id::index)).collect();
         let excused = alike || is_libc && is_glibc || is_replaceable(name);
         files.len() > 1 && !excused
     }
