@@ -6,9 +6,10 @@ use super::parsed::Parsed;
 use super::state::Text;
 use super::value::{Truth, Value, Word, items, joined, known};
 use super::{Entry, EventKind};
+use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Commands without an effect on what is evaluated here.
@@ -196,10 +197,10 @@ impl Eval<'_> {
             self.state.set(&result, known(found).filter(|_| entry != Entry::Unknown));
         }
         match entry {
-            Entry::File => self.include(&normal(&path)),
+            Entry::File => self.include(&without_dots(&path)),
             Entry::Absent if words.iter().any(|word| word.is("OPTIONAL")) => Flow::Next,
             Entry::Absent => {
-                self.event(EventKind::Include(normal(&path)));
+                self.event(EventKind::Include(without_dots(&path)));
                 if self.certain() {
                     let what = b"include could not find requested file: ";
                     self.fatal = Some([&what[..], &text].concat());
@@ -224,7 +225,7 @@ impl Eval<'_> {
             let file = [name, b".cmake"].concat();
             let path = Path::new(OsStr::from_bytes(&dir)).join(OsStr::from_bytes(&file));
             if path.is_absolute() && self.host.look(&path) == Entry::File {
-                return self.include(&normal(&path));
+                return self.include(&without_dots(&path));
             }
         }
         // CMake may have a module of this name, or fail here.
@@ -361,7 +362,7 @@ impl Eval<'_> {
             if is_pattern(bytes(dir)) || bytes(Path::new(name)).contains(&b'[') {
                 return None;
             }
-            let dir = normal(dir);
+            let dir = without_dots(dir);
             let names = match self.host.look(&dir) {
                 Entry::Directory => self.host.list(&dir)?,
                 Entry::Absent | Entry::File => continue,
@@ -419,7 +420,7 @@ impl Eval<'_> {
                 } else {
                     Path::new(OsStr::from_bytes(&base??)).join(path)
                 };
-                let path = path.is_absolute().then(|| normal(&path))?;
+                let path = path.is_absolute().then(|| without_dots(&path))?;
                 let real = (part == b"REALPATH").then(|| self.host.real_path(&path)).flatten();
                 bytes(&real.unwrap_or(path)).to_vec()
             }
@@ -497,21 +498,6 @@ pub(super) fn contains(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
 }
 
-/// A path without `.` and `..`, as CMake writes it: links are not resolved.
-pub(super) fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            part => out.push(part),
-        }
-    }
-    out
-}
-
 /// True if a name matches a pattern with `*` and `?`.
 fn matches_glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n, mut star) = (0, 0, None);
@@ -536,13 +522,14 @@ fn matches_glob(pattern: &[u8], name: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{matches_glob, normal};
+    use super::matches_glob;
+    use crate::tree::without_dots;
     use std::path::Path;
 
     #[test]
     fn globs_and_paths() {
         assert!(matches_glob(b"foo*-*.cmake", b"fooTargets-release.cmake"));
         assert!(!matches_glob(b"foo?", b"foo"));
-        assert_eq!(normal(Path::new("/a/./b/../c")), Path::new("/a/c"));
+        assert_eq!(without_dots(Path::new("/a/./b/../c")), Path::new("/a/c"));
     }
 }

@@ -1,9 +1,9 @@
 //! `find_package` and `find_dependency` inside of a package.
 
-use super::commands::normal;
 use super::eval::{Eval, Flow};
 use super::value::{Truth, Word, constant, known};
 use super::{EventKind, Found, Wanted};
+use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,7 @@ impl Eval<'_> {
         let file = [b"Find", request.wanted.name.as_slice(), b".cmake"].concat();
         super::value::items(&dirs, true).iter().any(|dir| {
             let path = Path::new(OsStr::from_bytes(dir)).join(OsStr::from_bytes(&file));
-            path.is_absolute() && self.host.look(&normal(&path)) != super::Entry::Absent
+            path.is_absolute() && self.host.look(&without_dots(&path)) != super::Entry::Absent
         })
     }
 }
@@ -232,7 +232,7 @@ fn request(words: &[Word]) -> Option<Request> {
                 "COMPONENTS" | "REQUIRED" => wanted.components.push(text.to_vec()),
                 "HINTS" | "PATHS" => {
                     let path = Path::new(OsStr::from_bytes(text));
-                    let path: PathBuf = normal(path);
+                    let path: PathBuf = without_dots(path);
                     if path.is_absolute() {
                         wanted.hints.push(path);
                     }

@@ -1,10 +1,11 @@
 //! Targets and their properties, and the judgement of what they name once a package is evaluated.
 
-use super::commands::{joined_words, normal};
+use super::commands::joined_words;
 use super::eval::Eval;
 use super::state::{Site, Target, Text};
 use super::value::{Truth, Value, Word, items, joined, known};
 use super::{Entry, Event, EventKind};
+use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -151,7 +152,7 @@ impl Eval<'_> {
                 continue;
             }
             if path.is_absolute() {
-                let path = normal(path);
+                let path = without_dots(path);
                 let entry = self.host.look(&path);
                 if entry == Entry::Absent || is_include && entry == Entry::File {
                     let (target, property) = (target.to_vec(), property.to_vec());

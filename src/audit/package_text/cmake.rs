@@ -315,7 +315,7 @@ impl Host for Files<'_> {
             }
         };
         if let Some(reason) = parsed.as_ref().and_then(|parsed| parsed.defect) {
-            let reason = format!("is no CMake that can be read: {reason}");
+            let reason = format!("cannot be read as a CMake file: {reason}");
             self.problems.push(UnreadablePath { path: path.to_path_buf(), reason });
         }
         self.parsed.insert(path.to_path_buf(), parsed.clone());

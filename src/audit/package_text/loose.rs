@@ -7,10 +7,10 @@ use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
-use crate::tree::{Errno, Kind, Tree};
+use crate::tree::{Errno, Kind, Tree, without_dots};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// One fact about a text file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -291,7 +291,7 @@ impl Judge<'_> {
         let Some(path) = quoted.next().filter(|path| path.contains(&b'/')) else { return };
         let path = Path::new(OsStr::from_bytes(path));
         let dir = self.file.parent().unwrap_or(self.file);
-        let path = normal(&dir.join(path));
+        let path = without_dots(&dir.join(path));
         self.judge("library_path", path.as_os_str().as_bytes());
     }
 
@@ -341,19 +341,4 @@ fn resource_dir(path: &Path) -> Option<PathBuf> {
         above.is_some() && version.first().is_some_and(u8::is_ascii_digit)
     };
     path.ancestors().find(is_it).map(Path::to_path_buf)
-}
-
-/// A path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            part => out.push(part),
-        }
-    }
-    out
 }
