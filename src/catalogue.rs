@@ -154,20 +154,7 @@ const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
 /// Planned rules. Once a rule is built, its own declaration replaces the line here.
 const PLANNED: &[Known] = &[
     planned_at("copy-size-mismatch", SYMBOL, Level::Warning),
-    planned_at("missing-dev-link", LINK_HYGIENE, Level::Allow),
-    planned("missing-dlopen", LINK_HYGIENE),
-    planned("cmake-missing-file", PACKAGE_TEXT),
-    planned("cmake-missing-target", PACKAGE_TEXT),
-    planned("cmake-unbuilt-component", PACKAGE_TEXT),
-    planned("cmake-missing-dependency", PACKAGE_TEXT),
-    planned("cmake-wrong-version", PACKAGE_TEXT),
-    planned("pkgconfig-missing-file", PACKAGE_TEXT),
-    planned("pkgconfig-missing-requirement", PACKAGE_TEXT),
-    planned("wrong-resource-dir", PACKAGE_TEXT),
-    planned("missing-device-bitcode", PACKAGE_TEXT),
     planned("missing-header", PACKAGE_TEXT),
-    planned("text-missing-path", PACKAGE_TEXT),
-    planned("wrapper-injects-library", PACKAGE_TEXT),
 ];
 
 /// Old ids and their new ids.

@@ -211,6 +211,7 @@ impl Plan {
             index: !self.members,
             names: !self.members || self.fix.as_ref().is_some_and(|request| request.minimal),
             relocations: by_query,
+            dlopen_notes: self.rule_wants.holds(Wants::DLOPEN_NOTES),
         }
     }
 

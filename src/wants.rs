@@ -38,6 +38,12 @@ impl Wants {
     /// Scripts, and other text files with paths in them.
     pub const LOOSE_TEXT: Self = Self(512);
 
+    /// Notes about libraries that objects open with dlopen.
+    pub const DLOPEN_NOTES: Self = Self(1024);
+
+    /// Names in the directories that the walk lists.
+    pub const NAMES_MET: Self = Self(2048);
+
     /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -5,9 +5,11 @@ pub(crate) mod archives;
 mod beside;
 mod binding;
 mod candidates;
+mod collected;
 mod coverage;
 mod definers;
 mod diagnosis;
+mod dlopens;
 mod explained;
 mod gpu;
 mod kept_names;
@@ -28,6 +30,7 @@ use crate::order::Arrange as _;
 pub use binding::{NamedBindings, bind_names};
 pub use candidates::Candidates;
 pub use coverage::Line;
+pub use dlopens::MissingDlopen;
 pub use explained::Explained;
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
@@ -61,11 +64,13 @@ use crate::tree::{InsideTree, Kind, Opened, Tree};
 use crate::wants::Wants;
 use archives::Unbound;
 use binding::{Bound, Resolved, bind};
+use collected::{count_kinds, prefixes};
 use diagnosis::{Diagnosed, Diagnosing};
 use kept_names::KeptNames;
 use package_text::Texts;
 use rounds::Rounds;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -112,6 +117,8 @@ pub struct Audit {
     pub dangling: Vec<(PathBuf, PathBuf)>,
     /// By a libc.so.6 and a loader of another directory that loads it, the loader beside the libc.
     own_loaders: FastMap<(FileId, FileId), FileId>,
+    /// Libraries that objects require by notes and that dlopen does not open.
+    pub missing_dlopens: Vec<MissingDlopen>,
     /// The search paths of audited objects, for rules that want them.
     pub search_entries: BTreeMap<FileId, SearchEntries>,
     /// Device code, for rules and commands that want it.
@@ -179,6 +186,13 @@ impl Audit {
         self.own_loaders.get(&(libc, loader)).copied()
     }
 
+    /// Those of `names` that the walk probably met in a listed directory; for rules that declare
+    /// `Wants::NAMES_MET`.
+    pub fn names_met(&self, mut names: FastSet<OsString>) -> FastSet<OsString> {
+        self.met.narrow(&mut names);
+        names
+    }
+
     /// The facts as the resolve and bind stages see them.
     pub fn view(&self) -> View<'_> {
         View::new(&self.corpus)
@@ -214,7 +228,9 @@ pub fn read(plan: &Plan, tree: &dyn Tree, seen: &AtomicUsize) -> Input {
     let wants = plan.reading();
     let reading = |wants| move |candidate: walk::Candidate<'_>| read_candidate(&candidate, wants);
     let wanted = KeptNames::new(&plan.policy);
-    let keeps_met = plan.rule_wants.holds(Wants::NAMES_IN_PREFIX);
+    let keeps_met = [Wants::NAMES_IN_PREFIX, Wants::NAMES_MET]
+        .into_iter()
+        .any(|wants| plan.rule_wants.holds(wants));
     let visit = Visit {
         classes: wants.classes,
         consume: &reading(wants),
@@ -420,6 +436,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
     let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
 
+    let missing_dlopens =
+        dlopens::find(plan, &mut corpus, &mut collector, &mut resolver, &closures);
+    let resolved = Resolved { resolver: &resolver, closures: &closures };
+    let bound =
+        Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
+
     let devices = gpu::find(plan, tree, &corpus, &collector, resolved);
     if !devices.files.is_empty() {
         clock.lap("device code");
@@ -473,6 +495,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         linked,
         dangling,
         own_loaders,
+        missing_dlopens,
         search_entries,
         devices,
         package_text,
@@ -496,60 +519,6 @@ fn source<'a>(
     let (strings, loaders) = (&resolver.strings, &resolver.loaders);
     let hosts = &plan.policy.hosts;
     DiagnosisInput { view, strings, loaders, closures, bindings, prefixes, hosts }
-}
-
-fn prefixes(
-    plan: &Plan,
-    given: &[Given],
-    tree: &dyn Tree,
-    corpus: &Corpus,
-    problems: &[UnreadablePath],
-) -> Prefixes {
-    let mut prefixes = Prefixes::stated(plan.prefix.clone());
-    for Given { path, kind, .. } in given {
-        let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
-        match (kind, known) {
-            (Ok(Kind::Directory), _) => {
-                prefixes.add_dir(tree.real_path(path).unwrap_or_else(|_| plan.cwd.join(path)));
-            }
-            (_, Some(file)) => prefixes.add_dir_of(file),
-            (_, None) => {}
-        }
-    }
-    let packages = corpus.files.iter().filter_map(|facts| facts.package.as_ref());
-    for package in packages.collect::<BTreeSet<_>>() {
-        prefixes.add_dir(package.prefix.clone());
-    }
-    // A given path that cannot be read belongs to its directory, like any given file.
-    if given.iter().any(|given| given.kind.is_err()) {
-        for problem in problems {
-            prefixes.add_dir_of(&problem.path);
-        }
-    }
-    prefixes
-}
-
-/// Counts files with defects as read in part. Files of another system are counted by kind, not as
-/// ELF files.
-fn count_kinds(corpus: &Corpus, totals: &mut Totals) {
-    for facts in corpus.files.iter().filter(|facts| facts.audited) {
-        if let Some(foreign) = facts.foreign() {
-            if totals.elf > 0 {
-                totals.elf -= 1;
-                *totals.foreign.entry(foreign.name()).or_default() += 1;
-            }
-        } else if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
-            let kind = match facts.content {
-                crate::facts::Content::Elf(_) => &mut totals.elf,
-                crate::facts::Content::Archive(_) => &mut totals.archives,
-                crate::facts::Content::Other(_) => &mut totals.elf,
-            };
-            if *kind > 0 {
-                *kind -= 1;
-                totals.partial += 1;
-            }
-        }
-    }
 }
 
 fn hosts(

@@ -32,6 +32,8 @@ pub struct Reading {
     pub names: bool,
     /// The relocations of an object are read with it.
     pub relocations: bool,
+    /// The notes about libraries that an object opens with dlopen are read.
+    pub dlopen_notes: bool,
 }
 
 /// The part of a file in which something is wrong.

@@ -147,7 +147,7 @@ mod tests {
             |name: &str, level| LevelSetting { name: name.into(), level, origin: origin.clone() };
         let mut policy = Policy::default();
         policy.gpu.targets = Some((vec!["gfx90a".into()], origin.clone()));
-        policy.set(vec![set("missing-dlopen", Level::Warning), set("symbol", Level::Error)]);
+        policy.set(vec![set("copy-size-mismatch", Level::Warning), set("symbol", Level::Error)]);
         let named = |policy: &Policy, built: &[&str]| -> Vec<String> {
             let known = |id: &'static str, group: crate::catalogue::Group| Known {
                 id,
@@ -163,13 +163,13 @@ mod tests {
         };
         assert_eq!(
             named(&policy, &["undefined-symbol"]),
-            ["[gpu] targets", "[levels] missing-dlopen"]
+            ["[gpu] targets", "[levels] copy-size-mismatch"]
         );
         assert_eq!(
-            named(&policy, &["undefined-symbol", "gpu-target-missing", "missing-dlopen"]),
+            named(&policy, &["undefined-symbol", "gpu-target-missing", "copy-size-mismatch"]),
             [""; 0]
         );
-        policy.set(vec![set("gpu", Level::Allow), set("missing-dlopen", Level::Allow)]);
+        policy.set(vec![set("gpu", Level::Allow), set("copy-size-mismatch", Level::Allow)]);
         assert_eq!(named(&policy, &["undefined-symbol"]), [""; 0]);
         assert_eq!(named(&policy, &[]), ["[levels] symbol"]);
     }

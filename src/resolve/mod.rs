@@ -31,6 +31,7 @@ pub mod versions;
 pub use chain::Chain;
 pub use found_by::FoundBy;
 pub(crate) use paths::expanded;
+pub use search_result::Opening;
 
 use crate::format::elf::{EVERY_VERSION, NeedKind, machine};
 use crate::id::{FileId, Id as _, LoaderId, ModuleId, StrId};

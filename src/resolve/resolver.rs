@@ -7,13 +7,15 @@ use super::mapping::{Asking, Builder};
 use super::musl::Load;
 use super::names::NameTable;
 use super::search::{Search, SearchCache};
-use super::search_result::Requester;
+use super::search_result::{Found, Opening, Requester};
 use super::state::LinkMapState;
 use super::trace::{Trace, Tried};
-use super::{Closure, Edge, Links, Root, tokens};
+use super::{Closure, Edge, Links, Module, Root, tokens};
 use crate::facts::{FactStore, Need};
 use crate::format::elf::{Object, Target, machine};
-use crate::id::{FastMap, FastSet, FileId, IdSet, LoaderId, SignatureId, StrId, Strings};
+use crate::id::{
+    FastMap, FastSet, FileId, Id as _, IdSet, LoaderId, ModuleId, SignatureId, StrId, Strings,
+};
 use crate::plan::Plan;
 use crate::policy::Arch;
 use std::os::unix::ffi::OsStrExt as _;
@@ -246,6 +248,51 @@ impl Resolver {
         }
         out.truncate(MOST_AHEAD);
         out
+    }
+
+    /// The result of dlopen of `name` by a module of an entry point, or the missing facts. The search
+    /// is that for a need of the module (`elf/dl-load.c`, `_dl_map_object`).
+    pub fn open(
+        &mut self,
+        store: &dyn FactStore,
+        plan: &Plan,
+        closure: &Closure,
+        from: ModuleId,
+        name: &[u8],
+    ) -> Result<Opening, Vec<Need>> {
+        self.new_round();
+        let name = self.strings.id(name);
+        let modules: Vec<Module> = closure.all_modules().collect();
+        let mut loaded = (0..modules.len()).map(ModuleId::from_index);
+        if loaded.any(|module| closure.answers(module, name)) {
+            return Ok(Opening::Opened);
+        }
+        let mut needs = Vec::new();
+        let root = closure.root;
+        if let Family::Musl(_) = self.loaders.get(root.loader).family {
+            let (search, names) = self.tools(store, plan, root.loader, &mut needs);
+            if search.provides(name) {
+                return Ok(Opening::Opened);
+            }
+            let opening = Load::new(search, names, root).open(modules, name, from);
+            return opening.ok_or(needs);
+        }
+        let mut state = Box::new(LinkMapState::new(root, closure.host().cloned()));
+        state.start = closure.start();
+        let mut builder = self.builder(store, plan, state, &mut needs);
+        if builder.search.provides(name) {
+            return Ok(Opening::Opened);
+        }
+        for module in modules {
+            builder.push(module);
+        }
+        let found = builder.search(Asking { name, requester: from }, None);
+        match found {
+            Some(Found::File(..)) => Ok(Opening::Opened),
+            Some(Found::Nothing) => Ok(Opening::NotFound),
+            Some(Found::Stop(_, _, text)) => Ok(Opening::Stopped(text)),
+            None => Err(needs),
+        }
     }
 
     /// The paths tried for some needs of one entry point, as evidence. All facts are known.

@@ -17,6 +17,17 @@ pub(super) enum Found {
     Stop(StrId, Option<FileId>, &'static str),
 }
 
+/// The result of dlopen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// The library is loaded, or is found.
+    Opened,
+    /// No file of that name is found.
+    NotFound,
+    /// The loader stops at a file, with this message.
+    Stopped(&'static str),
+}
+
 /// The result of a search, and its dependence on processor and working directory.
 #[derive(Clone, Copy)]
 pub(super) struct SearchResult {

@@ -38,7 +38,9 @@ mod lost_search_path;
 mod lost_target;
 mod malformed;
 mod mangled;
+mod missing_dev_link;
 mod missing_device_bitcode;
+mod missing_dlopen;
 mod missing_library;
 mod missing_relro;
 mod missing_version;
@@ -125,6 +127,8 @@ pub const RULES: &[&Rule] = &[
     &unsafe_search_entry::RULE,
     &soname_mismatch::RULE,
     &dangling_link::RULE,
+    &missing_dlopen::RULE,
+    &missing_dev_link::RULE,
     &unused_library::RULE,
     &indirect_library::RULE,
     &truncated_file::RULE,

@@ -3,7 +3,9 @@
 
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
-use crate::audit::{Audit, CMakePackage, Explained, LeftOut, PackageText, SearchEntries};
+use crate::audit::{
+    Audit, CMakePackage, Explained, LeftOut, MissingDlopen, PackageText, SearchEntries,
+};
 use crate::bind::query::{BoundLibrary, DuplicateName};
 use crate::catalogue::RuleId;
 use crate::cmake::Event;
@@ -25,6 +27,7 @@ use crate::resolve::loader::{ConfigDefect, InterpreterDefect, Loader, NoLoader};
 use crate::resolve::trace::Tried;
 use crate::resolve::{Chain, Closure};
 use crate::tree::walk::UnreadablePath;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -285,6 +288,12 @@ impl<'a> Query<'a> {
         self.audit.own_loader(libc, loader)
     }
 
+    /// Libraries that objects require by notes and that dlopen does not open. For rules that declare
+    /// `Wants::DLOPEN_NOTES`.
+    pub(super) fn missing_dlopens(&self) -> &'a [MissingDlopen] {
+        &self.audit.missing_dlopens
+    }
+
     /// The search paths of audited objects, each object once. For rules that declare
     /// `Wants::SEARCH_ENTRIES`.
     pub(super) fn search_entries(&self) -> impl Iterator<Item = (FileId, &'a SearchEntries)> {
@@ -359,6 +368,12 @@ impl<'a> Query<'a> {
     /// Links with the name of a library that lead nowhere, with their texts.
     pub(super) fn dangling_links(&self) -> &'a [(PathBuf, PathBuf)] {
         &self.audit.dangling
+    }
+
+    /// Those of `names` that the walk met in a listed directory. For rules that declare
+    /// `Wants::NAMES_MET`.
+    pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
+        self.audit.names_met(names.collect())
     }
 
     /// The files that were given by name: the walk did not list the links beside them.

@@ -22,6 +22,7 @@ mod support;
 mod binding_queries;
 mod bindings;
 mod closures;
+mod dlopen_notes;
 mod exec_cases;
 mod graphs;
 mod host_sweep;

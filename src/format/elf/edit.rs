@@ -68,6 +68,7 @@ impl Object {
             references: references.into(),
             text: text.into(),
             segments: self.segments.clone(),
+            dlopen_notes: self.dlopen_notes.clone(),
             tables: Some(tables.with_undefined(relink.outside)?),
             needs: needs.into(),
             versions: self.versions.clone(),

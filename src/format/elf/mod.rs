@@ -5,6 +5,7 @@
 //! `read` makes an [`Object`]; `facts::collect` calls it.
 
 mod chains;
+mod dlopen_note;
 mod dynamic;
 pub mod edit;
 mod exports;
@@ -30,6 +31,7 @@ pub mod tables;
 mod target;
 mod versions;
 
+pub use dlopen_note::{DlopenNotes, RequiredLibrary};
 pub use foreign::Foreign;
 pub use header::{Header, Ident, Verdict};
 pub use read::read;
@@ -95,6 +97,8 @@ pub struct Object {
     pub tables: Option<Tables>,
     /// Positions of the relocation tables, which are read on demand.
     pub relocations: relocs::Places,
+    /// The libraries that it opens with dlopen, as its notes say, if that is read.
+    pub dlopen_notes: Option<Box<DlopenNotes>>,
     /// The defects of the file.
     pub defects: Vec<Defect>,
 }
@@ -243,6 +247,7 @@ impl Object {
             text: Box::default(),
             tables: None,
             relocations: relocs::Places::default(),
+            dlopen_notes: None,
             defects: Vec::new(),
         }
     }

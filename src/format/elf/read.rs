@@ -3,6 +3,7 @@
 //! tables, and doubled if a tool such as patchelf has moved one away. Finally the relevant parts
 //! are copied.
 
+use super::dlopen_note::{self, DlopenNotes};
 use super::dynamic::Dynamic;
 use super::foreign::Foreign;
 use super::got;
@@ -174,6 +175,7 @@ impl Reader<'_> {
         };
         self.take_load_defects(object);
         self.read_interp(object)?;
+        self.read_dlopen_notes(object)?;
         let bytes = slice_or_read(self.file, self.head, offset, size)?;
         let dynamic = Dynamic::parse(&object.header, &bytes);
         if (bytes.len() as u64) < size {
@@ -224,6 +226,20 @@ impl Reader<'_> {
             Some(path) => object.interp = Some(self.text.add(path)),
             None => object.defects.push(Defect::new(Table::Interp, offset, "is not a string")),
         }
+        Ok(())
+    }
+
+    fn read_dlopen_notes(&self, object: &mut Object) -> Result<(), ReadError> {
+        if !self.reading.dlopen_notes {
+            return Ok(());
+        }
+        let mut found = DlopenNotes::default();
+        for notes in self.segments.notes.iter().take(dlopen_note::MOST_SEGMENTS) {
+            let size = notes.size.min(dlopen_note::MOST);
+            let bytes = slice_or_read(self.file, self.head, notes.offset, size)?;
+            found.add(&object.header, &bytes, *notes);
+        }
+        object.dlopen_notes = (!found.is_empty()).then(|| Box::new(found));
         Ok(())
     }
 

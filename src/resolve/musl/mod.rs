@@ -12,6 +12,7 @@ use super::chain::Depths;
 use super::names::NameTable;
 use super::probe_batch::{self, portion};
 use super::search::Search;
+use super::search_result::Opening;
 use super::trace::{Outcome, Trace, Tried};
 use super::{Closure, Edge, Fatal, FoundBy, LOADER, Links, LoadFailure, Module, ROOT, Root};
 use crate::facts::{Content, Need, PathState, Portion};
@@ -139,6 +140,22 @@ impl<'a> Load<'a> {
             }
         }
         complete
+    }
+
+    /// The result of dlopen of `name` by the module `from`; `None` if a fact is missing.
+    pub(super) fn open(
+        mut self,
+        modules: Vec<Module>,
+        name: StrId,
+        from: ModuleId,
+    ) -> Option<Opening> {
+        self.modules = modules;
+        match self.find(name, Some(from)) {
+            Ok((_, PathState::File(_), _)) => Some(Opening::Opened),
+            Ok(_) | Err(Loaded::Failed(..)) => Some(Opening::NotFound),
+            Err(Loaded::Unknown) => None,
+            Err(Loaded::Module(..)) => Some(Opening::Opened),
+        }
     }
 
     /// The paths tried for a need, as evidence.

@@ -111,24 +111,28 @@ fn what_is_in_the_way_of_a_policy_is_not_passed_over() {
 #[test]
 fn a_demand_that_no_rule_checks_is_undecided() {
     let lab = lab();
-    lab.write("linkaudit.toml", "schema = 1\n\n[levels]\nmissing-dlopen = \"warn\"\n");
+    lab.write("linkaudit.toml", "schema = 1\n\n[levels]\ncopy-size-mismatch = \"warn\"\n");
     let report = report(&lab, &["p", "-A", "library"]);
     let finding = &report["findings"][0];
     assert_eq!(finding["rule"], "undecided", "{finding}");
     assert_eq!(finding["path"], "linkaudit.toml");
-    assert_eq!(finding["detail"], "[levels] missing-dlopen");
+    assert_eq!(finding["detail"], "[levels] copy-size-mismatch");
     let message = finding["message"].as_str().expect("a message");
     assert_eq!(
         message,
-        "line 4: no implemented rule checks [levels] missing-dlopen (missing-dlopen)"
+        "line 4: no implemented rule checks [levels] copy-size-mismatch (copy-size-mismatch)"
     );
     assert_eq!(report["complete"], false);
     assert_eq!(run(&lab, &["p", "-A", "library"]).status, 3);
     // Whoever allows the rule does not ask for it.
-    assert_eq!(run(&lab, &["p", "-A", "library", "-A", "missing-dlopen"]).status, 0);
-    let run = run(&lab, &["p", "-A", "library", "--isolated", "-D", "missing-dlopen"]);
+    assert_eq!(run(&lab, &["p", "-A", "library", "-A", "copy-size-mismatch"]).status, 0);
+    let run = run(&lab, &["p", "-A", "library", "--isolated", "-D", "copy-size-mismatch"]);
     assert_eq!(run.status, 3, "{}", run.out);
-    assert!(run.out.contains("no implemented rule checks [levels] missing-dlopen"), "{}", run.out);
+    assert!(
+        run.out.contains("no implemented rule checks [levels] copy-size-mismatch"),
+        "{}",
+        run.out
+    );
 }
 
 #[test]
@@ -172,13 +176,13 @@ fn check_names_rules_that_are_not_built() {
     let lab = lab();
     lab.write(
         "linkaudit.toml",
-        "schema = 1\n[levels]\nmissing-dlopen = \"warn\"\n[gpu]\ntargets = [\"gfx90a\"]\n\
+        "schema = 1\n[levels]\ncopy-size-mismatch = \"warn\"\n[gpu]\ntargets = [\"gfx90a\"]\n\
          [[waive]]\nrule = \"copy-size-mismatch\"\npath = \"a\"\nreason = \"r\"\n",
     );
     let found = run(&lab, &["policy", "check"]);
     assert_eq!((found.status, found.err.as_str()), (0, ""));
     for line in [
-        "not active: missing-dlopen in [levels]  linkaudit.toml:3\n",
+        "not active: copy-size-mismatch in [levels]  linkaudit.toml:3\n",
         "not active: copy-size-mismatch in [[waive]]  linkaudit.toml:6\n",
         "default, linkaudit.toml: no errors\n",
     ] {

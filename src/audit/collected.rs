@@ -1,0 +1,63 @@
+//! What follows from the files that the walks found: their prefixes, and the counts by kind.
+
+use crate::facts::Corpus;
+use crate::package::Prefixes;
+use crate::plan::Plan;
+use crate::tree::walk::{Given, Totals, UnreadablePath};
+use crate::tree::{Kind, Tree};
+use std::collections::BTreeSet;
+
+/// The prefixes of the given paths and of the packages of their files.
+pub(super) fn prefixes(
+    plan: &Plan,
+    given: &[Given],
+    tree: &dyn Tree,
+    corpus: &Corpus,
+    problems: &[UnreadablePath],
+) -> Prefixes {
+    let mut prefixes = Prefixes::stated(plan.prefix.clone());
+    for Given { path, kind, .. } in given {
+        let known = corpus.file_at(path).map(|file| &*corpus.files[file].path);
+        match (kind, known) {
+            (Ok(Kind::Directory), _) => {
+                prefixes.add_dir(tree.real_path(path).unwrap_or_else(|_| plan.cwd.join(path)));
+            }
+            (_, Some(file)) => prefixes.add_dir_of(file),
+            (_, None) => {}
+        }
+    }
+    let packages = corpus.files.iter().filter_map(|facts| facts.package.as_ref());
+    for package in packages.collect::<BTreeSet<_>>() {
+        prefixes.add_dir(package.prefix.clone());
+    }
+    // A given path that cannot be read belongs to its directory, like any given file.
+    if given.iter().any(|given| given.kind.is_err()) {
+        for problem in problems {
+            prefixes.add_dir_of(&problem.path);
+        }
+    }
+    prefixes
+}
+
+/// Counts files with defects as read in part. Files of another system are counted by kind, not as
+/// ELF files.
+pub(super) fn count_kinds(corpus: &Corpus, totals: &mut Totals) {
+    for facts in corpus.files.iter().filter(|facts| facts.audited) {
+        if let Some(foreign) = facts.foreign() {
+            if totals.elf > 0 {
+                totals.elf -= 1;
+                *totals.foreign.entry(foreign.name()).or_default() += 1;
+            }
+        } else if facts.unreadable.is_some() || facts.all_defects().next().is_some() {
+            let kind = match facts.content {
+                crate::facts::Content::Elf(_) => &mut totals.elf,
+                crate::facts::Content::Archive(_) => &mut totals.archives,
+                crate::facts::Content::Other(_) => &mut totals.elf,
+            };
+            if *kind > 0 {
+                *kind -= 1;
+                totals.partial += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Libraries that objects cannot do without and open with dlopen, as their notes say: whether the loader
+//! finds them. A loop reads the places where it would search.
+
+use super::rounds::Rounds;
+use crate::facts::collect::Collector;
+use crate::facts::{Corpus, View};
+use crate::format::elf::RequiredLibrary;
+use crate::id::{FastSet, FileId, ModuleId, RootId};
+use crate::plan::Plan;
+use crate::resolve::entry_points::Closures;
+use crate::resolve::resolver::Resolver;
+use crate::resolve::{Closure, Opening};
+use crate::wants::Wants;
+
+/// A library that an object requires and that dlopen does not open.
+#[derive(Clone, Debug)]
+pub struct MissingDlopen {
+    /// The object with the note.
+    pub file: FileId,
+    /// The entry of the note, by its position.
+    pub entry: usize,
+    /// The first entry point under which dlopen fails.
+    pub root: RootId,
+    /// The loader's message if it stops at a file that it finds.
+    pub stopped: Option<&'static str>,
+}
+
+/// All such libraries, ordered by file and entry.
+pub(super) fn find(
+    plan: &Plan,
+    corpus: &mut Corpus,
+    collector: &mut Collector<'_>,
+    resolver: &mut Resolver,
+    closures: &Closures,
+) -> Vec<MissingDlopen> {
+    let mut out = Vec::new();
+    if !plan.rule_wants.holds(Wants::DLOPEN_NOTES) {
+        return out;
+    }
+    let noted = noted(corpus);
+    if noted.is_empty() {
+        return out;
+    }
+    let mut search = Search { plan, corpus, collector, resolver };
+    let mut known = FastSet::default();
+    for (root, closure) in closures.roots.entries() {
+        for (module, file) in closure.found().filter(|(_, file)| noted.contains(file)) {
+            for entry in 0..required(search.corpus, file).len() {
+                if known.contains(&(file, entry)) {
+                    continue;
+                }
+                if let Err(stopped) = search.opens_one(closure, module, (file, entry)) {
+                    known.insert((file, entry));
+                    out.push(MissingDlopen { file, entry, root, stopped });
+                }
+            }
+        }
+    }
+    out.sort_by_key(|missing| (missing.file, missing.entry));
+    out
+}
+
+/// What a search reads.
+struct Search<'a, 'c> {
+    plan: &'a Plan,
+    corpus: &'a mut Corpus,
+    collector: &'a mut Collector<'c>,
+    resolver: &'a mut Resolver,
+}
+
+impl Search<'_, '_> {
+    /// `Ok` if a module opens one of the libraries of an entry; else the loader's message, if it stops
+    /// at a file.
+    fn opens_one(
+        &mut self,
+        closure: &Closure,
+        module: ModuleId,
+        (file, entry): (FileId, usize),
+    ) -> Result<(), Option<&'static str>> {
+        let names = required(self.corpus, file)[entry].names.clone();
+        let mut stopped = None;
+        for name in &names {
+            match self.open(closure, module, name) {
+                Opening::Opened => return Ok(()),
+                Opening::NotFound => {}
+                Opening::Stopped(text) => stopped = stopped.or(Some(text)),
+            }
+        }
+        Err(stopped)
+    }
+
+    fn open(&mut self, closure: &Closure, module: ModuleId, name: &str) -> Opening {
+        let rounds = Rounds::of("libraries of dlopen");
+        loop {
+            let view = View::new(self.corpus);
+            match self.resolver.open(&view, self.plan, closure, module, name.as_bytes()) {
+                Ok(opening) => return opening,
+                Err(needs) => rounds.answer(self.corpus, self.collector, needs),
+            }
+        }
+    }
+}
+
+/// Audited objects whose notes require a library.
+fn noted(corpus: &Corpus) -> FastSet<FileId> {
+    let files = corpus.files.entries().filter(|(_, facts)| facts.audited);
+    let noted = files.filter(|(file, _)| !required(corpus, *file).is_empty());
+    noted.map(|(file, _)| file).collect()
+}
+
+/// The libraries that the notes of a file require.
+fn required(corpus: &Corpus, file: FileId) -> &[RequiredLibrary] {
+    let object = corpus.files[file].object();
+    let notes = object.and_then(|object| object.dlopen_notes.as_ref());
+    notes.map(|notes| notes.required.as_slice()).unwrap_or_default()
+}

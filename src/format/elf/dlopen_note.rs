@@ -1,0 +1,79 @@
+//! Notes in which an object names the libraries that it opens with dlopen: owner `FDO`, type 0x407c0c0a,
+//! a JSON array of objects (ELF dlopen metadata, <https://uapi-group.org/specifications/specs/elf_dlopen_metadata/>).
+//! No loader reads them, and only the entries of priority `required` are kept.
+
+use super::foreign::Notes;
+use super::header::{Header, endian};
+use object::elf;
+use object::read::elf::NoteIterator;
+use serde::Deserialize;
+
+/// The type of the note, under the owner `FDO`.
+const NOTE_TYPE: u32 = 0x407c_0c0a;
+
+/// Most bytes of a segment that are read. systemd, which has the most entries, writes 3 KB.
+pub(super) const MOST: u64 = 1 << 20;
+
+/// Most segments that are read: linkers write at most three.
+pub(super) const MOST_SEGMENTS: usize = 8;
+
+/// What an object says about the libraries that it opens with dlopen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DlopenNotes {
+    /// Libraries without which the object does not work.
+    pub required: Vec<RequiredLibrary>,
+    /// The reason if a note cannot be read.
+    pub broken: Option<&'static str>,
+}
+
+/// One entry of priority `required`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequiredLibrary {
+    /// The names that the object tries, in order; one is enough.
+    pub names: Vec<String>,
+    /// The feature that needs the library, or the empty string.
+    pub feature: String,
+}
+
+/// An entry as written.
+#[derive(Deserialize)]
+struct Entry {
+    soname: Vec<String>,
+    #[serde(default)]
+    feature: String,
+    #[serde(default)]
+    priority: String,
+}
+
+impl DlopenNotes {
+    /// True if the notes say nothing that counts.
+    pub fn is_empty(&self) -> bool {
+        self.required.is_empty() && self.broken.is_none()
+    }
+
+    /// Adds the notes in the bytes of one PT_NOTE segment.
+    pub(super) fn add(&mut self, header: &Header, bytes: &[u8], notes: Notes) {
+        // Both classes have the same note format.
+        type File = elf::FileHeader64<object::Endianness>;
+        let endian = endian(header.big);
+        let Ok(mut notes) = NoteIterator::<File>::new(endian, notes.align, bytes) else { return };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() != b"FDO" || note.n_type(endian) != elf::NoteType(NOTE_TYPE) {
+                continue;
+            }
+            let text = note.desc();
+            let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            match serde_json::from_slice::<Vec<Entry>>(&text[..end]) {
+                Ok(entries) => self.required.extend(entries.into_iter().filter_map(required)),
+                Err(_) => self.broken = Some("its text is not a list of libraries in JSON"),
+            }
+        }
+    }
+}
+
+/// The library of an entry, if the object does not work without it.
+fn required(entry: Entry) -> Option<RequiredLibrary> {
+    let names: Vec<String> = entry.soname.into_iter().filter(|name| !name.is_empty()).collect();
+    let is_required = entry.priority == "required" && !names.is_empty();
+    is_required.then_some(RequiredLibrary { names, feature: entry.feature })
+}

@@ -1,0 +1,76 @@
+//! `missing-dev-link`: a library without the link that `-l` finds.
+
+use super::{Query, Rule};
+use crate::catalogue::{LINK_HYGIENE, Level};
+use crate::finding::Findings;
+use crate::format::elf::Role;
+use crate::id::{FastSet, FileId};
+use crate::text::show;
+use crate::wants::Wants;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+
+pub(super) static RULE: Rule =
+    Rule::new("missing-dev-link", LINK_HYGIENE, "a library has no development link", DOCS, check)
+        .at(Level::Allow)
+        .keys(&["library"])
+        .wants(Wants::NAMES_MET);
+
+const DOCS: &str = "\
+## What it does
+
+Reports shared libraries with a version in their soname (`libfoo.so.1`) for which no audited directory has a file or
+link with the name that linkers search for (`libfoo.so`).
+
+## Why it matters
+
+`-lfoo` finds `libfoo.so` or `libfoo.a`, never `libfoo.so.1`. Without the link, a program that is built against the
+prefix is not linked, or is linked with a static archive or with a library of the system.
+
+## Example
+
+```text
+warning[missing-dev-link] lib/libfoo.so.1: no libfoo.so beside it: -lfoo does not find it
+```
+
+## How to fix
+
+Install the link (`ln -s libfoo.so.1 lib/libfoo.so`), or a linker script of that name.
+
+## Limits
+
+The rule is for prefixes with their development files, and is allowed by default: distributions put the link into
+another package. A file or link of the name in any audited directory counts. Files that were given by name are not
+checked, and neither are libraries whose soname has no version after `.so`.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let given = query.given_files();
+    let libraries: Vec<(FileId, OsString)> = query
+        .audited_objects()
+        .filter(|(file, object)| {
+            let facts = query.facts(*file);
+            object.role == Role::Shared && facts.real == facts.path && !given.contains(file)
+        })
+        .filter_map(|(file, object)| Some((file, link_name(object.soname()?)?)))
+        .collect();
+    let met: FastSet<OsString> = query.names_met(libraries.iter().map(|(_, name)| name.clone()));
+    let missing = libraries.into_iter().filter(|(_, name)| !met.contains(name));
+    let finding = |(file, name): (FileId, OsString)| {
+        let link = name.as_bytes();
+        let short = link.strip_prefix(b"lib").and_then(|name| name.strip_suffix(b".so"));
+        let (link, short) = (show(link), show(short.unwrap_or(link)));
+        let message = format!("no {link} beside it: -l{short} does not find it");
+        let mut finding = query.about(RULE.id, file, message);
+        finding.library = Some(name.into_encoded_bytes());
+        finding
+    };
+    missing.map(finding).collect()
+}
+
+/// The name that linkers search for, if the soname has a version after it.
+fn link_name(soname: &[u8]) -> Option<OsString> {
+    let end = memchr::memmem::find(soname, b".so.")? + b".so".len();
+    let name = &soname[..end];
+    (name.starts_with(b"lib") && !name.contains(&b'/')).then(|| OsStr::from_bytes(name).to_owned())
+}

@@ -1,0 +1,97 @@
+//! `missing-dlopen` against the loader: an object names a library in a note and opens it, and the library
+//! lies in one of many places.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use crate::support::report::Report;
+use crate::support::{Lab, clean};
+
+/// A note that requires `libbar.so.1`, and a function that opens it.
+const OPENS: &str = r#"
+#include <dlfcn.h>
+__asm__(".pushsection .note.dlopen,\"a\",%note\n.balign 4\n.long 4, 2f - 1f, 0x407c0c0a\n"
+        ".asciz \"FDO\"\n1: .asciz \"[{\\\"soname\\\":[\\\"libbar.so.1\\\"],"
+        "\\\"priority\\\":\\\"required\\\"}]\"\n2: .balign 4\n.popsection");
+int opens(void) { return dlopen("libbar.so.1", RTLD_NOW) ? 0 : 1; }
+"#;
+
+const BAR: &str = "int bar(void) { return 1; }";
+
+/// The place of the library, and its content.
+const PLACES: [(&str, &str); 6] = [
+    ("", ""),
+    ("lib/libbar.so.1", "elf"),
+    ("other/libbar.so.1", "elf"),
+    ("lib/libbar.so.1", "text"),
+    ("lib/libbar.so.1", "class32"),
+    ("lib/libbar.so.1", "directory"),
+];
+
+/// Link flags of the library that opens, and of the program.
+const FLAGS: [(&[&str], &[&str]); 7] = [
+    (&[], &["-Wl,-rpath,$ORIGIN/../lib"]),
+    (&[], &["-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib"]),
+    (&[], &["-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib:$ORIGIN/../other"]),
+    (&["-Wl,-rpath,$ORIGIN"], &["-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib:$ORIGIN/../other"]),
+    (&["-Wl,-rpath,$ORIGIN/../other"], &["-Wl,-rpath,$ORIGIN/../lib"]),
+    (
+        &["-Wl,--disable-new-dtags,-rpath,$ORIGIN/../other"],
+        &["-Wl,--disable-new-dtags,-rpath,$ORIGIN/../lib"],
+    ),
+    // The program has loaded it before.
+    (&[], &["-Wl,-rpath,$ORIGIN/../lib:$ORIGIN/../other", "-Wl,--no-as-needed", "BAR"]),
+];
+
+#[test]
+fn the_loader_opens_what_notes_require() {
+    let (mut cases, mut missing, mut differences) = (0, 0, Vec::new());
+    for (place, content) in PLACES {
+        for (library, program) in FLAGS {
+            let needs_bar = program.contains(&"BAR");
+            if needs_bar && content != "elf" {
+                continue;
+            }
+            let lab = Lab::new();
+            let mut flags = vec!["-Wl,-soname,libopens.so"];
+            flags.extend(library);
+            lab.so("lib/libopens.so", OPENS, &flags);
+            put(&lab, place, content);
+            let bar = lab.path(place).display().to_string();
+            let mut flags: Vec<&str> =
+                program.iter().map(|flag| if *flag == "BAR" { &*bar } else { flag }).collect();
+            flags.push("lib/libopens.so");
+            lab.exe("bin/app", "int opens(void);\nint main(void) { return opens(); }", &flags);
+            let ran = clean(lab.path("bin/app")).status().expect("the program runs");
+            let theirs = ran.code() == Some(1);
+            let report =
+                Report::from(lab.linkaudit(&["--isolated", "--format", "json", "bin/app", "lib"]));
+            let ours = report.findings().any(|finding| finding["rule"] == "missing-dlopen");
+            cases += 1;
+            missing += usize::from(theirs);
+            if ours != theirs {
+                differences.push(format!("{place} {content} {library:?} {program:?}: {ours}"));
+            }
+        }
+    }
+    println!("{cases} programs, {missing} cannot open, {} differences", differences.len());
+    assert!(differences.is_empty(), "{differences:#?}");
+    assert!(cases > 35 && missing > 15 && missing < cases - 8, "{cases} {missing}");
+}
+
+/// Puts a library, or something else of its name.
+fn put(lab: &Lab, place: &str, content: &str) {
+    match content {
+        "" => {}
+        "text" => {
+            lab.write(place, "INPUT(libbar.so)\n");
+        }
+        "directory" => {
+            lab.mkdir(place);
+        }
+        "class32" => {
+            lab.so(place, BAR, &["-m32", "-nostdlib", "-Wl,-soname,libbar.so.1"]);
+        }
+        _ => {
+            lab.so(place, BAR, &["-Wl,-soname,libbar.so.1"]);
+        }
+    }
+}
