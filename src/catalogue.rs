@@ -143,10 +143,6 @@ pub struct Known {
     pub is_built: bool,
 }
 
-const fn planned(id: &'static str, group: Group) -> Known {
-    Known { id, group, level: group.level, keys: None, is_built: false }
-}
-
 const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
     Known { id, group, level, keys: None, is_built: false }
 }
@@ -154,7 +150,6 @@ const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
 /// Planned rules. Once a rule is built, its own declaration replaces the line here.
 const PLANNED: &[Known] = &[
     planned_at("copy-size-mismatch", SYMBOL, Level::Warning),
-    planned("missing-header", PACKAGE_TEXT),
 ];
 
 /// Old ids and their new ids.

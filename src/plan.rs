@@ -230,6 +230,10 @@ impl Plan {
             (Wants::CMAKE, Class::CMake),
             (Wants::LOOSE_TEXT, Class::Loose),
             (Wants::LOOSE_TEXT, Class::Script),
+            // Package files name directories of headers and the packages whose headers these include.
+            (Wants::HEADERS, Class::Header),
+            (Wants::HEADERS, Class::PkgConfig),
+            (Wants::HEADERS, Class::CMake),
         ];
         let wanted = texts.into_iter().filter(|(wants, _)| self.rule_wants.holds(*wants));
         let classes = wanted.fold(Classes::LINKAGE, |classes, (_, class)| classes.with(class));

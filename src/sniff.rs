@@ -21,6 +21,8 @@ pub enum Class {
     PkgConfig,
     /// Other text files with paths in them: of compiler wrappers, drivers, units, desktops, libtool.
     Loose,
+    /// Files that C and C++ code includes.
+    Header,
     /// Any other file, or a file of a class that is not enabled.
     Other,
 }
@@ -28,7 +30,7 @@ pub enum Class {
 impl Class {
     /// True for files that the walk only lists: `audit` reads them by name.
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Script | Self::CMake | Self::PkgConfig | Self::Loose)
+        matches!(self, Self::Script | Self::CMake | Self::PkgConfig | Self::Loose | Self::Header)
     }
 }
 
@@ -40,6 +42,8 @@ enum Mark {
     Suffix(&'static [u8]),
     /// By the name of its directory.
     Inside(&'static [u8]),
+    /// By the name of any directory above, with its slashes.
+    Below(&'static [u8]),
 }
 
 /// Classes that are recognised only if enabled; the first match counts.
@@ -57,6 +61,13 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::Loose, Mark::Suffix(b".service")),
     (Class::Loose, Mark::Suffix(b".desktop")),
     (Class::Loose, Mark::Inside(b"nix-support")),
+    (Class::Header, Mark::Below(b"/include/")),
+    (Class::Header, Mark::Suffix(b".h")),
+    (Class::Header, Mark::Suffix(b".hh")),
+    (Class::Header, Mark::Suffix(b".hpp")),
+    (Class::Header, Mark::Suffix(b".hxx")),
+    (Class::Header, Mark::Suffix(b".inc")),
+    (Class::Header, Mark::Suffix(b".inl")),
 ];
 
 /// Number of bytes that [`Classes::class_of`] needs.
@@ -91,6 +102,7 @@ impl Classes {
             Class::PkgConfig => 1 << 4,
             Class::Loose => 1 << 5,
             Class::Device => 1 << 6,
+            Class::Header => 1 << 7,
         })
     }
 
@@ -108,6 +120,7 @@ impl Classes {
                 let above = path.parent().and_then(Path::file_name);
                 above.is_some_and(|above| above.as_bytes() == *dir)
             }
+            Mark::Below(dir) => memchr::memmem::find(path.as_os_str().as_bytes(), dir).is_some(),
         };
         let found = MARKS.iter().find(|(class, mark)| self.contains(*class) && applies(mark));
         found.map_or(Class::Other, |(class, _)| *class)

@@ -44,6 +44,9 @@ impl Wants {
     /// Names in the directories that the walk lists.
     pub const NAMES_MET: Self = Self(2048);
 
+    /// Includes of installed headers.
+    pub const HEADERS: Self = Self(4096);
+
     /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

@@ -35,7 +35,8 @@ pub use explained::Explained;
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
 pub use package_text::{
-    CMakePackage, LoosePath, LoosePathKind, MissingFlag, PackageText, PkgConfigFile, Unmet,
+    CMakePackage, LoosePath, LoosePathKind, MissingFlag, MissingHeader, PackageText, PkgConfigFile,
+    Unmet, cmake_package_name,
 };
 pub use search_entries::{EntryState, SearchEntries, SearchEntry};
 pub use what_if::LoadError;
@@ -338,7 +339,11 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
         let placed = collector.placed(given, &names).into_iter().zip(texts);
         placed.map(|(path, text)| WalkedText { path, ..text }).collect()
     };
-    let texts = Texts { audited: place(texts, &given), beside: place(beside, &places) };
+    let (audited, beside) = (place(texts, &given), place(beside, &places));
+    let files = given.iter().filter(|given| given.kind == Ok(Kind::File));
+    let files: Vec<PathBuf> = files.map(|given| given.path.clone()).collect();
+    let given_files = collector.placed(&given, &files).into_iter().collect();
+    let texts = Texts { audited, beside, given: given_files };
     // Resolving a link costs system calls.
     let linked = if kept_names::names_files(&plan.policy) { linked } else { Vec::new() };
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);

@@ -56,7 +56,8 @@ impl Prepared {
             return Ok(());
         }
         let mut pairs = self.plan.paths.iter().zip(typed);
-        match pairs.find_map(|(path, typed)| refused::reason(&*self.tree, path, typed)) {
+        let classes = self.plan.reading().classes;
+        match pairs.find_map(|(path, typed)| refused::reason(&*self.tree, path, typed, classes)) {
             Some(why) => bail!(why),
             None => Ok(()),
         }

@@ -1,6 +1,8 @@
 //! Files that were named and that linkaudit does not read: what they are by their first bytes, and
 //! what helps. `cli::plan` refuses them; files of lists and directories are only counted.
 
+use crate::audit::cmake_package_name;
+use crate::sniff::{Class, Classes};
 use crate::text::{shell, show_path};
 use crate::tree::{Kind, Tree};
 use std::os::unix::ffi::OsStrExt as _;
@@ -67,9 +69,14 @@ const ZIPS: &[(&[u8], &str)] = &[
     (b".egg", "an egg (zip archive)"),
 ];
 
-/// Why the file at `path`, typed as `typed`, cannot be audited; nothing for one that can be, and for
-/// what is no regular file or cannot be read, which the audit reports.
-pub(super) fn reason(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<String> {
+/// Why the file at `path`, typed as `typed`, cannot be audited by a run that reads `classes`; nothing for
+/// one that can be, and for what is no regular file or cannot be read, which the audit reports.
+pub(super) fn reason(
+    tree: &dyn Tree,
+    path: &Path,
+    typed: &Path,
+    classes: Classes,
+) -> Option<String> {
     if tree.kind(path) != Ok(Kind::File) {
         return None;
     }
@@ -77,7 +84,10 @@ pub(super) fn reason(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<Strin
     let mut head = vec![0; HEAD];
     let length = handle.read_at(&mut head, 0).ok()?;
     head.truncate(length);
-    let (kind, help) = kind(&head, typed.as_os_str().as_bytes())?;
+    let (kind, help) = match package_file(typed, classes) {
+        Some(known) => known?,
+        None => kind(&head, typed.as_os_str().as_bytes())?,
+    };
     let (shown, word) = (show_path(typed), shell(&show_path(typed)));
     Some(match help {
         Help::Unpack(command) => format!("{shown}: {kind}\nhelp: unpack it: {command} {word}"),
@@ -92,13 +102,35 @@ pub(super) fn reason(tree: &dyn Tree, path: &Path, typed: &Path) -> Option<Strin
     })
 }
 
+/// The same for package files of pkg-config and CMake, by their names; nothing for other files.
+fn package_file(path: &Path, classes: Classes) -> Option<Option<(String, Help)>> {
+    let (class, kind) = match classes_by_name(path)? {
+        Class::PkgConfig => (Class::PkgConfig, "a package file of pkg-config"),
+        _ if cmake_package_name(path).is_some() => (Class::CMake, "a configuration file of CMake"),
+        _ => {
+            let help = Help::Do("name the *Config.cmake file that includes it");
+            return Some(Some((
+                "a file of CMake that find_package does not read".to_owned(),
+                help,
+            )));
+        }
+    };
+    let help = Help::Do("to read it, enable its rules: -W package-text");
+    Some((!classes.contains(class)).then(|| (kind.to_owned(), help)))
+}
+
+fn classes_by_name(path: &Path) -> Option<Class> {
+    let all = Classes::LINKAGE.with(Class::PkgConfig).with(Class::CMake);
+    Some(all.class_of(path, b"")).filter(|class| *class != Class::Other)
+}
+
 /// The kind of a file that begins with `head`; nothing for what is read.
 fn kind(head: &[u8], name: &[u8]) -> Option<(String, Help)> {
     let known = |kind: &str, help: Help| Some((kind.to_owned(), help));
     if head.starts_with(b"!<arch>\n") && head[8..].starts_with(b"debian-binary") {
         return known("a Debian package", Help::Before("dpkg-deb -x", "DIR"));
     }
-    let is_read = crate::sniff::sniff(head) != crate::sniff::Class::Other;
+    let is_read = crate::sniff::sniff(head) != Class::Other;
     if is_read || crate::format::gpu::is_container(head) {
         return None;
     }
@@ -161,7 +193,23 @@ fn text(head: &[u8]) -> (String, Help) {
 
 #[cfg(test)]
 mod tests {
-    use super::kind;
+    use super::{kind, package_file};
+    use crate::sniff::{Class, Classes};
+    use std::path::Path;
+
+    #[test]
+    fn package_files_are_read_where_their_rules_are_enabled() {
+        let all = Classes::LINKAGE.with(Class::PkgConfig).with(Class::CMake);
+        let is_refused = |name: &str, classes| {
+            package_file(Path::new(name), classes).map(|refused| refused.is_some())
+        };
+        assert_eq!(is_refused("foo.pc", all), Some(false));
+        assert_eq!(is_refused("foo.pc", Classes::LINKAGE), Some(true));
+        assert_eq!(is_refused("a/FooConfig.cmake", all), Some(false));
+        assert_eq!(is_refused("foo-config.cmake", Classes::LINKAGE), Some(true));
+        assert_eq!(is_refused("FooTargets.cmake", all), Some(true));
+        assert_eq!(is_refused("foo.txt", all), None);
+    }
 
     fn of(head: &[u8], name: &str) -> Option<String> {
         kind(head, name.as_bytes()).map(|(kind, _)| kind)

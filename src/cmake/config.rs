@@ -227,6 +227,7 @@ impl<'h> Eval<'h> {
             events: self.events.clone(),
             components,
             gave_up: self.gave_up,
+            includes: self.include_dirs(),
             message,
             package: Package::default(),
         }

@@ -173,6 +173,8 @@ pub struct Outcome {
     pub components: Vec<Vec<u8>>,
     /// The reason why the package could not be evaluated to its end, if so.
     pub gave_up: Option<&'static str>,
+    /// Directories of headers that its targets name.
+    pub includes: Vec<PathBuf>,
     /// The text of the fatal error or of the reason why it is not found, if known.
     pub message: Vec<u8>,
     /// What other packages take from it.

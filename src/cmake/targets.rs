@@ -5,10 +5,11 @@ use super::eval::Eval;
 use super::state::{Site, Target, Text};
 use super::value::{Truth, Value, Word, items, joined, known};
 use super::{Entry, Event, EventKind};
+use crate::order::Arrange as _;
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Properties whose values are files that consumers use.
 const FILES: [&[u8]; 3] = [b"IMPORTED_LOCATION", b"IMPORTED_IMPLIB", b"IMPORTED_OBJECTS"];
@@ -132,6 +133,23 @@ impl Eval<'_> {
                 self.judge_property(name, property, value, site);
             }
         }
+    }
+
+    /// Directories of headers that any of its targets may name.
+    pub(super) fn include_dirs(&self) -> Vec<PathBuf> {
+        let mut out = Vec::new();
+        for target in self.state.targets.values() {
+            let named = INCLUDES.iter().filter_map(|name| target.properties.get(*name));
+            for item in named.filter_map(|(value, _)| value.as_ref()).flat_map(|v| items(v, true)) {
+                let path = Path::new(OsStr::from_bytes(&item));
+                if path.is_absolute() {
+                    out.push(without_dots(path));
+                }
+            }
+        }
+        out.arrange();
+        out.dedup();
+        out
     }
 
     fn judge_property(&mut self, target: &[u8], property: &[u8], value: &[u8], site: &Site) {

@@ -70,6 +70,7 @@ fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadE
         | Class::CMake
         | Class::PkgConfig
         | Class::Loose
+        | Class::Header
         | Class::Device
         | Class::Other => (Content::Other(elf::Ident::new(head)), None),
     })

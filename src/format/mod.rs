@@ -10,6 +10,7 @@ pub mod cross_check;
 pub mod deps_list;
 pub mod elf;
 pub mod gpu;
+pub mod header;
 pub mod pkg_config;
 pub mod script;
 

@@ -41,6 +41,7 @@ mod mangled;
 mod missing_dev_link;
 mod missing_device_bitcode;
 mod missing_dlopen;
+mod missing_header;
 mod missing_library;
 mod missing_relro;
 mod missing_version;
@@ -121,6 +122,7 @@ pub const RULES: &[&Rule] = &[
     &pkgconfig_missing_requirement::RULE,
     &wrong_resource_dir::RULE,
     &missing_device_bitcode::RULE,
+    &missing_header::RULE,
     &text_missing_path::RULE,
     &wrapper_injects_library::RULE,
     &dead_search_entry::RULE,

@@ -25,6 +25,7 @@ Reports absolute paths into the package's own prefix or store that do not exist,
 the interpreter (`#!`) of executable scripts below `bin`, `sbin` or `libexec`, the program that such a script starts
 with `exec`, flags of compiler wrappers (`nix-support/*`, `*.cfg` of clang), `library_path` in files of the Vulkan
 and EGL loaders, OpenCL vendors, `ExecStart` of systemd units, `Exec` of desktop files, `dependency_libs` of libtool.
+In a prefix with ROCm's compiler, the same for `amdclang`, `amdclang++` and `amdflang` that a script starts by name.
 
 ## Why it matters
 
@@ -45,8 +46,8 @@ Correct the path, or install what it names.
 ## Limits
 
 Paths outside of the prefix, and below `/run`, `/var`, `/tmp`, `/etc` and `/usr/local`, are not judged, and neither
-are paths with variables. Of a script, only its first line and an `exec` that no condition encloses are read. Units
-with conditions and desktop files with `TryExec` are skipped.
+are other paths with variables. Of a script, only its first line and an `exec` that no condition encloses are read.
+Units with conditions and desktop files with `TryExec` are skipped.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

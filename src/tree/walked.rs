@@ -134,6 +134,7 @@ impl Totals {
             | Class::Script
             | Class::PkgConfig
             | Class::Loose
+            | Class::Header
             | Class::Device
             | Class::Other => self.other += 1,
         }

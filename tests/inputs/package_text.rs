@@ -2,6 +2,7 @@
 //! package files, CMake for CMake packages.
 
 mod cmake;
+mod headers;
 mod pkg_config;
 
 use crate::support;

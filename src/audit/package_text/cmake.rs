@@ -38,12 +38,14 @@ const MOST_COMPONENTS: usize = 256;
 /// Commands that a run may spend; behind it, packages are unknown.
 const MOST_PACKAGES: usize = 20_000;
 
-/// Evaluates all configuration files that the walk found where CMake searches.
+/// Evaluates all configuration files that the walk found where CMake searches. The directories of
+/// headers that they and their dependencies name join `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
     texts: &Texts,
     problems: &mut Vec<UnreadablePath>,
+    dirs: &mut Vec<PathBuf>,
 ) -> Vec<CMakePackage> {
     let judged = texts.judged(Class::CMake, tree, prefixes);
     let mut files = Files::new(tree, prefixes);
@@ -57,7 +59,9 @@ pub(super) fn find(
     files.roots.dedup();
     let mut out = Vec::new();
     for path in judged {
-        let Some((name, _)) = searched(&path) else { continue };
+        let is_given = texts.given.contains(&path);
+        let name = cmake_package_name(&path).filter(|_| is_given || searched(&path).is_some());
+        let Some(name) = name.map(<[u8]>::to_vec) else { continue };
         let outcome = files.outcome(&path, &name, &[]);
         let mut components = Vec::new();
         let has_list = files.file(&path).is_some_and(|file| file.mentions(b"IN_LIST"));
@@ -69,17 +73,24 @@ pub(super) fn find(
         }
         out.push(CMakePackage { path, name, outcome, components });
     }
+    dirs.extend(files.known.values().flat_map(|outcome| outcome.includes.iter().cloned()));
     problems.extend(files.problems);
     out
+}
+
+/// The name of the package that a configuration file is for, by its file name.
+pub fn cmake_package_name(path: &Path) -> Option<&[u8]> {
+    let file = path.file_name()?.as_bytes();
+    let name =
+        file.strip_suffix(b"Config.cmake").or_else(|| file.strip_suffix(b"-config.cmake"))?;
+    (!name.is_empty()).then_some(name)
 }
 
 /// The name of the package that a configuration file is for, with the prefix from which CMake finds it:
 /// `PREFIX/(lib/ARCH|lib*|share)/cmake/NAME*/`, `PREFIX/(lib/ARCH|lib*|share)/NAME*/[cmake/]` and
 /// `PREFIX/NAME*/[cmake/]` (cmake-commands(7), `find_package`, section Config Mode Search Procedure).
 fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
-    let file = path.file_name()?.as_bytes();
-    let name =
-        file.strip_suffix(b"Config.cmake").or_else(|| file.strip_suffix(b"-config.cmake"))?;
+    let name = cmake_package_name(path)?;
     let is_name = |dir: &Path| {
         let dir = dir.file_name().map(OsStr::as_bytes).unwrap_or_default();
         dir.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
@@ -87,7 +98,7 @@ fn searched(path: &Path) -> Option<(Vec<u8>, PathBuf)> {
     let is = |dir: &Path, name: &str| {
         dir.file_name().is_some_and(|last| last.eq_ignore_ascii_case(name))
     };
-    let mut dir = path.parent().filter(|_| !name.is_empty())?;
+    let mut dir = path.parent()?;
     let in_cmake = is(dir, "cmake") && dir.parent().is_some_and(is_name);
     if in_cmake {
         dir = dir.parent()?;

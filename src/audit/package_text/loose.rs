@@ -55,6 +55,12 @@ const WRAPPER: [&str; 9] = [
     "cc-wrapper-hook",
 ];
 
+/// Programs that start the compiler of ROCm (`clang/tools/amdllvm` of ROCm's LLVM).
+const ROCM_COMPILERS: [&str; 5] =
+    ["amdclang", "amdclang++", "amdclang-cl", "amdclang-cpp", "amdflang"];
+/// Directories of programs in releases of ROCm.
+const ROCM_DIRS: [&str; 3] = ["bin", "llvm/bin", "lib/llvm/bin"];
+
 /// Judges all text files of the class that are not in a documentation directory.
 pub(super) fn find(
     tree: &dyn Tree,
@@ -268,19 +274,43 @@ impl Judge<'_> {
                 words.next();
                 first = words.next().unwrap_or_default();
             }
-            self.judge(
-                "exec",
-                first
-                    .trim_ascii()
-                    .strip_prefix(b"\"")
-                    .and_then(|w| w.strip_suffix(b"\""))
-                    .unwrap_or(first),
-            );
+            let inside = first.strip_prefix(b"\"").and_then(|word| word.strip_suffix(b"\""));
+            let program = inside.unwrap_or(first);
+            self.judge("exec", program);
+            self.rocm_compiler(program);
         }
         for word in line.split(|b| b.is_ascii_whitespace() || b"\"'".contains(b)) {
             if !line.trim_ascii().starts_with(b"#") {
                 self.bitcode(word);
             }
+        }
+    }
+
+    /// A compiler of ROCm that a script starts by a name or by a path below a variable: the prefix that
+    /// has the compiler must have it under that name, in any of the directories of ROCm's releases.
+    fn rocm_compiler(&mut self, program: &[u8]) {
+        let (above, name) = match memchr::memrchr(b'/', program) {
+            Some(at) => (&program[..at], &program[at + 1..]),
+            None => (&b""[..], program),
+        };
+        let is_known = ROCM_COMPILERS.iter().any(|known| known.as_bytes() == name);
+        let is_below_variable = above.is_empty() || above.starts_with(b"$");
+        let Some(prefix) = self.prefixes.locate(self.file).prefix else { return };
+        if !is_known || !is_below_variable {
+            return;
+        }
+        let has = |name: &OsStr| {
+            ROCM_DIRS.iter().any(|dir| {
+                let found = self.tree.kind(&prefix.join(dir).join(name));
+                !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
+            })
+        };
+        let name = OsStr::from_bytes(name);
+        if has(OsStr::new("clang")) && !has(name) {
+            let dir = above.iter().position(|b| *b == b'/').map(|at| &above[at + 1..]);
+            let dir = dir.filter(|dir| !dir.contains(&b'$')).unwrap_or(b"bin");
+            let path = prefix.join(OsStr::from_bytes(dir)).join(name);
+            self.add("exec", path, LoosePathKind::Missing);
         }
     }
 

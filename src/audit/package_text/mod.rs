@@ -3,13 +3,16 @@
 //! bound. Unlike the facts of linkage they are not in the corpus: no loader reads them.
 
 mod cmake;
+mod headers;
 mod loose;
 mod pkg_config;
 
-pub use cmake::CMakePackage;
+pub use cmake::{CMakePackage, cmake_package_name};
+pub use headers::MissingHeader;
 pub use loose::{LoosePath, LoosePathKind};
 pub use pkg_config::{MissingFlag, PkgConfigFile, Unmet};
 
+use crate::id::FastSet;
 use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::plan::Plan;
@@ -26,6 +29,8 @@ pub(super) struct Texts {
     pub(super) audited: Vec<WalkedText>,
     /// Below the `--lib-path` directories.
     pub(super) beside: Vec<WalkedText>,
+    /// Files that were given by name: they are judged in any directory.
+    pub(super) given: FastSet<PathBuf>,
 }
 
 impl Texts {
@@ -61,6 +66,8 @@ pub struct PackageText {
     pub cmake: Vec<CMakePackage>,
     /// Paths and flags in other text files.
     pub loose: Vec<LoosePath>,
+    /// Headers that installed headers include and that do not exist.
+    pub headers: Vec<MissingHeader>,
 }
 
 /// Reads the text files that the plan wants. Files that cannot be read join `problems`.
@@ -72,13 +79,26 @@ pub(super) fn find(
     problems: &mut Vec<UnreadablePath>,
 ) -> PackageText {
     let mut out = PackageText::default();
-    if plan.rule_wants.holds(Wants::PKG_CONFIG) {
-        out.pkg_config = pkg_config::find(tree, prefixes, texts, problems);
+    let wants = plan.rule_wants;
+    let mut dirs = Vec::new();
+    if wants.holds(Wants::PKG_CONFIG) || wants.holds(Wants::HEADERS) {
+        out.pkg_config = pkg_config::find(tree, prefixes, texts, problems, &mut dirs);
     }
-    if plan.rule_wants.holds(Wants::CMAKE) {
-        out.cmake = cmake::find(tree, prefixes, texts, problems);
+    if wants.holds(Wants::CMAKE) || wants.holds(Wants::HEADERS) {
+        out.cmake = cmake::find(tree, prefixes, texts, problems, &mut dirs);
     }
-    if plan.rule_wants.holds(Wants::LOOSE_TEXT) {
+    if wants.holds(Wants::HEADERS) {
+        dirs.arrange();
+        dirs.dedup();
+        let interfaces = headers::Interfaces {
+            dirs,
+            pkg_config: &out.pkg_config,
+            cmake: &out.cmake,
+            sees_system: plan.stages.is_empty(),
+        };
+        out.headers = headers::find(tree, prefixes, texts, &interfaces, problems);
+    }
+    if wants.holds(Wants::LOOSE_TEXT) {
         out.loose = loose::find(tree, prefixes, texts, problems);
     }
     out

@@ -9,7 +9,7 @@ use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
-use crate::tree::{Errno, Kind, Tree};
+use crate::tree::{Errno, Kind, Tree, without_dots};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -71,16 +71,19 @@ const VOLATILE: [&str; 4] = ["/run", "/var", "/tmp", "/etc"];
 /// Requirements that are followed from one file.
 const MOST_FOLLOWED: usize = 4096;
 
-/// Judges all package files that the walk found in directories named `pkgconfig`.
+/// Judges all package files that the walk found in directories named `pkgconfig`. The directories of
+/// headers that they and their requirements name join `dirs`.
 pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
     texts: &Texts,
     problems: &mut Vec<UnreadablePath>,
+    dirs: &mut Vec<PathBuf>,
 ) -> Vec<PkgConfigFile> {
     let is_searched = |path: &Path| {
-        path.parent().and_then(Path::file_name) == Some(OsStr::new("pkgconfig"))
-            && !name_of(path).ends_with(b"-uninstalled")
+        texts.given.contains(path)
+            || path.parent().and_then(Path::file_name) == Some(OsStr::new("pkgconfig"))
+                && !name_of(path).ends_with(b"-uninstalled")
     };
     let mut judged = texts.judged(Class::PkgConfig, tree, prefixes);
     judged.retain(|path| is_searched(path));
@@ -109,6 +112,7 @@ pub(super) fn find(
             Err(reason) => problems.push(UnreadablePath { path, reason }),
         }
     }
+    dirs.extend(known.files.iter().flat_map(|(path, content)| known.include_dirs(path, content)));
     out
 }
 
@@ -319,6 +323,18 @@ impl Known<'_> {
         };
         let all = self.provided.iter().flatten();
         all.filter(|(one, _)| fits(one)).map(|(_, path)| path.clone()).next()
+    }
+
+    /// Directories of `-I` flags of a file.
+    fn include_dirs(&self, path: &Path, content: &Result<Arc<PkgConfig>, String>) -> Vec<PathBuf> {
+        let Ok(content) = content else { return Vec::new() };
+        let place = self.place(path, content);
+        let dirs = content.cflags.iter().filter_map(|flag| match &flag.kind {
+            FlagKind::Include(dir) => Some(Path::new(OsStr::from_bytes(dir))),
+            _ => None,
+        });
+        let dirs = dirs.filter(|dir| dir.is_absolute());
+        dirs.flat_map(|dir| place.paths(&without_dots(dir))).collect()
     }
 
     /// Directories of `-L` flags of a file and of all that it requires publicly; nothing if not all of

@@ -1,0 +1,397 @@
+//! Installed headers: the files that they include. A header that the compiler would not find is
+//! reported only if its name shows that this prefix should have it, if no file at hand has that name
+//! in any directory, and if all packages are known that could bring it.
+
+use super::{CMakePackage, PkgConfigFile, Texts, read};
+use crate::cmake::{EventKind, Found};
+use crate::format::header::{self, Include, MOST};
+use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
+use crate::package::{Prefixes, is_store};
+use crate::parallel;
+use crate::sniff::Class;
+use crate::tree::walk::UnreadablePath;
+use crate::tree::{Errno, Kind, Tree, without_dots};
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// A header that an installed header includes and that does not exist.
+pub struct MissingHeader {
+    /// The header that includes it.
+    pub file: PathBuf,
+    /// The directive.
+    pub include: Include,
+    /// A file at hand with the same name in another directory.
+    pub elsewhere: Option<PathBuf>,
+}
+
+/// What package files say about the headers at hand.
+pub(super) struct Interfaces<'a> {
+    /// Directories that package files of any kind name.
+    pub(super) dirs: Vec<PathBuf>,
+    pub(super) pkg_config: &'a [PkgConfigFile],
+    pub(super) cmake: &'a [CMakePackage],
+    /// False if directories of the audited system were not walked, such as that under a stage.
+    pub(super) sees_system: bool,
+}
+
+/// Ends of the names of headers that users include; others are parts of headers.
+const ENDS: [&[u8]; 6] = [b"h", b"hh", b"hpp", b"hxx", b"h++", b"cuh"];
+/// Directories of headers of the C library, of Linux and of the C++ library, which many packages share.
+const SHARED: [&str; 29] = [
+    "arpa",
+    "asm",
+    "asm-generic",
+    "backward",
+    "bits",
+    "c++",
+    "crypto",
+    "debug",
+    "drm",
+    "experimental",
+    "ext",
+    "gnu",
+    "linux",
+    "misc",
+    "mtd",
+    "net",
+    "netinet",
+    "nfs",
+    "parallel",
+    "protocols",
+    "pstl",
+    "rdma",
+    "rpc",
+    "scsi",
+    "sound",
+    "sys",
+    "tr1",
+    "video",
+    "xen",
+];
+
+/// Judges the headers that the walk found in directories of headers.
+pub(super) fn find(
+    tree: &dyn Tree,
+    prefixes: &Prefixes,
+    texts: &Texts,
+    interfaces: &Interfaces<'_>,
+    problems: &mut Vec<UnreadablePath>,
+) -> Vec<MissingHeader> {
+    let mut world = World::new(tree, prefixes, interfaces);
+    let mut judged = texts.judged(Class::Header, tree, prefixes);
+    judged.retain(|path| world.is_public(path));
+    let index = Index::new(texts);
+    let read = parallel::map_single(&judged, |path| wanting(tree, path, &index));
+    let mut out = Vec::new();
+    for (file, wanting) in judged.into_iter().zip(read) {
+        let includes = match wanting {
+            Ok(includes) => includes,
+            Err(reason) => {
+                problems.push(UnreadablePath { path: file, reason });
+                continue;
+            }
+        };
+        for include in includes {
+            if world.lacks(&file, &include) {
+                let elsewhere = index.elsewhere(&include.name).map(Path::to_path_buf);
+                out.push(MissingHeader { file: file.clone(), include, elsewhere });
+            }
+        }
+    }
+    out
+}
+
+/// The certain includes of a header that no file in the index satisfies.
+fn wanting(tree: &dyn Tree, path: &Path, index: &Index<'_>) -> Result<Vec<Include>, String> {
+    let text = read(tree, path, MOST)?;
+    let may_lack = |name: &[u8]| !index.has(&plain(name));
+    if !header::named(&text).any(|(name, _)| may_lack(name)) {
+        return Ok(Vec::new());
+    }
+    let mut met = FastSet::default();
+    let mut out = header::certain(&text);
+    out.retain(|include| may_lack(&include.name) && met.insert(include.name.clone()));
+    Ok(out)
+}
+
+/// A name without `.` and `..`.
+fn plain(name: &[u8]) -> Cow<'_, [u8]> {
+    let is_plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b"..";
+    if name.split(|b| *b == b'/').all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let path = without_dots(Path::new(OsStr::from_bytes(name)));
+    let parts = path.iter().map(OsStr::as_bytes).skip_while(|part| *part == b"..");
+    Cow::Owned(parts.collect::<Vec<_>>().join(&b'/'))
+}
+
+/// The last two parts of a path.
+fn end(path: &[u8]) -> &[u8] {
+    let mut slashes = memchr::memrchr_iter(b'/', path);
+    slashes.nth(1).map_or(path, |at| &path[at + 1..])
+}
+
+fn last(path: &[u8]) -> &[u8] {
+    memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..])
+}
+
+/// The walked files that may be included, by the ends of their paths.
+struct Index<'a> {
+    by_end: FastMap<&'a [u8], Vec<&'a [u8]>>,
+    by_name: FastMap<&'a [u8], &'a [u8]>,
+}
+
+impl<'a> Index<'a> {
+    fn new(texts: &'a Texts) -> Self {
+        let mut index = Self { by_end: FastMap::default(), by_name: FastMap::default() };
+        for path in texts.all(Class::Header) {
+            let bytes = path.as_os_str().as_bytes();
+            index.by_end.entry(end(bytes)).or_default().push(bytes);
+            index.by_name.entry(last(bytes)).or_insert(bytes);
+        }
+        index
+    }
+
+    /// True if a file ends with this name.
+    fn has(&self, name: &[u8]) -> bool {
+        if !name.contains(&b'/') {
+            return self.by_name.contains_key(name);
+        }
+        let fits = |path: &&[u8]| {
+            path.strip_suffix(name).is_some_and(|before| before.last() == Some(&b'/'))
+        };
+        self.by_end.get(end(name)).is_some_and(|paths| paths.iter().any(fits))
+    }
+
+    fn elsewhere(&self, name: &[u8]) -> Option<&'a Path> {
+        self.by_name.get(last(name)).map(|path| Path::new(OsStr::from_bytes(path)))
+    }
+}
+
+/// The file system and the packages around the headers.
+struct World<'a> {
+    tree: &'a dyn Tree,
+    prefixes: &'a Prefixes,
+    interfaces: &'a Interfaces<'a>,
+    named: FastSet<&'a Path>,
+    /// Directories by whether headers in their `include` directory are public.
+    roots: FastMap<PathBuf, bool>,
+    /// Prefixes by whether all that they require is at hand.
+    closed: FastMap<Option<PathBuf>, bool>,
+    /// Directories that a compiler or user may search, listed on first use.
+    searched: Option<Vec<PathBuf>>,
+    found: FastMap<Vec<u8>, bool>,
+    is_whole_system: bool,
+}
+
+impl<'a> World<'a> {
+    fn new(tree: &'a dyn Tree, prefixes: &'a Prefixes, interfaces: &'a Interfaces<'a>) -> Self {
+        let sees_usr = prefixes.dirs().iter().any(|dir| Path::new("/usr").starts_with(dir));
+        let can_compile = tree.kind(Path::new("/usr/include/stdio.h")) == Ok(Kind::File);
+        Self {
+            tree,
+            prefixes,
+            interfaces,
+            named: interfaces.dirs.iter().map(PathBuf::as_path).collect(),
+            roots: FastMap::default(),
+            closed: FastMap::default(),
+            searched: None,
+            found: FastMap::default(),
+            is_whole_system: interfaces.sees_system && sees_usr && can_compile,
+        }
+    }
+
+    /// True for a header that users of a package include.
+    fn is_public(&mut self, path: &Path) -> bool {
+        let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        let mut parts = name.rsplitn(2, |b| *b == b'.');
+        let (last, before) = (parts.next().unwrap_or_default(), parts.next());
+        if before.is_some() && !ENDS.contains(&last) {
+            return false;
+        }
+        // Headers of a compiler depend on its version and language.
+        let of_compiler = ["c++", "clang", "gcc", "gcc-cross", "src"];
+        if path.iter().any(|part| of_compiler.iter().any(|name| part == *name)) {
+            return false;
+        }
+        path.ancestors().skip(1).any(|dir| {
+            self.named.contains(dir)
+                || dir.ends_with("include") && dir.parent().is_some_and(|dir| self.is_root(dir))
+        })
+    }
+
+    /// True if a directory looks like the root of an installation.
+    fn is_root(&mut self, dir: &Path) -> bool {
+        if let Some(known) = self.roots.get(dir) {
+            return *known;
+        }
+        let is_dir = |name: &str| self.tree.kind(&dir.join(name)) == Ok(Kind::Directory);
+        let is_root = dir.ends_with("usr")
+            || dir.parent().is_some_and(is_store)
+            || self.prefixes.dirs().iter().any(|given| given == dir)
+            || ["lib", "lib64", "share"].iter().any(|name| is_dir(name));
+        self.roots.insert(dir.to_path_buf(), is_root);
+        is_root
+    }
+
+    /// True if the prefix of `file` should have the header and does not.
+    fn lacks(&mut self, file: &Path, include: &Include) -> bool {
+        let name = include.name.as_slice();
+        if name.starts_with(b"/") || name.contains(&b'\\') {
+            return false;
+        }
+        let dir = file.parent().unwrap_or(file);
+        let (above, has_dir) = match memchr::memrchr(b'/', name) {
+            Some(at) => (&name[..at], true),
+            None => (&b""[..], false),
+        };
+        // A directory beside the header is the package's own.
+        let beside = dir.join(OsStr::from_bytes(above));
+        let is_own = include.quoted && has_dir && self.tree.kind(&beside) == Ok(Kind::Directory);
+        let whole = self.is_whole_system && file.starts_with("/usr");
+        let is_likely = is_own || self.is_closed(file) && self.resembles(file, include, whole);
+        is_likely && !self.is_found(dir, name)
+    }
+
+    /// True if a name is like those of the packages at hand: its first directory lies in a directory that
+    /// users of the header search. A name without a directory must begin as the file or its directory
+    /// does; on a system that is not known whole, as its directory.
+    fn resembles(&self, file: &Path, include: &Include, is_whole: bool) -> bool {
+        let name = plain(&include.name);
+        let dir = file.parent().unwrap_or(file);
+        if let Some(at) = memchr::memchr(b'/', &name) {
+            let first = Path::new(OsStr::from_bytes(&name[..at]));
+            let own = self.prefixes.locate(file).prefix;
+            let is_other = |dir: &&Path| self.prefixes.locate(dir).prefix != own;
+            let others = self.named.iter().copied().filter(is_other);
+            let mut dirs = dir.ancestors().chain(others);
+            return !SHARED.iter().any(|shared| first == *shared)
+                && dirs.any(|dir| {
+                    dir.parent().is_some()
+                        && self.tree.kind(&dir.join(first)) == Ok(Kind::Directory)
+                });
+        }
+        let of = |path: Option<&'_ OsStr>| path.map(OsStr::as_bytes).unwrap_or_default().to_vec();
+        let (dir, file) = (of(dir.file_name()), of(file.file_name()));
+        if is_whole {
+            let is_like = |other: &[u8]| {
+                let pairs = name.iter().zip(other);
+                pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count() >= 4
+            };
+            return include.quoted && (is_like(&file) || is_like(&dir));
+        }
+        let start = name.get(..dir.len()).filter(|start| start.eq_ignore_ascii_case(&dir));
+        let next = name.get(dir.len());
+        include.quoted && dir.len() >= 3 && start.is_some() && matches!(next, Some(b'_' | b'-'))
+    }
+
+    /// True if all packages are at hand that the headers of a prefix may include.
+    fn is_closed(&mut self, file: &Path) -> bool {
+        if self.is_whole_system && file.starts_with("/usr") {
+            return true;
+        }
+        let prefix = self.prefixes.locate(file).prefix;
+        if let Some(known) = self.closed.get(&prefix) {
+            return *known;
+        }
+        let is_here = |path: &Path| self.prefixes.locate(path).prefix == prefix;
+        let mut packages = self.interfaces.pkg_config.iter().filter(|one| is_here(&one.path));
+        let mut configs = self.interfaces.cmake.iter().filter(|one| is_here(&one.path));
+        let has_any = packages.clone().next().is_some() || configs.clone().next().is_some();
+        let is_closed = has_any
+            && packages.all(|one| one.unmet.is_empty() && one.content.defect.is_none())
+            && configs.all(is_met);
+        self.closed.insert(prefix, is_closed);
+        is_closed
+    }
+
+    /// True if a directory that may be searched has the header, or if that cannot be told.
+    fn is_found(&mut self, dir: &Path, name: &[u8]) -> bool {
+        let relative = Path::new(OsStr::from_bytes(name));
+        let is_there = |tree: &dyn Tree, dir: &Path| {
+            !matches!(tree.kind(&dir.join(relative)), Err(Errno::NOENT | Errno::NOTDIR))
+        };
+        if dir.ancestors().take(12).any(|dir| is_there(self.tree, dir)) {
+            return true;
+        }
+        if let Some(known) = self.found.get(name) {
+            return *known;
+        }
+        let tree = self.tree;
+        let is_found = self.searched().iter().any(|dir| is_there(tree, dir));
+        self.found.insert(name.to_vec(), is_found);
+        is_found
+    }
+
+    /// Directories of headers: of package files, of prefixes, of the system and of its compilers, each
+    /// with the directories in it, which users may name.
+    fn searched(&mut self) -> &[PathBuf] {
+        if self.searched.is_none() {
+            let mut dirs = self.interfaces.dirs.clone();
+            for given in self.prefixes.dirs() {
+                dirs.extend(["include", "usr/include"].map(|end| given.join(end)));
+            }
+            dirs.extend(["/usr/include", "/usr/local/include"].map(PathBuf::from));
+            let roots = self.roots.iter().filter(|(_, is_root)| **is_root);
+            dirs.extend(roots.map(|(dir, _)| dir.join("include")));
+            for (top, end) in [("/usr/lib/gcc", "include"), ("/usr/lib/clang", "include")] {
+                let versions = self.inside(Path::new(top)).into_iter();
+                let below = versions.flat_map(|dir| [self.inside(&dir), vec![dir]].concat());
+                dirs.extend(below.map(|dir| dir.join(end)));
+            }
+            dirs.extend(self.inside(Path::new("/usr/include/c++")));
+            dirs.arrange();
+            dirs.dedup();
+            let inside: Vec<PathBuf> = dirs.iter().flat_map(|dir| self.inside(dir)).collect();
+            dirs.extend(inside);
+            dirs.arrange();
+            dirs.dedup();
+            self.searched = Some(dirs);
+        }
+        self.searched.as_deref().unwrap_or_default()
+    }
+
+    fn inside(&self, dir: &Path) -> Vec<PathBuf> {
+        let mut out = Vec::new();
+        let listed = self.tree.list(dir, &mut |name, _| {
+            // Headers are not listed apart from directories; what has a dot is rarely one.
+            if !name.as_bytes().ends_with(b".h") && !name.as_bytes().ends_with(b".hpp") {
+                out.push(dir.join(name));
+            }
+        });
+        if listed.is_err() {
+            out.clear();
+        }
+        out
+    }
+}
+
+/// True if a CMake package names no package that is absent, as far as that is known.
+fn is_met(package: &CMakePackage) -> bool {
+    let outcomes =
+        [&package.outcome].into_iter().chain(package.components.iter().map(|(_, one)| one));
+    outcomes.into_iter().all(|outcome| {
+        let is_absent = outcome
+            .events
+            .iter()
+            .any(|event| matches!(&event.kind, EventKind::Dependency { found: Found::Absent, .. }));
+        outcome.gave_up.is_none() && !is_absent
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{end, plain};
+
+    #[test]
+    fn ends_of_paths() {
+        assert_eq!(end(b"/usr/include/a/b.h"), b"a/b.h");
+        assert_eq!(end(b"a/b.h"), b"a/b.h");
+        assert_eq!(end(b"b.h"), b"b.h");
+        assert_eq!(&*plain(b"a/b.h"), b"a/b.h");
+        assert_eq!(&*plain(b"../../a/./x/..//b.h"), b"a/b.h");
+    }
+}

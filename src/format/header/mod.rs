@@ -1,0 +1,293 @@
+//! Headers of C and C++: the files that they include on every way through their conditions. A header
+//! is read alone, so that macros of other headers and of the user's command line are not known; what
+//! depends on them is left out. `package_text` looks for the files.
+//!
+//! [`named`] is fast and lists too much: includes in comments and in conditions as well. It tells the
+//! few files for which [`certain`] reads comments, strings and conditions.
+
+mod condition;
+mod lex;
+mod macros;
+
+use condition::{and, evaluate, guarded_name, not};
+use lex::{Directive, Directives};
+use macros::{Macros, Truth};
+
+/// Largest header that is read.
+pub const MOST: u64 = 16 << 20;
+/// Conditions inside of each other, as in GCC's own limits far above real headers.
+const DEEPEST: usize = 1000;
+
+/// One `#include`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Include {
+    /// The name as written.
+    pub name: Vec<u8>,
+    /// True for `"name"`, which the directory of the file is searched for first.
+    pub quoted: bool,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// The names in all lines that look like an `#include`, with true for those in quotes.
+pub fn named(text: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
+    memchr::memchr_iter(b'#', text).filter_map(move |at| {
+        // A directive is the first on its line.
+        let mut before = text[..at].iter().rev().skip_while(|b| matches!(**b, b' ' | b'\t'));
+        if before.next().is_some_and(|b| *b != b'\n') {
+            return None;
+        }
+        let rest = blanks(&text[at + 1..]);
+        let rest = rest.strip_prefix(b"include").or_else(|| rest.strip_prefix(b"import"))?;
+        lex::header_name(blanks(rest))
+    })
+}
+
+fn blanks(text: &[u8]) -> &[u8] {
+    let count = text.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+    &text[count..]
+}
+
+/// The includes that any C++ compiler for Linux reaches when it reads the file. Empty if the file
+/// cannot be compiled: it has an `#error`, or its conditions do not end.
+pub fn certain(text: &[u8]) -> Vec<Include> {
+    let mut reader = Reader::default();
+    for directive in Directives::new(text) {
+        if reader.directive(&directive).is_none() {
+            return Vec::new();
+        }
+    }
+    if reader.groups.is_empty() { reader.out } else { Vec::new() }
+}
+
+/// One `#if` until its `#endif`.
+struct Group {
+    /// True if the lines around it are compiled.
+    outer: Truth,
+    /// True if a branch before this one was compiled.
+    taken: Truth,
+    /// The condition of this branch.
+    now: Truth,
+}
+
+/// The guard against a second inclusion, which holds when the file is read for the first time.
+#[derive(Default)]
+enum Guard {
+    #[default]
+    None,
+    /// `#ifndef NAME` was the last directive.
+    Asked(Vec<u8>),
+    /// It defined its name; the includes from this one on are inside.
+    Open(usize),
+    /// It ended; these includes were inside.
+    Closed(std::ops::Range<usize>),
+}
+
+#[derive(Default)]
+struct Reader {
+    groups: Vec<Group>,
+    macros: Macros,
+    guard: Guard,
+    out: Vec<Include>,
+}
+
+impl Reader {
+    /// True if the lines at this place are compiled.
+    fn active(&self) -> Truth {
+        self.groups.last().map_or(Some(true), |group| and(group.outer, group.now))
+    }
+
+    /// `None` if nothing can be said about the file.
+    fn directive(&mut self, directive: &Directive<'_>) -> Option<()> {
+        let rest = directive.rest.as_slice();
+        self.guard(directive);
+        match directive.keyword {
+            b"if" => self.open(evaluate(directive.whole()?, &self.macros), guarded_name(rest))?,
+            b"ifdef" => self.open(self.macros.defined(macros::name(rest)), None)?,
+            b"ifndef" => {
+                let name = macros::name(rest);
+                self.open(not(self.macros.defined(name)), Some(name))?;
+            }
+            b"elif" => {
+                let condition = evaluate(directive.whole()?, &self.macros);
+                self.branch(condition)?;
+            }
+            b"elifdef" => self.branch(self.macros.defined(macros::name(rest)))?,
+            b"elifndef" => self.branch(not(self.macros.defined(macros::name(rest))))?,
+            b"else" => self.branch(Some(true))?,
+            b"endif" => {
+                self.groups.pop()?;
+                if let Guard::Open(from) = self.guard {
+                    if self.groups.is_empty() {
+                        self.guard = Guard::Closed(from..self.out.len());
+                    }
+                }
+            }
+            b"define" | b"undef" => {
+                let is_define = directive.keyword == b"define";
+                self.macros.set(rest, is_define, self.active());
+            }
+            b"include" | b"import" | b"include_next" => self.include(directive),
+            b"error" if self.active() == Some(true) => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// What a directive says about the guard.
+    fn guard(&mut self, directive: &Directive<'_>) {
+        match std::mem::take(&mut self.guard) {
+            asked @ Guard::Asked(_) if directive.keyword == b"pragma" => self.guard = asked,
+            Guard::Asked(name) => {
+                let is_same =
+                    directive.keyword == b"define" && macros::name(&directive.rest) == name;
+                if let Some(group) = self.groups.first_mut().filter(|_| is_same) {
+                    group.now = Some(true);
+                    self.guard = Guard::Open(self.out.len());
+                }
+            }
+            // Text behind it: a user who defines the name gets only that.
+            Guard::Closed(inside) => drop(self.out.drain(inside)),
+            guard @ (Guard::Open(_) | Guard::None) => self.guard = guard,
+        }
+    }
+
+    fn include(&mut self, directive: &Directive<'_>) {
+        let active = self.active();
+        if active != Some(false) {
+            self.macros.forget();
+        }
+        let is_plain = directive.keyword != b"include_next" && active == Some(true);
+        if let Some((name, quoted)) = directive.header.filter(|_| is_plain) {
+            let line = directive.line;
+            self.out.push(Include { name: name.to_vec(), quoted, line });
+        }
+    }
+
+    /// An `#if`; `guarded` is the name that it wants undefined.
+    fn open(&mut self, condition: Truth, guarded: Option<&[u8]>) -> Option<()> {
+        let outer = self.active();
+        let is_first = self.groups.is_empty() && condition.is_none();
+        if let Some(name) = guarded.filter(|_| is_first) {
+            self.guard = Guard::Asked(name.to_vec());
+        }
+        self.groups.push(Group { outer, taken: Some(false), now: condition });
+        (self.groups.len() <= DEEPEST).then_some(())
+    }
+
+    /// Another branch of the same `#if`.
+    fn branch(&mut self, condition: Truth) -> Option<()> {
+        // A guard has one branch: this `#ifndef` was none.
+        if let Guard::Open(from) = self.guard {
+            if self.groups.len() == 1 {
+                self.out.truncate(from);
+                self.guard = Guard::None;
+                self.groups.first_mut()?.now = None;
+            }
+        }
+        let group = self.groups.last_mut()?;
+        group.taken = condition::or(group.taken, group.now);
+        group.now = and(not(group.taken), condition);
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{certain, named};
+
+    fn names(text: &str) -> Vec<String> {
+        let text_of = |name: Vec<u8>| String::from_utf8(name).expect("text");
+        certain(text.as_bytes()).into_iter().map(|include| text_of(include.name)).collect()
+    }
+
+    #[test]
+    fn lines_that_look_like_includes() {
+        let text = b"#include <a.h>\n  # include \"b.h\"\nx #include <c.h>\n/*\n#include <d.h>*/";
+        let found: Vec<(&[u8], bool)> = named(text).collect();
+        assert_eq!(found, [(&b"a.h"[..], false), (b"b.h", true), (b"d.h", false)]);
+        assert_eq!(named(b"#include MACRO\n#include <a\n>\n#").count(), 0);
+    }
+
+    #[test]
+    fn guards_are_open_the_first_time() {
+        let guarded = "/* c */\n#ifndef A_H\n#define A_H\n#include <a.h>\n#endif\n";
+        assert_eq!(names(guarded), ["a.h"]);
+        assert_eq!(names("#pragma once\n#include <a.h>"), ["a.h"]);
+        assert_eq!(names("#if !defined(A_H)\n# define A_H 1\n#include <a.h>\n#endif"), ["a.h"]);
+        // A user may define such a name.
+        let other = "#ifndef A\n#include <b.h>\n#define A\n#endif\n#include <a.h>";
+        assert_eq!(names(other), ["a.h"]);
+        let behind = "#ifndef A\n#define A\n#include <b.h>\n#endif\n#include <a.h>";
+        assert_eq!(names(behind), ["a.h"]);
+        let branches = "#ifndef A\n#define A\n#include <b.h>\n#else\n#include <a.h>\n#endif";
+        assert_eq!(names(branches), [""; 0]);
+    }
+
+    #[test]
+    fn only_known_conditions_count() {
+        assert_eq!(names("#if 0\n#include <a.h>\n#else\n#include <b.h>\n#endif"), ["b.h"]);
+        assert_eq!(names("#ifdef _WIN32\n#include <a.h>\n#else\n#include <b.h>\n#endif"), ["b.h"]);
+        assert_eq!(names("#ifdef HAVE_X\n#include <a.h>\n#else\n#include <b.h>\n#endif"), [""; 0]);
+        let either = "#if defined(X) || defined(__linux__)\n#include <a.h>\n#endif";
+        assert_eq!(names(either), ["a.h"]);
+        assert_eq!(names("#if __has_include(<a.h>)\n#include <a.h>\n#endif"), [""; 0]);
+        assert_eq!(names("#if X > 3\n#elif 1\n#include <a.h>\n#endif"), [""; 0]);
+        assert_eq!(names("#if 1\n#elif X\n#include <a.h>\n#else\n#include <a.h>\n#endif"), [""; 0]);
+        assert_eq!(names("#define X 2\n#if X == 2\n#include <a.h>\n#endif"), ["a.h"]);
+        let forgotten = "#define X 2\n#include <b.h>\n#if X == 2\n#include <a.h>\n#endif";
+        assert_eq!(names(forgotten), ["b.h"]);
+        assert_eq!(names("#ifndef __linux__\n#error no\n#endif\n#include <a.h>"), ["a.h"]);
+        assert_eq!(names("#ifdef __linux__\n#error no\n#endif\n#include <a.h>"), [""; 0]);
+        assert_eq!(names("#include CONFIG_H\n#include_next <a.h>"), [""; 0]);
+    }
+
+    #[test]
+    fn comments_and_strings_hold_no_directives() {
+        assert_eq!(names("/*\n#include <a.h>\n*/\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("// x \\\n#include <a.h>\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("const char *a = \"/*\";\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("auto a = R\"x(\n#include <a.h>\n)\" )x\";\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("int a = 1'000'000; /* ' */\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("#if 0\ndon't /*\n#endif\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("#define X /* a\n#include <a.h> */ 1\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("#define X 1 \\\n#include <a.h>\n#include <b.h>"), ["b.h"]);
+        assert_eq!(names("#if 1 /* yes */ // no\n#include <b//c.h>\n#endif"), ["b//c.h"]);
+    }
+
+    #[test]
+    fn lines_are_counted() {
+        let text = b"/*\n\n*/ // \\\n\n#define X \\\n 1\n  #include \"a.h\"\r\n";
+        let line = certain(text).first().map(|include| include.line);
+        assert_eq!(line, Some(7));
+    }
+
+    #[test]
+    fn hostile_headers_end() {
+        let many = 1_000_000;
+        let cases = [
+            "#if 1\n".repeat(many),
+            "#if 1\n".repeat(many) + &"#endif\n".repeat(many),
+            format!("#if {}1", "(".repeat(many)),
+            format!("#if {}1\n#endif", "!".repeat(many)),
+            format!("#if {}\n#endif", "1 ? 2 : ".repeat(many)),
+            format!("#if {}1\n#endif", "1 + ".repeat(many)),
+            format!("#define X {}", "x".repeat(many)),
+            format!("#include \"{}", "a".repeat(many)),
+            "#".repeat(many),
+            " \t".repeat(many) + "#",
+            "/*".repeat(many),
+            "R\"(".repeat(many),
+            "'".repeat(many),
+            "\\\n".repeat(many),
+            "\0#include <a.h>\0".repeat(1000),
+            "#endif\n#include <a.h>".to_owned(),
+            "#else\n#include <a.h>".to_owned(),
+        ];
+        for case in cases {
+            let found = certain(case.as_bytes());
+            assert!(found.is_empty(), "{} in {:?}", found.len(), &case[..20.min(case.len())]);
+            let _ = named(case.as_bytes()).count();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! `missing-header`: an installed header includes one that does not exist.
+
+use super::{Query, Rule};
+use crate::catalogue::PACKAGE_TEXT;
+use crate::finding::{Evidence, EvidenceKind, Findings};
+use crate::text::show;
+use crate::wants::Wants;
+
+pub(super) static RULE: Rule = Rule::new(
+    "missing-header",
+    PACKAGE_TEXT,
+    "an installed header includes one that does not exist",
+    DOCS,
+    check,
+)
+.keys(&["detail"])
+.wants(Wants::HEADERS);
+
+const DOCS: &str = "\
+## What it does
+
+Reads the headers in `include` directories of prefixes, and in directories that package files of CMake and
+pkg-config name, and reports `#include` of a file that no directory of headers has. Comments, strings and conditions
+are read as a compiler for Linux reads them.
+
+## Why it matters
+
+A build forgets to generate or install a header and succeeds. The compiler stops when another package includes the
+header that needs it: `fatal error: foo/generated.h: No such file or directory`.
+
+## Example
+
+```text
+error[missing-header] include/migraphx/gemm.hpp: ck/host/device_gemm_multiple_d.hpp: no such header (line 12)
+```
+
+## How to fix
+
+Install the header, or build the part of the package that generates it. If only some users need it, put the
+`#include` into a condition.
+
+## Limits
+
+A finding needs an `#include` that every C++ compiler for Linux reaches: conditions on macros of other headers or of
+the user's command line are not known, and what is inside of them is not judged. The name must be like those of the
+package: its first directory exists in a directory that users of the header search; a name without a directory is in
+quotes and begins as that of the file. A file of the same name in any directory of headers counts as found, because
+users may name that directory.
+
+In a prefix that is not part of a whole system, other packages may bring headers. There, only headers beside the
+including one are judged, unless the packages of CMake and pkg-config in the prefix say what they require and all of
+it is found. Headers of compilers and shared directories such as `sys` and `linux` are not judged.
+";
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    for missing in &query.package_text().headers {
+        let name = &missing.include.name;
+        let message = format!("{}: no such header (line {})", show(name), missing.include.line);
+        let mut finding = query.about_text(RULE.id, &missing.file, message);
+        finding.detail = Some(name.clone());
+        let elsewhere = missing.elsewhere.as_deref();
+        finding
+            .evidence
+            .extend(elsewhere.map(|path| Evidence::at(EvidenceKind::Candidate, path.into())));
+        out.push(finding);
+    }
+    out
+}
