@@ -108,7 +108,9 @@ impl Eval<'_> {
             "math" => self.math(&words),
             "file" => self.file(&words),
             "get_filename_component" => self.filename_component(&words),
-            "add_library" | "add_executable" => self.add_target(&words),
+            "add_library" | "add_executable" => {
+                self.add_target(&words, name == "add_executable");
+            }
             "set_target_properties" => self.set_target_properties(&words),
             "set_property" => self.set_property(&words),
             "get_target_property" | "get_property" => self.get_property(name, &words),

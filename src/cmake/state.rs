@@ -25,6 +25,8 @@ pub struct Site {
 pub(super) struct Target {
     /// True if only one of several ways defines it.
     pub(super) maybe: bool,
+    /// True for a program: no consumer's configuration or link fails if its file does not exist.
+    pub(super) is_program: bool,
     /// True if another package defined it, whose own audit judges it.
     pub(super) foreign: bool,
     /// Properties that name files or targets, with the place that set them last. A place is missing if

@@ -20,11 +20,11 @@ const LINKS: [&[u8]; 2] = [b"INTERFACE_LINK_LIBRARIES", b"IMPORTED_LINK_INTERFAC
 
 impl Eval<'_> {
     /// `add_library(name [kind] IMPORTED [GLOBAL])`, `add_library(name ALIAS other)`
-    pub(super) fn add_target(&mut self, words: &[Word]) {
+    pub(super) fn add_target(&mut self, words: &[Word], is_program: bool) {
         let Some(name) = words.first().and_then(Word::text) else { return };
         let maybe = !self.certain();
         let name: Text = name.into();
-        self.state.targets.entry(name).or_insert(Target { maybe, ..Target::default() });
+        self.state.targets.entry(name).or_insert(Target { maybe, is_program, ..Target::default() });
     }
 
     fn property(&mut self, target: &[u8], name: &[u8], value: Value, append: bool) {
@@ -130,6 +130,13 @@ impl Eval<'_> {
             }
             for (property, (value, site)) in &target.properties {
                 let (Some(value), Some(site)) = (value, site) else { continue };
+                // A program may be installed apart from the libraries of its export, as those of LLVM
+                // are; if the package checks its file, the check is an event. Qt's private targets are
+                // in its export, and their headers in a package of their own.
+                let is_private = name.ends_with(b"Private") && INCLUDES.contains(&&**property);
+                if target.is_program || is_private {
+                    continue;
+                }
                 self.judge_property(name, property, value, site);
             }
         }

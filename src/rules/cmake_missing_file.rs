@@ -47,7 +47,8 @@ the export set, so that each package exports what it has.
 Values that depend on the user's project, environment, compiler or on a program are not known. Both ways of a
 condition on them are evaluated, and nothing that only one of them says is reported. CMake 3.25 and Linux are
 assumed. Modules of CMake (`FindZLIB`) are not evaluated. Paths in other store items, and below `/run`, `/var` and
-`/tmp`, are not judged.
+`/tmp`, are not judged. Neither are programs that the package does not check itself: without them, no configuration and
+no link of a user fails. Headers of targets named `*Private`, as Qt has them, may be in another package.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
