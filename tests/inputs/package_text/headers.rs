@@ -240,7 +240,7 @@ fn removed_headers_are_noticed() {
     let before: BTreeSet<(PathBuf, Vec<u8>)> = missing(&system.audit());
     let headers = system.headers();
     let mut random = Random::new(number("LINKAUDIT_SEED", 23));
-    let count = number("LINKAUDIT_TEXTS", 6);
+    let count = number("LINKAUDIT_TEXTS", 3);
     let (mut differ, mut noticed, mut cases) = (Vec::new(), 0, 0);
     for _ in 0..count {
         let header = random.pick(&headers).clone();
