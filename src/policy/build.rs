@@ -6,9 +6,9 @@ use super::shape::{self, SELECTORS};
 use super::syntax::{self, Torn};
 use super::tree::{Check, Node, Table};
 use super::{
-    ArchivePolicy, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy, Provided,
-    Provider, Renamed, RequiredFile, SearchPath, SearchTag, SymbolAt, VersionLimit, Waiver, show,
-    value_errors,
+    ArchivePolicy, FileList, ForbiddenLibrary, Gpu, Host, LevelSetting, Origin, Pattern, Policy,
+    Provided, Provider, Renamed, RequiredFile, RequiredPackage, SearchPath, SearchTag, SymbolAt,
+    VersionLimit, Waiver, show, value_errors,
 };
 use crate::catalogue::{Catalogue, Level, renamed};
 use crate::order::Arrange as _;
@@ -73,6 +73,7 @@ impl Builder<'_> {
             levels,
             waivers,
             required_files: self.required_files(root),
+            required_packages: self.required_packages(root),
             required_symbols: self.symbols(root.table("require")),
             forbidden_libraries: self.forbidden_libraries(root),
             forbidden_symbols: self.symbols(root.table("forbid")),
@@ -200,10 +201,30 @@ impl Builder<'_> {
     fn required_files(&mut self, root: &Table) -> Vec<RequiredFile> {
         let mut seen = Seen::new();
         let mut out = Vec::new();
-        for (text, node) in root.table("require").into_iter().flat_map(|t| t.texts("files")) {
-            self.once(&mut seen, "this file", text, &node.span);
-            let Ok(path) = Pattern::path(text) else { continue };
-            out.push(RequiredFile { path, origin: self.origin(&node.span) });
+        for list in FileList::ALL {
+            let table = root.table("require").into_iter();
+            for (text, node) in table.flat_map(|table| table.texts(list.key())) {
+                self.once(&mut seen, "this file", &list.path(text), &node.span);
+                let Ok(path) = Pattern::path(&list.path(text)) else { continue };
+                let (text, origin) = (text.to_owned(), self.origin(&node.span));
+                out.push(RequiredFile { list, text, path, origin });
+            }
+        }
+        out
+    }
+
+    fn required_packages(&mut self, root: &Table) -> Vec<RequiredPackage> {
+        let mut seen = Seen::new();
+        let mut out = Vec::new();
+        for entry in root.table("require").into_iter().flat_map(|t| t.tables("cmake-packages")) {
+            let Some(name) = entry.text("name") else { continue };
+            self.once(&mut seen, "this package", name, &entry.span);
+            out.push(RequiredPackage {
+                name: name.to_owned(),
+                components: entry.texts("components").map(|(text, _)| text.to_owned()).collect(),
+                reason: entry.text("reason").map(str::to_owned),
+                origin: self.origin(&entry.span),
+            });
         }
         out
     }

@@ -3,10 +3,10 @@
 
 use super::{
     ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provided,
-    Provider, RequiredFile, SymbolAt, Waiver, show,
+    Provider, RequiredFile, RequiredPackage, SymbolAt, Waiver, show,
 };
 use crate::id::{FastMap, FastSet};
-use crate::order;
+use crate::order::{self, Arrange as _};
 use hashbrown::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, btree_map};
 
@@ -21,6 +21,10 @@ impl Policy {
         unite(&mut self.hosts, later.hosts, show::host_text);
         unite(&mut self.archives, later.archives, show::archive_text);
         unite(&mut self.required_files, later.required_files, |file| file.path.text().to_owned());
+        self.required_files.arrange_by(|a, b| a.list.cmp(&b.list));
+        unite(&mut self.required_packages, later.required_packages, |package| {
+            (package.name.clone(), package.components.clone())
+        });
         unite(&mut self.required_symbols, later.required_symbols, demand);
         unite(&mut self.forbidden_symbols, later.forbidden_symbols, demand);
         unite(&mut self.forbidden_libraries, later.forbidden_libraries, |library| {
@@ -147,7 +151,16 @@ macro_rules! entries {
     };
 }
 
-entries!(Host, ArchivePolicy, RequiredFile, SymbolAt, ForbiddenLibrary, Provider, Provided);
+entries!(
+    Host,
+    ArchivePolicy,
+    RequiredFile,
+    RequiredPackage,
+    SymbolAt,
+    ForbiddenLibrary,
+    Provider,
+    Provided
+);
 
 fn replace<T>(value: &mut Option<T>, later: Option<T>) {
     if later.is_some() {

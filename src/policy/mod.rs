@@ -108,8 +108,10 @@ pub struct Policy {
     pub levels: Vec<LevelSetting>,
     /// `[[waive]]`
     pub waivers: Vec<Waiver>,
-    /// `[require] files`
+    /// `[require] files`, `headers`, `pkgconfig` and `programs`
     pub required_files: Vec<RequiredFile>,
+    /// `[require] cmake-packages`
+    pub required_packages: Vec<RequiredPackage>,
     /// `[require] symbols`
     pub required_symbols: Vec<SymbolAt>,
     /// `[forbid] libraries`
@@ -191,9 +193,73 @@ impl Waiver {
     }
 }
 
+/// Lists of files that a prefix must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileList {
+    /// Files by their paths.
+    Files,
+    /// Headers by their names in `#include`.
+    Headers,
+    /// Package files of pkg-config by their names.
+    PkgConfig,
+    /// Programs by their names.
+    Programs,
+}
+
+impl FileList {
+    /// All lists.
+    pub const ALL: [Self; 4] = [Self::Files, Self::Headers, Self::PkgConfig, Self::Programs];
+
+    /// The key in `[require]`.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Headers => "headers",
+            Self::PkgConfig => "pkgconfig",
+            Self::Programs => "programs",
+        }
+    }
+
+    /// The pattern over paths below the prefix for an entry of the list.
+    fn path(self, text: &str) -> String {
+        match self {
+            Self::Files => text.to_owned(),
+            Self::Headers => format!("**/include/{text}"),
+            Self::PkgConfig => format!("**/pkgconfig/{text}.pc"),
+            Self::Programs => format!("**/bin/{text}"),
+        }
+    }
+}
+
+impl Policy {
+    /// Components of a CMake package that the policy requires.
+    pub fn components_of(&self, package: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        let is_it = |one: &&RequiredPackage| one.name.as_bytes().eq_ignore_ascii_case(package);
+        let required = self.required_packages.iter().filter(is_it);
+        required.flat_map(|one| one.components.iter().map(|name| name.clone().into_bytes()))
+    }
+}
+
+/// A CMake package that a prefix must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequiredPackage {
+    /// The name for `find_package`.
+    pub name: String,
+    /// Components that must be found.
+    pub components: Vec<String>,
+    /// The reason, if the policy has one.
+    pub reason: Option<String>,
+    /// Its location.
+    pub origin: Origin,
+}
+
 /// A file that a prefix must have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequiredFile {
+    /// The list that has the entry.
+    pub list: FileList,
+    /// The entry as written.
+    pub text: String,
     /// Matches paths below the prefix; one match is enough.
     pub path: Pattern,
     /// Its location.

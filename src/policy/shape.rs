@@ -124,7 +124,37 @@ const REQUIRE: &[Key] = &[
         Kind::List(&words::PATH),
         "Patterns over paths below the prefix, each of which must match a file.",
     ),
+    optional(
+        "headers",
+        Kind::List(&words::HEADER),
+        "Patterns over paths below a directory `include`, each of which must match a file.",
+    ),
+    optional(
+        "pkgconfig",
+        Kind::List(&words::PACKAGE_NAME),
+        "Names of pkg-config packages, each of which must have a package file.",
+    ),
+    optional(
+        "programs",
+        Kind::List(&words::FILE_NAME),
+        "Names of programs, each of which must be in a directory `bin`.",
+    ),
+    optional(
+        "cmake-packages",
+        Kind::Tables(REQUIRED_PACKAGE),
+        "CMake packages that `find_package` must find.",
+    ),
     optional("symbols", Kind::Tables(REQUIRED_SYMBOL), "Symbols that files must define."),
+];
+
+const REQUIRED_PACKAGE: &[Key] = &[
+    required("name", Kind::Text(&words::PACKAGE_NAME), "The name for `find_package`."),
+    optional(
+        "components",
+        Kind::OneOrMore(&words::PACKAGE_NAME),
+        "Components, each of which must be found.",
+    ),
+    optional("reason", Kind::Text(&words::REASON), "Why it must be there."),
 ];
 
 const REQUIRED_SYMBOL: &[Key] = &[

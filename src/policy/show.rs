@@ -2,8 +2,8 @@
 //! as the same policy, and two entries with the same output are equal.
 
 use super::{
-    ArchivePolicy, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy, Provider,
-    SearchTag, SymbolAt, Waiver,
+    ArchivePolicy, FileList, ForbiddenLibrary, Host, LevelSetting, Origin, Pattern, Policy,
+    Provider, RequiredPackage, SearchTag, SymbolAt, Waiver,
 };
 use crate::catalogue::Level;
 use std::fmt::Write as _;
@@ -21,14 +21,21 @@ impl Policy {
         for waiver in &self.waivers {
             entry(&mut out, "waive", &waiver_text(waiver), &waiver.origin);
         }
-        let files = self.required_files.iter().map(|file| (quoted(&file.path), &file.origin));
+        let of = |kind: FileList| {
+            let files = self.required_files.iter().filter(|file| file.list == kind);
+            list(kind.key(), files.map(|file| (text(&file.text), &file.origin)))
+        };
+        let files = FileList::ALL.map(of).concat();
+        let packages = self.required_packages.iter();
+        let packages = packages.map(|package| (package_text(package), &package.origin));
+        let packages = list("cmake-packages", packages);
         let symbols = |symbols: &[SymbolAt]| {
             let line = |symbol: &SymbolAt| (symbol_text(symbol), symbol.origin.clone());
             symbols.iter().map(line).collect::<Vec<_>>()
         };
         let required = symbols(&self.required_symbols);
         let required = list("symbols", required.iter().map(|(text, from)| (text.clone(), from)));
-        lists(&mut out, "require", &[list("files", files), required]);
+        lists(&mut out, "require", &[files, packages, required]);
         let libraries = self.forbidden_libraries.iter();
         let libraries = libraries.map(|library| (library_text(library), &library.origin));
         let forbidden = symbols(&self.forbidden_symbols);
@@ -170,6 +177,15 @@ fn symbol_text(symbol: &SymbolAt) -> String {
     let reason = symbol.reason.iter().map(|reason| pair("reason", reason));
     let name = [format!("symbol = {}", quoted(&symbol.symbol))];
     format!("{{ {} }}", patterns.chain(name).chain(reason).collect::<Vec<_>>().join(", "))
+}
+
+fn package_text(package: &RequiredPackage) -> String {
+    let name = [pair("name", &package.name)].into_iter();
+    let components: Vec<String> = package.components.iter().map(|name| text(name)).collect();
+    let components = Some(format!("components = [{}]", components.join(", ")))
+        .filter(|_| !package.components.is_empty());
+    let reason = package.reason.iter().map(|reason| pair("reason", reason));
+    format!("{{ {} }}", name.chain(components).chain(reason).collect::<Vec<_>>().join(", "))
 }
 
 fn library_text(library: &ForbiddenLibrary) -> String {

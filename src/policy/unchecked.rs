@@ -79,6 +79,11 @@ impl Policy {
                 "required-file",
                 self.required_files.first().map(|file| &file.origin),
             ),
+            (
+                "[require] cmake-packages",
+                "required-package",
+                self.required_packages.first().map(|package| &package.origin),
+            ),
             ("[require] symbols", "required-symbol", first(&self.required_symbols)),
             (
                 "[forbid] libraries",

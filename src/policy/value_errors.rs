@@ -156,6 +156,11 @@ pub(super) fn symbol(text: &str) -> Result<(), ValueError> {
     plain(text, "a required symbol")
 }
 
+pub(super) fn package_name(text: &str) -> Result<(), ValueError> {
+    plain(text, "the name of a package")?;
+    file_name(text)
+}
+
 pub(super) fn soname(text: &str) -> Result<(), ValueError> {
     plain(text, "a soname")
 }

@@ -131,6 +131,18 @@ pub(super) const FILE_NAME: Word = Word {
     values: Values::Checked(value_errors::file_name),
     regex: Some(r"^[^/]+$"),
 };
+pub(super) const HEADER: Word = Word {
+    what: "a pattern over headers",
+    example: "ck/host/*.hpp",
+    values: Values::Checked(value_errors::path),
+    regex: Some(r"^[^/]"),
+};
+pub(super) const PACKAGE_NAME: Word = Word {
+    what: "the name of a package",
+    example: "composable_kernel",
+    values: Values::Checked(value_errors::package_name),
+    regex: Some(r"^[^\s/*?\[\]{}\\]+$"),
+};
 pub(super) const NAME: Word = Word {
     what: "a pattern over names",
     example: "Py*",

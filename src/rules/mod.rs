@@ -55,6 +55,7 @@ mod readers_disagree;
 mod removed_library;
 mod removed_symbol;
 mod required_file;
+mod required_package;
 mod required_symbol;
 mod rule;
 mod search_entries;
@@ -113,6 +114,7 @@ pub const RULES: &[&Rule] = &[
     &thin_member_missing::RULE,
     &stale_archive_index::RULE,
     &required_file::RULE,
+    &required_package::RULE,
     &cmake_missing_file::RULE,
     &cmake_missing_target::RULE,
     &cmake_unbuilt_component::RULE,

@@ -21,7 +21,8 @@ const DOCS: &str = "\
 ## What it does
 
 Checks `files` of `[require]` in each given directory: at least one regular file, or link to one, must match
-the pattern. The path of the finding is the pattern.
+the pattern. The path of the finding is the pattern. `headers` are files below a directory `include`, `pkgconfig`
+are package files in a directory `pkgconfig`, `programs` are files in a directory `bin`.
 
 ## Why it matters
 
@@ -54,7 +55,7 @@ fn check(query: &Query<'_>) -> Findings {
             if !is_there(query, required, Some(given)) {
                 let message = format!("no such file, which {} requires", place(&required.origin));
                 let mut finding = Finding::new(RULE.id, given.absent(pattern), message);
-                let key = format!("require.files {}", pattern.text());
+                let key = format!("require.{} {}", required.list.key(), required.text);
                 by_policy(&mut finding, key, &required.origin);
                 out.push(finding);
             }

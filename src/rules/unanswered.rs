@@ -3,7 +3,8 @@
 
 use super::demand::{arch, by_policy, has_symbols, place, policy_file};
 use super::{
-    Query, Rule, forbidden_symbol, required_file, required_symbol, symbol_version_too_new,
+    Query, Rule, forbidden_symbol, required_file, required_package, required_symbol,
+    symbol_version_too_new,
 };
 use crate::catalogue::{Level, RuleId};
 use crate::finding::{Finding, Findings};
@@ -39,6 +40,13 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
                 &required.path,
                 show(required.path.text().as_bytes()).as_str(),
             );
+        }
+    }
+    for required in required_package::asked(policy) {
+        if let Some(pattern) = required_package::pattern(required) {
+            if !required_package::is_met(query, required, None) {
+                absent(&required.origin, &pattern, &format!("the package {}", required.name));
+            }
         }
     }
     let symbols = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));

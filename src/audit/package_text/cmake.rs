@@ -9,6 +9,7 @@ use crate::cmake::{
 use crate::id::FastMap;
 use crate::order::Arrange as _;
 use crate::package::Prefixes;
+use crate::policy::Policy;
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
 use crate::tree::{Errno, Kind, Tree};
@@ -25,7 +26,7 @@ pub struct CMakePackage {
     pub name: Vec<u8>,
     /// The result for a consumer who asks for no component.
     pub outcome: Outcome,
-    /// Results for each component that the package says it knows, as far as they differ.
+    /// Results for each component that the package says it knows or that a policy requires.
     pub components: Vec<(Vec<u8>, Outcome)>,
 }
 
@@ -44,6 +45,7 @@ pub(super) fn find(
     tree: &dyn Tree,
     prefixes: &Prefixes,
     texts: &Texts,
+    policy: &Policy,
     problems: &mut Vec<UnreadablePath>,
     dirs: &mut Vec<PathBuf>,
 ) -> Vec<CMakePackage> {
@@ -66,8 +68,12 @@ pub(super) fn find(
         let mut components = Vec::new();
         let has_list = files.file(&path).is_some_and(|file| file.mentions(b"IN_LIST"));
         let probe = has_list.then(|| files.outcome(&path, &name, &[cmake::COMPONENT.to_vec()]));
-        let known = probe.map(|probe| probe.components).unwrap_or_default();
-        for component in known.iter().take(MOST_COMPONENTS) {
+        let mut known = probe.map(|probe| probe.components).unwrap_or_default();
+        known.truncate(MOST_COMPONENTS);
+        known.extend(policy.components_of(&name));
+        known.arrange();
+        known.dedup();
+        for component in &known {
             let outcome = files.outcome(&path, &name, std::slice::from_ref(component));
             components.push((component.clone(), outcome));
         }

@@ -85,7 +85,7 @@ pub(super) fn find(
         out.pkg_config = pkg_config::find(tree, prefixes, texts, problems, &mut dirs);
     }
     if wants.holds(Wants::CMAKE) || wants.holds(Wants::HEADERS) {
-        out.cmake = cmake::find(tree, prefixes, texts, problems, &mut dirs);
+        out.cmake = cmake::find(tree, prefixes, texts, &plan.policy, problems, &mut dirs);
     }
     if wants.holds(Wants::HEADERS) {
         dirs.arrange();

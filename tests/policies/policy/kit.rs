@@ -99,6 +99,7 @@ pub(crate) fn bare(mut policy: Policy) -> Policy {
     policy.levels.iter_mut().for_each(|e| clear(&mut e.origin));
     policy.waivers.iter_mut().for_each(|e| clear(&mut e.origin));
     policy.required_files.iter_mut().for_each(|e| clear(&mut e.origin));
+    policy.required_packages.iter_mut().for_each(|e| clear(&mut e.origin));
     policy.required_symbols.iter_mut().for_each(|e| clear(&mut e.origin));
     policy.forbidden_libraries.iter_mut().for_each(|e| clear(&mut e.origin));
     policy.forbidden_symbols.iter_mut().for_each(|e| clear(&mut e.origin));

@@ -32,6 +32,7 @@ fn meaning(policy: &Policy) -> (Vec<String>, Vec<Level>) {
     let mut said: Vec<String> = Vec::new();
     said.extend(bare.waivers.iter().map(|e| format!("{e:?}")));
     said.extend(bare.required_files.iter().map(|e| format!("{e:?}")));
+    said.extend(bare.required_packages.iter().map(|e| format!("{e:?}")));
     said.extend(bare.hosts.iter().map(|e| format!("{e:?}")));
     said.extend(bare.providers.iter().map(|e| format!("{e:?}")));
     said.extend(bare.provided.iter().map(|e| format!("{e:?}")));

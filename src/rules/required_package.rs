@@ -1,0 +1,146 @@
+//! `required-package`: a CMake package that a policy wants a prefix to have.
+
+use super::demand::{Given, because, by_policy, place};
+use super::{Query, Rule};
+use crate::audit::CMakePackage;
+use crate::catalogue::{Level, PACKAGE};
+use crate::cmake::{Outcome, Truth};
+use crate::finding::{Finding, Findings};
+use crate::order::Arrange as _;
+use crate::policy::{Pattern, Policy, RequiredPackage};
+use crate::text::show;
+use crate::wants::Wants;
+
+pub(super) static RULE: Rule = Rule::new(
+    "required-package",
+    PACKAGE,
+    "a prefix lacks a CMake package that a policy requires",
+    DOCS,
+    check,
+)
+.keys(&["detail"])
+.wants(Wants::CMAKE)
+.asked_if(|plan| !plan.policy.required_packages.is_empty());
+
+const DOCS: &str = "\
+## What it does
+
+Checks `cmake-packages` of `[require]` in each given directory: `find_package(NAME CONFIG)` must find the package
+there, and each listed component. The configuration files are evaluated as for `cmake-missing-file`; nothing is
+executed.
+
+## Why it matters
+
+A build that omits a component succeeds and installs less. The users of the package notice it later.
+
+## Example
+
+```text
+error[required-package] lib/cmake/ck/ckConfig.cmake: ck: component device_conv_operations is not found, which
+linkaudit.toml:3 requires
+```
+
+## How to fix
+
+Build and install the component. If the package no longer has it, remove the entry from the policy.
+
+## Limits
+
+Where the evaluation depends on the user's project, the package counts as found. If only files or a part of a
+prefix were given and the package is not there, the answer is `undecided`.
+";
+
+/// The entries that the level of the rule asks for.
+pub(super) fn asked(policy: &Policy) -> &[RequiredPackage] {
+    let is_asked = policy.level_of(&RULE.known()) != Level::Allow;
+    if is_asked { &policy.required_packages } else { &[] }
+}
+
+/// Where a package would be.
+pub(super) fn pattern(required: &RequiredPackage) -> Option<Pattern> {
+    Pattern::path(&format!("**/{}Config.cmake", required.name)).ok()
+}
+
+/// Packages of the name that lie in a given directory, or anywhere.
+fn packages<'a>(
+    query: &Query<'a>,
+    required: &RequiredPackage,
+    given: Option<&Given<'_>>,
+) -> Vec<&'a CMakePackage> {
+    let is_it = |package: &&CMakePackage| {
+        package.name.eq_ignore_ascii_case(required.name.as_bytes())
+            && given.is_none_or(|given| package.path.starts_with(given.dir))
+    };
+    query.package_text().cmake.iter().filter(is_it).collect()
+}
+
+/// True if a package of the name is there.
+pub(super) fn is_met(
+    query: &Query<'_>,
+    required: &RequiredPackage,
+    given: Option<&Given<'_>>,
+) -> bool {
+    !packages(query, required, given).is_empty()
+}
+
+fn is_refused(outcome: &Outcome) -> bool {
+    matches!(outcome.found, None | Some(Truth::False))
+}
+
+fn check(query: &Query<'_>) -> Findings {
+    let mut out = Findings::new();
+    let given = query.given();
+    for required in &query.policy().required_packages {
+        let Some(pattern) = pattern(required) else { continue };
+        for given in given.iter().filter(|given| given.holds(&pattern)) {
+            let packages = packages(query, required, Some(given));
+            if packages.is_empty() {
+                let file = given.absent(&pattern);
+                let what = format!("{}: no such CMake package", show(required.name.as_bytes()));
+                out.push(finding(required, Finding::new(RULE.id, file, what), None));
+            }
+            for package in packages {
+                out.extend(lost(query, required, package));
+            }
+        }
+    }
+    out.arrange_by(|a, b| a.key().cmp(&b.key()));
+    out.dedup_by(|b, a| a.key() == b.key());
+    out
+}
+
+/// What a consumer of a package does not get.
+fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -> Findings {
+    let name = show(required.name.as_bytes());
+    let about = |what: String, component: Option<&str>| {
+        finding(required, query.about_text(RULE.id, &package.path, what), component)
+    };
+    if is_refused(&package.outcome) {
+        return vec![about(format!("{name}: find_package does not find it"), None)];
+    }
+    let is_lost = |component: &&String| {
+        let known = package.components.iter().find(|(name, _)| *name == component.as_bytes());
+        known.is_some_and(|(_, outcome)| is_refused(outcome))
+    };
+    let lost = required.components.iter().filter(is_lost);
+    lost.map(|component| {
+        let what = format!("{name}: component {} is not found", show(component.as_bytes()));
+        about(what, Some(component))
+    })
+    .collect()
+}
+
+/// Completes a finding about an entry.
+fn finding(
+    required: &RequiredPackage,
+    mut finding: Box<Finding>,
+    component: Option<&str>,
+) -> Box<Finding> {
+    let reason = because(required.reason.as_deref());
+    finding.message += &format!(", which {} requires{reason}", place(&required.origin));
+    let detail = [Some(required.name.as_str()), component];
+    finding.detail = Some(detail.into_iter().flatten().collect::<Vec<_>>().join("/").into_bytes());
+    let key = format!("require.cmake-packages {}", required.name);
+    by_policy(&mut finding, key, &required.origin);
+    finding
+}
