@@ -148,9 +148,7 @@ const fn planned_at(id: &'static str, group: Group, level: Level) -> Known {
 }
 
 /// Planned rules. Once a rule is built, its own declaration replaces the line here.
-const PLANNED: &[Known] = &[
-    planned_at("copy-size-mismatch", SYMBOL, Level::Warning),
-];
+const PLANNED: &[Known] = &[planned_at("copy-size-mismatch", SYMBOL, Level::Warning)];
 
 /// Old ids and their new ids.
 const RENAMED: &[(&str, &str)] = &[("hijacked-symbol", "interposed-symbol")];
