@@ -340,10 +340,9 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
         placed.map(|(path, text)| WalkedText { path, ..text }).collect()
     };
     let (audited, beside) = (place(texts, &given), place(beside, &places));
-    let files = given.iter().filter(|given| given.kind == Ok(Kind::File));
-    let files: Vec<PathBuf> = files.map(|given| given.path.clone()).collect();
-    let given_files = collector.placed(&given, &files).into_iter().collect();
-    let texts = Texts { audited, beside, given: given_files };
+    let files = Texts::files(&given);
+    let texts =
+        Texts { audited, beside, given: collector.placed(&given, &files).into_iter().collect() };
     // Resolving a link costs system calls.
     let linked = if kept_names::names_files(&plan.policy) { linked } else { Vec::new() };
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
@@ -352,7 +351,8 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     // Two names may resolve to one file.
     problems.arrange();
     problems.dedup();
-    let prefixes = prefixes(plan, &given, tree, &corpus, &problems);
+    let mut prefixes = prefixes(plan, &given, tree, &corpus, &problems);
+    texts.add_given(&mut prefixes);
     count_kinds(&corpus, &mut totals);
     clock.lap("collect");
     let timings = clock.laps;

@@ -84,8 +84,9 @@ pub(super) fn reason(
     let mut head = vec![0; HEAD];
     let length = handle.read_at(&mut head, 0).ok()?;
     head.truncate(length);
-    let (kind, help) = match package_file(typed, classes) {
-        Some(known) => known?,
+    let (kind, help) = match package_file(typed) {
+        Some((Some(class), ..)) if classes.contains(class) => return None,
+        Some((_, kind, help)) => (kind.to_owned(), help),
         None => kind(&head, typed.as_os_str().as_bytes())?,
     };
     let (shown, word) = (show_path(typed), shell(&show_path(typed)));
@@ -102,24 +103,23 @@ pub(super) fn reason(
     })
 }
 
-/// The same for package files of pkg-config and CMake, by their names; nothing for other files.
-fn package_file(path: &Path, classes: Classes) -> Option<Option<(String, Help)>> {
-    let (class, kind) = match classes_by_name(path)? {
-        Class::PkgConfig => (Class::PkgConfig, "a package file of pkg-config"),
-        _ if cmake_package_name(path).is_some() => (Class::CMake, "a configuration file of CMake"),
+/// The same for package files of pkg-config and CMake, by their names, with the class of those that a run
+/// may read.
+fn package_file(path: &Path) -> Option<(Option<Class>, &'static str, Help)> {
+    let enable = Help::Do("to read it, enable its rules: -W package-text");
+    Some(match class_by_name(path)? {
+        Class::PkgConfig => (Some(Class::PkgConfig), "a package file of pkg-config", enable),
+        _ if cmake_package_name(path).is_some() => {
+            (Some(Class::CMake), "a configuration file of CMake", enable)
+        }
         _ => {
             let help = Help::Do("name the *Config.cmake file that includes it");
-            return Some(Some((
-                "a file of CMake that find_package does not read".to_owned(),
-                help,
-            )));
+            (None, "a file of CMake that find_package does not read", help)
         }
-    };
-    let help = Help::Do("to read it, enable its rules: -W package-text");
-    Some((!classes.contains(class)).then(|| (kind.to_owned(), help)))
+    })
 }
 
-fn classes_by_name(path: &Path) -> Option<Class> {
+fn class_by_name(path: &Path) -> Option<Class> {
     let all = Classes::LINKAGE.with(Class::PkgConfig).with(Class::CMake);
     Some(all.class_of(path, b"")).filter(|class| *class != Class::Other)
 }
@@ -194,21 +194,17 @@ fn text(head: &[u8]) -> (String, Help) {
 #[cfg(test)]
 mod tests {
     use super::{kind, package_file};
-    use crate::sniff::{Class, Classes};
+    use crate::sniff::Class;
     use std::path::Path;
 
     #[test]
-    fn package_files_are_read_where_their_rules_are_enabled() {
-        let all = Classes::LINKAGE.with(Class::PkgConfig).with(Class::CMake);
-        let is_refused = |name: &str, classes| {
-            package_file(Path::new(name), classes).map(|refused| refused.is_some())
-        };
-        assert_eq!(is_refused("foo.pc", all), Some(false));
-        assert_eq!(is_refused("foo.pc", Classes::LINKAGE), Some(true));
-        assert_eq!(is_refused("a/FooConfig.cmake", all), Some(false));
-        assert_eq!(is_refused("foo-config.cmake", Classes::LINKAGE), Some(true));
-        assert_eq!(is_refused("FooTargets.cmake", all), Some(true));
-        assert_eq!(is_refused("foo.txt", all), None);
+    fn package_files_by_their_names() {
+        let class = |name: &str| package_file(Path::new(name)).map(|(class, ..)| class);
+        assert_eq!(class("foo.pc"), Some(Some(Class::PkgConfig)));
+        assert_eq!(class("a/FooConfig.cmake"), Some(Some(Class::CMake)));
+        assert_eq!(class("foo-config.cmake"), Some(Some(Class::CMake)));
+        assert_eq!(class("FooTargets.cmake"), Some(None));
+        assert_eq!(class("foo.txt"), None);
     }
 
     fn of(head: &[u8], name: &str) -> Option<String> {

@@ -137,7 +137,8 @@ fn finding(
     component: Option<&str>,
 ) -> Box<Finding> {
     let reason = because(required.reason.as_deref());
-    finding.message += &format!(", which {} requires{reason}", place(&required.origin));
+    let place = place(&required.origin);
+    finding.message = format!("{}, which {place} requires{reason}", finding.message);
     let detail = [Some(required.name.as_str()), component];
     finding.detail = Some(detail.into_iter().flatten().collect::<Vec<_>>().join("/").into_bytes());
     let key = format!("require.cmake-packages {}", required.name);

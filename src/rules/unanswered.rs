@@ -43,10 +43,10 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
         }
     }
     for required in required_package::asked(policy) {
-        if let Some(pattern) = required_package::pattern(required) {
-            if !required_package::is_met(query, required, None) {
-                absent(&required.origin, &pattern, &format!("the package {}", required.name));
-            }
+        if let Some(pattern) = required_package::pattern(required)
+            && !required_package::is_met(query, required, None)
+        {
+            absent(&required.origin, &pattern, &format!("the package {}", required.name));
         }
     }
     let symbols = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));

@@ -17,8 +17,8 @@ use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::sniff::Class;
-use crate::tree::walk::{UnreadablePath, WalkedText, describe};
-use crate::tree::{Handle, Opened, Tree};
+use crate::tree::walk::{Given, UnreadablePath, WalkedText, describe};
+use crate::tree::{Handle, Kind, Opened, Tree};
 use crate::wants::Wants;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,19 @@ pub(super) struct Texts {
 impl Texts {
     pub(super) fn is_empty(&self) -> bool {
         self.audited.is_empty()
+    }
+
+    /// The given paths that are files.
+    pub(super) fn files(given: &[Given]) -> Vec<PathBuf> {
+        let files = given.iter().filter(|given| given.kind == Ok(Kind::File));
+        files.map(|given| given.path.clone()).collect()
+    }
+
+    /// Text files are not in the corpus; a given one belongs to its directory, like any given file.
+    pub(super) fn add_given(&self, prefixes: &mut Prefixes) {
+        for text in self.audited.iter().filter(|text| self.given.contains(&text.path)) {
+            prefixes.add_dir_of(&text.path);
+        }
     }
 
     /// Audited files of a class, sorted. A link to another audited file is left out.

@@ -117,10 +117,10 @@ impl Reader {
             b"else" => self.branch(Some(true))?,
             b"endif" => {
                 self.groups.pop()?;
-                if let Guard::Open(from) = self.guard {
-                    if self.groups.is_empty() {
-                        self.guard = Guard::Closed(from..self.out.len());
-                    }
+                if let Guard::Open(from) = self.guard
+                    && self.groups.is_empty()
+                {
+                    self.guard = Guard::Closed(from..self.out.len());
                 }
             }
             b"define" | b"undef" => {
@@ -178,12 +178,12 @@ impl Reader {
     /// Another branch of the same `#if`.
     fn branch(&mut self, condition: Truth) -> Option<()> {
         // A guard has one branch: this `#ifndef` was none.
-        if let Guard::Open(from) = self.guard {
-            if self.groups.len() == 1 {
-                self.out.truncate(from);
-                self.guard = Guard::None;
-                self.groups.first_mut()?.now = None;
-            }
+        if let Guard::Open(from) = self.guard
+            && self.groups.len() == 1
+        {
+            self.out.truncate(from);
+            self.guard = Guard::None;
+            self.groups.first_mut()?.now = None;
         }
         let group = self.groups.last_mut()?;
         group.taken = condition::or(group.taken, group.now);

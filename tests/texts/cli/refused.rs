@@ -17,6 +17,9 @@ fn a_file_that_is_not_read_is_named_with_what_helps() {
     lab.write("run", "#!/bin/sh\nexec bin/app\n");
     lab.write("notes.txt", "some text\n");
     lab.write("none", "");
+    lab.write("foo.pc", "Name: foo\nVersion: 1\nLibs: -L/none -lfoo\n");
+    lab.write("FooConfig.cmake", "include(\"${CMAKE_CURRENT_LIST_DIR}/FooTargets.cmake\")\n");
+    lab.write("FooMacros.cmake", "set(a b)\n");
     let cases = [
         (
             "dist/x.whl",
@@ -30,12 +33,45 @@ fn a_file_that_is_not_read_is_named_with_what_helps() {
         ),
         ("run", "run: a script (#!/bin/sh)\nhelp: name the program or library that it starts\n"),
         ("notes.txt", "notes.txt: a text file, neither an ELF file nor a static archive\n"),
+        (
+            "foo.pc",
+            "foo.pc: a package file of pkg-config\n\
+             help: to read it, enable its rules: -W package-text\n",
+        ),
+        (
+            "FooConfig.cmake",
+            "FooConfig.cmake: a configuration file of CMake\n\
+             help: to read it, enable its rules: -W package-text\n",
+        ),
+        (
+            "FooMacros.cmake",
+            "FooMacros.cmake: a file of CMake that find_package does not read\n\
+             help: name the *Config.cmake file that includes it\n",
+        ),
         ("none", "none: an empty file, neither an ELF file nor a static archive\n"),
     ];
     for (file, message) in cases {
         for command in ["check", "tree"] {
             run(&lab, &[command, file]).refused(&[message]).in_style();
         }
+    }
+}
+
+#[test]
+fn a_package_file_is_read_if_its_rules_are_enabled() {
+    let lab = Lab::new();
+    lab.write("FooConfig.cmake", "include(\"${CMAKE_CURRENT_LIST_DIR}/FooTargets.cmake\")\n");
+    let pc = format!(
+        "prefix={}\nName: foo\nVersion: 1\nCflags: -I${{prefix}}/none\n",
+        lab.root().display()
+    );
+    lab.write("foo.pc", pc);
+    for (file, rule) in
+        [("foo.pc", "[pkgconfig-missing-file]"), ("FooConfig.cmake", "[cmake-missing-file]")]
+    {
+        let out = run(&lab, &[file, "-D", "package-text", "--format", "gcc"]);
+        assert_eq!(out.status, 1, "{file}");
+        assert!(out.out.contains(rule), "{file}: {}", out.out);
     }
 }
 
