@@ -10,7 +10,9 @@
 //!   library that the program has not loaded stays a finding, with the symbols that belong to it.
 //! - At least one symbol comes from the program itself or from a private library of it.
 //! - Few programs fit, or one of the plugin's own package. An object that lacks a DT_NEEDED entry
-//!   for a common library would fit hundreds.
+//!   for a common library would fit hundreds. The package is known by a store item, by a private
+//!   library, or by a directory that is named after the program: QEMU's 33 emulators, which all
+//!   begin with `qemu-`, load the modules in `/usr/lib/x86_64-linux-gnu/qemu`.
 //! - No policy claims a symbol, because a link then lost it. A symbol that an archive defines may
 //!   have been lost too. It is no evidence, unless the archive is the static edition of the library
 //!   that defines the symbol. The other symbols must outnumber such ones.
@@ -35,6 +37,7 @@ use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::order::Arrange as _;
 use crate::resolve::Closure;
 use programs::{Programs, Set};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -248,6 +251,25 @@ fn is_default(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> boo
     system.any(|known| source.strings.text(*known).strip_suffix(b"/") == Some(dir))
 }
 
+/// The number of directories in the longest default directory of the loader above a file.
+fn system_dir(source: DiagnosisInput<'_>, closure: &Closure, path: &Path) -> usize {
+    let system = source.loaders.get(closure.root.loader).system_dirs.iter();
+    let dirs = system.map(|dir| Path::new(OsStr::from_bytes(source.strings.text(*dir))));
+    dirs.filter(|dir| path.starts_with(dir)).map(|dir| dir.components().count()).max().unwrap_or(0)
+}
+
+/// True if a directory of `plugin` bears the name of `program`, or its first words: `qemu` for
+/// `qemu-system-arm`. The first `system` directories and those that both have in common do not count.
+fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bool {
+    let (Some(dir), Some(name)) = (plugin.parent(), program.file_name()) else { return false };
+    let common = dir.components().zip(program.components()).take_while(|(a, b)| a == b).count();
+    let mut dirs = dir.components().skip(common.max(system));
+    dirs.any(|dir| {
+        let rest = name.as_bytes().strip_prefix(dir.as_os_str().as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"-"))
+    })
+}
+
 /// The symbols that plugins of known programs define, and the libraries that they bring, by the
 /// plugin's directory and its parent.
 struct Hosted<'a, 'n> {
@@ -256,7 +278,7 @@ struct Hosted<'a, 'n> {
     names: &'n Names,
     /// The symbols of interest that a file defines, memoised.
     defined: FastMap<FileId, Vec<&'a [u8]>>,
-    by_dir: FastMap<&'a Path, FastSet<&'a [u8]>>,
+    by_dir: FastMap<&'a Path, FastMap<&'a [u8], FileId>>,
 }
 
 impl<'a, 'n> Hosted<'a, 'n> {
@@ -277,16 +299,19 @@ impl<'a, 'n> Hosted<'a, 'n> {
                 found.into_iter().map(|(name, _)| name).collect()
             });
             for dir in dir.ancestors().take(2) {
-                self.by_dir.entry(dir).or_default().extend(found.iter().copied());
+                let here = self.by_dir.entry(dir).or_default();
+                for name in &*found {
+                    here.entry(name).or_insert(file);
+                }
             }
         }
     }
 
-    /// True if a nearby plugin defines the symbol or brings a library that does. Nearby is the
+    /// The nearby plugin that defines the symbol, or a library that it brings. Nearby is the
     /// directory of `plugin`, its parent, its subdirectories and its sibling directories.
-    fn serves(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> bool {
+    fn serving(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> Option<FileId> {
         let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
-        dirs.any(|dir| self.by_dir.get(dir).is_some_and(|names| names.contains(symbol)))
+        dirs.find_map(|dir| self.by_dir.get(dir)?.get(symbol).copied())
     }
 }
 
@@ -298,13 +323,16 @@ impl Plugin<'_> {
         self.missing.iter().all(is_loaded) || self.references.iter().any(|r| !r.of_missing)
     }
 
-    /// True if no archive claims a symbol. An archive that is the static edition of `winner`, the
-    /// library that defines the symbol, does not count.
+    /// True if no archive claims a symbol. If one is the static edition of `winner`, the library that
+    /// defines the symbol, the others are further editions and do not count: `libpython3.11.a` lies
+    /// beside `libpython3.11-pic.a`.
     fn is_unclaimed(&self, reference: Reference<'_>, winner: Option<FileId>) -> bool {
         let path = |file: FileId| self.source.view.file(file).path.as_os_str().as_bytes();
         let target = reference.object.header.target();
-        let mut archives = self.claims.archives(self.file, target, reference.name);
-        archives.all(|archive| winner.is_some_and(|file| stem(path(archive)) == stem(path(file))))
+        let mut archives = self.claims.archives(self.file, target, reference.name).peekable();
+        let is_edition =
+            |archive| winner.is_some_and(|file| stem(path(archive)) == stem(path(file)));
+        archives.peek().is_none() || archives.any(is_edition)
     }
 }
 
@@ -347,7 +375,7 @@ impl<'a> Search<'a> {
         let references = plugin.references.iter().filter(|r| !(keeps_missing && r.of_missing));
         let references: Vec<Reference<'a>> = references.copied().collect();
         let serves = |reference: &Reference<'a>| {
-            others.is_some_and(|others| others.serves(plugin, reference.name))
+            others.is_some_and(|others| others.serving(plugin, reference.name).is_some())
         };
         let from_program = references.iter().filter(|reference| !serves(reference));
         let from_program: Vec<Reference<'a>> = from_program.copied().collect();
@@ -373,7 +401,8 @@ impl<'a> Search<'a> {
     }
 
     /// The programs of the plugin's own package. They take a symbol from a private library in the
-    /// plugin's directory or above it, or belong to the same store item.
+    /// plugin's directory or above it, belong to the same store item, or give a directory above the
+    /// plugin its name.
     fn own(&self, plugin: &Plugin<'a>, references: &[Reference<'a>], fitting: &Set) -> Set {
         let DiagnosisInput { view, closures, .. } = self.source;
         let closure = &closures.roots[plugin.root];
@@ -389,12 +418,14 @@ impl<'a> Search<'a> {
             }
         }
         let item = crate::package::store_item(path);
-        if item.is_some() {
-            for program in fitting.members() {
-                let file = self.hosts.closures.roots[self.programs.root(program)].root.file;
-                if crate::package::store_item(&view.file(file).path) == item {
-                    out.insert(program);
-                }
+        let system = system_dir(self.source, closure, path);
+        for program in fitting.members() {
+            let file = self.hosts.closures.roots[self.programs.root(program)].root.file;
+            let program_path = &*self.hosts.view.file(file).path;
+            if item.is_some() && crate::package::store_item(program_path) == item
+                || is_named_after(path, system, program_path)
+            {
+                out.insert(program);
             }
         }
         out.keep(fitting);
@@ -432,11 +463,12 @@ impl<'a> Search<'a> {
             claimed += usize::from(!is_own);
             private += usize::from(is_own && is_private);
         }
-        claimed += rest.iter().filter(|reference| !plugin.is_unclaimed(**reference, None)).count();
-        let serves = |reference: &Reference<'a>| {
-            others.is_some_and(|others| others.serves(plugin, reference.name))
-        };
-        Ok(private > claimed && rest.iter().all(serves))
+        for reference in rest {
+            let serving = others.and_then(|others| others.serving(plugin, reference.name));
+            let Some(file) = serving else { return Ok(false) };
+            claimed += usize::from(!plugin.is_unclaimed(reference, Some(file)));
+        }
+        Ok(private > claimed)
     }
 
     fn scope(&mut self, program: RootId) -> Result<&Scope<'a>, Vec<Need>> {
@@ -446,5 +478,26 @@ impl<'a> Search<'a> {
             self.scopes.insert(program, scope);
         }
         Ok(&self.scopes[&program])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_named_after;
+    use std::path::Path;
+
+    #[test]
+    fn directories_that_bear_the_name_of_a_program() {
+        for (plugin, system, program, expected) in [
+            ("/usr/lib/x86_64-linux-gnu/qemu/ui-gtk.so", 4, "/usr/bin/qemu-system-arm", true),
+            ("/usr/lib/qemu/ui-gtk.so", 3, "/usr/bin/qemu", true),
+            ("/opt/qemu/lib/ui-gtk.so", 0, "/opt/qemu/bin/qemu-img", false),
+            ("/usr/lib/x86_64-linux-gnu/foo/a.so", 4, "/usr/bin/x86_64-linux-gnu-gdb", false),
+            ("/usr/lib/qemu-x/a.so", 3, "/usr/bin/qemu", false),
+            ("/usr/lib/qem/a.so", 3, "/usr/bin/qemu-img", false),
+        ] {
+            let found = is_named_after(Path::new(plugin), system, Path::new(program));
+            assert_eq!(found, expected, "{plugin} {program}");
+        }
     }
 }

@@ -123,13 +123,28 @@ fn a_program_that_opens_nothing_is_no_host() {
 
 #[test]
 fn many_programs_tell_nothing() {
-    let lab = daemon();
-    for name in ["two", "three"] {
+    let lab = Lab::new();
+    lab.so("app/lib/plugins/cpu.so", PLUGIN, &[]);
+    for name in ["one", "two", "three"] {
         let name = format!("app/bin/{name}");
         program(&lab, &name, "int host_call(void) { return 1; }", &["-rdynamic"]);
     }
-    excused(&lab, &["app"], "app/bin/daemon", "app/lib/daemon/cpu.so");
+    excused(&lab, &["app"], "app/bin/one", "app/lib/plugins/cpu.so");
     program(&lab, "app/bin/four", "int host_call(void) { return 1; }", &["-rdynamic"]);
+    found(&lab, &["app"], "host_call");
+}
+
+#[test]
+fn a_directory_with_the_name_of_the_programs_tells() {
+    let lab = Lab::new();
+    lab.so("app/lib/emu/cpu.so", PLUGIN, &[]);
+    for name in ["emu-arm", "emu-mips", "emu-ppc", "emu-x86", "other"] {
+        let name = format!("app/bin/{name}");
+        program(&lab, &name, "int host_call(void) { return 1; }", &["-rdynamic"]);
+    }
+    excused(&lab, &["app"], "app/bin/emu-arm", "app/lib/emu/cpu.so");
+    lab.so("app/lib/em/cpu.so", PLUGIN, &[]);
+    std::fs::remove_file(lab.path("app/lib/emu/cpu.so")).expect("the plugin");
     found(&lab, &["app"], "host_call");
 }
 
