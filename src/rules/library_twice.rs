@@ -31,6 +31,9 @@ Looks at all files that one process loads, and reports two files
 Symbols count as common only if a reference can be bound to either: both are strong and visible, and their
 versions are equal or absent.
 
+If all common symbols of two libraries with different names are functions, each of one size in both, the finding
+is a warning: the copies are of one source, and no data is among what they share.
+
 ## Why it matters
 
 Both copies run, each with a part of the calls. Registries, caches and locks exist twice, and objects that one
@@ -70,7 +73,15 @@ const MOST: usize = 16;
 enum Kind {
     Soname,
     Version(usize),
-    Symbols(usize),
+    Symbols(Common),
+}
+
+/// Names that two libraries define.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Common {
+    count: usize,
+    /// True if all are functions, each of one size in both.
+    are_same_functions: bool,
 }
 
 struct Fact {
@@ -208,11 +219,11 @@ fn compare(query: &Query<'_>, two: Two) -> Option<Kind> {
         return None;
     }
     let common = common(objects);
-    if stem(names[0]) == stem(names[1]) && common >= SOME {
-        return Some(Kind::Version(common));
+    if stem(names[0]) == stem(names[1]) && common.count >= SOME {
+        return Some(Kind::Version(common.count));
     }
     let smaller = [objects.0, objects.1].map(exported).into_iter().min().unwrap_or_default();
-    (common >= MANY && common >= smaller / 10).then_some(Kind::Symbols(common))
+    (common.count >= MANY && common.count >= smaller / 10).then_some(Kind::Symbols(common))
 }
 
 /// `libfoo` of `libfoo.so.1` and of `libfoo-1.2.so.0`.
@@ -235,25 +246,33 @@ fn exported(object: &Object) -> usize {
     object.tables.as_ref().map_or(0, |tables| hashed(tables).len())
 }
 
-/// Number of symbols of the smaller object that the other one defines too, where a reference can be
-/// bound to either.
-fn common((a, b): (&Object, &Object)) -> usize {
+/// The symbols of the smaller object that the other one defines too, where a reference can be bound
+/// to either.
+fn common((a, b): (&Object, &Object)) -> Common {
+    let mut out = Common { count: 0, are_same_functions: true };
     let (small, large) = if exported(a) <= exported(b) { (a, b) } else { (b, a) };
-    let (Some(from), Some(into)) = (&small.tables, &large.tables) else { return 0 };
+    let (Some(from), Some(into)) = (&small.tables, &large.tables) else { return out };
     let in_large = strong(large, into);
-    strong(small, from)
-        .iter()
-        .filter(|(name, version)| {
-            in_large.get(*name).is_some_and(|other| match (version, other) {
-                (Some(one), Some(other)) => one == other,
-                _ => true,
-            })
-        })
-        .count()
+    for (name, one) in &strong(small, from) {
+        let Some(other) = in_large.get(name) else { continue };
+        if one.version.zip(other.version).is_none_or(|(one, other)| one == other) {
+            out.count += 1;
+            out.are_same_functions &= one.function.is_some() && one.function == other.function;
+        }
+    }
+    out
 }
 
-/// Strong exported functions and data with their versions.
-fn strong<'o>(object: &'o Object, tables: &'o Tables) -> FastMap<&'o [u8], Option<&'o [u8]>> {
+/// An exported function or variable.
+struct Strong<'o> {
+    version: Option<&'o [u8]>,
+    /// The size of a function.
+    function: Option<u64>,
+}
+
+/// Strong exported functions and data.
+fn strong<'o>(object: &'o Object, tables: &'o Tables) -> FastMap<&'o [u8], Strong<'o>> {
+    let is_function = |symbol: &Symbol<'_>| elf::SymbolType(symbol.kind) == elf::STT_FUNC;
     let is_strong = |symbol: &Symbol<'_>| {
         elf::SymbolBind(symbol.bind) == elf::STB_GLOBAL
             && matches!(elf::SymbolType(symbol.kind), elf::STT_FUNC | elf::STT_OBJECT)
@@ -264,8 +283,12 @@ fn strong<'o>(object: &'o Object, tables: &'o Tables) -> FastMap<&'o [u8], Optio
         let is_versioned = object.versions.has_verdef && symbol.versym & 0x7fff > 1;
         entry.filter(|_| is_versioned).map(|entry| object.str(entry.name))
     };
+    let value = |symbol: &Symbol<'_>| Strong {
+        version: version(symbol),
+        function: is_function(symbol).then_some(symbol.size),
+    };
     let exports = tables.exports().filter(is_strong);
-    exports.map(|symbol| (symbol.name, version(&symbol))).collect()
+    exports.map(|symbol| (symbol.name, value(&symbol))).collect()
 }
 
 fn finding(query: &Query<'_>, kind: Kind, fact: &Fact) -> Box<Finding> {
@@ -281,12 +304,13 @@ fn finding(query: &Query<'_>, kind: Kind, fact: &Fact) -> Box<Finding> {
             "version",
         ),
         Kind::Symbols(common) => {
-            (format!("{common} symbols in common with {}", names[1]), "symbols")
+            (format!("{} symbols in common with {}", common.count, names[1]), "symbols")
         }
     };
     let mut finding = query.about(RULE.id, first.file, message);
     finding.library = Some(query.library_name(other.file).to_vec());
     finding.detail = Some(detail.into());
+    finding.mild = matches!(kind, Kind::Symbols(common) if common.are_same_functions);
     finding.root = query.first_root(&fact.roots);
     finding.evidence.extend(query.roots(&fact.roots, None));
     finding.evidence.extend(fact.copies.iter().map(|copy| query.copy(*copy)));
