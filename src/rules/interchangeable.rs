@@ -5,7 +5,7 @@ use super::query::Query;
 use crate::bind::query::alike::{are_alike, is_part_of_libc};
 use crate::demangle::demangle;
 use crate::format::elf::tables::Symbol;
-use crate::id::FileId;
+use crate::id::{FastMap, FastSet, FileId};
 use object::elf;
 
 /// Begins of libraries that are made to replace functions of others: sanitizers and allocators.
@@ -31,13 +31,17 @@ const DISPATCH: [&[u8]; 6] = [
 ];
 
 /// True for two definitions of `name` that may stand for each other.
-pub(super) fn definitions(
-    query: &Query<'_>,
+pub(super) fn definitions<'q>(
+    query: &Query<'q>,
     name: &[u8],
-    (loser, old): (FileId, &Symbol<'_>),
-    (winner, new): (FileId, &Symbol<'_>),
+    ((loser, old), (winner, new)): ((FileId, &Symbol<'_>), (FileId, &Symbol<'_>)),
+    taken: &mut Taken<'q>,
 ) -> bool {
-    is_vague(name, old, new) || of_one_implementation(query, loser, winner) || {
+    let mut is_inline = || {
+        let class = class(name);
+        class.is_some_and(|class| [loser, winner].iter().any(|of| taken.holds(query, *of, class)))
+    };
+    is_vague(name, old, new) || of_one_implementation(query, loser, winner) || is_inline() || {
         let library = query.library_name(winner);
         REPLACING.iter().any(|begin| library.starts_with(begin))
     }
@@ -68,8 +72,106 @@ fn is_template(name: &[u8]) -> bool {
     demangle(name).is_some_and(|text| text.contains('<') && !text.contains("operator<"))
 }
 
+/// The C++ classes that each file takes from another library: it refers to a constructor, a
+/// destructor, the vtable or the type information. A member of such a class that the file defines is
+/// an inline function of the class's header, even if optimisation at link time made it strong.
+#[derive(Default)]
+pub(super) struct Taken<'q>(FastMap<FileId, FastSet<&'q [u8]>>);
+
+impl<'q> Taken<'q> {
+    fn holds(&mut self, query: &Query<'q>, file: FileId, class: &[u8]) -> bool {
+        let classes = self.0.entry(file).or_insert_with(|| {
+            let object = query.facts(file).object();
+            let references = object.into_iter().flat_map(|object| {
+                object.references.iter().map(|reference| object.reference_name(reference))
+            });
+            references.filter_map(taken_class).collect()
+        });
+        classes.contains(class)
+    }
+}
+
+/// The class whose constructor, destructor, vtable or type information has this name.
+fn taken_class(name: &[u8]) -> Option<&[u8]> {
+    let data = [&b"_ZTVN"[..], b"_ZTIN"].iter().find_map(|begin| name.strip_prefix(*begin));
+    let Nested { whole, rest, .. } = nested(data.or_else(|| name.strip_prefix(b"_ZN"))?)?;
+    let is_taken = match data {
+        Some(_) => rest == b"E",
+        None => [&b"C1E"[..], b"C2E", b"D0E", b"D1E", b"D2E"].iter().any(|b| rest.starts_with(b)),
+    };
+    is_taken.then_some(whole)
+}
+
+/// The class or namespace of a function, as its mangled name spells it: `4Base6Object` of
+/// `_ZN4Base6Object4nameEv`. Templates and operators have none here.
+fn class(name: &[u8]) -> Option<&[u8]> {
+    let inner = name.strip_prefix(b"_ZN")?;
+    let Nested { whole, last, rest } = nested(inner.strip_prefix(b"K").unwrap_or(inner))?;
+    (last > 0 && rest.starts_with(b"E")).then(|| &whole[..last])
+}
+
+/// The names at the begin of a nested name.
+struct Nested<'n> {
+    /// All names.
+    whole: &'n [u8],
+    /// The place of the last one.
+    last: usize,
+    /// The text behind the names.
+    rest: &'n [u8],
+}
+
+/// Splits the inner part of a nested name.
+fn nested(inner: &[u8]) -> Option<Nested<'_>> {
+    let (mut at, mut last) = (0_usize, 0_usize);
+    loop {
+        let rest = inner.get(at..)?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 {
+            return Some(Nested { whole: &inner[..at], last, rest });
+        }
+        let length: usize = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+        last = at;
+        at = at.checked_add(digits)?.checked_add(length)?;
+    }
+}
+
 /// Parts of one C library define a name for each other.
 fn of_one_libc(query: &Query<'_>, loser: FileId, winner: FileId) -> bool {
     let is_part = |file| query.facts(file).object().is_some_and(is_part_of_libc);
     is_part(loser) && is_part(winner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{class, taken_class};
+
+    #[test]
+    fn classes_of_mangled_names() {
+        for (name, expected) in [
+            ("_ZN4Base6Object4nameEv", Some("4Base6Object")),
+            ("_ZNK4Base6Object4nameEv", Some("4Base6Object")),
+            ("_ZN4Base4nameEv", Some("4Base")),
+            ("_Z4namev", None),
+            ("_ZN4Base6ObjectC2Ev", None),
+            ("_ZN3FooIiE4nameEv", None),
+            ("_ZN99Base", None),
+            ("_ZN99999999999999999999999Base", None),
+        ] {
+            assert_eq!(class(name.as_bytes()), expected.map(str::as_bytes), "{name}");
+        }
+    }
+
+    #[test]
+    fn classes_that_are_taken() {
+        for (name, expected) in [
+            ("_ZN4Base6ObjectC2EPvi", Some("4Base6Object")),
+            ("_ZN4Base6ObjectD0Ev", Some("4Base6Object")),
+            ("_ZTVN4Base6ObjectE", Some("4Base6Object")),
+            ("_ZTIN4Base6ObjectE", Some("4Base6Object")),
+            ("_ZTI6Object", None),
+            ("_ZN4Base6Object4nameEv", None),
+        ] {
+            assert_eq!(taken_class(name.as_bytes()), expected.map(str::as_bytes), "{name}");
+        }
+    }
 }

@@ -3,12 +3,13 @@
 //! several objects of a scope define; `interchangeable` says which of them are not interposed.
 
 use super::copies::Loaded;
-use super::{Query, Rule, interchangeable};
+use super::interchangeable::{self, Taken};
+use super::{Query, Rule};
 use crate::bind::query::{Definition, DuplicateName, Referrer};
 use crate::catalogue::SYMBOL;
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
-use crate::format::elf::NeedKind;
 use crate::format::elf::tables::Symbol;
+use crate::format::elf::{NeedKind, Role};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId};
 use crate::resolve::{Closure, Edge, FoundBy, ROOT};
 use crate::text::show;
@@ -41,9 +42,10 @@ the one whose definition is. Data of different size is a finding of its own. If 
 type and size in both libraries, they were probably built from one source, and the finding is a warning.
 
 Not reported are definitions of the program, of preloaded libraries and of sanitizers, the functions of `malloc`
-and `operator new`, weak definitions on both sides (C++ inline functions and templates), parts of one glibc, and
-symbols that cannot meet: hidden, protected, with other versions, or in a library linked with `-Bsymbolic`.
-The dispatch libraries of libglvnd count as one library.
+and `operator new`, `xerbla_` of BLAS, weak definitions on both sides (C++ inline functions and templates),
+inline members of a C++ class that a library defines although it takes the class itself from another, parts of
+one glibc, and symbols that cannot meet: hidden, protected, with other versions, or in a library linked with
+`-Bsymbolic`. The dispatch libraries of libglvnd count as one library.
 
 ## Why it matters
 
@@ -98,8 +100,16 @@ type Pairs = BTreeMap<(FileId, FileId), Pair>;
 
 fn check(query: &Query<'_>) -> Findings {
     let mut pairs = Pairs::new();
+    let mut taken = Taken::default();
+    let is_program = |host: FileId| {
+        query.facts(host).object().is_some_and(|object| object.role == Role::Program)
+    };
     for (root, closure) in query.entry_points() {
-        let mut alone = Alone { closure, order: FastMap::default() };
+        // A library that stands for its program: the program's own scope comes first, and is not known.
+        if closure.root.host.is_some_and(|host| !is_program(host)) {
+            continue;
+        }
+        let mut alone = Alone { closure, order: FastMap::default(), taken: &mut taken };
         for name in query.duplicate_definitions(root) {
             note(query, (root, &mut alone), name, &mut pairs);
         }
@@ -112,12 +122,14 @@ fn check(query: &Query<'_>) -> Findings {
 }
 
 /// The search order of each object that is loaded alone, within one closure.
-struct Alone<'a> {
+struct Alone<'a, 'q> {
     closure: &'a Closure,
     order: FastMap<ModuleId, FastMap<ModuleId, usize>>,
+    /// Of all closures.
+    taken: &'a mut Taken<'q>,
 }
 
-impl Alone<'_> {
+impl Alone<'_, '_> {
     /// The definition that `module` would get if it were loaded alone: its needs, breadth first.
     fn first<'d>(&mut self, module: ModuleId, all: &'d [Definition]) -> Option<&'d Definition> {
         let closure = self.closure;
@@ -153,9 +165,9 @@ fn breadth_first(closure: &Closure, start: ModuleId) -> FastMap<ModuleId, usize>
 }
 
 /// Adds what is interposed of one name under one entry point.
-fn note(
-    query: &Query<'_>,
-    (root, alone): (RootId, &mut Alone<'_>),
+fn note<'q>(
+    query: &Query<'q>,
+    (root, alone): (RootId, &mut Alone<'_, 'q>),
     name: &DuplicateName,
     pairs: &mut Pairs,
 ) {
@@ -173,8 +185,8 @@ fn note(
         else {
             continue;
         };
-        if lost == won || interchangeable::definitions(query, &name.name, (lost, &old), (won, &new))
-        {
+        let both = ((lost, &old), (won, &new));
+        if lost == won || interchangeable::definitions(query, &name.name, both, alone.taken) {
             continue;
         }
         let pair = pairs.entry((lost, won)).or_default();
@@ -200,7 +212,7 @@ fn note(
 /// The definition that a referrer does not get although it has it or needs its library, and the one
 /// that it gets.
 fn interposed<'d>(
-    alone: &mut Alone<'_>,
+    alone: &mut Alone<'_, '_>,
     name: &'d DuplicateName,
     referrer: Referrer,
 ) -> Option<(&'d Definition, &'d Definition)> {

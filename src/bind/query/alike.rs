@@ -7,7 +7,7 @@ use object::elf;
 
 /// Names that programs and libraries may replace (the replacement of malloc in glibc's manual), and names
 /// that every linker or start file defines.
-const REPLACEABLE: [&[u8]; 36] = [
+const REPLACEABLE: [&[u8]; 37] = [
     b"malloc",
     b"free",
     b"calloc",
@@ -26,6 +26,9 @@ const REPLACEABLE: [&[u8]; 36] = [
     b"malloc_trim",
     b"malloc_stats",
     b"__libc_memalign",
+    // The error handler of BLAS and LAPACK, which a program or its runtime may replace (Level 3 BLAS,
+    // section 8; `xerbla.f`). R and Octave do.
+    b"xerbla_",
     b"main",
     b"_start",
     b"_init",
