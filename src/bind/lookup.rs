@@ -6,7 +6,7 @@ use crate::facts::{Need, View};
 use crate::format::elf::Object;
 use crate::format::elf::find::{Candidate, Query, Wanted};
 use crate::format::elf::tables::{Bloom, Tables, binds_local};
-use crate::id::{Id as _, ModuleId};
+use crate::id::{FastMap, Id as _, ModuleId};
 use crate::resolve::{Closure, ROOT};
 use object::elf;
 use std::cell::{Cell, OnceCell};
@@ -23,6 +23,8 @@ pub struct Scope<'v> {
     /// Number of symbols in all objects. Building an index costs about as many questions.
     symbols: OnceCell<usize>,
     definers: OnceCell<Option<Definers>>,
+    /// The entries that may define some names, if they are known; see [`Scope::defining`].
+    known: FastMap<u32, Vec<usize>>,
     /// Index into `entries`, by module.
     places: OnceCell<Vec<usize>>,
 }
@@ -111,9 +113,37 @@ impl<'v> Scope<'v> {
             questions: Cell::new(0),
             symbols: OnceCell::new(),
             definers: OnceCell::new(),
+            known: FastMap::default(),
             places: OnceCell::new(),
         };
         if needs.is_empty() { Ok(scope) } else { Err(needs) }
+    }
+
+    /// The scope with an index of some names: `hashes` lists the GNU hashes of those that a module
+    /// defines, without their lowest bit. Other names are looked up in all objects, and the entry
+    /// point is asked for all names.
+    #[must_use]
+    pub fn defining<'h>(mut self, hashes: impl Fn(ModuleId) -> &'h [u32]) -> Self {
+        for (position, entry) in self.entries.iter().enumerate() {
+            for hash in hashes(entry.module) {
+                self.known.entry(*hash).or_default().push(position);
+            }
+        }
+        let roots = self.entries.iter().enumerate().filter(|(_, entry)| entry.module == ROOT);
+        for (root, _) in roots {
+            for positions in self.known.values_mut() {
+                let at = positions.partition_point(|position| *position < root);
+                if positions.get(at) != Some(&root) {
+                    positions.insert(at, root);
+                }
+            }
+        }
+        self
+    }
+
+    /// The entries that may define a name with this GNU hash, if they are known.
+    fn known(&self, hash: u32) -> Option<&[usize]> {
+        self.known.get(&(hash & !1)).map(Vec::as_slice)
     }
 
     /// The index of a wide scope, once the questions so far and `more` lookups cost as much as the
@@ -147,6 +177,10 @@ impl<'v> Scope<'v> {
         let first = route.first.and_then(|module| self.entry(module));
         if let Some(winner) = first.and_then(|entry| entry.ask(query, route, None)) {
             return Some(winner);
+        }
+        if let Some(positions) = self.known(query.hash) {
+            let mut entries = positions.iter().map(|position| &self.entries[*position]);
+            return entries.find_map(|entry| entry.ask(query, route, None));
         }
         if let Some(definers) = self.definers(1) {
             return self.first_of(definers, query, route);
@@ -216,9 +250,12 @@ impl<'v> Scope<'v> {
 
     /// The answer of each object to `query`, in search order. The loader takes the first.
     pub fn answers(&self, query: &Query<'_>) -> impl Iterator<Item = Winner> {
-        let indexed = self.definers(1).map(|definers| definers.of(query.hash));
-        let all = indexed.is_none().then_some(0..self.entries.len());
-        let positions = indexed.into_iter().flatten().chain(all.into_iter().flatten());
+        let known = self.known(query.hash);
+        let indexed = if known.is_none() { self.definers(1) } else { None };
+        let indexed = indexed.map(|definers| definers.of(query.hash));
+        let all = (known.is_none() && indexed.is_none()).then_some(0..self.entries.len());
+        let known = known.unwrap_or_default().iter().copied();
+        let positions = known.chain(indexed.into_iter().flatten()).chain(all.into_iter().flatten());
         let entries = positions.map(|position| &self.entries[position]);
         let let_through = entries.filter(|entry| entry.bloom.may_hold(query.hash));
         let_through.filter_map(|entry| entry.ask(query, Route::default(), None))

@@ -43,6 +43,10 @@ pub struct Contested {
     /// Names with a definition that the first lookup fixes for the process (STB_GNU_UNIQUE).
     unique: FastSet<Name>,
     by_word: FastMap<Word, Name>,
+    /// By name: its GNU hash without the lowest bit.
+    hashes: Vec<u32>,
+    /// By file: names of its versions, which are symbols too and no definitions.
+    versions: FastMap<FileId, Vec<Name>>,
 }
 
 /// A symbol and its name.
@@ -83,7 +87,8 @@ impl Contested {
         shared.iter().for_each(|word| {
             filter.insert(*word);
         });
-        let mut all: FastMap<Word, Vec<(FileId, Symbol<'_>)>> = FastMap::default();
+        let mut all: FastMap<Word, (u32, Vec<(FileId, Symbol<'_>)>)> = FastMap::default();
+        let mut versions: Vec<(FileId, Word)> = Vec::new();
         for file in libraries {
             let Some(object) = view.object(*file) else { continue };
             let Some((salt, tables)) = hashed(object) else { continue };
@@ -92,10 +97,13 @@ impl Contested {
                 if filter.contains(word)
                     && shared.contains(&word)
                     && let Some(symbol) = tables.symbol(symbol)
-                    && !is_version(object, &symbol)
                     && !is_replaceable(symbol.name)
                 {
-                    all.entry(word).or_default().push((*file, symbol));
+                    if is_version(object, &symbol) {
+                        versions.push((*file, word));
+                    } else {
+                        all.entry(word).or_insert((hash & !1, Vec::new())).1.push((*file, symbol));
+                    }
                 }
             });
         }
@@ -103,7 +111,7 @@ impl Contested {
         all.sort_unstable_by_key(|(word, _)| *word);
         let mut definers = Vec::new();
         let mut defined: FastMap<FileId, Vec<Name>> = FastMap::default();
-        for (word, list) in all {
+        for (word, (hash, list)) in all {
             let symbols = || list.iter().map(|(_, symbol)| symbol);
             let mut files: Vec<FileId> = list.iter().map(|(file, _)| *file).collect();
             files.dedup();
@@ -121,6 +129,12 @@ impl Contested {
                 defined.entry(*file).or_default().push(name);
             }
             definers.push(files);
+            self.hashes.push(hash);
+        }
+        for (file, word) in versions {
+            if let Some(name) = self.by_word.get(&word) {
+                self.versions.entry(file).or_default().push(*name);
+            }
         }
         self.defined = defined;
         definers
@@ -178,7 +192,9 @@ impl Contested {
             let all = view.relocations(file).map_err(|need| vec![need])?;
             let named =
                 |relocation: &Relocation| Some((*relocation, *names.get(&relocation.symbol())?));
-            let taken: Vec<_> = all.list.iter().filter_map(named).collect();
+            let mut seen: FastSet<Relocation> = FastSet::default();
+            let new = all.list.iter().filter_map(named).filter(|(one, _)| seen.insert(*one));
+            let taken: Vec<_> = new.collect();
             met.extend(taken.iter().map(|(_, name)| *name));
             self.relocations.insert(file, taken);
         }
@@ -200,7 +216,9 @@ impl Contested {
         if here.is_empty() || closure.fatal().is_some() {
             return Ok(Vec::new());
         }
-        let scope = Scope::new(closure, source.view, true)?;
+        let hashes = self.hashes_of(closure, &here);
+        let scope = Scope::new(closure, source.view, true)?
+            .defining(|module| hashes.get(&module).map(Vec::as_slice).unwrap_or_default());
         let release = source.loader(closure).release;
         let unique = self.unique_of_host(source, closure, &here)?;
         let strings = source.strings;
@@ -228,6 +246,22 @@ impl Contested {
             }
         }
         twice
+    }
+
+    /// By module: the hashes of those names of `here` that its file has in its hash table.
+    fn hashes_of(&self, closure: &Closure, here: &FastSet<Name>) -> FastMap<ModuleId, Vec<u32>> {
+        let mut out = FastMap::default();
+        for (module, file) in closure.in_scope() {
+            let names = [&self.defined, &self.versions].map(|of| of.get(&file));
+            let names = names.into_iter().flatten().flatten().filter(|name| here.contains(*name));
+            let mut hashes: Vec<u32> = names.map(|name| self.hashes[name.0 as usize]).collect();
+            hashes.arrange();
+            hashes.dedup();
+            if !hashes.is_empty() {
+                out.insert(module, hashes);
+            }
+        }
+        out
     }
 
     /// The relocations of a module that use the names of `here`.
