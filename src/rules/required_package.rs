@@ -3,7 +3,7 @@
 use super::demand::{Given, because, by_policy, place};
 use super::{Query, Rule};
 use crate::audit::CMakePackage;
-use crate::catalogue::{Level, PACKAGE};
+use crate::catalogue::{Level, PACKAGE, RuleId};
 use crate::cmake::{Outcome, Truth};
 use crate::finding::{Finding, Findings};
 use crate::order::Arrange as _;
@@ -46,8 +46,8 @@ Build and install the component. If the package no longer has it, remove the ent
 
 ## Limits
 
-Where the evaluation depends on the user's project, the package counts as found. If only files or a part of a
-prefix were given and the package is not there, the answer is `undecided`.
+Where the evaluation depends on the project of the user, the answer is `undecided`. It is that too if only files
+or a part of a prefix were given and the package is not there.
 ";
 
 /// The entries that the level of the rule asks for.
@@ -128,6 +128,47 @@ fn lost(query: &Query<'_>, required: &RequiredPackage, package: &CMakePackage) -
         about(what, Some(component))
     })
     .collect()
+}
+
+/// Packages and components of which the evaluation does not tell whether they are found, as findings of
+/// `rule`.
+pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
+    let mut out = Findings::new();
+    for required in asked(query.policy()) {
+        for package in packages(query, required, None) {
+            let is_open = |outcome: &Outcome| outcome.found == Some(Truth::Unknown);
+            let of_components = package.components.iter().filter(|(name, outcome)| {
+                let is_asked = required.components.iter().any(|asked| asked.as_bytes() == *name);
+                is_asked && is_open(outcome) && !is_open(&package.outcome)
+            });
+            let whole = is_open(&package.outcome).then_some(None);
+            for component in whole.into_iter().chain(of_components.map(|(name, _)| Some(name))) {
+                out.push(undecided(query, rule, required, (package, component)));
+            }
+        }
+    }
+    out
+}
+
+fn undecided(
+    query: &Query<'_>,
+    rule: RuleId,
+    required: &RequiredPackage,
+    (package, component): (&CMakePackage, Option<&Vec<u8>>),
+) -> Box<Finding> {
+    let mut what = show(required.name.as_bytes());
+    if let Some(component) = component {
+        what = format!("{what} with component {}", show(component));
+    }
+    let place = place(&required.origin);
+    let message = format!(
+        "{place} demands the package {what}: whether find_package finds it depends on the project"
+    );
+    let mut finding = query.about_text(rule, &package.path, message);
+    finding.detail = Some(what.into_bytes());
+    let key = format!("require.cmake-packages {}", required.name);
+    by_policy(&mut finding, key, &required.origin);
+    finding
 }
 
 /// Completes a finding about an entry.

@@ -60,6 +60,7 @@ pub(super) fn check(query: &Query<'_>, rule: RuleId) -> Findings {
     let required = policy.required_symbols.iter().filter(|_| is_asked(&required_symbol::RULE));
     let forbidden = policy.forbidden_symbols.iter().filter(|_| is_asked(&forbidden_symbol::RULE));
     out.extend(archives(query, rule, required.chain(forbidden)));
+    out.extend(required_package::unanswered(query, rule));
     out.extend(silent_platforms(query, rule));
     if is_asked(&symbol_version_too_new::RULE) {
         out.extend(symbol_version_too_new::unanswered(query, rule));

@@ -258,4 +258,12 @@ fn what_cannot_be_answered_is_said() {
     let flags = ["-nostdlib", "$PWD/q/libodd.so", "-Wl,-rpath,$ORIGIN"];
     lab.so("q/libuser.so", "int odd(void); int user(void) { return odd(); }", &flags);
     assert_eq!(rules(&["q"]), undecided, "GLIBC_ODD has no number");
+    let config = |text: &str| lab.write("p/lib/cmake/odd/oddConfig.cmake", text);
+    policy("[require]\ncmake-packages = [{ name = \"odd\" }]\n");
+    config("if(NOT \"$ENV{ODD_HOME}\" STREQUAL \"\")\n  set(odd_FOUND False)\nendif()\n");
+    assert_eq!(rules(&["p"]), undecided, "it depends on the environment");
+    config("set(odd_FOUND True)\n");
+    assert_eq!(rules(&["p"]), (0, vec![]));
+    config("set(odd_FOUND False)\n");
+    assert_eq!(rules(&["p"]), (1, vec!["required-package".to_owned()]));
 }
