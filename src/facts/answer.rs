@@ -44,6 +44,8 @@ pub(super) enum Directory {
     OfProcess,
     /// Another kind of entry, or none.
     Absent,
+    /// The system did not say; a loader would pass over the directory.
+    Unknown(Errno),
 }
 
 /// Paths with the entries found there.
@@ -182,7 +184,16 @@ fn directory(tree: &dyn Tree, path: &[u8]) -> Directory {
     match tree.kind(&path) {
         _ if tree.is_of_process(&path) => Directory::OfProcess,
         Ok(Kind::Directory) => Directory::Here,
-        Ok(_) | Err(_) => Directory::Absent,
+        Ok(_) => Directory::Absent,
+        Err(
+            Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::ACCESS
+            | Errno::LOOP
+            | Errno::NAMETOOLONG
+            | Errno::XDEV,
+        ) => Directory::Absent,
+        Err(errno) => Directory::Unknown(errno),
     }
 }
 

@@ -265,7 +265,12 @@ impl<'t> Collector<'t> {
                 if found == Directory::OfProcess {
                     corpus.of_process.insert(path.clone().into());
                 }
-                corpus.directories.insert(path.into(), found != Directory::Absent);
+                if let Directory::Unknown(errno) = found {
+                    let (path, reason) = (as_path(&path), describe(errno));
+                    self.problems.push(UnreadablePath { path, reason });
+                }
+                let is_there = matches!(found, Directory::Here | Directory::OfProcess);
+                corpus.directories.insert(path.into(), is_there);
             }
             FactAnswer::Bytes(path, bytes) => {
                 // A loader continues without an absent or unreadable file, but it could read these.

@@ -126,7 +126,12 @@ impl Ways {
         let known = self.lock().get(dir).cloned();
         let reached = known.unwrap_or_else(|| {
             let reached = Reached::top().go(tree, dir, Links::All);
-            self.lock().insert(dir.to_path_buf(), reached.clone());
+            // Other errors, such as EIO, may be over when the next path is followed.
+            let is_about_path =
+                |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP);
+            if reached.as_ref().map_or_else(|errno| is_about_path(*errno), |_| true) {
+                self.lock().insert(dir.to_path_buf(), reached.clone());
+            }
             reached
         });
         Ok(reached?.go(tree, Path::new(OsStr::from_bytes(name)), links)?.real)

@@ -448,10 +448,12 @@ impl Tree for OverlayTree {
     }
 
     fn is_of_process(&self, path: &Path) -> bool {
-        match self.find(path, Links::All) {
-            Ok(found) => self.tree(found.layer).is_of_process(&found.path),
+        match present(self.find(path, Links::All)) {
+            Ok(Some(found)) => self.tree(found.layer).is_of_process(&found.path),
             // Such a path may not exist in this process.
-            Err(_) => self.lower.is_of_process(path),
+            Ok(None) => self.lower.is_of_process(path),
+            // Opening the path meets the error again, and reports it.
+            Err(_) => false,
         }
     }
 
