@@ -82,8 +82,7 @@ pub fn ld_so_cache(bytes: &[u8]) {
         flags: &[0x303],
         active: &["x86-64-v2"],
         isa_level: 1,
-        legacy: true,
-        legacy_hwcap: 0,
+        legacy: Some(0),
     };
     for big in [false, true] {
         let Some(cache) = Cache::parse(bytes.into(), big) else { continue };

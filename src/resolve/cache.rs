@@ -47,10 +47,9 @@ pub struct Asker<'a> {
     pub active: &'a [&'static str],
     /// x86 ISA level minus one, as cache entries store it.
     pub isa_level: u32,
-    /// True if the loader uses entries of the old hwcap scheme, as before glibc 2.40.
-    pub legacy: bool,
-    /// Bits of the old scheme that the processor has.
-    pub legacy_hwcap: u64,
+    /// Bits of the old hwcap scheme that an entry may have; `None` if the loader ignores such
+    /// entries, as since glibc 2.40.
+    pub legacy: Option<u64>,
 }
 
 /// An entry of a cache.
@@ -268,7 +267,7 @@ impl Cache {
             let name = self.hwcaps_name(hwcap)?;
             return asker.active.iter().position(|active| active.as_bytes() == name);
         }
-        let usable = asker.legacy && hwcap & !asker.legacy_hwcap == 0;
+        let usable = asker.legacy.is_some_and(|bits| hwcap & !bits == 0);
         usable.then_some(usize::MAX)
     }
 }

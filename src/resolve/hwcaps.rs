@@ -76,6 +76,25 @@ fn legacy(machine: Machine, cpu: &Cpu) -> Vec<Vec<u8>> {
     out
 }
 
+/// The bits that a cache entry of the old scheme may have (`search_cache`, `elf/dl-cache.c`): `tls`,
+/// the processor's features (`sysdeps/x86/dl-hwcap.h`) and its platform. ldconfig sets bits of x86
+/// names only.
+pub(super) fn legacy_bits(machine: Machine, cpu: &Cpu) -> u64 {
+    let features = match machine.name {
+        "x86_64" | "x32" => 1 << 1 | u64::from(cpu.avx512_1) << 2,
+        "i386" => 1,
+        _ => 0,
+    };
+    let platform = match platform(machine, cpu) {
+        Some("i586") => 1 << 48,
+        Some("i686") => 1 << 49,
+        Some("haswell") => 1 << 50,
+        Some("xeon_phi") => 1 << 51,
+        _ => 0,
+    };
+    1 << 63 | features | platform
+}
+
 #[cfg(test)]
 mod tests {
     use super::subdirs;

@@ -170,8 +170,7 @@ mod tests {
             let cache = Cache::parse(bytes(entries, big).into(), big).expect("a cache");
             assert_eq!(cache.entries().count(), 5);
             let find = |name: &str, active: &[&'static str]| {
-                let asker =
-                    Asker { flags: &[0x303], active, isa_level: 2, legacy: false, legacy_hwcap: 0 };
+                let asker = Asker { flags: &[0x303], active, isa_level: 2, legacy: None };
                 let found = cache.lookup(name.as_bytes(), &asker);
                 found.map(|(path, _)| String::from_utf8(path.to_vec()).expect("UTF-8"))
             };

@@ -6,8 +6,8 @@ use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{GlibcVersion, MuslVersion, Target, Verdict};
 use crate::id::{FileId, StrId};
 use crate::plan::Cpu;
-use crate::resolve::Machine;
 use crate::resolve::cache::{Asker, Cache};
+use crate::resolve::{Machine, hwcaps};
 
 /// The first glibc release that ignores cache entries of legacy hwcaps (c5aa5fd40a).
 const NO_LEGACY_CACHE: GlibcVersion = GlibcVersion::new(2, 40);
@@ -80,8 +80,8 @@ impl Loader {
             flags: self.machine.cache_flags,
             active: &self.active,
             isa_level: u32::from(cpu.x86_level.saturating_sub(1)),
-            legacy: self.release < NO_LEGACY_CACHE,
-            legacy_hwcap: 1 | 1 << 1 | u64::from(cpu.avx512_1) << 2,
+            legacy: (self.release < NO_LEGACY_CACHE)
+                .then(|| hwcaps::legacy_bits(self.machine, cpu)),
         }
     }
 }

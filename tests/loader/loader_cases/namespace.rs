@@ -19,6 +19,7 @@ fn cache_in_a_mount_namespace() {
             ("only_in_the_cache", only_in_the_cache),
             ("names_in_the_cache", names_in_the_cache),
             ("levels_in_the_cache", levels_in_the_cache),
+            ("old_names_in_the_cache", old_names_in_the_cache),
             ("both_word_sizes", both_word_sizes),
             ("stale_entries", stale_entries),
             ("lists_before_the_cache", lists_before_the_cache),
@@ -168,6 +169,33 @@ fn levels_in_the_cache(lab: &Lab) -> (&'static str, Targets) {
             see("legacy", &["libkiwi.so.1 => $PWD/only/"]),
         ],
     )
+}
+
+/// Each library lies in the subdirectories of one combination of old names.
+fn old_names_in_the_cache(lab: &Lab) -> (&'static str, Targets) {
+    const PLACES: [(&str, &[&str]); 8] = [
+        ("features", &["sse2", "x86_64", "avx512_1"]),
+        ("platforms", &["haswell", "xeon_phi", "i586", "i686"]),
+        ("both", &["x86_64/haswell", "haswell/i686", "x86_64"]),
+        ("thread", &["tls/x86_64", "tls/sse2", "tls"]),
+        ("wide", &["tls/haswell/avx512_1/x86_64", "haswell/x86_64", "tls/haswell"]),
+        ("old", &["sse2"]),
+        ("older", &["i686/sse2", "x86_64/sse2", "tls/i686/sse2"]),
+        ("named", &["tls/i686", "glibc-hwcaps/x86-64-v2"]),
+    ];
+    let mut targets = Vec::new();
+    for (size, flags) in [("large", ""), ("small", "-m32")] {
+        let files = PLACES.map(|(name, _)| format!("only/lib{size}{name}.so.1"));
+        for ((_, places), file) in PLACES.iter().zip(&files) {
+            lib(lab, file, &[], flags);
+            for place in *places {
+                copy(lab, file, &file.replace("only", &format!("only/{place}")));
+            }
+        }
+        prog(lab, size, &files.each_ref().map(String::as_str), flags);
+        targets.push(see(size, &["older.so.1 => $PWD/only/"]));
+    }
+    (CACHE, targets)
 }
 
 fn both_word_sizes(lab: &Lab) -> (&'static str, Targets) {
