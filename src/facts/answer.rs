@@ -11,7 +11,7 @@ use crate::format::elf::{self, Target, Verdict};
 use crate::format::gpu::{self, Depth, DeviceCode};
 use crate::format::{Defect, Table};
 use crate::id::FileId;
-use crate::tree::{Errno, Handle, Kind, Node, Opened, Stat, Tree};
+use crate::tree::{Errno, Handle, Kind, Node, Opened, Stat, Tree, is_answer};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -185,14 +185,7 @@ fn directory(tree: &dyn Tree, path: &[u8]) -> Directory {
         _ if tree.is_of_process(&path) => Directory::OfProcess,
         Ok(Kind::Directory) => Directory::Here,
         Ok(_) => Directory::Absent,
-        Err(
-            Errno::NOENT
-            | Errno::NOTDIR
-            | Errno::ACCESS
-            | Errno::LOOP
-            | Errno::NAMETOOLONG
-            | Errno::XDEV,
-        ) => Directory::Absent,
+        Err(errno) if is_answer(errno) || errno == Errno::ACCESS => Directory::Absent,
         Err(errno) => Directory::Unknown(errno),
     }
 }

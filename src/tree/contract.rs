@@ -123,6 +123,22 @@ pub trait Tree: Sync {
     }
 }
 
+/// True for an error that describes the entry at a path, or that there is none; other errors, such as
+/// EIO, leave that open, and EACCES does where the question is not what a process may see.
+pub(crate) fn is_answer(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::ISDIR
+            | Errno::LOOP
+            | Errno::NAMETOOLONG
+            | Errno::INVAL
+            | Errno::NXIO
+            | Errno::XDEV
+    )
+}
+
 /// The error number of a failed read.
 pub(super) fn errno(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)

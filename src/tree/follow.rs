@@ -1,6 +1,7 @@
 //! Resolves paths component by component, as the kernel does (`fs/namei.c`), for trees that cannot
 //! use the kernel for it. `..` at the top stays there, so that no path leaves the tree.
 
+use super::contract::is_answer;
 use crate::id::FastMap;
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -127,9 +128,8 @@ impl Ways {
         let reached = known.unwrap_or_else(|| {
             let reached = Reached::top().go(tree, dir, Links::All);
             // Other errors, such as EIO, may be over when the next path is followed.
-            let is_about_path =
-                |errno| matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP);
-            if reached.as_ref().map_or_else(|errno| is_about_path(*errno), |_| true) {
+            let lasts = |errno| is_answer(errno) || errno == Errno::ACCESS;
+            if reached.as_ref().map_or_else(|errno| lasts(*errno), |_| true) {
                 self.lock().insert(dir.to_path_buf(), reached.clone());
             }
             reached

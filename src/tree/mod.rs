@@ -26,6 +26,7 @@ pub mod walk;
 mod walked;
 mod without;
 
+pub(crate) use contract::is_answer;
 pub use contract::{Opened, Tree};
 pub use disk::DiskTree;
 pub use file::{Handle, Held, Permit, ReadAt};

@@ -1,7 +1,7 @@
 //! A tree that records the first error that leaves a question open. A caller with many questions,
 //! such as laying a stage, then need not return the error of each.
 
-use super::contract::{Opened, Tree};
+use super::contract::{Opened, Tree, is_answer};
 use super::file::Handle;
 use super::kind::{Kind, Node, Stat};
 use crate::package::PackageId;
@@ -25,23 +25,10 @@ impl<T: Tree> NotedTree<T> {
         Self { tree, noted }
     }
 
-    /// Records `result` if it is an error. Errors that describe the entry at a path are answers.
+    /// Records `result` if it is an error that leaves the question open.
     fn note<R>(&self, path: &Path, result: Result<R, Errno>) -> Result<R, Errno> {
-        let is_answer = |errno: &Errno| {
-            matches!(
-                *errno,
-                Errno::NOENT
-                    | Errno::NOTDIR
-                    | Errno::ISDIR
-                    | Errno::LOOP
-                    | Errno::NAMETOOLONG
-                    | Errno::INVAL
-                    | Errno::NXIO
-                    | Errno::XDEV
-            )
-        };
         if let Err(errno) = &result
-            && !is_answer(errno)
+            && !is_answer(*errno)
         {
             self.noted.get_or_init(|| (path.to_path_buf(), *errno));
         }
