@@ -42,15 +42,20 @@ pub(super) fn find(
         return out;
     }
     let mut search = Search { plan, corpus, collector, resolver };
-    let mut known = FastSet::default();
+    let mut asked = FastSet::default();
+    let mut missing = FastSet::default();
     for (root, closure) in closures.roots.entries() {
         for (module, file) in closure.found().filter(|(_, file)| noted.contains(file)) {
+            // Entry points that share a link map share its answers.
+            if !asked.insert((closure.links_id(), file)) {
+                continue;
+            }
             for entry in 0..required(search.corpus, file).len() {
-                if known.contains(&(file, entry)) {
+                if missing.contains(&(file, entry)) {
                     continue;
                 }
                 if let Err(stopped) = search.opens_one(closure, module, (file, entry)) {
-                    known.insert((file, entry));
+                    missing.insert((file, entry));
                     out.push(MissingDlopen { file, entry, root, stopped });
                 }
             }

@@ -425,6 +425,8 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let hosts = hosts(plan, &mut corpus, &mut collector, &prefixes);
     let entries = EntryPoints { given, walked, hosts };
     let closures = resolve(plan, &mut corpus, &none, &mut collector, &mut resolver, entries);
+    let missing_dlopens =
+        dlopens::find(plan, &mut corpus, &mut collector, &mut resolver, &closures);
     clock.lap("resolve");
 
     let resolved = Resolved { resolver: &resolver, closures: &closures };
@@ -440,12 +442,6 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
 
     let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
     let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
-
-    let missing_dlopens =
-        dlopens::find(plan, &mut corpus, &mut collector, &mut resolver, &closures);
-    let resolved = Resolved { resolver: &resolver, closures: &closures };
-    let bound =
-        Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
 
     let devices = gpu::find(plan, tree, &corpus, &collector, resolved);
     if !devices.files.is_empty() {

@@ -370,7 +370,7 @@ impl<'a> Query<'a> {
         &self.audit.dangling
     }
 
-    /// Those of `names` that the walk met in a listed directory. For rules that declare
+    /// Those of `names` that the walk probably met in a listed directory. For rules that declare
     /// `Wants::NAMES_MET`.
     pub(super) fn names_met(&self, names: impl Iterator<Item = OsString>) -> FastSet<OsString> {
         self.audit.names_met(names.collect())

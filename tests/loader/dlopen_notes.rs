@@ -95,3 +95,31 @@ fn put(lab: &Lab, place: &str, content: &str) {
         }
     }
 }
+
+/// Notes whose text is no list, and notes beside so many bytes that the segment is not read.
+#[test]
+fn notes_that_cannot_be_read_are_named() {
+    let lab = Lab::new();
+    let text = OPENS.replace("[{", "{");
+    let large = format!(
+        "{OPENS}__asm__(\".pushsection .note.other,\\\"a\\\",%note\\n.balign 4\\n.long 4, 0x200000, 1\\n\
+         .asciz \\\"ABC\\\"\\n.zero 0x200000\\n.popsection\");\n"
+    );
+    for (name, source) in [("text", &*text), ("large", &large)] {
+        lab.so(&format!("lib/lib{name}.so"), source, &["-Wl,-soname,libopens.so"]);
+    }
+    let report = Report::from(lab.linkaudit(&["--isolated", "--format", "json", "lib"]));
+    let mut said: Vec<_> = report
+        .findings()
+        .filter(|finding| finding["rule"] == "missing-dlopen" && finding["detail"] == "note")
+        .map(|finding| finding["message"].as_str().expect("a message").to_owned())
+        .collect();
+    said.sort();
+    assert_eq!(
+        said,
+        [
+            "its note about dlopen is not read: its text is not a list of libraries in JSON",
+            "its note about dlopen is not read: the segment with it is larger than 1 MiB",
+        ]
+    );
+}

@@ -11,11 +11,8 @@ use serde::Deserialize;
 /// The type of the note, under the owner `FDO`.
 const NOTE_TYPE: u32 = 0x407c_0c0a;
 
-/// Most bytes of a segment that are read. systemd, which has the most entries, writes 3 KB.
+/// Most bytes of a segment that are read.
 pub(super) const MOST: u64 = 1 << 20;
-
-/// Most segments that are read: linkers write at most three.
-pub(super) const MOST_SEGMENTS: usize = 8;
 
 /// What an object says about the libraries that it opens with dlopen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

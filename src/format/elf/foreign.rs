@@ -188,7 +188,7 @@ const KINDS: &[Kind] = &[
 const BESIDE_BIONIC: [&[u8]; 4] = [b"libm.so", b"libdl.so", b"liblog.so", b"libandroid.so"];
 
 /// Most PT_NOTE segments that are read: linkers write at most three.
-const MOST_NOTES: usize = 8;
+pub(super) const MOST_NOTES: usize = 8;
 
 /// The position of a PT_NOTE segment in the file.
 #[derive(Clone, Copy)]

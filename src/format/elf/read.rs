@@ -5,7 +5,7 @@
 
 use super::dlopen_note::{self, DlopenNotes};
 use super::dynamic::Dynamic;
-use super::foreign::Foreign;
+use super::foreign::{Foreign, MOST_NOTES};
 use super::got;
 use super::hash_table::HashTable;
 use super::header::Header;
@@ -234,9 +234,12 @@ impl Reader<'_> {
             return Ok(());
         }
         let mut found = DlopenNotes::default();
-        for notes in self.segments.notes.iter().take(dlopen_note::MOST_SEGMENTS) {
-            let size = notes.size.min(dlopen_note::MOST);
-            let bytes = slice_or_read(self.file, self.head, notes.offset, size)?;
+        for notes in self.segments.notes.iter().take(MOST_NOTES) {
+            if notes.size > dlopen_note::MOST {
+                found.broken = Some("the segment with it is larger than 1 MiB");
+                continue;
+            }
+            let bytes = slice_or_read(self.file, self.head, notes.offset, notes.size)?;
             found.add(&object.header, &bytes, *notes);
         }
         object.dlopen_notes = (!found.is_empty()).then(|| Box::new(found));

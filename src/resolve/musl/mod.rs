@@ -151,10 +151,9 @@ impl<'a> Load<'a> {
     ) -> Option<Opening> {
         self.modules = modules;
         match self.find(name, Some(from)) {
-            Ok((_, PathState::File(_), _)) => Some(Opening::Opened),
+            Ok((_, PathState::File(_), _)) | Err(Loaded::Module(..)) => Some(Opening::Opened),
             Ok(_) | Err(Loaded::Failed(..)) => Some(Opening::NotFound),
             Err(Loaded::Unknown) => None,
-            Err(Loaded::Module(..)) => Some(Opening::Opened),
         }
     }
 
