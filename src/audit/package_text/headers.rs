@@ -10,8 +10,8 @@ use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::parallel;
 use crate::sniff::Class;
-use crate::tree::walk::UnreadablePath;
-use crate::tree::{Errno, Kind, Tree, without_dots};
+use crate::tree::walk::{self, UnreadablePath};
+use crate::tree::{Errno, Kind, Node, Tree, is_answer, without_dots};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -101,6 +101,7 @@ pub(super) fn find(
             }
         }
     }
+    problems.extend(world.unread);
     out
 }
 
@@ -184,6 +185,8 @@ struct World<'a> {
     /// Directories that a compiler or user may search, listed on first use.
     searched: Option<Vec<PathBuf>>,
     found: FastMap<Vec<u8>, bool>,
+    /// Directories that could not be listed: they may have any header.
+    unread: Vec<UnreadablePath>,
     is_whole_system: bool,
 }
 
@@ -200,6 +203,7 @@ impl<'a> World<'a> {
             closed: FastMap::default(),
             searched: None,
             found: FastMap::default(),
+            unread: Vec::new(),
             is_whole_system: interfaces.sees_system && sees_usr && can_compile,
         }
     }
@@ -321,7 +325,8 @@ impl<'a> World<'a> {
             return *known;
         }
         let tree = self.tree;
-        let is_found = self.searched().iter().any(|dir| is_there(tree, dir));
+        let is_there = self.searched().iter().any(|dir| is_there(tree, dir));
+        let is_found = is_there || !self.unread.is_empty();
         self.found.insert(name.to_vec(), is_found);
         is_found
     }
@@ -354,16 +359,19 @@ impl<'a> World<'a> {
         self.searched.as_deref().unwrap_or_default()
     }
 
-    fn inside(&self, dir: &Path) -> Vec<PathBuf> {
+    /// The directories in a directory.
+    fn inside(&mut self, dir: &Path) -> Vec<PathBuf> {
         let mut out = Vec::new();
-        let listed = self.tree.list(dir, &mut |name, _| {
-            // Headers are not listed apart from directories; what has a dot is rarely one.
-            if !name.as_bytes().ends_with(b".h") && !name.as_bytes().ends_with(b".hpp") {
+        let listed = self.tree.list(dir, &mut |name, node| {
+            if matches!(node, Node::Kind(Kind::Directory) | Node::Link) {
                 out.push(dir.join(name));
             }
         });
-        if listed.is_err() {
-            out.clear();
+        if let Err(errno) = listed
+            && !is_answer(errno)
+        {
+            let reason = walk::describe(errno);
+            self.unread.push(UnreadablePath { path: dir.to_path_buf(), reason });
         }
         out
     }
