@@ -78,12 +78,7 @@ pub fn object(bytes: &[u8]) {
 
 /// Reads a cache in both byte orders, asks for all that is in it, and for its faults.
 pub fn ld_so_cache(bytes: &[u8]) {
-    let asker = Asker {
-        flags: &[0x303],
-        active: &["x86-64-v2"],
-        isa_level: 1,
-        legacy: Some(0),
-    };
+    let asker = Asker { flags: &[0x303], active: &["x86-64-v2"], isa_level: 1, legacy: Some(0) };
     for big in [false, true] {
         let Some(cache) = Cache::parse(bytes.into(), big) else { continue };
         let _ = cache.defect();
