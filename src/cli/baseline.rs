@@ -26,6 +26,9 @@ pub(super) struct Baselines {
 impl Baselines {
     /// Reads the files that were named. What is to be written over must be a baseline too.
     pub(super) fn new(shared: &Shared) -> Result<Self> {
+        if shared.fail_on_gone && shared.baseline.is_none() {
+            bail!("--fail-on-gone needs a baseline\nhelp: add --baseline FILE");
+        }
         let target = shared.write_baseline.as_deref();
         let old = target.filter(|file| is_there(file)).map(read).transpose()?;
         let known = match &shared.baseline {
@@ -100,7 +103,7 @@ pub(super) fn refuse(shared: &Shared, command: &str) -> Result<()> {
     }
     if shared.fail_on_gone {
         bail!(
-            "`{command}` does not check for stale lines\nhelp: use linkaudit check --fail-on-gone"
+            "`{command}` does not check for what is gone\nhelp: use linkaudit check or diff with --fail-on-gone"
         );
     }
     Ok(())

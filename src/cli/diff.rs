@@ -77,6 +77,8 @@ impl Source {
 
 /// `linkaudit diff`
 pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
+    let fails_on_gone = shared.fail_on_gone;
+    let shared = &Shared { fail_on_gone: false, ..shared.clone() };
     baseline::refuse(shared, "diff")?;
     let sinks = sinks(shared, "diff", DIFF_OUTPUTS)?;
     let color = plan::colored(shared, io::stderr().is_terminal());
@@ -108,7 +110,10 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     let rendering = Rendering { style, paths: &paths, facts: None };
     out::stdout(|w| (sinks.stdout.render)(&difference, &rendering, w))
         .context("cannot write the comparison to stdout")?;
-    let status = exit::of(&difference.worse, shared.fail_on);
+    let status = match exit::of(&difference.worse, shared.fail_on) {
+        _ if fails_on_gone && difference.is_any_gone => Exit::Findings,
+        status => status,
+    };
     // The process ends: giving every fact back to the allocator would only take time.
     std::mem::forget((old, new, against));
     Ok(status)

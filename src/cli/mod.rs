@@ -467,7 +467,7 @@ pub struct Shared {
     #[arg(long, global = true, requires = "baseline", help_heading = sections::BASELINE)]
     pub fail_on_stale: bool,
     /// Exit with 1 if the baseline has lines about files that no longer exist
-    #[arg(long, global = true, requires = "baseline", help_heading = sections::BASELINE)]
+    #[arg(long, global = true, help_heading = sections::BASELINE)]
     pub fail_on_gone: bool,
     /// Output on stdout: human, table, json, sarif, junit, github, gitlab, gcc, markdown, dot, ldd; tree: human, json, dot; why: human, json; archive: human, table, json
     #[arg(long, global = true, value_name = "NAME", default_value = "human", help_heading = sections::OUTPUT)]

@@ -1,6 +1,6 @@
 //! The sections in which help shows the shared options, and the commands that have each.
 
-use clap::Command;
+use clap::{Arg, Command};
 
 /// Options that name the files to audit.
 pub(super) const INPUT: &str = "Files to audit";
@@ -36,10 +36,21 @@ const HIDDEN: &[(&str, &[&str])] = &[
 pub(super) fn apply(mut program: Command) -> Command {
     // Options of all commands are given to each of them here.
     program.build();
+    program = program.mut_subcommand("diff", |command| command.mut_args(of_diff));
     for (name, hidden) in HIDDEN {
         program = program.mut_subcommand(*name, |command| hide(command, hidden));
     }
     program
+}
+
+/// `--fail-on-gone` has no baseline in `diff`.
+fn of_diff(option: Arg) -> Arg {
+    if option.get_id() != "fail_on_gone" {
+        return option;
+    }
+    let help = "Exit with 1 if a file, an exported symbol, one of its versions or a GPU target is gone, even if \
+                no audited file uses it";
+    option.help(help).help_heading(FINDINGS)
 }
 
 fn hide(command: Command, hidden: &[&str]) -> Command {

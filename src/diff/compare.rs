@@ -24,6 +24,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The words of a finding about symbols.
+struct Words {
+    one: &'static str,
+    many: &'static str,
+    unused: &'static str,
+    used: &'static str,
+}
+
+const GONE: Words = Words {
+    one: "symbol gone",
+    many: "symbols gone",
+    unused: "none in use by the audited files",
+    used: "in use",
+};
+
+const CHANGED: Words = Words {
+    one: "symbol changed",
+    many: "symbols changed",
+    unused: "no audited file depends on that",
+    used: "with users",
+};
+
 /// Symbols in the evidence of one finding.
 const MOST: usize = 10_000;
 
@@ -44,6 +66,7 @@ pub fn compare(
         names: new.names(),
         findings: Vec::new(),
         same_files: 0,
+        is_any_gone: false,
     };
     comparison.run(&pairs);
     let (fresh, fixed, unchanged) = audited(old, new, &pairs);
@@ -73,6 +96,7 @@ pub fn compare(
         added: pairs.added.iter().map(|file| show(&below(file))).collect(),
         unchanged,
         same_files: comparison.same_files,
+        is_any_gone: comparison.is_any_gone,
         undecided,
     }
 }
@@ -88,6 +112,7 @@ struct Comparison<'a, 's> {
     names: FastSet<&'a [u8]>,
     findings: Vec<Finding>,
     same_files: usize,
+    is_any_gone: bool,
 }
 
 impl<'a> Comparison<'a, '_> {
@@ -104,12 +129,10 @@ impl<'a> Comparison<'a, '_> {
             if is_library(old) && old.soname.is_some() && old.soname != new.soname {
                 self.soname(old, new, &changes.gone);
             } else if !changes.gone.is_empty() {
-                let what = "removed-symbol";
-                self.symbols(what, old, &changes.gone, ("symbol gone", "symbols gone"));
+                self.symbols("removed-symbol", old, &changes.gone, &GONE);
             }
             if !changes.changed.is_empty() {
-                let words = ("symbol changed", "symbols changed");
-                self.symbols("changed-symbol", new, &changes.changed, words);
+                self.symbols("changed-symbol", new, &changes.changed, &CHANGED);
             }
             self.needs(old, new);
             self.paths(old, new, is_worse);
@@ -164,6 +187,7 @@ impl<'a> Comparison<'a, '_> {
         };
         finding.evidence.extend(users.into_iter().map(user));
         self.findings.push(finding);
+        self.is_any_gone = true;
     }
 
     fn soname(&mut self, old: &File, new: &File, gone: &[Change]) {
@@ -176,26 +200,22 @@ impl<'a> Comparison<'a, '_> {
         }) else {
             return;
         };
+        self.is_any_gone |= !gone.is_empty();
         finding.evidence.extend(gone.iter().take(MOST).map(|change| evidence(change, &[])));
         finding.evidence.extend(users.into_iter().map(user));
         self.findings.push(finding);
     }
 
-    /// One finding for the symbols of a library. It is a warning if no file of either side or of `against` uses one of them.
-    fn symbols(
-        &mut self,
-        rule: &'static str,
-        file: &File,
-        changes: &[Change],
-        (one, many): (&str, &str),
-    ) {
+    /// One finding for the symbols of a library. It is a warning if it breaks no file of the new side or of
+    /// `against`.
+    fn symbols(&mut self, rule: &'static str, file: &File, changes: &[Change], words: &Words) {
         let of = |change| self.users.of(change, soname(file), &file.path);
         let users: Vec<Vec<PathBuf>> = changes.iter().map(of).collect();
         let used = users.iter().filter(|users| !users.is_empty()).count();
-        let words = if changes.len() == 1 { one } else { many };
+        let noun = if changes.len() == 1 { words.one } else { words.many };
         let in_use = match used {
-            0 => "none in use by the audited files".to_owned(),
-            used => format!("{used} in use"),
+            0 => words.unused.to_owned(),
+            used => format!("{used} {}", words.used),
         };
         let classes: Vec<String> = symbols::by_class(changes)
             .into_iter()
@@ -205,7 +225,7 @@ impl<'a> Comparison<'a, '_> {
             .collect();
         let classes =
             if classes.is_empty() { String::new() } else { format!("; {}", classes.join(", ")) };
-        let message = format!("{} {words}, {in_use}{classes}", changes.len());
+        let message = format!("{} {noun}, {in_use}{classes}", changes.len());
         let Some(mut finding) = self.finding(rule, file, message, |_| {}) else { return };
         if used == 0 {
             finding.level = finding.level.min(Level::Warning);
@@ -216,6 +236,7 @@ impl<'a> Comparison<'a, '_> {
         let own = order.into_iter().take(MOST).map(|at| evidence(&changes[at], &users[at]));
         finding.evidence = own.collect();
         self.findings.push(finding);
+        self.is_any_gone |= changes.iter().any(Change::is_gone);
     }
 
     fn needs(&mut self, old: &File, new: &File) {
@@ -279,6 +300,7 @@ impl<'a> Comparison<'a, '_> {
             let text = target.to_string().into_bytes();
             let finding =
                 self.finding("lost-target", new, message, |fact| fact.target = Some(text));
+            self.is_any_gone |= finding.is_some();
             self.findings.extend(finding);
         }
     }

@@ -34,6 +34,9 @@ pub struct Difference {
     pub unchanged: usize,
     /// Files that have a counterpart and differ in nothing that is compared.
     pub same_files: usize,
+    /// True if a new finding is about a file, an exported symbol, one of its versions or a GPU target that is
+    /// gone.
+    pub is_any_gone: bool,
     /// Comparisons that could not be made, with the reason.
     pub undecided: Vec<String>,
 }

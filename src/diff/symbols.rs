@@ -1,5 +1,5 @@
 //! The exports of a library and of its counterpart: the symbols that are gone, and those that changed
-//! their version, type or size.
+//! their version, type, size, binding or visibility.
 
 use crate::demangle::demangle;
 use crate::id::FastMap;
@@ -27,14 +27,21 @@ enum Kind {
     Unversioned,
     /// Its type or size.
     Data,
+    /// Its binding or visibility: references are still bound.
+    Binding,
 }
 
 impl Change {
+    /// True if the symbol, or its version, is gone.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self.kind, Kind::Gone | Kind::Version | Kind::Unversioned)
+    }
+
     /// True if the change concerns references with this version.
     pub(super) fn breaks(&self, version: Option<&[u8]>) -> bool {
         let is_same = |version| self.version.as_deref().is_none_or(|own| own == version);
         match (self.kind, version) {
-            (Kind::Unversioned, _) | (Kind::Version, None) => false,
+            (Kind::Unversioned | Kind::Binding, _) | (Kind::Version, None) => false,
             (Kind::Gone | Kind::Data, None) => true,
             (_, Some(version)) => is_same(version),
         }
@@ -66,7 +73,9 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
             Some(all) => {
                 let same = all.iter().find(|other| other.version == export.version);
                 let reason = match same {
-                    Some(other) => data(export, other).map(|reason| (Kind::Data, reason)),
+                    Some(other) => data(export, other)
+                        .map(|reason| (Kind::Data, reason))
+                        .or_else(|| Some((Kind::Binding, binding(export, other)?))),
                     None if all.iter().any(|other| other.version.is_none()) => {
                         Some((Kind::Unversioned, versions(export, all)))
                     }
@@ -93,6 +102,18 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
     }
     match (old.size, new.size) {
         (Some(old), Some(new)) if old != new => Some(format!("{old} bytes before, {new} now")),
+        _ => None,
+    }
+}
+
+/// The difference of binding or visibility.
+fn binding(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
+    if old.binding != new.binding {
+        return Some(format!("{} before, {} now", old.binding.word(), new.binding.word()));
+    }
+    match (old.protected, new.protected) {
+        (false, true) => Some("protected now".to_owned()),
+        (true, false) => Some("not protected any more".to_owned()),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! `changed-symbol`: an exported symbol changed its version, type or size. `crate::diff` finds it.
+//! `changed-symbol`: an exported symbol changed its version, type, size, binding or visibility. `crate::diff` finds it.
 
 use super::Rule;
 use crate::catalogue::COMPATIBILITY;
@@ -6,7 +6,7 @@ use crate::catalogue::COMPATIBILITY;
 pub(super) static RULE: Rule = Rule::of_diff(
     "changed-symbol",
     COMPATIBILITY,
-    "an exported symbol changed its version, type or size",
+    "an exported symbol changed its version, type, size or binding",
     DOCS,
 )
 .keys(&["detail"]);
@@ -15,17 +15,18 @@ const DOCS: &str = "\
 ## What it does
 
 Compares each exported symbol with the symbol of the same name in the counterpart: its version, its type (function,
-data, thread-local) and, for data, its size.
+data, thread-local), its binding (global, weak, unique), whether it is protected and, for data, its size.
 
 ## Why it matters
 
 A program asks for the old version and does not start. A program that copied data of another size reads or
-overwrites what follows it.
+overwrites what follows it. A symbol that is not unique any more has a copy in each library that defines it, and a
+protected one cannot be replaced by another library.
 
 ## Example
 
 ```text
-error[changed-symbol] lib/libshapes.so.1: 1 symbol changed
+error[changed-symbol] lib/libshapes.so.1: 1 symbol changed, 1 with users
   changed    origin: 8 bytes before, 16 now
 ```
 
@@ -35,6 +36,6 @@ Keep the old version beside the new one with a version script, and change the so
 
 ## Limits
 
-The size of functions is not compared. The types of parameters and fields are not known: `abidiff` compares
-those if debug information is present.
+The size of functions is not compared. A changed binding or visibility is a warning: references are still bound.
+The types of parameters and fields are not known: `abidiff` compares those if debug information is present.
 ";

@@ -72,6 +72,7 @@ fn every_rule_has_a_case_and_a_counter_case() {
     variant("gone", SHAPES, "libshapes.so.1");
     std::fs::remove_file(lab.path("gone/lib/libshapes.so.1")).expect("the library");
     variant("more", &format!("{SHAPES} int more;"), "libshapes.so.1");
+    variant("weak", &format!("{SHAPES} asm(\".weak area\");"), "libshapes.so.1");
     variant("needs", SHAPES, "libshapes.so.1");
     lab.sh("gcc tool.c -o needs/bin/tool needs/lib/libshapes.so.1 -Wl,--no-as-needed,--enable-new-dtags -lm '-Wl,-rpath,$ORIGIN/../lib'");
     variant("pathless", SHAPES, "libshapes.so.1");
@@ -84,6 +85,7 @@ fn every_rule_has_a_case_and_a_counter_case() {
         ("bump", &["changed-soname error"], 1),
         ("larger", &["changed-symbol warning"], 0),
         ("gone", &["removed-library error"], 1),
+        ("weak", &["changed-symbol warning"], 0),
         ("needs", &["added-need error"], 1),
         ("pathless", &["lost-search-path error", "missing-library error"], 1),
     ];
@@ -92,6 +94,12 @@ fn every_rule_has_a_case_and_a_counter_case() {
         let (value, code) = diff(&lab, &["base", name]);
         if rules(&value) != *expected || code != Some(*status) {
             wrong.push(format!("{name}: {:?} {code:?}", rules(&value)));
+        }
+        // What is gone fails with the option, in use or not.
+        let strict = lab.linkaudit(&["diff", "--isolated", "--fail-on-gone", "base", name]);
+        let is_gone = ["unused", "used", "bump", "gone"].contains(name);
+        if strict.status.code() != Some(i32::from(*status == 1 || is_gone)) {
+            wrong.push(format!("{name} with --fail-on-gone: {strict:?}"));
         }
         // Reports of the two sides say the same.
         for side in ["base", name] {
@@ -103,7 +111,7 @@ fn every_rule_has_a_case_and_a_counter_case() {
             wrong.push(format!("{name} by reports: {:?} {code:?}", rules(&read)));
         }
     }
-    println!("diff: {} cases, {} differences", 2 * cases.len(), wrong.len());
+    println!("diff: {} cases, {} differences", 3 * cases.len(), wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -229,7 +237,7 @@ fn a_file_uses_what_it_loads_and_nothing_else_defines() {
     }
 }
 
-/// Exported symbols with version and, for data, size, as readelf prints them.
+/// Exported symbols with version, type, binding, visibility and, for data, size, as readelf prints them.
 fn exports(library: &Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
     let output = support::clean("readelf").args(["-W", "--dyn-syms"]).arg(library).output();
     let text = String::from_utf8(output.expect("readelf runs").stdout).expect("text");
@@ -249,11 +257,8 @@ fn exports(library: &Path) -> BTreeMap<String, BTreeSet<(String, String)>> {
             Some((name, version)) => (name, version.trim_start_matches('@')),
             None => (name, ""),
         };
-        let size = if kind == "OBJECT" || kind == "TLS" {
-            format!("{kind} {size}")
-        } else {
-            kind.to_owned()
-        };
+        let size = if kind == "OBJECT" || kind == "TLS" { size } else { "" };
+        let size = format!("{kind} {size} {bind} {visibility}");
         out.entry(name.to_owned()).or_default().insert((version.to_owned(), size));
     }
     out
@@ -278,6 +283,15 @@ fn lost_and_changed_symbols_equal_those_of_readelf() {
                     _ => format!("int s{symbol}(void) {{ return {symbol}; }}\n"),
                 };
                 source.push_str(&text);
+                let name = format!("s{symbol}");
+                source.push_str(&match random.below(12) {
+                    0 => format!("#pragma weak {name}\n"),
+                    1 => format!("__asm__(\".protected {name}\");\n"),
+                    2 if text.contains('[') => {
+                        format!("__asm__(\".type {name}, @gnu_unique_object\");\n")
+                    }
+                    _ => String::new(),
+                });
                 nodes[random.below(nodes.len())].push_str(&format!("s{symbol}; "));
             }
             let [none, one, two] = &nodes;

@@ -81,7 +81,7 @@ fn fetched<T>(name: &str, get: impl FnOnce() -> Result<T, String>) -> Option<T> 
 }
 
 /// What a comparison says of one library: `name@version` of the symbols that are gone or have another
-/// version, those with other data, and the new soname.
+/// version, those with other data or another binding, and the new soname.
 #[derive(Default, Debug, PartialEq, Eq)]
 struct Said {
     lost: BTreeSet<String>,
@@ -91,10 +91,15 @@ struct Said {
     is_cut: bool,
 }
 
-/// True for a symbol that changed its type or size.
+/// True for a symbol that changed its type, size, binding or visibility.
 fn is_data(symbol: &Value) -> bool {
     let reason = symbol["reason"].as_str().unwrap_or_default();
-    reason.contains(" bytes before") || reason.starts_with("a ") || reason.contains("data before")
+    let of_binding =
+        ["global before", "weak before", "unique before", "protected", "not protected"];
+    reason.contains(" bytes before")
+        || reason.starts_with("a ")
+        || reason.contains("data before")
+        || of_binding.iter().any(|start| reason.starts_with(start))
 }
 
 /// Runs `linkaudit diff` and sorts its findings by the file name of the library in the old side.
@@ -257,7 +262,7 @@ fn both_ways(pair: &Pair, old: &[PathBuf], new: &[PathBuf]) -> Counts {
     for (way, old, new) in [("gone", &before, &now), ("new", &now, &before)] {
         let counts = compare(old, new);
         println!(
-            "{} {}: {} libraries, {} symbols, {} {way}, {} with other data, {} differences",
+            "{} {}: {} libraries, {} symbols, {} {way}, {} with other data or binding, {} differences",
             pair.old,
             pair.new,
             counts.libraries,

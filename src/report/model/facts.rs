@@ -2,12 +2,13 @@
 //! point at a time.
 
 use super::build::objects;
-use super::file::{Bound, Export, ExportKind, Facts, Imports, Name, RootBindings};
+use super::file::{Bound, Export, ExportBinding, ExportKind, Facts, Imports, Name, RootBindings};
 use crate::audit::Audit;
 use crate::bind::relocation_pass::allocator_version;
 use crate::format::elf::{Object, RefKind, Tables};
 use crate::id::{Id as _, RootId};
 use crate::resolve::ROOT;
+use object::elf;
 use std::borrow::Cow;
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -38,6 +39,8 @@ impl<'a> AuditFacts<'a> {
                 version: version.map(|entry| Cow::Borrowed(object.str(entry.name))),
                 kind,
                 size: matches!(kind, ExportKind::Data | ExportKind::Tls).then_some(symbol.size),
+                binding: ExportBinding::of(symbol.bind),
+                protected: elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED,
             }
         })
     }

@@ -76,14 +76,20 @@ pub struct Export<'a> {
     /// The size of data in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
+    /// Its binding; global ones do not state theirs.
+    #[serde(default, skip_serializing_if = "ExportBinding::is_global")]
+    pub binding: ExportBinding,
+    /// True if the library itself always uses its own definition (STV_PROTECTED).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub protected: bool,
 }
 
 impl Export<'_> {
     /// The same with names of its own.
     pub fn into_owned(self) -> Export<'static> {
-        let Self { name, version, kind, size } = self;
+        let Self { name, version, kind, size, binding, protected } = self;
         let version = version.map(|version| Cow::Owned(version.into_owned()));
-        Export { name: Cow::Owned(name.into_owned()), version, kind, size }
+        Export { name: Cow::Owned(name.into_owned()), version, kind, size, binding, protected }
     }
 }
 
@@ -126,6 +132,45 @@ impl ExportKind {
             Self::Data => "data",
             Self::Tls => "thread-local data",
             Self::Other => "a symbol without type",
+        }
+    }
+}
+
+/// Bindings of exported symbols.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExportBinding {
+    /// STB_GLOBAL, and what loaders take for it.
+    #[default]
+    Global,
+    /// STB_WEAK: a link may define the symbol again.
+    Weak,
+    /// STB_GNU_UNIQUE: a process has one, whatever the scopes.
+    Unique,
+}
+
+impl ExportBinding {
+    /// The binding of a symbol by its STB_*.
+    pub(super) fn of(bind: u8) -> Self {
+        use object::elf::{STB_GNU_UNIQUE, STB_WEAK, SymbolBind};
+        match SymbolBind(bind) {
+            STB_WEAK => Self::Weak,
+            STB_GNU_UNIQUE => Self::Unique,
+            _ => Self::Global,
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    fn is_global(&self) -> bool {
+        *self == Self::Global
+    }
+
+    /// Its name in messages.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Weak => "weak",
+            Self::Unique => "unique",
         }
     }
 }

@@ -71,6 +71,8 @@ pub(super) struct Export {
     pub(super) kind: String,
     /// Of data.
     size: String,
+    binding: String,
+    visibility: String,
 }
 
 impl Export {
@@ -105,6 +107,8 @@ pub(super) fn exports(library: &Path) -> BTreeSet<Export> {
             version: version.to_owned(),
             kind: if kind == "IFUNC" { "FUNC" } else { kind }.to_owned(),
             size: if is_data { size } else { "" }.to_owned(),
+            binding: bind.to_owned(),
+            visibility: visibility.to_owned(),
         });
     }
     out
@@ -144,7 +148,9 @@ pub(super) fn readelf(old: &BTreeSet<Export>, new: &BTreeSet<Export>, moved: &Mo
             Some(other) => {
                 let has_kind = export.kind != "NOTYPE" && other.kind != "NOTYPE";
                 let differs = (&other.kind, &other.size) != (&export.kind, &export.size);
-                if has_kind && differs {
+                let is_bound_else =
+                    (&other.binding, &other.visibility) != (&export.binding, &export.visibility);
+                if has_kind && differs || is_bound_else {
                     out.data.insert(export.versioned());
                 }
             }

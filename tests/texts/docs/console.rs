@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Pages with console blocks.
 const PAGES: &[&str] =
-    &["README.md", "docs/reading-a-report.md", "docs/json.md", "docs/commands.md"];
+    &["README.md", "docs/reading-a-report.md", "docs/json.md", "docs/commands.md", "docs/ci.md"];
 
 /// The directory that pages show for a laboratory. It is as long as the real one, so that lines wrap at
 /// the same word.
@@ -53,8 +53,43 @@ echo 'extern "C" void *PyLong_FromLong(long); extern "C" void *PyInit_shapes() {
 rm ./*.cc ./*.h
 "#;
 
+/// Two releases of a ROCm. The new one has lost a library that a program needs, and a symbol that nothing
+/// uses; it defines what MIOpen lacked.
+const RELEASES: &str = r#"
+so() { out=$1; shift; gcc -w -shared -fPIC -Wl,-soname,"${out##*/}" -o "$out" -x c - -x none "$@" '-Wl,-rpath,$ORIGIN'; }
+release() {
+  mkdir -p "$1/bin" "$1/lib"
+  echo 'int rand_uniform(void) { return 4; }' | so "$1/lib/librocrand.so.1"
+  echo 'int gemm(void) { return 1; } int gemm_batched(void) { return 2; }' | so "$1/lib/librocblas.so.4"
+  echo 'int LLVMInitializeX86AsmPrinter(); int gemm(); int conv() { return gemm() + LLVMInitializeX86AsmPrinter(); }' |
+    so "$1/lib/libMIOpen.so.1" "$1/lib/librocblas.so.4"
+  echo 'int rand_uniform(); int conv(); int main() { return conv() + rand_uniform(); }' |
+    gcc -w -o "$1/bin/MIOpenDriver" -x c - -x none -Wl,--unresolved-symbols=ignore-all "$1/lib/libMIOpen.so.1" \
+      "$1/lib/librocrand.so.1" '-Wl,-rpath,$ORIGIN/../lib'
+}
+release rocm-6.3
+release rocm-6.4
+rm rocm-6.4/lib/librocrand.so.1
+echo 'int gemm(void) { return 1; }' | so rocm-6.4/lib/librocblas.so.4
+echo 'int LLVMInitializeX86AsmPrinter() { return 0; } int gemm(); int conv() { return gemm(); }' |
+  so rocm-6.4/lib/libMIOpen.so.1 rocm-6.4/lib/librocblas.so.4
+cat >release-gate <<'EOF'
+#!/bin/sh
+# release-gate OLD NEW: passes if nothing that OLD had is gone or broken in NEW.
+# OLD is a report of the last release, NEW the prefix of this one.
+linkaudit diff --isolated --fail-on-gone "$1" "$2" -o markdown=changes.md -o junit=changes.xml
+status=$?
+case $status in
+0) linkaudit --isolated --facts --fail-on never -o json=next.json "$2" >/dev/null ;; # for the next release
+3) echo "release-gate: something could not be compared" >&2 ;;
+esac
+exit $status
+EOF
+chmod +x release-gate
+"#;
+
 /// The laboratories that pages name.
-const LABS: &[(&str, &str)] = &[("shapes", SHAPES), ("viewer", VIEWER)];
+const LABS: &[(&str, &str)] = &[("shapes", SHAPES), ("viewer", VIEWER), ("releases", RELEASES)];
 
 fn build(name: &str) -> Lab {
     let script = LABS.iter().find(|(known, _)| *known == name);
