@@ -75,7 +75,8 @@ fn what_is_found_is_real_and_what_is_assumed_is_there() {
     assert!(plugins.len() > 100, "{} plugins", plugins.len());
     traces::compare(&root, &plugins, &named);
     loads(&root, if many { &[LOADS, LOADS_OF_MANY] } else { &[LOADS] });
-    let wrong = [lists::held_against_the_list(&root, &facts, &moved), not_there(&named, &facts)];
+    let wrong =
+        [lists::held_against_the_list(&root, &facts, &moved, many), not_there(&named, &facts)];
     let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}\n{moved}", wrong.join("\n"));
 }

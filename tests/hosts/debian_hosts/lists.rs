@@ -55,11 +55,17 @@ pub fn below(file: &Value) -> Option<&str> {
     file["path"].as_str().expect("a path in UTF-8").strip_prefix("/usr/")
 }
 
-/// `findings.txt`: `RULE PATH NAME…` a line, below a comment with the reason.
-fn expected() -> BTreeSet<Fact> {
+/// `findings.txt`: `RULE PATH NAME…` a line, below a comment with the reason. Lines that begin with `many` count
+/// only for all packages.
+fn expected(many: bool) -> BTreeSet<Fact> {
     let mut out = BTreeSet::new();
     let mut reason = false;
     for line in FINDINGS.lines() {
+        let of_many = line.strip_prefix("many ");
+        if of_many.is_some() && !many {
+            continue;
+        }
+        let line = of_many.unwrap_or(line);
         let mut words = line.split_whitespace().map(str::to_owned);
         match (line.is_empty(), line.starts_with('#'), words.next(), words.next()) {
             (true, ..) => reason = false,
@@ -76,8 +82,13 @@ fn expected() -> BTreeSet<Fact> {
 }
 
 /// How findings differ from the list. What is not installed need not be found.
-pub fn held_against_the_list(root: &Path, found: &BTreeSet<Fact>, moved: &Moved) -> Vec<String> {
-    let expected = expected();
+pub fn held_against_the_list(
+    root: &Path,
+    found: &BTreeSet<Fact>,
+    moved: &Moved,
+    many: bool,
+) -> Vec<String> {
+    let expected = expected(many);
     let there = |fact: &&Fact| root.join("usr").join(&fact.path).exists();
     let listed: BTreeSet<&Fact> = expected.iter().filter(there).collect();
     let found: BTreeSet<&Fact> = found.iter().collect();
