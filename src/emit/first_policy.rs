@@ -13,6 +13,8 @@ use std::path::Path;
 
 /// Files that are named one by one; more become a glob.
 const MOST_FILES: usize = 4;
+/// Symbols that an entry names.
+const MOST_SYMBOLS: usize = 50;
 
 /// The policy. `day` is the date that the reasons state.
 pub fn first_policy(report: &Report, day: &str) -> Emitted {
@@ -38,7 +40,7 @@ pub fn first_policy(report: &Report, day: &str) -> Emitted {
                     let _ = write!(text, "\n# {}: {title}\n{}", findings.len(), entries.concat());
                 }
             }
-            Err(name) => out.refuse(&name, "is not UTF-8, as TOML must be"),
+            Err(name) => out.refuse(&name, "is not UTF-8 or has a control character"),
         }
     }
     out.bytes = text.into_bytes();
@@ -58,20 +60,36 @@ fn entries(rule: &str, findings: &[&Finding], day: &str) -> Result<Vec<String>, 
         vec![around(&paths)?]
     };
     let library = common(findings, |finding| finding.library.as_deref());
-    let symbol = common(findings, |finding| finding.symbol.as_deref());
+    let symbols = symbols(findings)?;
     let mut all = Vec::new();
     for glob in globs {
         let mut out = String::new();
         let _ = writeln!(out, "[[waive]]\nrule = \"{rule}\"\npath = \"{}\"", string(&glob));
-        for (key, value) in [("library", library), ("symbol", symbol)] {
-            if let Some(value) = value {
-                let _ = writeln!(out, "{key} = \"{}\"", string(&pattern(utf8(value)?, true)));
-            }
+        if let Some(library) = library {
+            let _ = writeln!(out, "library = \"{}\"", string(&pattern(utf8(library)?, true)));
+        }
+        if let Some(symbols) = &symbols {
+            let _ = writeln!(out, "symbol = \"{}\"", string(symbols));
         }
         let _ = writeln!(out, "reason = \"known on {day}: state why it is accepted\"");
         all.push(out);
     }
     Ok(all)
+}
+
+/// The glob for the symbols of the findings, unless there are too many to name.
+fn symbols(findings: &[&Finding]) -> Result<Option<String>, Vec<u8>> {
+    let names: Option<BTreeSet<&[u8]>> =
+        findings.iter().map(|finding| finding.symbol.as_deref()).collect();
+    let Some(names) = names.filter(|names| names.len() <= MOST_SYMBOLS) else { return Ok(None) };
+    let glob = |name| utf8(name).map(|name| pattern(name, true));
+    let names = names.into_iter().map(glob).collect::<Result<Vec<String>, _>>()?;
+    Ok(match &names[..] {
+        [one] => Some(one.clone()),
+        // A comma would end a branch.
+        names if names.iter().any(|name| name.contains(',')) => None,
+        names => Some(format!("{{{}}}", names.join(","))),
+    })
 }
 
 /// The value that all findings have.
@@ -98,6 +116,8 @@ fn around(paths: &[&Path]) -> Result<String, Vec<u8>> {
     })
 }
 
+/// A name that a policy can hold.
 fn utf8(bytes: &[u8]) -> Result<&str, Vec<u8>> {
-    std::str::from_utf8(bytes).map_err(|_| bytes.to_vec())
+    let text = std::str::from_utf8(bytes).ok();
+    text.filter(|text| !text.contains(char::is_control)).ok_or_else(|| bytes.to_vec())
 }
