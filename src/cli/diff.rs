@@ -9,10 +9,12 @@ use super::{
     DiffOptions, Sandbox, Shared, baseline, message, named, out, output_conflicts, plan, policy,
     sandbox, threads,
 };
-use crate::diff::{self, Difference, Side, Symbols};
+use crate::diff::{self, Difference, Judge, Side, Symbols};
+use crate::finding::Finding;
 use crate::report::model::{AuditFacts, Parts};
 use crate::report::{self, Named, Rendering, Report, json};
 use crate::text::show_path;
+use crate::triage;
 use anyhow::{Context as _, Result, bail};
 use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
@@ -81,6 +83,8 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     let shared = &Shared { fail_on_gone: false, ..shared.clone() };
     baseline::refuse(shared, "diff")?;
     let sinks = sinks(shared, "diff", DIFF_OUTPUTS)?;
+    let sides = [&options.old, &options.new].into_iter().chain(&options.against);
+    output_conflicts::apart_from(shared, sides.map(PathBuf::as_path))?;
     let color = plan::colored(shared, io::stderr().is_terminal());
     let policy = policy::of_run(shared, color)?;
     // Each side may lie elsewhere: reading is not restricted to one of them.
@@ -98,8 +102,10 @@ pub(super) fn diff(shared: &Shared, options: &DiffOptions) -> Result<Exit> {
     let against: Vec<Source> = options.against.iter().map(other).collect::<Result<_>>()?;
     let difference = {
         let against: Vec<Side<'_>> = against.iter().map(side).collect();
-        let levels = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
-        diff::compare(&side(&old), &side(&new), &against, &levels)
+        let level = |rule: &crate::rules::Rule| policy.level_of(&rule.known());
+        let waived = |finding: &Finding| triage::is_waived(&policy, plan::today(), finding);
+        let judge = Judge { level: &level, waived: &waived };
+        diff::compare(&side(&old), &side(&new), &against, &judge)
     };
     let (style, paths) = (plan::style(shared), plan::output_paths(shared)?);
     for (output, file) in &sinks.files {

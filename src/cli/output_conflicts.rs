@@ -55,6 +55,21 @@ pub(super) fn check(plan: &Plan, tree: &dyn Tree, shared: &Shared, more: &[&Path
     no_two_in_one(&targets)
 }
 
+/// Refuses outputs over files that the command reads, such as reports.
+pub(super) fn apart_from<'p>(shared: &Shared, files: impl Iterator<Item = &'p Path>) -> Result<()> {
+    let targets: Vec<Target<'_>> = shared.written(&[]).filter_map(Target::new).collect();
+    let here = DiskTree::new();
+    for (kind, stat) in files.filter_map(|file| here.look(file).ok()) {
+        let is_same = |target: &&Target<'_>| target.there == Some(identity(stat));
+        if kind == Kind::File
+            && let Some(target) = targets.iter().find(is_same)
+        {
+            refuse(target.typed, Use::Named, true)?;
+        }
+    }
+    Ok(())
+}
+
 /// A link to nothing would be replaced, and what it leads to not be written.
 fn no_lost_link(path: &Path) -> Result<()> {
     let here = DiskTree::new();

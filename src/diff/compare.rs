@@ -2,9 +2,11 @@
 //! not have. The rules of the group `compatibility` find what became incompatible.
 
 use super::Difference;
-use super::pairs::{Pairs, pairs};
-use super::sides::{Levels, Side, below, is_library, soname, stem};
+use super::fresh::{Audited, audited, consequences_apart};
+use super::pairs::{Pairs, pairs, without_numbers};
+use super::sides::{Judge, Side, below, is_library, soname, stem};
 use super::symbols::{self, Change, Changes};
+use super::undecided::{Question, questions};
 use super::users::Users;
 use super::worse::report;
 use crate::catalogue::Level;
@@ -16,11 +18,13 @@ use crate::order;
 use crate::order::Arrange as _;
 use crate::package::{Located, without_hashes};
 use crate::parallel;
-use crate::report::model::{File, Finding};
+use crate::report::model::{Export, File, Finding};
 use crate::rules;
-use crate::text::show;
+use crate::text::{last_part, show};
 use crate::triage::fingerprint_of;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,56 +52,55 @@ const CHANGED: Words = Words {
 
 /// Symbols in the evidence of one finding.
 const MOST: usize = 10_000;
+/// Symbols in the message of a finding.
+const MOST_NAMED: usize = 3;
+/// Users of one symbol in the evidence.
+const MOST_USERS: usize = 100;
 
 /// Compares two sides. Files of `against` count as users of the old one.
 pub fn compare(
     old: &Side<'_>,
     new: &Side<'_>,
     against: &[Side<'_>],
-    levels: &Levels<'_>,
+    judge: &Judge<'_>,
 ) -> Difference {
     let pairs = pairs(old, new);
     let mut comparison = Comparison {
         old,
         new,
         against,
-        levels,
+        judge,
         users: Users::default(),
         names: new.names(),
         findings: Vec::new(),
-        same_files: 0,
+        same_files: Vec::new(),
+        waived: 0,
+        damaged: Vec::new(),
         is_any_gone: false,
     };
     comparison.run(&pairs);
-    let (fresh, fixed, unchanged) = audited(old, new, &pairs);
+    let Audited { fresh, fixed, unchanged, apart } = audited(old, new, &pairs);
     let mut findings = std::mem::take(&mut comparison.findings);
-    findings.extend(consequences_apart(fresh, &findings));
+    let fresh = consequences_apart(fresh, &findings);
+    let worse: FastSet<PathBuf> = fresh.iter().map(Finding::full_path).collect();
+    let unchanged_files = comparison.same_files.iter().filter(|path| !worse.contains(**path));
+    let same_files = unchanged_files.count();
+    findings.extend(fresh);
+    let questions = questions([old, new], against, &apart, &comparison.damaged);
+    findings.extend(questions.iter().filter_map(Question::finding));
     findings.arrange_by(|a, b| {
         (a.full_path(), &a.rule, &a.fingerprint).cmp(&(b.full_path(), &b.rule, &b.fingerprint))
     });
-    let mut undecided = Vec::new();
-    let users = against.iter().chain([new]).filter(|side| side.has_exports());
-    for side in users.filter(|side| !side.has_imports()) {
-        undecided.push(format!("{}: no imports, users are not found (--facts)", side.name));
-    }
-    for side in [old, new] {
-        if !side.has_exports() {
-            undecided
-                .push(format!("{}: no exports, symbols are not compared (--facts)", side.name));
-        }
-        if !side.report.complete {
-            undecided.push(format!("{}: some files were not read or decided", side.name));
-        }
-    }
     Difference {
         names: [old.name.to_owned(), new.name.to_owned()],
-        worse: report(new, findings, undecided.is_empty(), levels),
+        worse: report(new, findings, questions.is_empty(), judge),
         fixed,
         added: pairs.added.iter().map(|file| show(&below(file))).collect(),
         unchanged,
-        same_files: comparison.same_files,
+        same_files,
+        waived: comparison.waived,
         is_any_gone: comparison.is_any_gone,
-        undecided,
+        undecided: questions.iter().map(Question::line).collect(),
     }
 }
 
@@ -105,13 +108,18 @@ struct Comparison<'a, 's> {
     old: &'a Side<'s>,
     new: &'a Side<'s>,
     against: &'a [Side<'s>],
-    levels: &'a Levels<'a>,
+    judge: &'a Judge<'a>,
     /// The users of symbols that are gone or changed.
     users: Users<'a>,
     /// Sonames and file names of the new side.
     names: FastSet<&'a [u8]>,
     findings: Vec<Finding>,
-    same_files: usize,
+    /// New files whose comparison found nothing.
+    same_files: Vec<&'a Path>,
+    /// Number of findings that a waiver accepts.
+    waived: usize,
+    /// New files that are damaged, or whose counterpart is.
+    damaged: Vec<&'a Path>,
     is_any_gone: bool,
 }
 
@@ -122,11 +130,17 @@ impl<'a> Comparison<'a, '_> {
         for file in &pairs.gone {
             self.gone(file);
         }
+        self.dropped(pairs);
         let (before, now) = (self.old.missing(), self.new.missing());
+        let damaged = [self.old.damaged(), self.new.damaged()];
         for ((old, new), changes) in pairs.both.iter().zip(changes) {
+            if damaged[0].contains(&*old.path) || damaged[1].contains(&*new.path) {
+                self.damaged.push(&new.path);
+                continue;
+            }
             let findings = self.findings.len();
             let is_worse = now.get(&*new.path) > before.get(&*old.path);
-            if is_library(old) && old.soname.is_some() && old.soname != new.soname {
+            if self.is_renamed(old, new) {
                 self.soname(old, new, &changes.gone);
             } else if !changes.gone.is_empty() {
                 self.symbols("removed-symbol", old, &changes.gone, &GONE);
@@ -137,8 +151,17 @@ impl<'a> Comparison<'a, '_> {
             self.needs(old, new);
             self.paths(old, new, is_worse);
             self.targets(old, new);
-            self.same_files += usize::from(self.findings.len() == findings);
+            if self.findings.len() == findings {
+                self.same_files.push(&new.path);
+            }
         }
+    }
+
+    /// True if the name by which users need a library is another one.
+    fn is_renamed(&self, old: &File, new: &File) -> bool {
+        let differs = is_library(old) && soname(old) != soname(new);
+        // A library without a soname is needed by its file name, and a plugin by nobody.
+        differs && (old.soname.is_some() || !self.needed_by(soname(old), &new.path).is_empty())
     }
 
     /// The differences of the exports, without symbols that moved to a library which the new one needs.
@@ -151,15 +174,65 @@ impl<'a> Comparison<'a, '_> {
         }
         let mut changes = symbols::compare(&self.old.exports(old), &self.new.exports(new));
         if !changes.gone.is_empty() {
-            let needed: FastSet<&[u8]> = new.needed.iter().map(|need| &*need.name).collect();
-            let others = self.new.own().filter(|file| needed.contains(soname(file)));
-            for other in others {
-                let exports = self.new.exports(other);
-                let moved: FastSet<&[u8]> = exports.iter().map(|export| &*export.name).collect();
-                changes.gone.retain(|change| !moved.contains(&*change.name));
-            }
+            let beside: Vec<_> =
+                self.new.loaded_by(new).into_iter().map(|file| self.new.exports(file)).collect();
+            let beside: Vec<Export<'_>> =
+                beside.iter().flat_map(|own| own.iter().cloned()).collect();
+            changes.take_moved(&self.old.exports(old), &self.new.exports(new), &beside);
         }
         changes
+    }
+
+    /// Libraries that the users of a library loaded through it, and do not load any more.
+    fn dropped(&mut self, pairs: &Pairs<'a>) {
+        let mut dropped: Vec<(&'a File, &'a File)> = Vec::new();
+        for (old, new) in pairs.both.iter().filter(|(old, _)| is_library(old)) {
+            let needs = |file: &'a File| file.needed.iter().map(|need| &*need.name);
+            let now: FastSet<&[u8]> = needs(new).collect();
+            if self.against.is_empty() || needs(old).all(|name| now.contains(name)) {
+                continue;
+            }
+            let now: FastSet<&[u8]> = self.new.loaded_by(new).into_iter().map(soname).collect();
+            let before = self.old.loaded_by(old).into_iter();
+            dropped.extend(before.filter(|one| !now.contains(soname(one))).map(|one| (*old, one)));
+        }
+        let libraries: FastSet<&Path> = dropped.iter().map(|(_, one)| &*one.path).collect();
+        let exports: FastMap<&Path, Vec<Change>> = libraries
+            .into_iter()
+            .filter_map(|path| dropped.iter().find(|(_, one)| &*one.path == path))
+            .map(|(_, one)| {
+                let exports = self.old.exports(one);
+                let symbols = exports.iter().filter(|export| !symbols::is_marker(export));
+                (&*one.path, symbols.map(Change::unreached).collect())
+            })
+            .collect();
+        let names = exports.values().flatten().map(|change| &*change.name).collect();
+        let users = Users::of_dropped(self.against, (self.old, self.new), &names);
+        for (file, library) in dropped {
+            self.unreached(file, library, &exports[&*library.path], &users);
+        }
+    }
+
+    /// One finding for the symbols of a library that nobody loads through `file` any more.
+    fn unreached(&mut self, file: &File, library: &File, all: &[Change], users: &Users<'_>) {
+        let of = |change| Some((change, users.without(change, soname(library))));
+        let used = all.iter().filter_map(of).filter(|(_, users)| !users.is_empty());
+        let used: Vec<(&Change, Vec<PathBuf>)> = used.collect();
+        if used.is_empty() {
+            return;
+        }
+        let library = show(soname(library));
+        let words = if used.len() == 1 { "symbol" } else { "symbols" };
+        let message = format!("no longer loads {library}: {} {words} in use not found", used.len());
+        let finding = self.finding("removed-symbol", file, message, |fact| {
+            fact.detail = Some(format!("through {library}").into_bytes());
+        });
+        let evidence = used.iter().take(MOST).flat_map(|(change, users)| evidence(change, users));
+        if let Some(mut finding) = finding {
+            finding.evidence = evidence.collect();
+            self.findings.push(finding);
+            self.is_any_gone = true;
+        }
     }
 
     fn find_users(&mut self, changes: &[Changes]) {
@@ -193,7 +266,11 @@ impl<'a> Comparison<'a, '_> {
     fn soname(&mut self, old: &File, new: &File, gone: &[Change]) {
         let (before, now) = (soname(old).to_vec(), soname(new).to_vec());
         let users = self.needed_by(&before, &new.path);
-        let message = format!("soname {} became {}", show(&before), show(&now));
+        let message = match (&old.soname, &new.soname) {
+            (Some(_), Some(_)) => format!("soname {} became {}", show(&before), show(&now)),
+            (Some(_), None) => format!("soname {} is gone", show(&before)),
+            (None, _) => format!("is needed as {}, and is now {}", show(&before), show(&now)),
+        };
         let Some(mut finding) = self.finding("changed-soname", old, message, |fact| {
             fact.library = Some(before);
             fact.detail = Some(now);
@@ -201,7 +278,7 @@ impl<'a> Comparison<'a, '_> {
             return;
         };
         self.is_any_gone |= !gone.is_empty();
-        finding.evidence.extend(gone.iter().take(MOST).map(|change| evidence(change, &[])));
+        finding.evidence.extend(gone.iter().take(MOST).flat_map(|change| evidence(change, &[])));
         finding.evidence.extend(users.into_iter().map(user));
         self.findings.push(finding);
     }
@@ -225,7 +302,8 @@ impl<'a> Comparison<'a, '_> {
             .collect();
         let classes =
             if classes.is_empty() { String::new() } else { format!("; {}", classes.join(", ")) };
-        let message = format!("{} {noun}, {in_use}{classes}", changes.len());
+        let first = symbols_of(changes, &users);
+        let message = format!("{} {noun}, {in_use}{classes}: {first}", changes.len());
         let Some(mut finding) = self.finding(rule, file, message, |_| {}) else { return };
         if used == 0 {
             finding.level = finding.level.min(Level::Warning);
@@ -233,7 +311,7 @@ impl<'a> Comparison<'a, '_> {
         // Symbols in use first.
         let mut order: Vec<usize> = (0..changes.len()).collect();
         order.arrange_by_key(|at| users[*at].is_empty());
-        let own = order.into_iter().take(MOST).map(|at| evidence(&changes[at], &users[at]));
+        let own = order.into_iter().take(MOST).flat_map(|at| evidence(&changes[at], &users[at]));
         finding.evidence = own.collect();
         self.findings.push(finding);
         self.is_any_gone |= changes.iter().any(Change::is_gone);
@@ -266,9 +344,16 @@ impl<'a> Comparison<'a, '_> {
             let parts = lists.flat_map(|list| list.split(|b| *b == b':'));
             parts.map(|entry| without_hashes(entry).into_owned()).collect()
         };
-        let now: FastSet<Vec<u8>> = entries(new).into_iter().collect();
-        let lost: BTreeSet<Vec<u8>> =
-            order::set(entries(old).into_iter().filter(|e| !e.is_empty() && !now.contains(e)));
+        // Entries below the prefix, which may be another one, and of another release.
+        let plain = |file: &File, entry: &[u8]| {
+            let path = Path::new(OsStr::from_bytes(entry));
+            let below = file.prefix.as_deref().and_then(|prefix| path.strip_prefix(prefix).ok());
+            let below = below.map(|below| [b"=", below.as_os_str().as_bytes()].concat());
+            without_numbers(&below.unwrap_or_else(|| entry.to_vec()))
+        };
+        let now: FastSet<Vec<u8>> = entries(new).iter().map(|entry| plain(new, entry)).collect();
+        let is_lost = |entry: &Vec<u8>| !entry.is_empty() && !now.contains(&plain(old, entry));
+        let lost: BTreeSet<Vec<u8>> = order::set(entries(old).into_iter().filter(is_lost));
         for entry in lost {
             let list = if old.runpath.is_some() { "RUNPATH" } else { "RPATH" };
             let message = format!("{} is no longer in its {list}", show(&entry));
@@ -307,19 +392,23 @@ impl<'a> Comparison<'a, '_> {
 
     /// A finding of a rule about a file, unless the rule is allowed.
     fn finding(
-        &self,
+        &mut self,
         rule: &'static str,
         file: &File,
         message: String,
         fill: impl FnOnce(&mut Fact),
     ) -> Option<Finding> {
         let rule = rules::find(rule)?;
-        let level = (self.levels)(rule);
+        let level = (self.judge.level)(rule);
         if level == Level::Allow {
             return None;
         }
         let mut fact = Fact::new(rule.id, Arc::new(located(file)), message);
         fill(&mut fact);
+        if (self.judge.waived)(&fact) {
+            self.waived += 1;
+            return None;
+        }
         let fingerprint = fingerprint_of(&fact);
         let subject = fact.library.as_ref().or(fact.detail.as_ref());
         let name = subject.map_or_else(|| soname(file).to_vec(), Clone::clone);
@@ -341,85 +430,44 @@ fn located(file: &File) -> Located {
     }
 }
 
+/// The first symbols in words, those with users first, for outputs that show no evidence.
+fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
+    let mut order: Vec<usize> = (0..changes.len()).collect();
+    order.arrange_by_key(|at| users[*at].is_empty());
+    let base = |path: &Path| show(last_part(path.as_os_str().as_bytes()));
+    let words = |at: usize| {
+        let by = match &users[at][..] {
+            [] => String::new(),
+            [user] => format!(" (used by {})", base(user)),
+            [user, others @ ..] => format!(" (used by {} and {} more)", base(user), others.len()),
+        };
+        format!("{}{by}", show(&changes[at].name))
+    };
+    let mut words: Vec<String> = order.into_iter().take(MOST_NAMED).map(words).collect();
+    if changes.len() > MOST_NAMED {
+        words.push(format!("and {} more", changes.len() - MOST_NAMED));
+    }
+    words.join(", ")
+}
+
 /// Evidence for a user of a library.
 fn user(path: PathBuf) -> Evidence {
     Evidence::at(EvidenceKind::Change, Arc::from(path))
 }
 
-/// Evidence for a symbol, with its first user.
-fn evidence(change: &Change, users: &[PathBuf]) -> Evidence {
-    Evidence {
+/// Evidence for a symbol: one piece for each user, or one without.
+fn evidence(change: &Change, users: &[PathBuf]) -> Vec<Evidence> {
+    let piece = |user: Option<&PathBuf>| Evidence {
         symbol: Some(change.name.clone()),
         version: change.version.clone(),
         reason: Some(change.reason.clone()),
-        path: users.first().map(|path| Arc::from(&**path)),
+        path: user.map(|path| Arc::from(&**path)),
         ..Evidence::new(EvidenceKind::Change)
-    }
-}
-
-/// New findings of the audit, those that are gone, and the number of those that stay.
-fn audited(
-    old: &Side<'_>,
-    new: &Side<'_>,
-    pairs: &Pairs<'_>,
-) -> (Vec<Finding>, Vec<Finding>, usize) {
-    let mut known: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in &old.report.findings {
-        known.entry(&finding.fingerprint).or_default().push(finding);
-    }
-    let mut fresh: Vec<&Finding> = Vec::new();
-    for finding in &new.report.findings {
-        if known.get_mut(&*finding.fingerprint).and_then(Vec::pop).is_none() {
-            fresh.push(finding);
-        }
-    }
-    // A file that was renamed keeps its findings.
-    let counterpart: FastMap<&Path, &Path> =
-        pairs.both.iter().map(|(old, new)| (&*new.path, &*old.path)).collect();
-    let mut left: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
-    for finding in known.into_values().flatten() {
-        left.entry(facts(finding, finding.full_path())).or_default().push(finding);
-    }
-    fresh.retain(|finding| {
-        let path = finding.full_path();
-        let before = counterpart.get(&*path).map_or(path, |path| path.to_path_buf());
-        left.get_mut(&facts(finding, before)).and_then(Vec::pop).is_none()
-    });
-    let fixed: Vec<Finding> = left.into_values().flatten().cloned().collect();
-    let unchanged = new.report.findings.len() - fresh.len();
-    (fresh.into_iter().cloned().collect(), fixed, unchanged)
-}
-
-/// New findings without those that only follow from a library or symbol that is gone: the finding about
-/// that names the users.
-fn consequences_apart(fresh: Vec<Finding>, gone: &[Finding]) -> Vec<Finding> {
-    let is = |finding: &&Finding, rules: &[&str]| rules.contains(&&*finding.rule);
-    let libraries: FastSet<&[u8]> = gone
-        .iter()
-        .filter(|finding| is(finding, &["removed-library", "changed-soname"]))
-        .filter_map(|finding| finding.library.as_deref())
-        .collect();
-    let symbols: FastSet<&[u8]> = gone
-        .iter()
-        .filter(|finding| is(finding, &["removed-symbol"]))
-        .flat_map(|finding| finding.evidence_of(EvidenceKind::Change))
-        .filter(|evidence| evidence.path.is_some())
-        .filter_map(|evidence| evidence.symbol.as_deref())
-        .collect();
-    let follows = |finding: &Finding| match &*finding.rule {
-        "missing-library" => finding.library.as_deref().is_some_and(|l| libraries.contains(l)),
-        "undefined-symbol" => finding.symbol.as_deref().is_some_and(|s| symbols.contains(s)),
-        _ => false,
     };
-    fresh.into_iter().filter(|finding| !follows(finding)).collect()
-}
-
-type Facts<'f> = (PathBuf, &'f str, [Option<&'f [u8]>; 6]);
-
-fn facts(finding: &Finding, path: PathBuf) -> Facts<'_> {
-    let Finding { rule, symbol, version, library, target, member, detail, .. } = finding;
-    let keys = [symbol, version, library, target, member, detail].map(Option::as_deref);
-    (path, rule, keys)
+    match users {
+        [] => vec![piece(None)],
+        users => users.iter().take(MOST_USERS).map(|user| piece(Some(user))).collect(),
+    }
 }
 
 #[cfg(test)]

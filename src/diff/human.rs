@@ -45,8 +45,8 @@ pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write)
         count(difference.unchanged, "finding", "findings"),
         count(difference.same_files, "file", "files")
     )?;
-    for text in &difference.undecided {
-        writeln!(out, "undecided: {text}")?;
+    if difference.waived > 0 {
+        writeln!(out, "waived: {}", count(difference.waived, "finding", "findings"))?;
     }
     Ok(())
 }

@@ -21,6 +21,7 @@ struct Document<'a> {
     fixed: &'a [Finding],
     added: &'a [String],
     unchanged: usize,
+    waived: usize,
     same_files: usize,
     undecided: &'a [String],
 }
@@ -41,6 +42,7 @@ pub fn render(difference: &Difference, out: &mut dyn Write) -> io::Result<()> {
             fixed: &difference.fixed,
             added: &difference.added,
             unchanged: difference.unchanged,
+            waived: difference.waived,
             same_files: difference.same_files,
             undecided: &difference.undecided,
         },

@@ -1,21 +1,24 @@
 //! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides`
 //! holds the reports, `pairs` finds the counterpart of each file, `symbols` compares exports, `users`
-//! finds the files that a change breaks, and `compare` makes findings. `worse` makes a report of them, so
+//! finds the files that a change breaks, `fresh` compares the findings of the audits, and `compare` makes
+//! findings; `undecided` has the questions that stay open. `worse` makes a report of them, so
 //! that every output can write it; `human` and `json` add what became better. Nothing is opened here.
 
 mod compare;
+mod fresh;
 mod human;
 mod json;
 mod pairs;
 mod sides;
 mod symbols;
+mod undecided;
 mod users;
 mod worse;
 
 pub use compare::compare;
 pub use human::render as human;
 pub use json::{SCHEMA, render as json};
-pub use sides::{Levels, Side, Symbols};
+pub use sides::{Judge, Side, Symbols};
 
 use crate::report::Report;
 use crate::report::model::Finding;
@@ -37,6 +40,8 @@ pub struct Difference {
     /// True if a new finding is about a file, an exported symbol, one of its versions or a GPU target that is
     /// gone.
     pub is_any_gone: bool,
+    /// Number of new findings of the group `compatibility` that a waiver accepts.
+    pub waived: usize,
     /// Comparisons that could not be made, with the reason.
     pub undecided: Vec<String>,
 }

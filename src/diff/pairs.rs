@@ -1,5 +1,6 @@
-//! The counterpart of each file of the old side: the file at the same path, else the one with the same
-//! soname, else with the same stem of the soname, else the library that shares most of its symbols.
+//! The counterpart of each file of the old side: the library with the same soname, at the same path if there
+//! are several, else the file at the same path, else at the path of another release, else the library with the
+//! same stem of the soname, else the one that shares most of its symbols.
 
 use super::sides::{Side, below, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
@@ -27,20 +28,39 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
     let mut left: Vec<&File> = old.own().collect();
     let mut right: Vec<&File> = new.own().collect();
     let mut both = Vec::new();
-    let steps: [&Key<'_>; 4] = [
-        &|file| Some(below(file)),
+    let steps: [&Key<'_>; 5] = [
+        &|file| Some([&below(file), &b"\0"[..], soname(file)].concat()),
         &|file| is_library(file).then(|| soname(file).to_vec()),
+        &|file| Some(below(file)),
         &|file| is_library(file).then(|| [dir(file), stem(soname(file)).to_vec()].concat()),
         &|file| (!is_library(file)).then(|| name(file).to_vec()),
     ];
     for key in steps {
         take(&mut left, &mut right, key, &mut both);
     }
+    let releases = |file: &File| Some(without_numbers(&below(file)));
+    take(&mut left, &mut right, &releases, &mut both);
     let stems = |file: &File| is_library(file).then(|| stem(soname(file)).to_vec());
     take(&mut left, &mut right, &stems, &mut both);
     by_symbols((old, &mut left), (new, &mut right), &mut both);
     both.arrange_by(|(a, _), (b, _)| a.path.cmp(&b.path));
     Pairs { both, gone: left, added: right }
+}
+
+/// A path with `0` for each number, as in `lib/python3.11` and `bin/app-1.0`.
+pub(super) fn without_numbers(path: &[u8]) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::with_capacity(path.len());
+    for (at, byte) in path.iter().enumerate() {
+        let in_number = out.last() == Some(&b'0');
+        let next_is_digit = path.get(at + 1).is_some_and(u8::is_ascii_digit);
+        match byte {
+            b'0'..=b'9' if in_number => {}
+            b'0'..=b'9' => out.push(b'0'),
+            b'.' if in_number && next_is_digit => {}
+            _ => out.push(*byte),
+        }
+    }
+    out
 }
 
 fn dir(file: &File) -> Vec<u8> {

@@ -1,18 +1,26 @@
 //! One side of a comparison: a report with its files, and the symbols that they export and import.
 
 use crate::catalogue::Level;
+use crate::finding::Finding as Fact;
 use crate::id::{FastMap, FastSet};
 use crate::package::without_hashes;
 use crate::report::Report;
-use crate::report::model::{AuditFacts, Export, Facts as _, File, Imports};
+use crate::report::model::{AuditFacts, Export, Facts as _, File, Finding, Imports, Need};
 use crate::rules::Rule;
 use crate::text::last_part;
+use crate::tree::without_dots;
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The level of each rule.
-pub type Levels<'a> = dyn Fn(&Rule) -> Level + Sync + 'a;
+/// What a policy says of findings.
+pub struct Judge<'a> {
+    /// The level of a rule.
+    pub level: &'a (dyn Fn(&Rule) -> Level + Sync),
+    /// True for a finding that a waiver accepts.
+    pub waived: &'a (dyn Fn(&Fact) -> bool + Sync),
+}
 
 /// The symbols of the files of a report, by index in [`Report::files`]. Those of an audit are made when
 /// they are compared, because all of them together can be larger than the rest.
@@ -129,6 +137,33 @@ impl<'a> Side<'a> {
         sonames.chain(self.own().map(name)).collect()
     }
 
+    /// The audited libraries that a file loads, directly or not, as far as needs are found.
+    pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
+        let mut by_name: FastMap<&[u8], &File> = FastMap::default();
+        for file in self.own() {
+            by_name.entry(soname(file)).or_insert(file);
+        }
+        let mut met: FastSet<&[u8]> = FastSet::default();
+        let (mut out, mut open) = (Vec::new(), vec![file]);
+        while let Some(file) = open.pop() {
+            for need in file.needed.iter().filter(|need| need.path.is_some()) {
+                let found = by_name.get(&*need.name).filter(|found| is_in_prefix(need, found));
+                if let Some(found) = found.filter(|_| met.insert(&need.name)) {
+                    out.push(*found);
+                    open.push(found);
+                }
+            }
+        }
+        out
+    }
+
+    /// Files that are damaged or could not be read whole.
+    pub(super) fn damaged(&self) -> FastSet<PathBuf> {
+        let rules = ["malformed", "unreadable"];
+        let all = self.report.findings.iter().filter(|finding| rules.contains(&&*finding.rule));
+        all.map(Finding::full_path).collect()
+    }
+
     /// Needs that are not found, by file.
     pub(super) fn missing(&self) -> FastMap<&'a Path, usize> {
         let mut out = FastMap::default();
@@ -137,6 +172,15 @@ impl<'a> Side<'a> {
             out.insert(&*file.path, missing);
         }
         out
+    }
+}
+
+/// False if a need is found outside of the prefix of a file with that soname.
+fn is_in_prefix(need: &Need, file: &File) -> bool {
+    let path = need.path.as_deref().map(|path| without_dots(Path::new(OsStr::from_bytes(path))));
+    match (path, file.prefix.as_deref()) {
+        (Some(path), Some(prefix)) => path.starts_with(prefix),
+        _ => true,
     }
 }
 

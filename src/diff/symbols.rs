@@ -2,7 +2,7 @@
 //! their version, type, size, binding or visibility.
 
 use crate::demangle::demangle;
-use crate::id::FastMap;
+use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::report::model::{Export, ExportKind};
 use crate::text::show;
@@ -23,8 +23,10 @@ enum Kind {
     Gone,
     /// It has only other versions.
     Version,
-    /// It has no version any more. Loaders accept that and print a message.
-    Unversioned,
+    /// It has no version any more. Loaders accept that if the library still defines the version.
+    Unversioned { defined: bool },
+    /// Its version is not the default any more: references without a version do not find it.
+    Hidden,
     /// Its type or size.
     Data,
     /// Its binding or visibility: references are still bound.
@@ -32,18 +34,32 @@ enum Kind {
 }
 
 impl Change {
+    /// A symbol that users do not reach any more.
+    pub(super) fn unreached(export: &Export<'_>) -> Self {
+        Self {
+            name: export.name.to_vec(),
+            version: export.version.as_deref().map(<[u8]>::to_vec),
+            reason: "gone".to_owned(),
+            kind: Kind::Gone,
+        }
+    }
+
     /// True if the symbol, or its version, is gone.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self.kind, Kind::Gone | Kind::Version | Kind::Unversioned)
+        matches!(self.kind, Kind::Gone | Kind::Version | Kind::Unversioned { .. })
     }
 
     /// True if the change concerns references with this version.
     pub(super) fn breaks(&self, version: Option<&[u8]>) -> bool {
-        let is_same = |version| self.version.as_deref().is_none_or(|own| own == version);
+        let is_same = |version| self.version.as_deref() == Some(version);
+        let has_none = self.version.is_none();
         match (self.kind, version) {
-            (Kind::Unversioned | Kind::Binding, _) | (Kind::Version, None) => false,
-            (Kind::Gone | Kind::Data, None) => true,
-            (_, Some(version)) => is_same(version),
+            (Kind::Binding, _) | (Kind::Unversioned { .. } | Kind::Version, None) => false,
+            (Kind::Gone | Kind::Data | Kind::Hidden, None) => true,
+            (Kind::Gone | Kind::Data, Some(version)) => has_none || is_same(version),
+            (Kind::Version, Some(version)) => is_same(version),
+            (Kind::Unversioned { defined }, Some(version)) => !defined && is_same(version),
+            (Kind::Hidden, Some(_)) => false,
         }
     }
 }
@@ -60,6 +76,7 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
     for export in new {
         now.entry(&export.name).or_default().push(export);
     }
+    let versions_of_new = Versions::of(new);
     let mut out = Changes::default();
     for export in old.iter().filter(|export| !is_marker(export)) {
         let change = |(kind, reason)| Change {
@@ -75,9 +92,15 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
                 let reason = match same {
                     Some(other) => data(export, other)
                         .map(|reason| (Kind::Data, reason))
+                        .or_else(|| Some((Kind::Hidden, hidden(export, all)?)))
                         .or_else(|| Some((Kind::Binding, binding(export, other)?))),
                     None if all.iter().any(|other| other.version.is_none()) => {
-                        Some((Kind::Unversioned, versions(export, all)))
+                        let version = export.version.as_deref();
+                        let defined = version.is_none_or(|name| versions_of_new.has(name));
+                        Some((Kind::Unversioned { defined }, versions(export, all)))
+                    }
+                    None if export.version.is_none() && hidden(export, all).is_some() => {
+                        Some((Kind::Hidden, versions(export, all)))
                     }
                     None => Some((Kind::Version, versions(export, all))),
                 };
@@ -88,8 +111,64 @@ pub(super) fn compare(old: &[Export<'_>], new: &[Export<'_>]) -> Changes {
     out
 }
 
+/// The versions that a library defines, as far as symbols have them or are named after them.
+struct Versions<'a>(FastSet<&'a [u8]>);
+
+impl<'a> Versions<'a> {
+    fn of(exports: &'a [Export<'_>]) -> Self {
+        Self(exports.iter().filter_map(|export| export.version.as_deref()).collect())
+    }
+
+    fn has(&self, version: &[u8]) -> bool {
+        self.0.contains(version)
+    }
+}
+
+impl Changes {
+    /// Takes those out of the lost symbols that a library `beside` defines, which the new one loads. A
+    /// reference with a version names the library too, which must still define the version, or none.
+    pub(super) fn take_moved(
+        &mut self,
+        old: &[Export<'_>],
+        new: &[Export<'_>],
+        beside: &[Export<'_>],
+    ) {
+        let versions = Versions::of(new);
+        let mut moved: FastMap<&[u8], Vec<&Export<'_>>> = FastMap::default();
+        for export in beside {
+            moved.entry(&export.name).or_default().push(export);
+        }
+        let before: FastMap<(&[u8], Option<&[u8]>), &Export<'_>> =
+            old.iter().map(|export| ((&*export.name, export.version.as_deref()), export)).collect();
+        let mut resized = Vec::new();
+        self.gone.retain(|change| {
+            let version = change.version.as_deref();
+            if version.is_some_and(|name| !versions.has(name) && !versions.0.is_empty()) {
+                return true;
+            }
+            let fits = |other: &&&Export<'_>| match version {
+                None => !other.hidden,
+                // A definition without a version satisfies every reference (`check_match`, `elf/dl-lookup.c`).
+                Some(_) => other.version.is_none() || other.version.as_deref() == version,
+            };
+            let Some(other) = moved.get(&*change.name).and_then(|all| all.iter().find(fits)) else {
+                return true;
+            };
+            let reason = before.get(&(&*change.name, version)).and_then(|old| data(old, other));
+            resized.extend(reason.map(|reason| Change {
+                name: change.name.clone(),
+                version: change.version.clone(),
+                reason,
+                kind: Kind::Data,
+            }));
+            false
+        });
+        self.changed.extend(resized);
+    }
+}
+
 /// Linkers make a symbol of each version that a library defines.
-fn is_marker(export: &Export<'_>) -> bool {
+pub(super) fn is_marker(export: &Export<'_>) -> bool {
     export.kind != ExportKind::Function
         && export.version.as_deref() == Some(&*export.name)
         && export.size.unwrap_or_default() == 0
@@ -104,6 +183,12 @@ fn data(old: &Export<'_>, new: &Export<'_>) -> Option<String> {
         (Some(old), Some(new)) if old != new => Some(format!("{old} bytes before, {new} now")),
         _ => None,
     }
+}
+
+/// The words for a default version that became another one, if no other version is the default.
+fn hidden(old: &Export<'_>, new: &[&Export<'_>]) -> Option<String> {
+    let is_lost = !old.hidden && new.iter().all(|export| export.hidden);
+    is_lost.then(|| "default version before, not now".to_owned())
 }
 
 /// The difference of binding or visibility.
@@ -128,6 +213,7 @@ fn versions(old: &Export<'_>, new: &[&Export<'_>]) -> String {
 fn class(name: &[u8]) -> String {
     let Some(text) = demangle(name) else { return String::new() };
     let text = text.split_once(" for ").map_or(&*text, |(_, rest)| rest);
+    let text = without_return_type(text);
     // Parameters and template arguments hold `::` too.
     let mut depth = 0_usize;
     let mut last = None;
@@ -142,6 +228,22 @@ fn class(name: &[u8]) -> String {
         }
     }
     last.map_or_else(String::new, |at| text[..at].to_owned())
+}
+
+/// A demangled name without the return type in front, which names of templates have.
+fn without_return_type(text: &str) -> &str {
+    let mut depth = 0_usize;
+    let mut start = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'<' => depth += 1,
+            b'>' => depth = depth.saturating_sub(1),
+            b'(' if depth == 0 => break,
+            b' ' if depth == 0 && !text[start..at].ends_with("operator") => start = at + 1,
+            _ => {}
+        }
+    }
+    &text[start..]
 }
 
 /// The number of symbols by C++ class or namespace, the most first.
@@ -167,6 +269,8 @@ mod tests {
             ("_ZTVN2ns5ShapeE", "ns"),
             ("plain", ""),
             ("_Z3foov", ""),
+            ("_ZN2n11V3getIiEERT_v", "n1::V"),
+            ("_ZN5ShapecvbEv", "Shape"),
         ] {
             assert_eq!(class(name.as_bytes()), expected, "{name}");
         }

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(super) struct Users<'a> {
     environments: Vec<Environment<'a>>,
+    /// The same files, for which the new side stands in.
+    after: Vec<Environment<'a>>,
 }
 
 impl<'a> Users<'a> {
@@ -28,7 +30,34 @@ impl<'a> Users<'a> {
         }
         let old = &old.report.files[..];
         let outside = against.iter().map(|side| Environment::new(side, old, names));
-        Self { environments: outside.chain([Environment::new(new, &[], names)]).collect() }
+        let environments = outside.chain([Environment::new(new, &[], names)]).collect();
+        Self { environments, after: Vec::new() }
+    }
+
+    /// The users of `names` in `against`, before and after.
+    pub(super) fn of_dropped(
+        against: &'a [Side<'_>],
+        (old, new): (&'a Side<'_>, &'a Side<'_>),
+        names: &FastSet<&[u8]>,
+    ) -> Self {
+        let [before, after] = [old, new].map(|others| {
+            let others = &others.report.files[..];
+            against.iter().map(|side| Environment::new(side, others, names)).collect()
+        });
+        Self { environments: before, after }
+    }
+
+    /// The files that used a symbol of this library and do not load it any more.
+    pub(super) fn without(&self, change: &Change, library: &[u8]) -> Vec<PathBuf> {
+        let pairs = self.environments.iter().zip(&self.after);
+        let all = pairs.flat_map(|(before, after)| {
+            let broken = before.broken(change, library);
+            broken
+                .filter(|reference| !after.reaches(change, reference, library))
+                .map(|reference| before.files[reference.file].path.to_path_buf())
+        });
+        let all: BTreeSet<PathBuf> = all.collect();
+        all.into_iter().collect()
     }
 
     /// The files that a change in the library with this soname breaks, without the library itself.
@@ -107,15 +136,26 @@ impl<'a> Environment<'a> {
     }
 
     fn users(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &Path> {
+        self.broken(change, library).map(|reference| &*self.files[reference.file].path)
+    }
+
+    /// True if a file loads the library, or another definition of the symbol.
+    fn reaches(&self, change: &Change, reference: &Reference, library: &[u8]) -> bool {
+        let loads = self.loaded.get(&reference.file);
+        loads.is_some_and(|loaded| loaded.names.contains(library))
+            || self.is_defined_beside(change, reference, library)
+    }
+
+    /// The references that a change in the library breaks.
+    fn broken(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &Reference> {
         let all = self.references.get(&change.name).into_iter().flatten();
-        let broken = all.filter(move |reference| {
+        all.filter(move |reference| {
             let elsewhere = reference.library.as_deref().is_some_and(|of| of != library);
             change.breaks(reference.version.as_deref())
                 && !elsewhere
                 && self.loaded[&reference.file].names.contains(library)
                 && !self.is_defined_beside(change, reference, library)
-        });
-        broken.map(|reference| &*self.files[reference.file].path)
+        })
     }
 
     /// True if the file loads another library that defines the symbol. A version is asked of one library.

@@ -1,6 +1,6 @@
 //! The new findings of a comparison as a report, so that every output can write them.
 
-use super::sides::{Levels, Side};
+use super::sides::{Judge, Side};
 use crate::catalogue::Level;
 use crate::report::Report;
 use crate::report::model::{Finding, RuleRun};
@@ -11,14 +11,14 @@ pub(super) fn report(
     new: &Side<'_>,
     findings: Vec<Finding>,
     complete: bool,
-    levels: &Levels<'_>,
+    judge: &Judge<'_>,
 ) -> Report {
     let of_diff = rules::RULES.iter().filter(|rule| rule.is_of_diff());
-    let enabled = of_diff.filter(|rule| levels(rule) != Level::Allow);
+    let enabled = of_diff.filter(|rule| (judge.level)(rule) != Level::Allow);
     let runs = enabled.map(|rule| RuleRun {
         id: rule.id.as_str().to_owned(),
         group: rule.group.name.to_owned(),
-        level: levels(rule),
+        level: (judge.level)(rule),
         input: false,
     });
     Report { complete, compared: true, ..new.report.with_findings(findings, runs.collect()) }

@@ -16,6 +16,8 @@ const DOCS: &str = "\
 
 Compares the exports of each library with those of its counterpart. Reports the symbols that are gone, one finding
 for each library, grouped by C++ class or namespace. If the soname changed too, `changed-soname` lists them instead.
+A symbol that moved to a library which the new one loads is not gone, as far as versions allow. A finding also names
+the users of a library that the old one loaded and the new one does not load.
 
 ## Why it matters
 

@@ -25,6 +25,7 @@ use rayon::prelude::*;
 use scope::Names;
 use std::sync::Arc;
 use waivers::Waiving;
+pub use waivers::is_waived;
 
 /// A finding with its level.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use crate::finding::{Finding, Findings};
 use crate::id::FastMap;
 use crate::order::Arrange as _;
 use crate::plan::Plan;
-use crate::policy::{Pattern, Waiver};
+use crate::policy::{Day, Pattern, Policy, Waiver};
 use crate::rules::{self, WaiverState};
 use rayon::prelude::*;
 use std::os::unix::ffi::OsStrExt as _;
@@ -157,6 +157,13 @@ const KEYS: [Key; 6] = [
     (|waiver| &waiver.member, |finding| finding.member.as_deref()),
     (|waiver| &waiver.detail, |finding| finding.detail.as_deref()),
 ];
+
+/// True if a waiver of a policy accepts a finding on this day.
+pub fn is_waived(policy: &Policy, today: Day, finding: &Finding) -> bool {
+    let own = policy.waivers.iter().filter(|waiver| waiver.rule == finding.rule.as_str());
+    { own }
+        .any(|waiver| waiver.expires.is_none_or(|last| last >= today) && matches(waiver, finding))
+}
 
 /// True if `waiver`, which has the finding's rule, matches it. A selector that is set never matches
 /// an absent key.

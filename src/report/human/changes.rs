@@ -29,14 +29,18 @@ impl Sheet<'_> {
             page.item("needed by", &some(&names, page.limit(MOST_USERS)))?;
         }
         let most = page.limit(MOST);
-        for change in symbols.iter().take(most) {
-            page.item(label(change), &self.change(change))?;
+        let same =
+            |a: &&Evidence, b: &&Evidence| (&a.symbol, &a.version) == (&b.symbol, &b.version);
+        let symbols: Vec<&[&Evidence]> = symbols.chunk_by(same).collect();
+        for pieces in symbols.iter().take(most) {
+            page.item(label(pieces[0]), &self.change(pieces))?;
         }
         page.more(symbols.len().saturating_sub(most), "symbol", "symbols")
     }
 
-    /// One symbol: its name, what changed and its first user.
-    fn change(&self, change: &Evidence) -> String {
+    /// One symbol: its name, what changed, its first user and the number of others.
+    fn change(&self, pieces: &[&Evidence]) -> String {
+        let change = pieces[0];
         let raw = change.symbol.as_deref().unwrap_or_default();
         let mut text = demangle(raw).unwrap_or_else(|| show(raw));
         if let Some(version) = &change.version {
@@ -48,7 +52,13 @@ impl Sheet<'_> {
             text = format!("{text}: {reason}");
         }
         match change.path.as_deref() {
-            Some(path) => format!("{text} (used by {})", name(&self.entries.short(path))),
+            Some(path) => {
+                let others = match pieces.len() - 1 {
+                    0 => String::new(),
+                    count => format!(" and {count} more"),
+                };
+                format!("{text} (used by {}{others})", name(&self.entries.short(path)))
+            }
             None => text,
         }
     }

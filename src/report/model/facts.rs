@@ -41,6 +41,8 @@ impl<'a> AuditFacts<'a> {
                 size: matches!(kind, ExportKind::Data | ExportKind::Tls).then_some(symbol.size),
                 binding: ExportBinding::of(symbol.bind),
                 protected: elf::SymbolVisibility(symbol.visibility) == elf::STV_PROTECTED,
+                // Versions from the second on (`check_match`, `elf/dl-lookup.c`).
+                hidden: symbol.versym & 0x8000 != 0 && symbol.versym & 0x7fff > 2,
             }
         })
     }

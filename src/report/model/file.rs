@@ -82,14 +82,19 @@ pub struct Export<'a> {
     /// True if the library itself always uses its own definition (STV_PROTECTED).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
+    /// True if references without a version do not find the symbol: its version is neither the default nor the
+    /// first of the library.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
 }
 
 impl Export<'_> {
     /// The same with names of its own.
     pub fn into_owned(self) -> Export<'static> {
-        let Self { name, version, kind, size, binding, protected } = self;
+        let Self { name, version, kind, size, binding, protected, hidden } = self;
         let version = version.map(|version| Cow::Owned(version.into_owned()));
-        Export { name: Cow::Owned(name.into_owned()), version, kind, size, binding, protected }
+        let name = Cow::Owned(name.into_owned());
+        Export { name, version, kind, size, binding, protected, hidden }
     }
 }
 

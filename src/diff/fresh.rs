@@ -1,0 +1,103 @@
+//! The findings of the audits of two sides: those that only the new one has, those that only the old one
+//! has, and the number of the others. A rule that one side did not run says nothing.
+
+use super::pairs::Pairs;
+use super::sides::Side;
+use crate::catalogue::Level;
+use crate::finding::EvidenceKind;
+use crate::id::{FastMap, FastSet};
+use crate::report::model::Finding;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The findings of two audits, compared.
+pub(super) struct Audited {
+    /// Findings of the new side alone.
+    pub(super) fresh: Vec<Finding>,
+    /// Findings of the old side alone.
+    pub(super) fixed: Vec<Finding>,
+    /// Number of findings of both.
+    pub(super) unchanged: usize,
+    /// Rules that only the old side ran, and those that only the new side ran, if they have findings.
+    pub(super) apart: [Vec<String>; 2],
+}
+
+/// Compares the findings of two audits. A file that was renamed keeps its findings.
+pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audited {
+    let ran = |side: &Side<'_>| -> FastSet<String> {
+        side.report.rules.iter().map(|rule| rule.id.clone()).collect()
+    };
+    let (before, now) = (ran(old), ran(new));
+    let mut known: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in &old.report.findings {
+        known.entry(&finding.fingerprint).or_default().push(finding);
+    }
+    let mut fresh: Vec<&Finding> = Vec::new();
+    for finding in &new.report.findings {
+        if known.get_mut(&*finding.fingerprint).and_then(Vec::pop).is_none() {
+            fresh.push(finding);
+        }
+    }
+    let counterpart: FastMap<&Path, &Path> =
+        pairs.both.iter().map(|(old, new)| (&*new.path, &*old.path)).collect();
+    let mut left: BTreeMap<_, Vec<&Finding>> = BTreeMap::new();
+    for finding in known.into_values().flatten() {
+        left.entry(facts(finding, finding.full_path())).or_default().push(finding);
+    }
+    fresh.retain(|finding| {
+        let path = finding.full_path();
+        let before = counterpart.get(&*path).map_or(path, |path| path.to_path_buf());
+        left.get_mut(&facts(finding, before)).and_then(Vec::pop).is_none()
+    });
+    let unchanged = new.report.findings.len() - fresh.len();
+    let fixed: Vec<&Finding> = left.into_values().flatten().collect();
+    let split = |all: Vec<&Finding>, ran: &FastSet<String>| {
+        let (both, alone): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|finding| ran.contains(&*finding.rule));
+        let rules: std::collections::BTreeSet<String> =
+            alone.iter().map(|finding| finding.rule.to_string()).collect();
+        (both.into_iter().cloned().collect::<Vec<_>>(), rules.into_iter().collect::<Vec<_>>())
+    };
+    let (fresh, of_new) = split(fresh, &before);
+    let (fixed, of_old) = split(fixed, &now);
+    Audited { fresh, fixed, unchanged, apart: [of_old, of_new] }
+}
+
+type Facts<'f> = (PathBuf, &'f str, [Option<&'f [u8]>; 6]);
+
+fn facts(finding: &Finding, path: PathBuf) -> Facts<'_> {
+    let Finding { rule, symbol, version, library, target, member, detail, .. } = finding;
+    let keys = [symbol, version, library, target, member, detail].map(Option::as_deref);
+    (path, rule, keys)
+}
+
+/// New findings without those that only follow from a library or symbol that is gone, if a finding about that
+/// names the file and weighs as much.
+pub(super) fn consequences_apart(fresh: Vec<Finding>, gone: &[Finding]) -> Vec<Finding> {
+    let mut named: FastMap<(&Path, &[u8]), Level> = FastMap::default();
+    for finding in gone {
+        let of_library = matches!(&*finding.rule, "removed-library" | "changed-soname");
+        if !of_library && finding.rule != "removed-symbol" {
+            continue;
+        }
+        for evidence in finding.evidence_of(EvidenceKind::Change) {
+            let name = evidence.symbol.as_deref();
+            let name = name.or(finding.library.as_deref().filter(|_| of_library));
+            if let (Some(path), Some(name)) = (evidence.path.as_deref(), name) {
+                let level = named.entry((path, name)).or_insert(finding.level);
+                *level = finding.level.max(*level);
+            }
+        }
+    }
+    let follows = |finding: &Finding| {
+        let name = match &*finding.rule {
+            "missing-library" => finding.library.as_deref(),
+            "undefined-symbol" => finding.symbol.as_deref(),
+            _ => None,
+        };
+        let path = finding.full_path();
+        name.and_then(|name| named.get(&(&*path, name)))
+            .is_some_and(|level| *level >= finding.level)
+    };
+    fresh.into_iter().filter(|finding| !follows(finding)).collect()
+}

@@ -1,0 +1,74 @@
+//! What a comparison could not decide, and the finding about it.
+
+use super::sides::Side;
+use crate::catalogue::Level;
+use crate::finding::Finding as Fact;
+use crate::package::Located;
+use crate::report::model::Finding;
+use crate::rules;
+use crate::text::show_path;
+use crate::triage::fingerprint_of;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A comparison that could not be made.
+pub(super) struct Question {
+    /// The side as typed, or a file.
+    subject: PathBuf,
+    why: String,
+}
+
+impl Question {
+    fn new(subject: impl Into<PathBuf>, why: impl Into<String>) -> Self {
+        Self { subject: subject.into(), why: why.into() }
+    }
+
+    /// As one line.
+    pub(super) fn line(&self) -> String {
+        format!("{}: {}", show_path(&self.subject), self.why)
+    }
+
+    /// The finding, which every output shows.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let rule = rules::find("undecided")?;
+        let subject = Located { prefix: None, path: self.subject.clone() };
+        let mut fact = Fact::new(rule.id, Arc::new(subject), self.why.clone());
+        fact.detail = Some(self.why.clone().into_bytes());
+        let fingerprint = fingerprint_of(&fact);
+        let cause = format!("finding:{fingerprint}").into();
+        Some(Finding { cause, ..Finding::of(*fact, Level::Error, fingerprint) })
+    }
+}
+
+/// All questions: sides without symbols, incomplete ones, rules that only one side ran (`apart`: those of the
+/// old and of the new side), and damaged files.
+pub(super) fn questions(
+    [old, new]: [&Side<'_>; 2],
+    against: &[Side<'_>],
+    apart: &[Vec<String>; 2],
+    damaged: &[&Path],
+) -> Vec<Question> {
+    let mut out = Vec::new();
+    for side in against.iter().filter(|side| !side.has_exports() || !side.has_imports()) {
+        out.push(Question::new(side.name, "no symbols, users are not found (--facts)"));
+    }
+    if new.has_exports() && !new.has_imports() {
+        out.push(Question::new(new.name, "no imports, users are not found (--facts)"));
+    }
+    for (side, rules) in [(new, &apart[0]), (old, &apart[1])] {
+        if !rules.is_empty() {
+            let why = format!("these rules did not run and are not compared: {}", rules.join(", "));
+            out.push(Question::new(side.name, why));
+        }
+    }
+    out.extend(damaged.iter().map(|path| Question::new(*path, "damaged, not compared")));
+    for side in [old, new] {
+        if !side.has_exports() {
+            out.push(Question::new(side.name, "no exports, symbols are not compared (--facts)"));
+        }
+        if !side.report.complete {
+            out.push(Question::new(side.name, "some files were not read or decided"));
+        }
+    }
+    out
+}

@@ -1,0 +1,251 @@
+//! `linkaudit diff --against`: for each way in which a library can change, a program that was linked with the
+//! old one runs with the new one, and fails if and only if an error names it.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use crate::support::Lab;
+use serde_json::Value;
+
+/// One change. The scripts run in the directories of the two sides; `so NAME [FLAG...] <SOURCE` makes a
+/// library. The program is linked with `libq.so.1` of the old side.
+struct Case {
+    name: &'static str,
+    old: &'static str,
+    new: &'static str,
+    /// The source of the program.
+    program: &'static str,
+    /// What the loader does: a case that misses its rule is a fault of the test.
+    fails: bool,
+}
+
+const CALL: &str = "int f(void); int main(void) { return f() != 1; }";
+const DATA: &str = "extern int tab[4]; int main(void) { return tab[0] != 1; }";
+const PLAIN: &str = "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1";
+const V1: &str = "echo 'V1 { global: f; g; local: *; };' >map
+    echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map";
+/// The library loads another one.
+const WITH_R: &str = "echo 'int f(void) { return 1; }' | so libr.so.1
+    echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--no-as-needed ./libr.so.1";
+
+const CASES: &[Case] = &[
+    Case { name: "the same", old: PLAIN, new: PLAIN, program: CALL, fails: false },
+    Case {
+        name: "gone",
+        old: PLAIN,
+        new: "echo 'int g(void) { return 2; }' | so libq.so.1",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "another is gone",
+        old: PLAIN,
+        new: "echo 'int f(void) { return 1; }' | so libq.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "moved to a library that it loads",
+        old: PLAIN,
+        new: WITH_R,
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "moved to a library that this loads",
+        old: PLAIN,
+        new: "echo 'int f(void) { return 1; }' | so libr.so.1
+            echo 'int h(void) { return 3; }' | so libs.so.1 -Wl,--no-as-needed ./libr.so.1
+            echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--no-as-needed ./libs.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "moved to a library that it does not load",
+        old: PLAIN,
+        new: "echo 'int f(void) { return 1; }' | so libr.so.1
+            echo 'int g(void) { return 2; }' | so libq.so.1",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "moved without its version",
+        old: V1,
+        new: "echo 'int f(void) { return 1; }' | so libr.so.1
+            echo 'V1 { global: g; local: *; };' >map
+            echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map,--no-as-needed ./libr.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "moved with its version, which stays",
+        old: V1,
+        new: "echo 'V1 { global: f; local: *; };' >map
+            echo 'int f(void) { return 1; }' | so libr.so.1 -Wl,--version-script,map
+            echo 'V1 { global: g; local: *; };' >map
+            echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map,--no-as-needed ./libr.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "moved with its version, which goes",
+        old: V1,
+        new: "echo 'V1 { global: f; local: *; };' >map
+            echo 'int f(void) { return 1; }' | so libr.so.1 -Wl,--version-script,map
+            echo 'V2 { global: g; local: *; };' >map
+            echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map,--no-as-needed ./libr.so.1",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "another version",
+        old: V1,
+        new: "echo 'V1 { global: g; local: *; }; V2 { global: f; };' >map
+            echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "no version, and the version stays",
+        old: V1,
+        new: "echo 'V1 { global: g; };' >map
+            echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "no version, and the version goes",
+        old: V1,
+        new: "echo 'V2 { global: g; };' >map
+            echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1 -Wl,--version-script,map",
+        program: CALL,
+        fails: true,
+    },
+    Case { name: "no versions at all", old: V1, new: PLAIN, program: CALL, fails: true },
+    Case { name: "versions from now on", old: PLAIN, new: V1, program: CALL, fails: false },
+    Case {
+        name: "not the default version any more",
+        old: PLAIN,
+        new: "echo 'V1 { global: g; }; V2 { global: f; } V1;' >map
+            echo '__asm__(\".symver f1, f@V2\"); int f1(void) { return 1; } int g(void) { return 2; }' |
+                so libq.so.1 -Wl,--version-script,map",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "not the default version any more, but the first",
+        old: PLAIN,
+        new: "echo 'V1 { global: f; g; };' >map
+            echo '__asm__(\".symver f1, f@V1\"); int f1(void) { return 1; } int g(void) { return 2; }' |
+                so libq.so.1 -Wl,--version-script,map",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "larger data that the program copies",
+        old: "echo 'int tab[4] = {1};' | so libq.so.1",
+        new: "echo 'int tab[8] = {1};' | so libq.so.1",
+        program: DATA,
+        // The loader prints a message and goes on.
+        fails: true,
+    },
+    Case {
+        name: "a library is not loaded any more",
+        old: WITH_R,
+        new: "echo 'int f(void) { return 1; }' | so libr.so.1
+            echo 'int g(void) { return 2; }' | so libq.so.1",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "a library is loaded through another",
+        old: WITH_R,
+        new: "echo 'int f(void) { return 1; }' | so libr.so.1
+            echo 'int h(void) { return 3; }' | so libs.so.1 -Wl,--no-as-needed ./libr.so.1
+            echo 'int g(void) { return 2; }' | so libq.so.1 -Wl,--no-as-needed ./libs.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "weak from now on",
+        old: PLAIN,
+        new: "echo '__attribute__((weak)) int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "protected from now on",
+        old: PLAIN,
+        new: "echo '__asm__(\".protected f\"); int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "another soname",
+        old: PLAIN,
+        new: "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.2",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "another soname, and the old one too",
+        old: PLAIN,
+        new: "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.2
+            echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case { name: "no library", old: PLAIN, new: "true", program: CALL, fails: true },
+];
+
+const SO: &str = r#"so() { out=$1; shift; gcc -w -shared -fPIC -Wl,-soname,"$out" -o "$out" -x c - -x none "$@" -Wl,-rpath,'$ORIGIN'; }"#;
+
+/// Builds both sides, and the program with the old one.
+fn build(lab: &Lab, case: &Case) {
+    for (side, script) in [("old", case.old), ("new", case.new)] {
+        lab.mkdir(side);
+        let built = lab.sh(&format!("cd {side}; {SO}\n{script}\nrm -f map"));
+        assert!(built.status.success(), "{}: {built:?}", case.name);
+    }
+    // The comparison needs something to audit on either side.
+    lab.sh(&format!("cd old; {SO}\necho 'int other;' | so libother.so.1; cp libother.so.1 ../new"));
+    lab.mkdir("user");
+    lab.write("user.c", case.program);
+    // Linkers take no symbol from a library behind another: the program is linked with one that has all.
+    let dir = if case.old == WITH_R { "stub" } else { "old" };
+    lab.mkdir("stub");
+    lab.sh(&format!("cd stub; {SO}\n{PLAIN}"));
+    let link =
+        format!("gcc -fno-pie -no-pie user.c -o user/app -Wl,--no-as-needed {dir}/libq.so.1");
+    assert!(lab.sh(&link).status.success(), "{}", case.name);
+}
+
+#[test]
+fn users_fail_as_the_loader_says() {
+    let mut wrong = Vec::new();
+    for case in CASES {
+        let lab = Lab::new();
+        build(&lab, case);
+        let run =
+            |side: &str| lab.sh(&format!("LD_BIND_NOW=1 LD_LIBRARY_PATH={side} user/app 2>&1"));
+        let before = run("old");
+        assert!(before.status.success(), "{}: {before:?}", case.name);
+        let now = run("new");
+        // The size of copied data is a message on stderr.
+        let theirs = !now.status.success() || !now.stdout.is_empty();
+        assert_eq!(theirs, case.fails, "{}: {now:?}", case.name);
+        let args = ["diff", "old", "new", "--against", "user", "--isolated", "--format", "json"];
+        let output = lab.linkaudit(&args);
+        let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let findings = value["findings"].as_array().expect("findings");
+        let names_it = |finding: &&Value| {
+            let evidence = finding["evidence"].as_array().expect("evidence");
+            let is_app =
+                |piece: &Value| piece["path"].as_str().is_some_and(|p| p.ends_with("/app"));
+            finding["level"] == "error" && evidence.iter().any(is_app)
+        };
+        if findings.iter().any(|finding| names_it(&finding)) != theirs {
+            wrong.push(format!("{}: {theirs}, and {findings:#?}", case.name));
+        }
+    }
+    println!("users of changed libraries: {} cases, {} differences", CASES.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
