@@ -196,14 +196,14 @@ impl<'a> Comparison<'a, '_> {
             let before = self.old.loaded_by(old).into_iter();
             dropped.extend(before.filter(|one| !now.contains(soname(one))).map(|one| (*old, one)));
         }
-        let libraries: FastSet<&Path> = dropped.iter().map(|(_, one)| &*one.path).collect();
+        let libraries: FastMap<&Path, &File> =
+            dropped.iter().map(|(_, one)| (&*one.path, *one)).collect();
         let exports: FastMap<&Path, Vec<Change>> = libraries
             .into_iter()
-            .filter_map(|path| dropped.iter().find(|(_, one)| &*one.path == path))
-            .map(|(_, one)| {
+            .map(|(path, one)| {
                 let exports = self.old.exports(one);
                 let symbols = exports.iter().filter(|export| !symbols::is_marker(export));
-                (&*one.path, symbols.map(Change::unreached).collect())
+                (path, symbols.map(Change::unreached).collect())
             })
             .collect();
         let names = exports.values().flatten().map(|change| &*change.name).collect();

@@ -74,13 +74,21 @@ pub struct Side<'a> {
     symbols: Symbols<'a>,
     /// The indices of the files in the report.
     indices: FastMap<&'a Path, usize>,
+    /// The first file of the prefix with each soname.
+    by_soname: FastMap<&'a [u8], &'a File>,
 }
 
 impl<'a> Side<'a> {
     /// A side with a report and the symbols of its files.
     pub fn new(name: &'a str, report: &'a Report, symbols: Symbols<'a>) -> Self {
         let indices = report.files.iter().enumerate().map(|(at, file)| (&*file.path, at)).collect();
-        Self { name, report, symbols, indices }
+        let mut side = Self { name, report, symbols, indices, by_soname: FastMap::default() };
+        let mut by_soname = FastMap::default();
+        for file in side.own() {
+            by_soname.entry(soname(file)).or_insert(file);
+        }
+        side.by_soname = by_soname;
+        side
     }
 
     /// True if the exports of its files are known: reports hold them with `--facts`.
@@ -139,15 +147,12 @@ impl<'a> Side<'a> {
 
     /// The audited libraries that a file loads, directly or not, as far as needs are found.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
-        let mut by_name: FastMap<&[u8], &File> = FastMap::default();
-        for file in self.own() {
-            by_name.entry(soname(file)).or_insert(file);
-        }
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);
         while let Some(file) = open.pop() {
             for need in file.needed.iter().filter(|need| need.path.is_some()) {
-                let found = by_name.get(&*need.name).filter(|found| is_in_prefix(need, found));
+                let found =
+                    self.by_soname.get(&*need.name).filter(|found| is_in_prefix(need, found));
                 if let Some(found) = found.filter(|_| met.insert(&need.name)) {
                     out.push(*found);
                     open.push(found);
