@@ -56,6 +56,8 @@ const MOST: usize = 10_000;
 const MOST_NAMED: usize = 3;
 /// Users of one symbol in the evidence.
 const MOST_USERS: usize = 100;
+/// Pairs of symbol and user in the evidence of one finding.
+const MOST_PIECES: usize = 50_000;
 
 /// Compares two sides. Files of `against` count as users of the old one.
 pub fn compare(
@@ -215,9 +217,11 @@ impl<'a> Comparison<'a, '_> {
 
     /// One finding for the symbols of a library that nobody loads through `file` any more.
     fn unreached(&mut self, file: &File, library: &File, all: &[Change], users: &Users<'_>) {
-        let of = |change| Some((change, users.without(change, soname(library))));
-        let used = all.iter().filter_map(of).filter(|(_, users)| !users.is_empty());
-        let used: Vec<(&Change, Vec<PathBuf>)> = used.collect();
+        let used: Vec<(&Change, Vec<PathBuf>)> = all
+            .iter()
+            .map(|change| (change, users.without(change, soname(library))))
+            .filter(|(_, users)| !users.is_empty())
+            .collect();
         if used.is_empty() {
             return;
         }
@@ -229,7 +233,7 @@ impl<'a> Comparison<'a, '_> {
         });
         let evidence = used.iter().take(MOST).flat_map(|(change, users)| evidence(change, users));
         if let Some(mut finding) = finding {
-            finding.evidence = evidence.collect();
+            finding.evidence = evidence.take(MOST_PIECES).collect();
             self.findings.push(finding);
             self.is_any_gone = true;
         }
@@ -312,7 +316,7 @@ impl<'a> Comparison<'a, '_> {
         let mut order: Vec<usize> = (0..changes.len()).collect();
         order.arrange_by_key(|at| users[*at].is_empty());
         let own = order.into_iter().take(MOST).flat_map(|at| evidence(&changes[at], &users[at]));
-        finding.evidence = own.collect();
+        finding.evidence = own.take(MOST_PIECES).collect();
         self.findings.push(finding);
         self.is_any_gone |= changes.iter().any(Change::is_gone);
     }
