@@ -34,6 +34,7 @@ Reports every question without an answer:
 - linkaudit had to guess the default directories.
 - No plugin matches a `--host`, or the host program does not get as far as loading plugins.
 - A policy requires something of files that were not given, or of a rule that is not implemented.
+- In `diff`: a side has no symbols, did not run the rules of the other, or has damaged files.
 
 If this system has no loader for a machine, linkaudit still checks everything that the files and policies
 decide: versions, forbidden names, search paths, and symbols among the available libraries. Libraries that a
