@@ -5,12 +5,10 @@ use crate::finding::Finding as Fact;
 use crate::id::{FastMap, FastSet};
 use crate::package::without_hashes;
 use crate::report::Report;
-use crate::report::model::{AuditFacts, Export, Facts as _, File, Finding, Imports, Need};
+use crate::report::model::{AuditFacts, Export, Facts as _, File, Finding, Imports};
 use crate::rules::Rule;
 use crate::text::last_part;
-use crate::tree::without_dots;
 use std::borrow::Cow;
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -145,14 +143,14 @@ impl<'a> Side<'a> {
         sonames.chain(self.own().map(name)).collect()
     }
 
-    /// The audited libraries that a file loads, directly or not, as far as needs are found.
+    /// The audited libraries that a file loads, directly or not, by soname: the needs of a package that is
+    /// unpacked apart are found on the system or not at all.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
         let mut met: FastSet<&[u8]> = FastSet::default();
         let (mut out, mut open) = (Vec::new(), vec![file]);
         while let Some(file) = open.pop() {
-            for need in file.needed.iter().filter(|need| need.path.is_some()) {
-                let found =
-                    self.by_soname.get(&*need.name).filter(|found| is_in_prefix(need, found));
+            for need in &file.needed {
+                let found = self.by_soname.get(&*need.name);
                 if let Some(found) = found.filter(|_| met.insert(&need.name)) {
                     out.push(*found);
                     open.push(found);
@@ -177,15 +175,6 @@ impl<'a> Side<'a> {
             out.insert(&*file.path, missing);
         }
         out
-    }
-}
-
-/// False if a need is found outside of the prefix of a file with that soname.
-fn is_in_prefix(need: &Need, file: &File) -> bool {
-    let path = need.path.as_deref().map(|path| without_dots(Path::new(OsStr::from_bytes(path))));
-    match (path, file.prefix.as_deref()) {
-        (Some(path), Some(prefix)) => path.starts_with(prefix),
-        _ => true,
     }
 }
 
