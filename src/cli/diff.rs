@@ -140,7 +140,9 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
     if staged {
         own.staged = std::mem::take(&mut paths);
     }
-    let prepared = prepare(&own, &paths)?;
+    let mut prepared = prepare(&own, &paths)?;
+    // Plugins use what programs export.
+    prepared.plan.definitions = true;
     output_conflicts::check(&prepared.plan, &*prepared.tree, &own, &[])?;
     let Prepared { plan, tree, baselines, .. } = &prepared;
     let progress = Progress::new(prepared.progress);

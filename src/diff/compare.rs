@@ -3,59 +3,33 @@
 
 use super::Difference;
 use super::fresh::{Audited, audited, consequences_apart};
-use super::pairs::{Pairs, pairs, without_numbers};
-use super::sides::{Judge, Side, below, is_library, soname, stem};
+use super::names;
+use super::pairs::{Pairs, pairs};
+use super::search_paths;
+use super::sides::{Judge, Side, below, file_names, is_library, soname, stem};
 use super::symbols::{self, Change, Changes};
 use super::undecided::{Question, questions};
 use super::users::Users;
+use super::words::{CHANGED, GONE, Words, evidence, message_of, symbols_of, user};
 use super::worse::report;
 use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Finding as Fact};
 use crate::format::gpu::TargetId;
 use crate::gpu::compat::{Offer, Profile, serves};
 use crate::id::{FastMap, FastSet};
-use crate::order;
 use crate::order::Arrange as _;
-use crate::package::{Located, without_hashes};
+use crate::package::Located;
 use crate::parallel;
 use crate::report::model::{Export, File, Finding};
 use crate::rules;
-use crate::text::{last_part, show};
+use crate::text::show;
 use crate::triage::fingerprint_of;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The words of a finding about symbols.
-struct Words {
-    one: &'static str,
-    many: &'static str,
-    unused: &'static str,
-    used: &'static str,
-}
-
-const GONE: Words = Words {
-    one: "symbol gone",
-    many: "symbols gone",
-    unused: "none in use by the audited files",
-    used: "in use",
-};
-
-const CHANGED: Words = Words {
-    one: "symbol changed",
-    many: "symbols changed",
-    unused: "no audited file depends on that",
-    used: "with users",
-};
-
 /// Symbols in the evidence of one finding.
 const MOST: usize = 10_000;
-/// Symbols in the message of a finding.
-const MOST_NAMED: usize = 3;
-/// Users of one symbol in the evidence.
-const MOST_USERS: usize = 100;
 /// Pairs of symbol and user in the evidence of one finding.
 const MOST_PIECES: usize = 50_000;
 
@@ -74,6 +48,7 @@ pub fn compare(
         judge,
         users: Users::default(),
         names: new.names(),
+        needers: needers(against, new),
         findings: Vec::new(),
         same_files: Vec::new(),
         waived: 0,
@@ -115,6 +90,8 @@ struct Comparison<'a, 's> {
     users: Users<'a>,
     /// Sonames and file names of the new side.
     names: FastSet<&'a [u8]>,
+    /// The files of the new side and of `against` that need a library, by its name.
+    needers: FastMap<&'a [u8], Vec<&'a Path>>,
     findings: Vec<Finding>,
     /// New files whose comparison found nothing.
     same_files: Vec<&'a Path>,
@@ -132,6 +109,7 @@ impl<'a> Comparison<'a, '_> {
         for file in &pairs.gone {
             self.gone(file);
         }
+        self.lost_names(pairs);
         self.dropped(pairs);
         let (before, now) = (self.old.missing(), self.new.missing());
         let damaged = [self.old.damaged(), self.new.damaged()];
@@ -142,12 +120,11 @@ impl<'a> Comparison<'a, '_> {
             }
             let findings = self.findings.len();
             let is_worse = now.get(&*new.path) > before.get(&*old.path);
+            let changes = self.that_count(old, changes);
             if self.is_renamed(old, new) {
-                self.soname(old, new, &changes.gone);
-            } else if !changes.gone.is_empty() {
+                self.soname(old, new, &changes);
+            } else {
                 self.symbols("removed-symbol", old, &changes.gone, &GONE);
-            }
-            if !changes.changed.is_empty() {
                 self.symbols("changed-symbol", new, &changes.changed, &CHANGED);
             }
             self.needs(old, new);
@@ -168,7 +145,7 @@ impl<'a> Comparison<'a, '_> {
 
     /// The differences of the exports, without symbols that moved to a library which the new one needs.
     fn changes(&self, old: &'a File, new: &'a File) -> Changes {
-        if !self.old.has_exports() || !self.new.has_exports() || !is_library(old) {
+        if !self.old.has_exports() || !self.new.has_exports() {
             return Changes::default();
         }
         if self.old.same_exports(old, self.new, new) {
@@ -181,6 +158,17 @@ impl<'a> Comparison<'a, '_> {
             let beside: Vec<Export<'_>> =
                 beside.iter().flat_map(|own| own.iter().cloned()).collect();
             changes.take_moved(&self.old.exports(old), &self.new.exports(new), &beside);
+        }
+        changes
+    }
+
+    /// All changes of a library. Of a program only those that break a plugin: programs also export what they
+    /// copy from libraries, and what no plugin is meant to use.
+    fn that_count(&self, file: &File, mut changes: Changes) -> Changes {
+        if !is_library(file) {
+            let is_used = |change: &Change| !self.users.of(change, file).is_empty();
+            changes.gone.retain(is_used);
+            changes.changed.retain(is_used);
         }
         changes
     }
@@ -247,27 +235,49 @@ impl<'a> Comparison<'a, '_> {
 
     /// Files that need a library by name, outside of the file itself.
     fn needed_by(&self, library: &[u8], but: &Path) -> BTreeSet<PathBuf> {
-        let sides = self.against.iter().chain([self.new]);
-        let files = sides.flat_map(Side::own).filter(|file| &*file.path != but);
-        let needs = |file: &&File| file.needed.iter().any(|need| need.name == library);
-        files.filter(needs).map(|file| file.path.to_path_buf()).collect()
+        let all = self.needers.get(library).into_iter().flatten();
+        all.filter(|path| **path != but).map(|path| path.to_path_buf()).collect()
     }
 
     fn gone(&mut self, file: &File) {
         let library = soname(file).to_vec();
-        let users =
-            if is_library(file) { self.needed_by(&library, &file.path) } else { BTreeSet::new() };
-        let Some(mut finding) = self.finding("removed-library", file, "gone".to_owned(), |fact| {
+        let mut users = BTreeSet::new();
+        if is_library(file) {
+            users.extend(
+                file_names(file)
+                    .chain([&*library])
+                    .flat_map(|name| self.needed_by(name, &file.path)),
+            );
+        }
+        let finding = self.finding("removed-library", file, "gone".to_owned(), |fact| {
             fact.library = is_library(file).then_some(library);
-        }) else {
-            return;
-        };
+        });
+        self.removed(finding, users);
+    }
+
+    /// Names of files that are still there.
+    fn lost_names(&mut self, pairs: &Pairs<'a>) {
+        let is_needed = |name: &[u8], but: &File| !self.needed_by(name, &but.path).is_empty();
+        for lost in names::lost(pairs, (self.old, self.new), is_needed) {
+            let (name, message) = (lost.name().to_vec(), message_of(&lost));
+            let users = self.needed_by(&name, &lost.new.path);
+            let at = located(lost.old, lost.path);
+            let finding = self.finding_at("removed-library", at, &name, message, |fact| {
+                fact.library = is_library(lost.old).then(|| name.clone());
+            });
+            self.removed(finding, users);
+        }
+    }
+
+    fn removed(&mut self, finding: Option<Finding>, users: BTreeSet<PathBuf>) {
+        let Some(mut finding) = finding else { return };
         finding.evidence.extend(users.into_iter().map(user));
         self.findings.push(finding);
         self.is_any_gone = true;
     }
 
-    fn soname(&mut self, old: &File, new: &File, gone: &[Change]) {
+    /// All symbols that are gone or changed are evidence: users must be built again anyway.
+    fn soname(&mut self, old: &File, new: &File, changes: &Changes) {
         let (before, now) = (soname(old).to_vec(), soname(new).to_vec());
         let users = self.needed_by(&before, &new.path);
         let message = match (&old.soname, &new.soname) {
@@ -281,8 +291,11 @@ impl<'a> Comparison<'a, '_> {
         }) else {
             return;
         };
-        self.is_any_gone |= !gone.is_empty();
-        finding.evidence.extend(gone.iter().take(MOST).flat_map(|change| evidence(change, &[])));
+        self.is_any_gone |= !changes.gone.is_empty();
+        for list in [&changes.gone, &changes.changed] {
+            let own = list.iter().take(MOST).flat_map(|change| evidence(change, &[]));
+            finding.evidence.extend(own);
+        }
         finding.evidence.extend(users.into_iter().map(user));
         self.findings.push(finding);
     }
@@ -290,8 +303,11 @@ impl<'a> Comparison<'a, '_> {
     /// One finding for the symbols of a library. It is a warning if it breaks no file of the new side or of
     /// `against`.
     fn symbols(&mut self, rule: &'static str, file: &File, changes: &[Change], words: &Words) {
-        let of = |change| self.users.of(change, soname(file), &file.path);
-        let users: Vec<Vec<PathBuf>> = changes.iter().map(of).collect();
+        if changes.is_empty() {
+            return;
+        }
+        let users: Vec<Vec<PathBuf>> =
+            changes.iter().map(|change| self.users.of(change, file)).collect();
         let used = users.iter().filter(|users| !users.is_empty()).count();
         let noun = if changes.len() == 1 { words.one } else { words.many };
         let in_use = match used {
@@ -343,22 +359,7 @@ impl<'a> Comparison<'a, '_> {
 
     /// Entries of search paths that are gone; warnings if the file still finds what it needs.
     fn paths(&mut self, old: &File, new: &File, is_worse: bool) {
-        let entries = |file: &File| -> Vec<Vec<u8>> {
-            let lists = file.rpath.iter().chain(&file.runpath);
-            let parts = lists.flat_map(|list| list.split(|b| *b == b':'));
-            parts.map(|entry| without_hashes(entry).into_owned()).collect()
-        };
-        // Entries below the prefix, which may be another one, and of another release.
-        let plain = |file: &File, entry: &[u8]| {
-            let path = Path::new(OsStr::from_bytes(entry));
-            let below = file.prefix.as_deref().and_then(|prefix| path.strip_prefix(prefix).ok());
-            let below = below.map(|below| [b"=", below.as_os_str().as_bytes()].concat());
-            without_numbers(&below.unwrap_or_else(|| entry.to_vec()))
-        };
-        let now: FastSet<Vec<u8>> = entries(new).iter().map(|entry| plain(new, entry)).collect();
-        let is_lost = |entry: &Vec<u8>| !entry.is_empty() && !now.contains(&plain(old, entry));
-        let lost: BTreeSet<Vec<u8>> = order::set(entries(old).into_iter().filter(is_lost));
-        for entry in lost {
+        for entry in search_paths::lost(old, new) {
             let list = if old.runpath.is_some() { "RUNPATH" } else { "RPATH" };
             let message = format!("{} is no longer in its {list}", show(&entry));
             let finding =
@@ -402,20 +403,32 @@ impl<'a> Comparison<'a, '_> {
         message: String,
         fill: impl FnOnce(&mut Fact),
     ) -> Option<Finding> {
+        self.finding_at(rule, located(file, &file.path), soname(file), message, fill)
+    }
+
+    /// A finding about a path. Its evidence names `subject` if the finding names no library and no detail.
+    fn finding_at(
+        &mut self,
+        rule: &'static str,
+        at: Located,
+        subject: &[u8],
+        message: String,
+        fill: impl FnOnce(&mut Fact),
+    ) -> Option<Finding> {
         let rule = rules::find(rule)?;
         let level = (self.judge.level)(rule);
         if level == Level::Allow {
             return None;
         }
-        let mut fact = Fact::new(rule.id, Arc::new(located(file)), message);
+        let mut fact = Fact::new(rule.id, Arc::new(at), message);
         fill(&mut fact);
         if (self.judge.waived)(&fact) {
             self.waived += 1;
             return None;
         }
         let fingerprint = fingerprint_of(&fact);
-        let subject = fact.library.as_ref().or(fact.detail.as_ref());
-        let name = subject.map_or_else(|| soname(file).to_vec(), Clone::clone);
+        let own = fact.library.as_ref().or(fact.detail.as_ref());
+        let name = own.map_or_else(|| subject.to_vec(), Clone::clone);
         let reason = Some(fact.message.clone());
         fact.evidence =
             vec![Evidence { name: Some(name), reason, ..Evidence::new(EvidenceKind::Change) }];
@@ -424,54 +437,25 @@ impl<'a> Comparison<'a, '_> {
     }
 }
 
-fn located(file: &File) -> Located {
+fn located(file: &File, path: &Path) -> Located {
     let prefix = file.prefix.as_deref();
-    match prefix.and_then(|prefix| Some((prefix, file.path.strip_prefix(prefix).ok()?))) {
+    match prefix.and_then(|prefix| Some((prefix, path.strip_prefix(prefix).ok()?))) {
         Some((prefix, path)) => {
             Located { prefix: Some(prefix.to_path_buf()), path: path.to_path_buf() }
         }
-        None => Located { prefix: None, path: file.path.to_path_buf() },
+        None => Located { prefix: None, path: path.to_path_buf() },
     }
 }
 
-/// The first symbols in words, those with users first, for outputs that show no evidence.
-fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
-    let mut order: Vec<usize> = (0..changes.len()).collect();
-    order.arrange_by_key(|at| users[*at].is_empty());
-    let base = |path: &Path| show(last_part(path.as_os_str().as_bytes()));
-    let words = |at: usize| {
-        let by = match &users[at][..] {
-            [] => String::new(),
-            [user] => format!(" (used by {})", base(user)),
-            [user, others @ ..] => format!(" (used by {} and {} more)", base(user), others.len()),
-        };
-        format!("{}{by}", show(&changes[at].name))
-    };
-    let mut words: Vec<String> = order.into_iter().take(MOST_NAMED).map(words).collect();
-    if changes.len() > MOST_NAMED {
-        words.push(format!("and {} more", changes.len() - MOST_NAMED));
+/// The files of the audited ones that need a library, by its name.
+fn needers<'a>(against: &'a [Side<'_>], new: &'a Side<'_>) -> FastMap<&'a [u8], Vec<&'a Path>> {
+    let mut out: FastMap<&[u8], Vec<&Path>> = FastMap::default();
+    for file in against.iter().chain([new]).flat_map(Side::own) {
+        for need in &file.needed {
+            out.entry(&need.name).or_default().push(&file.path);
+        }
     }
-    words.join(", ")
-}
-
-/// Evidence for a user of a library.
-fn user(path: PathBuf) -> Evidence {
-    Evidence::at(EvidenceKind::Change, Arc::from(path))
-}
-
-/// Evidence for a symbol: one piece for each user, or one without.
-fn evidence(change: &Change, users: &[PathBuf]) -> Vec<Evidence> {
-    let piece = |user: Option<&PathBuf>| Evidence {
-        symbol: Some(change.name.clone()),
-        version: change.version.clone(),
-        reason: Some(change.reason.clone()),
-        path: user.map(|path| Arc::from(&**path)),
-        ..Evidence::new(EvidenceKind::Change)
-    };
-    match users {
-        [] => vec![piece(None)],
-        users => users.iter().take(MOST_USERS).map(|user| piece(Some(user))).collect(),
-    }
+    out
 }
 
 #[cfg(test)]

@@ -22,18 +22,20 @@ pub(super) struct Audited {
     pub(super) apart: [Vec<String>; 2],
 }
 
-/// Compares the findings of two audits. A file that was renamed keeps its findings.
+/// Compares the findings of two audits. A file that was renamed keeps its findings. A waiver that is not
+/// needed any more says nothing of the prefix.
 pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audited {
     let ran = |side: &Side<'_>| -> FastSet<String> {
         side.report.rules.iter().map(|rule| rule.id.clone()).collect()
     };
     let (before, now) = (ran(old), ran(new));
     let mut known: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in &old.report.findings {
+    for finding in of_prefix(old) {
         known.entry(&finding.fingerprint).or_default().push(finding);
     }
     let mut fresh: Vec<&Finding> = Vec::new();
-    for finding in &new.report.findings {
+    let of_new = of_prefix(new);
+    for finding in &of_new {
         if known.get_mut(&*finding.fingerprint).and_then(Vec::pop).is_none() {
             fresh.push(finding);
         }
@@ -49,7 +51,7 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audi
         let before = counterpart.get(&*path).map_or(path, |path| path.to_path_buf());
         left.get_mut(&facts(finding, before)).and_then(Vec::pop).is_none()
     });
-    let unchanged = new.report.findings.len() - fresh.len();
+    let unchanged = of_new.len() - fresh.len();
     let fixed: Vec<&Finding> = left.into_values().flatten().collect();
     let split = |all: Vec<&Finding>, ran: &FastSet<String>| {
         let (both, alone): (Vec<_>, Vec<_>) =
@@ -61,6 +63,10 @@ pub(super) fn audited(old: &Side<'_>, new: &Side<'_>, pairs: &Pairs<'_>) -> Audi
     let (fresh, of_new) = split(fresh, &before);
     let (fixed, of_old) = split(fixed, &now);
     Audited { fresh, fixed, unchanged, apart: [of_old, of_new] }
+}
+
+fn of_prefix<'a>(side: &Side<'a>) -> Vec<&'a Finding> {
+    side.report.findings.iter().filter(|finding| finding.rule != "stale-waiver").collect()
 }
 
 type Facts<'f> = (PathBuf, &'f str, [Option<&'f [u8]>; 6]);

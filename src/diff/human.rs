@@ -1,6 +1,7 @@
 //! A comparison for people: what became worse, as a report; then what became better, and counts.
 
 use super::Difference;
+use crate::report::layout::wrap;
 use crate::report::{self, Rendering, count};
 use crate::text::show_path;
 use std::io::{self, Write};
@@ -26,7 +27,12 @@ pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write)
         writeln!(out, "\nfixed:")?;
         for finding in fixed.iter().take(most) {
             let path = show_path(&finding.file.path);
-            writeln!(out, "  {path}: {} [{}]", finding.message, finding.rule)?;
+            let text = format!("{path}: {} [{}]", finding.message, finding.rule);
+            let mut indent = 2;
+            for line in wrap(&text, style.columns(), indent, 6) {
+                writeln!(out, "{:indent$}{line}", "")?;
+                indent = 6;
+            }
         }
         more(fixed.len(), most, out)?;
     }

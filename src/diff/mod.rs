@@ -8,11 +8,14 @@ mod compare;
 mod fresh;
 mod human;
 mod json;
+mod names;
 mod pairs;
+mod search_paths;
 mod sides;
 mod symbols;
 mod undecided;
 mod users;
+mod words;
 mod worse;
 
 pub use compare::compare;

@@ -9,6 +9,7 @@ use crate::report::model::{AuditFacts, Export, Facts as _, File, Finding, Import
 use crate::rules::Rule;
 use crate::text::last_part;
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -140,7 +141,7 @@ impl<'a> Side<'a> {
     /// Sonames and file names of the side.
     pub(super) fn names(&self) -> FastSet<&'a [u8]> {
         let sonames = self.own().filter_map(|file| file.soname.as_deref());
-        sonames.chain(self.own().map(name)).collect()
+        sonames.chain(self.own().flat_map(file_names)).collect()
     }
 
     /// The audited libraries that a file loads, directly or not, by soname: the needs of a package that is
@@ -183,10 +184,26 @@ pub(super) fn name(file: &File) -> &[u8] {
     last_part(file.path.as_os_str().as_bytes())
 }
 
+/// All paths of a file.
+pub(super) fn all_names(file: &File) -> impl Iterator<Item = &Path> {
+    let others = file.names.iter().map(|name| Path::new(OsStr::from_bytes(&name.0)));
+    std::iter::once(&*file.path).chain(others)
+}
+
+/// The last part of each path of a file.
+pub(super) fn file_names(file: &File) -> impl Iterator<Item = &[u8]> {
+    all_names(file).map(|path| last_part(path.as_os_str().as_bytes()))
+}
+
 /// The path below the prefix, without store hashes.
 pub(super) fn below(file: &File) -> Vec<u8> {
+    below_prefix(file, &file.path)
+}
+
+/// A path below the prefix of a file, without store hashes.
+pub(super) fn below_prefix(file: &File, path: &Path) -> Vec<u8> {
     let prefix = file.prefix.as_deref();
-    let path = prefix.and_then(|prefix| file.path.strip_prefix(prefix).ok()).unwrap_or(&file.path);
+    let path = prefix.and_then(|prefix| path.strip_prefix(prefix).ok()).unwrap_or(path);
     without_hashes(path.as_os_str().as_bytes()).into_owned()
 }
 

@@ -1,7 +1,8 @@
 //! The files that break when a symbol is gone or changes: they refer to it, load its library, and load
-//! nothing else that defines it. A library may be loaded because another library needs it.
+//! nothing else that defines it. A library may be loaded because another library needs it. Symbols of a
+//! program are used by its plugins.
 
-use super::sides::{Side, name, soname};
+use super::sides::{Side, is_library, name, soname};
 use super::symbols::Change;
 use crate::id::{FastMap, FastSet};
 use crate::report::model::File;
@@ -60,11 +61,27 @@ impl<'a> Users<'a> {
         all.into_iter().collect()
     }
 
-    /// The files that a change in the library with this soname breaks, without the library itself.
-    pub(super) fn of(&self, change: &Change, library: &[u8], but: &Path) -> Vec<PathBuf> {
-        let all = self.environments.iter().flat_map(|own| own.users(change, library));
-        let all: BTreeSet<&Path> = all.filter(|path| *path != but).collect();
-        all.into_iter().map(Path::to_path_buf).collect()
+    /// The files that a change in a library or program breaks, without the file itself.
+    pub(super) fn of(&self, change: &Change, file: &File) -> Vec<PathBuf> {
+        let all: BTreeSet<&Path> = if is_library(file) {
+            self.environments.iter().flat_map(|own| own.users(change, soname(file))).collect()
+        } else {
+            self.plugins(change, file)
+        };
+        all.into_iter().filter(|path| **path != *file.path).map(Path::to_path_buf).collect()
+    }
+
+    /// The shared objects that refer to a symbol which of all files only this program defined: its plugins.
+    fn plugins(&self, change: &Change, program: &File) -> BTreeSet<&Path> {
+        let is_elsewhere = |own: &Environment<'_>| {
+            let mut definers = own.definers.get(&change.name).into_iter().flatten();
+            definers.any(|at| name(own.files[*at]) != name(program))
+        };
+        if self.environments.iter().any(is_elsewhere) {
+            return BTreeSet::new();
+        }
+        let all = self.environments.iter().flat_map(|own| own.plugins(change));
+        all.collect()
     }
 }
 
@@ -137,6 +154,14 @@ impl<'a> Environment<'a> {
 
     fn users(&self, change: &Change, library: &[u8]) -> impl Iterator<Item = &Path> {
         self.broken(change, library).map(|reference| &*self.files[reference.file].path)
+    }
+
+    /// Shared objects with a reference that a change breaks, if a program has the definition.
+    fn plugins(&self, change: &Change) -> impl Iterator<Item = &Path> {
+        let all = self.references.get(&change.name).into_iter().flatten();
+        let broken = all.filter(|reference| change.breaks(reference.version.as_deref()));
+        let files = broken.map(|reference| self.files[reference.file]);
+        files.filter(|file| file.interpreter.is_none()).map(|file| &*file.path)
     }
 
     /// True if a file loads the library, or another definition of the symbol.

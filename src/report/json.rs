@@ -76,7 +76,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
 pub enum Unreadable {
     /// Invalid JSON, or JSON that does not match the schema.
     #[error("not a linkaudit report: {0}")]
-    Shape(#[from] serde_json::Error),
+    Shape(serde_json::Error),
     /// The report has another schema.
     #[error("unsupported schema {0:?}; this version reads {SCHEMA:?}")]
     Schema(String),
@@ -92,12 +92,12 @@ pub fn read(bytes: &[u8]) -> Result<Report, Unreadable> {
     let schema = match &report {
         Ok(report) => report.schema.clone(),
         // Another schema is the reason for a key that is missing.
-        Err(_) => serde_json::from_slice::<Head>(bytes)?.schema,
+        Err(_) => serde_json::from_slice::<Head>(bytes).map_err(Unreadable::Shape)?.schema,
     };
     if schema != SCHEMA {
         return Err(Unreadable::Schema(schema));
     }
-    Ok(report?)
+    report.map_err(Unreadable::Shape)
 }
 
 /// The key of the bindings, which take nine tenths of a report with `--facts`. The writer puts it last.

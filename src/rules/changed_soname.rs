@@ -10,7 +10,8 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Compares the DT_SONAME of each library with that of its counterpart, and lists the symbols that are gone.
+Compares the DT_SONAME of each library with that of its counterpart, and lists the symbols that are gone
+or changed.
 
 ## Why it matters
 

@@ -6,7 +6,7 @@ use crate::catalogue::COMPATIBILITY;
 pub(super) static RULE: Rule = Rule::of_diff(
     "removed-symbol",
     COMPATIBILITY,
-    "a symbol that a library exported is gone",
+    "a symbol that a library or program exported is gone",
     DOCS,
 )
 .keys(&["detail"]);
@@ -17,7 +17,8 @@ const DOCS: &str = "\
 Compares the exports of each library with those of its counterpart. Reports the symbols that are gone, one finding
 for each library, grouped by C++ class or namespace. If the soname changed too, `changed-soname` lists them instead.
 A symbol that moved to a library which the new one loads is not gone, as far as versions allow. A finding also names
-the users of a library that the old one loaded and the new one does not load.
+the users of a library that the old one loaded and the new one does not load. Symbols of a program are reported
+if a plugin uses them: a shared object that refers to a symbol which no other audited file defines.
 
 ## Why it matters
 

@@ -193,6 +193,29 @@ const CASES: &[Case] = &[
         program: CALL,
         fails: false,
     },
+    Case {
+        name: "renamed with the same soname",
+        old: PLAIN,
+        new: "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1; mv libq.so.1 libq-1.so",
+        program: CALL,
+        fails: true,
+    },
+    Case {
+        name: "renamed, with a link",
+        old: PLAIN,
+        new: "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1
+            mv libq.so.1 libq.so.1.2; ln -s libq.so.1.2 libq.so.1",
+        program: CALL,
+        fails: false,
+    },
+    Case {
+        name: "a link is gone",
+        old: "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1
+            mv libq.so.1 libq.so.1.2; ln -s libq.so.1.2 libq.so.1",
+        new: "echo 'int f(void) { return 1; } int g(void) { return 2; }' | so libq.so.1; mv libq.so.1 libq.so.1.2",
+        program: CALL,
+        fails: true,
+    },
     Case { name: "no library", old: PLAIN, new: "true", program: CALL, fails: true },
 ];
 
@@ -218,6 +241,20 @@ fn build(lab: &Lab, case: &Case) {
     assert!(lab.sh(&link).status.success(), "{}", case.name);
 }
 
+/// True if an error names a file of the directory `user`, and all findings.
+fn of_error(lab: &Lab, user: &str) -> (bool, Value) {
+    let args = ["diff", "old", "new", "--against", "user", "--isolated", "--format", "json"];
+    let output = lab.linkaudit(&args);
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = value["findings"].as_array().expect("findings");
+    let names_it = |finding: &Value| {
+        let evidence = finding["evidence"].as_array().expect("evidence");
+        let is_user = |piece: &Value| piece["path"].as_str().is_some_and(|p| p.ends_with(user));
+        finding["level"] == "error" && evidence.iter().any(is_user)
+    };
+    (findings.iter().any(names_it), value["findings"].clone())
+}
+
 #[test]
 fn users_fail_as_the_loader_says() {
     let mut wrong = Vec::new();
@@ -232,20 +269,80 @@ fn users_fail_as_the_loader_says() {
         // The size of copied data is a message on stderr.
         let theirs = !now.status.success() || !now.stdout.is_empty();
         assert_eq!(theirs, case.fails, "{}: {now:?}", case.name);
-        let args = ["diff", "old", "new", "--against", "user", "--isolated", "--format", "json"];
-        let output = lab.linkaudit(&args);
-        let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let findings = value["findings"].as_array().expect("findings");
-        let names_it = |finding: &&Value| {
-            let evidence = finding["evidence"].as_array().expect("evidence");
-            let is_app =
-                |piece: &Value| piece["path"].as_str().is_some_and(|p| p.ends_with("/app"));
-            finding["level"] == "error" && evidence.iter().any(is_app)
-        };
-        if findings.iter().any(|finding| names_it(&finding)) != theirs {
+        let (found, findings) = of_error(&lab, "/app");
+        if found != theirs {
             wrong.push(format!("{}: {theirs}, and {findings:#?}", case.name));
         }
     }
     println!("users of changed libraries: {} cases, {} differences", CASES.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Sources of a program before and after, that runs the function of a plugin.
+struct Program {
+    name: &'static str,
+    old: &'static str,
+    new: &'static str,
+    fails: bool,
+}
+
+const API: &str = "int api(void) { return 1; } int other;";
+const PROGRAMS: &[Program] = &[
+    Program { name: "the same", old: API, new: API, fails: false },
+    Program { name: "gone", old: API, new: "int other;", fails: true },
+    Program { name: "another is gone", old: API, new: "int api(void) { return 2; }", fails: false },
+    Program {
+        name: "not exported any more",
+        old: API,
+        new: "static int api(void) { return 1; }",
+        fails: true,
+    },
+    Program {
+        name: "weak",
+        old: API,
+        new: "__attribute__((weak)) int api(void) { return 1; }",
+        fails: false,
+    },
+    Program {
+        name: "in a library that it loads",
+        old: API,
+        new: "int lib(void); int x(void) { return lib(); }",
+        fails: false,
+    },
+];
+
+#[test]
+fn plugins_fail_as_the_loader_says() {
+    const MAIN: &str = "#include <dlfcn.h>
+        int main(int n, char **v) { return !dlopen(v[1], RTLD_NOW); }";
+    let mut wrong = Vec::new();
+    for case in PROGRAMS {
+        let lab = Lab::new();
+        let built =
+            |script: &str| assert!(lab.sh(script).status.success(), "{}: {script}", case.name);
+        lab.mkdir("user");
+        lab.write("plugin.c", "int api(void); int run(void) { return api(); }");
+        built("gcc -shared -fPIC plugin.c -o user/plugin.so");
+        lab.write("lib.c", "int api(void) { return 1; } int lib(void) { return 2; }");
+        for (side, source) in [("old", case.old), ("new", case.new)] {
+            lab.mkdir(side);
+            lab.write("host.c", format!("{MAIN}\n{source}"));
+            let mut link = format!("gcc -w -rdynamic host.c -o {side}/host '-Wl,-rpath,$ORIGIN'");
+            if source.contains("lib()") {
+                built(&format!("gcc -shared -fPIC lib.c -o {side}/libl.so -Wl,-soname,libl.so"));
+                link += &format!(" {side}/libl.so");
+            }
+            built(&link);
+        }
+        let loads = |side: &str| lab.sh(&format!("{side}/host user/plugin.so")).status.success();
+        assert!(loads("old"), "{}", case.name);
+        let theirs = !loads("new");
+        assert_eq!(theirs, case.fails, "{}", case.name);
+        let (found, _) = of_error(&lab, "/plugin.so");
+        if found != theirs {
+            wrong.push(format!("{}: {theirs}, and {found}", case.name));
+        }
+    }
+    println!("plugins of changed programs: {} cases, {} differences", PROGRAMS.len(), wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

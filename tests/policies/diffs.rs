@@ -21,6 +21,7 @@ fn prefix(lab: &Lab, name: &str, source: &str, soname: &str) {
     let library = format!("{name}/lib/{soname}");
     let shared = format!("g++ -shared -fPIC shapes.cc -o {library} -Wl,-soname,{soname}");
     assert!(lab.sh(&shared).status.success(), "{shared}");
+    lab.sh(&format!("ln -s {soname} {name}/lib/libshapes.so"));
     lab.mkdir(&format!("{name}/bin"));
     lab.write("tool.c", "int area(int); int main(void) { return area(1); }");
     let program = format!(
@@ -70,14 +71,23 @@ fn every_rule_has_a_case_and_a_counter_case() {
     variant("bump", SHAPES, "libshapes.so.2");
     variant("larger", &SHAPES.replace("origin[2]", "origin[4]"), "libshapes.so.1");
     variant("gone", SHAPES, "libshapes.so.1");
-    std::fs::remove_file(lab.path("gone/lib/libshapes.so.1")).expect("the library");
+    lab.sh("rm gone/lib/libshapes.so*");
     variant("more", &format!("{SHAPES} int more;"), "libshapes.so.1");
     variant("weak", &format!("{SHAPES} asm(\".weak area\");"), "libshapes.so.1");
     variant("needs", SHAPES, "libshapes.so.1");
     lab.sh("gcc tool.c -o needs/bin/tool needs/lib/libshapes.so.1 -Wl,--no-as-needed,--enable-new-dtags -lm '-Wl,-rpath,$ORIGIN/../lib'");
     variant("pathless", SHAPES, "libshapes.so.1");
     lab.sh("gcc tool.c -o pathless/bin/tool pathless/lib/libshapes.so.1");
+    variant("renamed", SHAPES, "libshapes.so.1");
+    lab.sh("mv renamed/lib/libshapes.so.1 renamed/lib/libshapes.so");
+    variant("moved", SHAPES, "libshapes.so.1");
+    lab.sh("mv moved/lib/libshapes.so.1 moved/lib/libshapes.so.1.0 && ln -s libshapes.so.1.0 moved/lib/libshapes.so.1");
+    variant("unlinked", SHAPES, "libshapes.so.1");
+    lab.sh("rm unlinked/lib/libshapes.so");
     let cases: &[(&str, &[&str], i32)] = &[
+        ("renamed", &["removed-library error", "soname-mismatch warning"], 1),
+        ("moved", &[], 0),
+        ("unlinked", &["removed-library error"], 1),
         ("same", &[], 0),
         ("more", &[], 0),
         ("unused", &["removed-symbol warning"], 0),
@@ -97,7 +107,7 @@ fn every_rule_has_a_case_and_a_counter_case() {
         }
         // What is gone fails with the option, in use or not.
         let strict = lab.linkaudit(&["diff", "--isolated", "--fail-on-gone", "base", name]);
-        let is_gone = ["unused", "used", "bump", "gone"].contains(name);
+        let is_gone = ["unused", "used", "bump", "gone", "renamed", "unlinked"].contains(name);
         if strict.status.code() != Some(i32::from(*status == 1 || is_gone)) {
             wrong.push(format!("{name} with --fail-on-gone: {strict:?}"));
         }

@@ -2,7 +2,7 @@
 //! parts of a report.
 
 use super::cause::{self, CauseKind, Named};
-use super::file::{Archive, File, Need};
+use super::file::{Archive, File, Name, Need};
 use super::platform;
 use super::{
     AssumedBy, Assumption, Counts, CrossCheck, Finding, Plugin, Report, RuleRun, SCHEMA, StaleLine,
@@ -329,6 +329,7 @@ fn file(
     };
     File {
         path: Arc::clone(&facts.path),
+        names: names(facts),
         soname: string(object.soname),
         root: root.map(|root| Arc::clone(&audit.corpus.files[root_file(root)].path)),
         needed,
@@ -342,6 +343,12 @@ fn file(
         exports: None,
         imports: None,
     }
+}
+
+/// The other names of an audited file.
+fn names(facts: &FileFacts) -> Vec<Name<'static>> {
+    let names = facts.names.iter().filter(|_| facts.audited);
+    names.map(|name| Name(name.path.as_os_str().as_bytes().to_vec().into())).collect()
 }
 
 /// The GPU targets of a file.

@@ -12,6 +12,9 @@ pub struct File {
     /// Its path, absolute, links resolved.
     #[serde(with = "raw")]
     pub path: Arc<Path>,
+    /// Its other names in the prefix: links and hard links to it, in the form of `path`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<Name<'static>>,
     /// DT_SONAME.
     #[serde(with = "raw_option")]
     pub soname: Option<Vec<u8>>,
@@ -196,7 +199,7 @@ pub struct Imports<'a> {
     pub names: Vec<Name<'a>>,
 }
 
-/// A symbol by its name.
+/// The name of a symbol or file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Name<'a>(#[serde(with = "raw")] pub Cow<'a, [u8]>);

@@ -58,7 +58,7 @@ fn one(
 ) -> (usize, usize, Vec<String>) {
     let case = Case::new(users, &old, &new);
     let (ours, theirs) = (case.ours(), case.theirs());
-    let own = differences(&ours, &first_users(&theirs));
+    let own = differences(&ours, &theirs);
     let count: usize = theirs.values().map(BTreeSet::len).sum();
     println!(
         "{} {} under {}: {} files, {} lose {count}, {} differences",
@@ -72,21 +72,6 @@ fn one(
     assert!(case.is_used(), "{}: nothing needs it", pair.old);
     let wrong = own.into_iter().map(|text| format!("{}: {text}", pair.old)).collect();
     (case.files.len(), count, wrong)
-}
-
-/// The evidence of a finding names all users of a library, and the first user of each symbol.
-fn first_users(theirs: &Losses) -> Losses {
-    let mut files: Vec<&String> = theirs.keys().collect();
-    files.sort_by_key(|file| Path::new(file.as_str()));
-    let (mut out, mut named) = (Losses::new(), BTreeSet::new());
-    for file in files {
-        let is_first = |loss: &&String| loss.contains(".so") || named.insert((*loss).clone());
-        let own: BTreeSet<String> = theirs[file].iter().filter(is_first).cloned().collect();
-        if !own.is_empty() {
-            out.insert(file.clone(), own);
-        }
-    }
-    out
 }
 
 fn differences(ours: &Losses, theirs: &Losses) -> Vec<String> {

@@ -1,0 +1,32 @@
+//! The entries of search paths that a file lost.
+
+use super::pairs::without_numbers;
+use crate::order;
+use crate::package::without_hashes;
+use crate::report::model::File;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// The entries of RPATH and RUNPATH that the new file does not have, as written in the old one, without
+/// store hashes. Entries below the prefix, which may be another one, and of another release are the same.
+pub(super) fn lost(old: &File, new: &File) -> BTreeSet<Vec<u8>> {
+    let now: BTreeSet<Vec<u8>> = entries(new).iter().map(|entry| plain(new, entry)).collect();
+    let is_lost = |entry: &Vec<u8>| !entry.is_empty() && !now.contains(&plain(old, entry));
+    order::set(entries(old).into_iter().filter(is_lost))
+}
+
+fn entries(file: &File) -> Vec<Vec<u8>> {
+    let lists = file.rpath.iter().chain(&file.runpath);
+    let parts = lists.flat_map(|list| list.split(|b| *b == b':'));
+    parts.map(|entry| without_hashes(entry).into_owned()).collect()
+}
+
+/// An entry relative to the prefix, without numbers.
+fn plain(file: &File, entry: &[u8]) -> Vec<u8> {
+    let path = Path::new(OsStr::from_bytes(entry));
+    let below = file.prefix.as_deref().and_then(|prefix| path.strip_prefix(prefix).ok());
+    let below = below.map(|below| [b"=", below.as_os_str().as_bytes()].concat());
+    without_numbers(&below.unwrap_or_else(|| entry.to_vec()))
+}

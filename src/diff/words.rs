@@ -1,0 +1,88 @@
+//! Messages and evidence of the findings of a comparison.
+
+use super::names::LostName;
+use super::sides::below;
+use super::symbols::Change;
+use crate::finding::{Evidence, EvidenceKind};
+use crate::order::Arrange as _;
+use crate::report::model::File;
+use crate::text::{last_part, show};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The words of a finding about symbols.
+pub(super) struct Words {
+    pub(super) one: &'static str,
+    pub(super) many: &'static str,
+    pub(super) unused: &'static str,
+    pub(super) used: &'static str,
+}
+
+pub(super) const GONE: Words = Words {
+    one: "symbol gone",
+    many: "symbols gone",
+    unused: "none in use by the audited files",
+    used: "in use",
+};
+
+pub(super) const CHANGED: Words = Words {
+    one: "symbol changed",
+    many: "symbols changed",
+    unused: "no audited file depends on that",
+    used: "with users",
+};
+
+/// Symbols in the message of a finding.
+const MOST_NAMED: usize = 3;
+/// Users of one symbol in the evidence.
+const MOST_USERS: usize = 100;
+/// What became of a file that lost a name.
+pub(super) fn message_of(lost: &LostName<'_>) -> String {
+    let last = |file: &File| show(last_part(file.path.as_os_str().as_bytes()));
+    if lost.is_further() {
+        format!("gone, a link to {}", last(lost.old))
+    } else {
+        format!("gone, the library is now {}", show(&below(lost.new)))
+    }
+}
+
+/// The first symbols in words, those with users first, for outputs that show no evidence.
+pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
+    let mut order: Vec<usize> = (0..changes.len()).collect();
+    order.arrange_by_key(|at| users[*at].is_empty());
+    let base = |path: &Path| show(last_part(path.as_os_str().as_bytes()));
+    let words = |at: usize| {
+        let by = match &users[at][..] {
+            [] => String::new(),
+            [user] => format!(" (used by {})", base(user)),
+            [user, others @ ..] => format!(" (used by {} and {} more)", base(user), others.len()),
+        };
+        format!("{}{by}", show(&changes[at].name))
+    };
+    let mut words: Vec<String> = order.into_iter().take(MOST_NAMED).map(words).collect();
+    if changes.len() > MOST_NAMED {
+        words.push(format!("and {} more", changes.len() - MOST_NAMED));
+    }
+    words.join(", ")
+}
+
+/// Evidence for a user of a library.
+pub(super) fn user(path: PathBuf) -> Evidence {
+    Evidence::at(EvidenceKind::Change, Arc::from(path))
+}
+
+/// Evidence for a symbol: one piece for each user, or one without.
+pub(super) fn evidence(change: &Change, users: &[PathBuf]) -> Vec<Evidence> {
+    let piece = |user: Option<&PathBuf>| Evidence {
+        symbol: Some(change.name.clone()),
+        version: change.version.clone(),
+        reason: Some(change.reason.clone()),
+        path: user.map(|path| Arc::from(&**path)),
+        ..Evidence::new(EvidenceKind::Change)
+    };
+    match users {
+        [] => vec![piece(None)],
+        users => users.iter().take(MOST_USERS).map(|user| piece(Some(user))).collect(),
+    }
+}
