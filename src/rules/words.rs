@@ -151,8 +151,19 @@ impl Query<'_> {
             .iter()
             .filter(|file| self.view().object(**file).is_some_and(fits))
             .take(MOST_CANDIDATES)
-            .map(|file| Evidence::at(EvidenceKind::Candidate, self.shared_path(*file)))
+            .map(|file| Evidence::at(EvidenceKind::Candidate, self.path_named(*file, base)))
             .collect()
+    }
+
+    /// The path of a file, or the first link to it that has this name.
+    fn path_named(&self, file: FileId, name: &[u8]) -> Arc<Path> {
+        let path = self.shared_path(file);
+        if last_part(&path) == name {
+            return path;
+        }
+        let links = self.view().file(file).names.iter();
+        let link = links.map(|link| &*link.path).find(|link| last_part(link) == name);
+        link.map_or(path, Arc::from)
     }
 }
 

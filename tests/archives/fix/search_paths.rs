@@ -1,6 +1,6 @@
 //! Search paths that `fix` verifies, written into the files by patchelf: the real loader must then find the
-//! libraries. Random trees of libraries lack entries of their search paths, have wrong ones, and hold
-//! second files of a name without the function that is needed.
+//! libraries. Random trees of libraries lack entries of their search paths, have wrong ones, have links for
+//! sonames, and hold second files of a name without the function that is needed.
 //!
 //! `LINKAUDIT_PATCHES=300` runs more trees; `LINKAUDIT_SEED` picks the first.
 
@@ -44,6 +44,21 @@ fn verified_search_paths_find_the_libraries() {
     );
     assert!(compared.verified > 0 && compared.repaired > 0, "nothing was compared");
     assert!(compared.differences.is_empty(), "{}", compared.differences.join("\n"));
+}
+
+#[test]
+fn a_link_with_the_needed_name_is_the_candidate() {
+    let lab = Lab::new();
+    lab.so("tree/lib64/libf.so.1.0", "int f(void) { return 1; }", &["-Wl,-soname,libf.so.1"]);
+    tool(&lab, "mkdir tree/lib; ln -s libf.so.1.0 tree/lib64/libf.so.1");
+    let library = lab.path("tree/lib64/libf.so.1").display().to_string();
+    let source = "int f(void); int main(void) { return f(); }";
+    lab.exe("tree/bin/prog", source, &[&library, "-Wl,-rpath,$ORIGIN/../lib"]);
+    let said = text(&lab.linkaudit(&["check", "tree", "--isolated"]).stdout);
+    assert!(said.contains("/lib64/libf.so.1: its directory is not searched"), "{said}");
+    assert!(said.contains("patchelf --add-rpath '$ORIGIN/../lib64'"), "{said}");
+    let fixed = text(&lab.linkaudit(&["fix", "tree", "--isolated"]).stdout);
+    assert!(fixed.contains("1 of 1 finding"), "{fixed}");
 }
 
 /// One tree: fixed, patched as a copy, loaded and audited again.
@@ -146,6 +161,10 @@ fn tree(lab: &Lab, random: &mut Random) -> Vec<String> {
         let place = *random.pick(&PLACES);
         let path = format!("tree/{place}/{name}");
         build(lab, random, &path, Some(number), &objects, &needs);
+        // The soname is a link, as packages have it.
+        if random.chance(40) {
+            tool(lab, &format!("cd 'tree/{place}'; mv {name} {name}.1.0; ln -s {name}.1.0 {name}"));
+        }
         // A second file of the name: with the function, or without.
         if random.chance(25) {
             let other = *random.pick(&PLACES);
