@@ -1,6 +1,7 @@
 //! A comparison for people: what became worse, as a report; then what became better, and counts.
 
 use super::Difference;
+use super::words::without_symbols;
 use crate::report::layout::wrap;
 use crate::report::{self, Rendering, count};
 use crate::text::show_path;
@@ -17,7 +18,9 @@ pub fn render(difference: &Difference, how: &Rendering<'_>, out: &mut dyn Write)
     if worse.findings.is_empty() {
         writeln!(out, "nothing became worse")?;
     } else {
-        report::render("human", worse, how, out)?;
+        let mut worse = worse.clone();
+        worse.findings.iter_mut().for_each(without_symbols);
+        report::render("human", &worse, how, out)?;
     }
     if style.quiet {
         return Ok(());

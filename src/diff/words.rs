@@ -5,7 +5,7 @@ use super::sides::below;
 use super::symbols::Change;
 use crate::finding::{Evidence, EvidenceKind};
 use crate::order::Arrange as _;
-use crate::report::model::File;
+use crate::report::model::{File, Finding};
 use crate::text::{last_part, show};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -65,6 +65,15 @@ pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
         words.push(format!("and {} more", changes.len() - MOST_NAMED));
     }
     words.join(", ")
+}
+
+/// A message without the symbols that [`symbols_of`] put at its end, for people, who read them below it.
+pub(super) fn without_symbols(finding: &mut Finding) {
+    let names_symbols = matches!(&*finding.rule, "removed-symbol" | "changed-symbol")
+        && finding.detail.is_none();
+    if let Some((text, _)) = finding.message.split_once(": ").filter(|_| names_symbols) {
+        finding.message = text.to_owned();
+    }
 }
 
 /// Evidence for a user of a library.
