@@ -10,7 +10,7 @@ use super::sides::{Judge, Side, below, file_names, is_library, soname, stem};
 use super::symbols::{self, Change, Changes};
 use super::undecided::{Question, questions};
 use super::users::Users;
-use super::words::{CHANGED, GONE, Words, evidence, message_of, symbols_of, user};
+use super::words::{CHANGED, GONE, Words, directory, evidence, message_of, symbols_of, user};
 use super::worse::report;
 use crate::catalogue::Level;
 use crate::finding::{Evidence, EvidenceKind, Finding as Fact};
@@ -120,12 +120,13 @@ impl<'a> Comparison<'a, '_> {
             }
             let findings = self.findings.len();
             let is_worse = now.get(&*new.path) > before.get(&*old.path);
-            let changes = self.that_count(old, changes);
+            let changes = self.that_count([old, new], changes);
             if self.is_renamed(old, new) {
                 self.soname(old, new, &changes);
             } else {
-                self.symbols("removed-symbol", old, &changes.gone, &GONE);
-                self.symbols("changed-symbol", new, &changes.changed, &CHANGED);
+                let pair = [*old, *new];
+                self.symbols("removed-symbol", old, pair, (&changes.gone, &GONE));
+                self.symbols("changed-symbol", new, pair, (&changes.changed, &CHANGED));
             }
             self.needs(old, new);
             self.paths(old, new, is_worse);
@@ -139,6 +140,8 @@ impl<'a> Comparison<'a, '_> {
     /// True if the name by which users need a library is another one.
     fn is_renamed(&self, old: &File, new: &File) -> bool {
         let differs = is_library(old) && soname(old) != soname(new);
+        // A link with the old soname lets loaders find it.
+        let differs = differs && !file_names(new).any(|name| name == soname(old));
         // A library without a soname is needed by its file name, and a plugin by nobody.
         differs && (old.soname.is_some() || !self.needed_by(soname(old), &new.path).is_empty())
     }
@@ -164,9 +167,9 @@ impl<'a> Comparison<'a, '_> {
 
     /// All changes of a library. Of a program only those that break a plugin: programs also export what they
     /// copy from libraries, and what no plugin is meant to use.
-    fn that_count(&self, file: &File, mut changes: Changes) -> Changes {
-        if !is_library(file) {
-            let is_used = |change: &Change| !self.users.of(change, file).is_empty();
+    fn that_count(&self, pair: [&File; 2], mut changes: Changes) -> Changes {
+        if !is_library(pair[0]) {
+            let is_used = |change: &Change| !self.users.of(change, pair).is_empty();
             changes.gone.retain(is_used);
             changes.changed.retain(is_used);
         }
@@ -267,6 +270,13 @@ impl<'a> Comparison<'a, '_> {
             });
             self.removed(finding, users);
         }
+        for link in names::lost_links(self.old, self.new) {
+            let path = link.path.strip_prefix(link.prefix).unwrap_or(link.path).to_path_buf();
+            let at = Located { prefix: Some(link.prefix.to_path_buf()), path };
+            let message = format!("gone, a link to {}", directory(&link.target));
+            let finding = self.finding_at("removed-library", at, &link.below, message, |_| {});
+            self.removed(finding, BTreeSet::new());
+        }
     }
 
     fn removed(&mut self, finding: Option<Finding>, users: BTreeSet<PathBuf>) {
@@ -302,12 +312,18 @@ impl<'a> Comparison<'a, '_> {
 
     /// One finding for the symbols of a library. It is a warning if it breaks no file of the new side or of
     /// `against`.
-    fn symbols(&mut self, rule: &'static str, file: &File, changes: &[Change], words: &Words) {
+    fn symbols(
+        &mut self,
+        rule: &'static str,
+        file: &File,
+        pair: [&File; 2],
+        (changes, words): (&[Change], &Words),
+    ) {
         if changes.is_empty() {
             return;
         }
         let users: Vec<Vec<PathBuf>> =
-            changes.iter().map(|change| self.users.of(change, file)).collect();
+            changes.iter().map(|change| self.users.of(change, pair)).collect();
         let used = users.iter().filter(|users| !users.is_empty()).count();
         let noun = if changes.len() == 1 { words.one } else { words.many };
         let in_use = match used {

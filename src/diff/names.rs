@@ -1,12 +1,11 @@
-//! Names by which a file is found, and by which it is found no more: links to it, and the name of a
-//! library that has another one now but the same soname.
+//! Names by which a file is found, and by which it is found no more: links to it or to its directory, and
+//! the name of a library that has another one now but the same soname.
 
 use super::pairs::{Pairs, without_numbers};
-use super::sides::{Side, all_names, below_prefix, is_library};
+use super::sides::{Link, Side, all_names, below_prefix, file_names, is_library};
 use crate::id::{FastMap, FastSet};
 use crate::report::model::File;
 use crate::text::last_part;
-use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -40,46 +39,132 @@ impl LostName<'_> {
 
     /// True for a link that people and linkers use.
     fn is_for_people(&self) -> bool {
-        let is_for_linkers = self.old.soname.is_some() && self.name().ends_with(b".so");
-        self.is_further() && (is_for_linkers || !is_library(self.old))
+        self.is_further() && (self.name().ends_with(b".so") || !is_library(self.old))
     }
 }
 
-/// The names of paired files that the new side has neither at their path nor anywhere else, and that
-/// somebody may ask for: sonames, names that `is_needed` accepts, links to programs, and links for the
-/// linker. For the last two, a name of another release stands for one of the old: `clang-20` for `clang-19`.
+/// The names of paired files that the new side does not have and that somebody may ask for: sonames, names
+/// that `is_needed` accepts, links to programs, and links for linkers. The counterpart may have them in
+/// another directory. If it is a file of another release, its names of that release stand for the old
+/// ones, as `clang-20` for `clang-19`.
 pub(super) fn lost<'a>(
     pairs: &Pairs<'a>,
     (old, new): (&Side<'a>, &Side<'a>),
     is_needed: impl Fn(&[u8], &File) -> bool,
 ) -> Vec<LostName<'a>> {
-    let of = |side: &Side<'a>| -> FastSet<Vec<u8>> {
-        side.own().flat_map(|file| all_names(file).map(|path| below_prefix(file, path))).collect()
-    };
-    let (before, now) = (of(old), of(new));
-    let names = pairs
-        .both
-        .iter()
-        .flat_map(|(old, new)| all_names(old).map(|path| LostName { path, old, new }));
-    let names = names.map(|name| (below_prefix(name.old, name.path), name));
-    let mut left: Vec<(Vec<u8>, LostName<'a>)> =
-        names.filter(|(below, _)| !now.contains(below)).collect();
-    // Files that are there on both sides keep their names.
-    let mut free: BTreeSet<Vec<u8>> =
-        now.into_iter().filter(|below| !before.contains(below)).collect();
-    take(&mut left, &mut free, |below| last_part(below).to_vec());
-    let (mut lost, mut left): (Vec<_>, Vec<_>) =
-        left.into_iter().partition(|(_, lost)| lost.is_asked_for(&is_needed));
-    take(&mut left, &mut free, shape);
-    take(&mut left, &mut free, without_numbers);
-    lost.extend(left.into_iter().filter(|(_, lost)| lost.is_for_people()));
-    lost.into_iter().map(|(_, lost)| lost).collect()
+    let (before, now) = (Paths::of(old), Paths::of(new));
+    let below = |file: &File, path: &Path| below_prefix(file, path);
+    let mut out = Vec::new();
+    for (old, new) in &pairs.both {
+        let names = all_names(old).map(|path| LostName { path, old, new });
+        let lost = names.filter(|name| !now.has(below(old, name.path)));
+        let (asked_for, others): (Vec<_>, Vec<_>) =
+            lost.partition(|name| name.is_asked_for(&is_needed));
+        let has = |name: &[u8]| file_names(new).any(|other| other == name);
+        out.extend(asked_for.into_iter().filter(|name| !has(name.name())));
+        let mut others: Vec<LostName<'a>> =
+            others.into_iter().filter(LostName::is_for_people).collect();
+        if others.is_empty() {
+            continue;
+        }
+        let new_names = all_names(new).map(|path| below(new, path));
+        let free: Vec<Vec<u8>> = new_names.filter(|path| !before.files.contains(path)).collect();
+        let is_other_release = !now.has(below(old, &old.path));
+        take_counterparts(&mut others, &free, is_other_release);
+        out.extend(others);
+    }
+    out
 }
 
-/// A path with `0` for each run of digits: `libfoo.so.1` and `libfoo.so.1.2` have different shapes.
-fn shape(path: &[u8]) -> Vec<u8> {
-    let mut out: Vec<u8> = Vec::with_capacity(path.len());
-    for byte in path {
+/// The links to directories that are gone although the directory is still there: programs and libraries are
+/// not found under these paths any more. A link of another release stands for one of the old.
+pub(super) fn lost_links<'s, 'a>(old: &'s Side<'a>, new: &Side<'a>) -> Vec<&'s Link<'a>> {
+    if new.report.directory_links.is_none() {
+        return Vec::new();
+    }
+    let (before, now) = (Paths::of(old), Paths::of(new));
+    let (had_files, has_files) = (before.directories(), now.directories());
+    let releases: FastSet<Vec<u8>> =
+        new.links().iter().map(|link| without_numbers(&link.below)).collect();
+    let is_lost = |link: &&Link<'_>| {
+        let target = &*link.target;
+        let is_there =
+            now.followed(link.below.clone()) != link.below || has_files.contains(&*link.below);
+        !is_there
+            && !releases.contains(&without_numbers(&link.below))
+            && had_files.contains(target)
+            && has_files.contains(target)
+    };
+    old.links().iter().filter(is_lost).collect()
+}
+
+/// The paths of one side, below the prefix.
+struct Paths<'s> {
+    /// Those of files and of links to them.
+    files: FastSet<Vec<u8>>,
+    /// Links to directories, with their targets.
+    links: FastMap<&'s [u8], &'s [u8]>,
+}
+
+impl<'s> Paths<'s> {
+    fn of(side: &'s Side<'_>) -> Self {
+        let names =
+            side.own().flat_map(|file| all_names(file).map(|path| below_prefix(file, path)));
+        let links = side.links().iter().map(|link| (&*link.below, &*link.target));
+        Self { files: names.collect(), links: links.collect() }
+    }
+
+    /// True if there is a file at a path, links to directories followed.
+    fn has(&self, path: Vec<u8>) -> bool {
+        self.files.contains(&path) || self.files.contains(&self.followed(path))
+    }
+
+    /// A path with links to directories followed.
+    fn followed(&self, mut path: Vec<u8>) -> Vec<u8> {
+        /// Links that lead to links; the kernel follows as many.
+        const MOST: usize = 40;
+        for _ in 0..MOST {
+            let ends = memchr::memchr_iter(b'/', &path).chain([path.len()]);
+            let link = { ends }.find_map(|end| Some((self.links.get(&path[..end])?, end)));
+            let Some((target, end)) = link else { break };
+            let rest = path[end..].strip_prefix(b"/").unwrap_or_default();
+            let parts = [*target, rest].into_iter().filter(|part| !part.is_empty());
+            path = parts.collect::<Vec<_>>().join(&b'/');
+        }
+        path
+    }
+
+    /// The directories with files below them.
+    fn directories(&self) -> FastSet<&[u8]> {
+        let ends = |path: &'_ [u8]| memchr::memchr_iter(b'/', path).chain([0]).collect::<Vec<_>>();
+        self.files.iter().flat_map(|path| ends(path).into_iter().map(|end| &path[..end])).collect()
+    }
+}
+
+/// Removes names for which one of the `free` paths stands. Each stands for one.
+fn take_counterparts(names: &mut Vec<LostName<'_>>, free: &[Vec<u8>], is_other_release: bool) {
+    let mut free: Vec<&[u8]> = free.iter().map(|path| last_part(path)).collect();
+    let mut take = |key: fn(&[u8]) -> Option<Vec<u8>>| {
+        names.retain(|lost| {
+            let wanted = key(lost.name());
+            let found = free.iter().position(|name| wanted.is_some() && key(name) == wanted);
+            found.map(|at| free.swap_remove(at)).is_none()
+        });
+    };
+    take(|name| Some(name.to_vec()));
+    if is_other_release {
+        take(|name| Some(shape(name)));
+        // `app-1.0` and `app-1.0.1`; but `python3` stays when `python3.12` comes.
+        take(|name| {
+            shape(name).windows(3).any(|part| part == b"0.0").then(|| without_numbers(name))
+        });
+    }
+}
+
+/// A name with `0` for each run of digits: `libfoo.so.1` and `libfoo.so.1.2` have different shapes.
+fn shape(name: &[u8]) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::with_capacity(name.len());
+    for byte in name {
         match byte {
             b'0'..=b'9' if out.last() == Some(&b'0') => {}
             b'0'..=b'9' => out.push(b'0'),
@@ -89,32 +174,13 @@ fn shape(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Takes out names that have a counterpart: each free name is the counterpart of one.
-fn take(
-    left: &mut Vec<(Vec<u8>, LostName<'_>)>,
-    free: &mut BTreeSet<Vec<u8>>,
-    key: fn(&[u8]) -> Vec<u8>,
-) {
-    let mut by_key: FastMap<Vec<u8>, Vec<Vec<u8>>> = FastMap::default();
-    for below in free.iter() {
-        by_key.entry(key(below)).or_default().push(below.clone());
-    }
-    left.retain(|(below, _)| match by_key.get_mut(&key(below)).and_then(Vec::pop) {
-        Some(taken) => {
-            free.remove(&taken);
-            false
-        }
-        None => true,
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::shape;
 
     #[test]
     fn a_shape_has_the_number_of_parts() {
-        assert_eq!(shape(b"lib/libfoo.so.12"), b"lib/libfoo.so.0");
-        assert_eq!(shape(b"lib/libfoo.so.1.25"), b"lib/libfoo.so.0.0");
+        assert_eq!(shape(b"libfoo.so.12"), b"libfoo.so.0");
+        assert_eq!(shape(b"libfoo.so.1.25"), b"libfoo.so.0.0");
     }
 }

@@ -1,11 +1,13 @@
-//! The counterpart of each file of the old side: the library with the same soname, at the same path if there
-//! are several, else the file at the same path, else at the path of another release, else the library with the
-//! same stem of the soname, else the one that shares most of its symbols.
+//! The counterpart of each file of the old side: the library with the same soname, at the same path or in a
+//! directory of the same name if there are several, else the file at the same path, else at the path of
+//! another release, else the library with the same stem of the soname, else the one that shares most of its
+//! symbols. A file whose path is a link now has the target as counterpart, which may have several.
 
-use super::sides::{Side, below, is_library, name, soname, stem};
+use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::report::model::File;
+use crate::text::last_part;
 
 /// Part of the symbols that two libraries must share to be a pair, in percent.
 const SHARED: usize = 60;
@@ -28,23 +30,35 @@ pub(super) fn pairs<'a>(old: &'a Side<'_>, new: &'a Side<'_>) -> Pairs<'a> {
     let mut left: Vec<&File> = old.own().collect();
     let mut right: Vec<&File> = new.own().collect();
     let mut both = Vec::new();
-    let steps: [&Key<'_>; 5] = [
+    let exact: [&Key<'_>; 5] = [
         &|file| Some([&below(file), &b"\0"[..], soname(file)].concat()),
         &|file| is_library(file).then(|| soname(file).to_vec()),
+        &|file| is_library(file).then(|| [last_part(&dir(file)), b"/", soname(file)].concat()),
+        &|file| is_library(file).then(|| soname(file).to_vec()),
         &|file| Some(below(file)),
-        &|file| is_library(file).then(|| [dir(file), stem(soname(file)).to_vec()].concat()),
-        &|file| (!is_library(file)).then(|| name(file).to_vec()),
     ];
-    for key in steps {
+    for key in exact {
         take(&mut left, &mut right, key, &mut both);
     }
-    let releases = |file: &File| Some(without_numbers(&below(file)));
-    take(&mut left, &mut right, &releases, &mut both);
-    let stems = |file: &File| is_library(file).then(|| stem(soname(file)).to_vec());
-    take(&mut left, &mut right, &stems, &mut both);
+    by_links(&mut left, (new, &mut right), &mut both);
+    let similar: [&Key<'_>; 4] = [
+        &|file| is_library(file).then(|| [&dir(file), &b"/"[..], stem(soname(file))].concat()),
+        &|file| (!is_library(file)).then(|| name(file).to_vec()),
+        &|file| Some(without_numbers(&below(file))),
+        &|file| is_library(file).then(|| stem(soname(file)).to_vec()),
+    ];
+    for key in similar {
+        take(&mut left, &mut right, key, &mut both);
+    }
     by_symbols((old, &mut left), (new, &mut right), &mut both);
     both.arrange_by(|(a, _), (b, _)| a.path.cmp(&b.path));
     Pairs { both, gone: left, added: right }
+}
+
+/// True for a digit of a number that a letter follows: `sha1sum` is no release of `sha256sum`.
+fn is_of_word(path: &[u8], at: usize) -> bool {
+    let rest = path[at..].iter().find(|byte| !byte.is_ascii_digit());
+    rest.is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// A path with `0` for each number, as in `lib/python3.11` and `bin/app-1.0`.
@@ -54,6 +68,7 @@ pub(super) fn without_numbers(path: &[u8]) -> Vec<u8> {
         let in_number = out.last() == Some(&b'0');
         let next_is_digit = path.get(at + 1).is_some_and(u8::is_ascii_digit);
         match byte {
+            b'0'..=b'9' if is_of_word(path, at) => out.push(*byte),
             b'0'..=b'9' if in_number => {}
             b'0'..=b'9' => out.push(b'0'),
             b'.' if in_number && next_is_digit => {}
@@ -65,7 +80,7 @@ pub(super) fn without_numbers(path: &[u8]) -> Vec<u8> {
 
 fn dir(file: &File) -> Vec<u8> {
     let path = below(file);
-    let end = path.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1);
+    let end = path.iter().rposition(|b| *b == b'/').unwrap_or(0);
     path[..end].to_vec()
 }
 
@@ -105,6 +120,28 @@ fn take<'a>(
     keep(right, &taken);
 }
 
+/// Pairs each file that is left with the new file to which its path is a link now.
+fn by_links<'a>(
+    left: &mut Vec<&'a File>,
+    (new, right): (&'a Side<'_>, &mut Vec<&'a File>),
+    both: &mut Vec<(&'a File, &'a File)>,
+) {
+    if left.is_empty() {
+        return;
+    }
+    let names = new.own().flat_map(|file| all_names(file).map(move |path| (path, file)));
+    let targets: FastMap<Vec<u8>, &File> =
+        names.map(|(path, file)| (below_prefix(file, path), file)).collect();
+    left.retain(|file| match targets.get(&below(file)) {
+        Some(target) => {
+            both.push((file, target));
+            right.retain(|file| file.path != target.path);
+            false
+        }
+        None => true,
+    });
+}
+
 /// Pairs each library that is left with the one that shares most of its symbols.
 fn by_symbols<'a>(
     (old, left): (&Side<'_>, &mut Vec<&'a File>),
@@ -121,7 +158,12 @@ fn by_symbols<'a>(
         }
     }
     let mut taken: FastSet<usize> = FastSet::default();
+    let needed: FastSet<&[u8]> = old.needed_names();
     left.retain(|file| {
+        // Plugins of one kind have the same exports.
+        if file.soname.is_none() && !needed.contains(name(file)) {
+            return true;
+        }
         let exports = old.exports(file);
         let names: FastSet<&[u8]> = exports.iter().map(|export| &*export.name).collect();
         if !is_library(file) || names.len() < ENOUGH {

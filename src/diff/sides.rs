@@ -3,12 +3,14 @@
 use crate::catalogue::Level;
 use crate::finding::Finding as Fact;
 use crate::id::{FastMap, FastSet};
+use crate::order;
 use crate::package::without_hashes;
 use crate::report::Report;
 use crate::report::model::{AuditFacts, Export, Facts as _, File, Finding, Imports};
 use crate::rules::Rule;
 use crate::text::last_part;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -75,13 +77,25 @@ pub struct Side<'a> {
     indices: FastMap<&'a Path, usize>,
     /// The first file of the prefix with each soname.
     by_soname: FastMap<&'a [u8], &'a File>,
+    links: Vec<Link<'a>>,
+}
+
+/// A link from one directory of a prefix to another.
+pub(super) struct Link<'a> {
+    pub(super) prefix: &'a Path,
+    pub(super) path: &'a Path,
+    /// The path below the prefix, without store hashes.
+    pub(super) below: Vec<u8>,
+    /// The directory, in the same form.
+    pub(super) target: Vec<u8>,
 }
 
 impl<'a> Side<'a> {
     /// A side with a report and the symbols of its files.
     pub fn new(name: &'a str, report: &'a Report, symbols: Symbols<'a>) -> Self {
         let indices = report.files.iter().enumerate().map(|(at, file)| (&*file.path, at)).collect();
-        let mut side = Self { name, report, symbols, indices, by_soname: FastMap::default() };
+        let (by_soname, links) = (FastMap::default(), links(report));
+        let mut side = Self { name, report, symbols, indices, by_soname, links };
         let mut by_soname = FastMap::default();
         for file in side.own() {
             by_soname.entry(soname(file)).or_insert(file);
@@ -144,6 +158,16 @@ impl<'a> Side<'a> {
         sonames.chain(self.own().flat_map(file_names)).collect()
     }
 
+    /// The links from one directory of a prefix to another.
+    pub(super) fn links(&self) -> &[Link<'a>] {
+        &self.links
+    }
+
+    /// All names that files of the side need.
+    pub(super) fn needed_names(&self) -> FastSet<&'a [u8]> {
+        self.own().flat_map(|file| file.needed.iter().map(|need| &*need.name)).collect()
+    }
+
     /// The audited libraries that a file loads, directly or not, by soname: the needs of a package that is
     /// unpacked apart are found on the system or not at all.
     pub(super) fn loaded_by(&self, file: &File) -> Vec<&'a File> {
@@ -177,6 +201,21 @@ impl<'a> Side<'a> {
         }
         out
     }
+}
+
+fn links(report: &Report) -> Vec<Link<'_>> {
+    let prefixes: BTreeSet<&Path> =
+        order::set(report.files.iter().filter_map(|file| file.prefix.as_deref()));
+    let split = |path: &Path| {
+        let prefix = path.ancestors().find_map(|dir| prefixes.get(dir).copied())?;
+        let below = path.strip_prefix(prefix).ok()?;
+        Some((prefix, without_hashes(below.as_os_str().as_bytes()).into_owned()))
+    };
+    let links = report.directory_links.iter().flatten().filter_map(|link| {
+        let ((prefix, below), (of_target, target)) = (split(&link.path)?, split(&link.target)?);
+        (prefix == of_target).then(|| Link { prefix, path: &link.path, below, target })
+    });
+    links.collect()
 }
 
 /// The file name.

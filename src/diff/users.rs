@@ -61,27 +61,26 @@ impl<'a> Users<'a> {
         all.into_iter().collect()
     }
 
-    /// The files that a change in a library or program breaks, without the file itself.
-    pub(super) fn of(&self, change: &Change, file: &File) -> Vec<PathBuf> {
-        let all: BTreeSet<&Path> = if is_library(file) {
-            self.environments.iter().flat_map(|own| own.users(change, soname(file))).collect()
+    /// The files that a change in a library or program breaks, without the file itself. `pair` is the old
+    /// file and the new one.
+    pub(super) fn of(&self, change: &Change, pair: [&File; 2]) -> Vec<PathBuf> {
+        let all: BTreeSet<&Path> = if is_library(pair[0]) {
+            let library = soname(pair[0]);
+            self.environments.iter().flat_map(|own| own.users(change, library)).collect()
         } else {
-            self.plugins(change, file)
+            self.plugins(change, pair)
         };
-        all.into_iter().filter(|path| **path != *file.path).map(Path::to_path_buf).collect()
+        let is_other = |path: &&Path| pair.iter().all(|file| *path != &*file.path);
+        all.into_iter().filter(is_other).map(Path::to_path_buf).collect()
     }
 
-    /// The shared objects that refer to a symbol which of all files only this program defined: its plugins.
-    fn plugins(&self, change: &Change, program: &File) -> BTreeSet<&Path> {
-        let is_elsewhere = |own: &Environment<'_>| {
-            let mut definers = own.definers.get(&change.name).into_iter().flatten();
-            definers.any(|at| name(own.files[*at]) != name(program))
-        };
-        if self.environments.iter().any(is_elsewhere) {
+    /// The plugins that use a symbol of a program: shared objects that refer to it, if no other program and
+    /// no library that some file needs defines it.
+    fn plugins(&self, change: &Change, pair: [&File; 2]) -> BTreeSet<&Path> {
+        if self.environments.iter().any(|own| own.is_defined_elsewhere(change, pair)) {
             return BTreeSet::new();
         }
-        let all = self.environments.iter().flat_map(|own| own.plugins(change));
-        all.collect()
+        self.environments.iter().flat_map(|own| own.plugins(change)).collect()
     }
 }
 
@@ -99,6 +98,8 @@ struct Reference {
 struct Loaded<'a> {
     names: FastSet<&'a [u8]>,
     files: FastSet<usize>,
+    /// True if all that it needs is known.
+    is_whole: bool,
 }
 
 /// The files of one side, their references to some symbols, and the definitions of these.
@@ -109,6 +110,8 @@ struct Environment<'a> {
     definers: FastMap<Vec<u8>, Vec<usize>>,
     /// What the files with references load.
     loaded: FastMap<usize, Loaded<'a>>,
+    /// All names that files need.
+    needed: FastSet<&'a [u8]>,
 }
 
 /// The references of a file to the names in question, and those that it defines.
@@ -136,7 +139,10 @@ impl<'a> Environment<'a> {
             references: FastMap::default(),
             definers: FastMap::default(),
             loaded: FastMap::default(),
+            needed: FastSet::default(),
         };
+        let needs = out.files.iter().flat_map(|file| &file.needed);
+        out.needed = needs.map(|need| &*need.name).collect();
         for (at, (references, defined)) in found.into_iter().enumerate() {
             if !references.is_empty() {
                 let loaded = loaded(&out.files, at, &by_name);
@@ -156,10 +162,26 @@ impl<'a> Environment<'a> {
         self.broken(change, library).map(|reference| &*self.files[reference.file].path)
     }
 
-    /// Shared objects with a reference that a change breaks, if a program has the definition.
+    /// True if a program, or a library that some file needs, defines the symbol besides this pair.
+    fn is_defined_elsewhere(&self, change: &Change, pair: [&File; 2]) -> bool {
+        let mut definers = self.definers.get(&change.name).into_iter().flatten();
+        definers.any(|at| {
+            let file = self.files[*at];
+            let names = [name(file), soname(file)];
+            let is_of_pair =
+                pair.iter().any(|own| names.contains(&name(own)) || names.contains(&soname(own)));
+            let is_loaded = || names.iter().any(|name| self.needed.contains(name));
+            !is_of_pair && (file.interpreter.is_some() || is_loaded())
+        })
+    }
+
+    /// Shared objects with a reference that a change breaks, and that load no file which is not known.
     fn plugins(&self, change: &Change) -> impl Iterator<Item = &Path> {
         let all = self.references.get(&change.name).into_iter().flatten();
-        let broken = all.filter(|reference| change.breaks(reference.version.as_deref()));
+        let broken = all.filter(|reference| {
+            let is_whole = self.loaded.get(&reference.file).is_some_and(|loaded| loaded.is_whole);
+            is_whole && reference.library.is_none() && change.breaks(reference.version.as_deref())
+        });
         let files = broken.map(|reference| self.files[reference.file]);
         files.filter(|file| file.interpreter.is_none()).map(|file| &*file.path)
     }
@@ -229,13 +251,14 @@ fn loaded<'a>(
     root: usize,
     by_name: &[FastMap<&'a [u8], Vec<usize>>],
 ) -> Loaded<'a> {
-    let mut out = Loaded::default();
+    let mut out = Loaded { is_whole: true, ..Loaded::default() };
     let mut open = vec![root];
     while let Some(at) = open.pop() {
         let file: &'a File = files[at];
         for need in &file.needed {
             if out.names.insert(&need.name) {
                 let found = by_name.iter().find_map(|map| map.get(&*need.name));
+                out.is_whole &= found.is_some();
                 let found = found.into_iter().flatten();
                 open.extend(found.filter(|at| out.files.insert(**at)));
             }

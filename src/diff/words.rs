@@ -47,6 +47,15 @@ pub(super) fn message_of(lost: &LostName<'_>) -> String {
     }
 }
 
+/// A directory of the prefix.
+pub(super) fn directory(below: &[u8]) -> String {
+    if below.is_empty() {
+        "the prefix".to_owned()
+    } else {
+        format!("the directory {}", show(below))
+    }
+}
+
 /// The first symbols in words, those with users first, for outputs that show no evidence.
 pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
     let mut order: Vec<usize> = (0..changes.len()).collect();
@@ -69,8 +78,8 @@ pub(super) fn symbols_of(changes: &[Change], users: &[Vec<PathBuf>]) -> String {
 
 /// A message without the symbols that [`symbols_of`] put at its end, for people, who read them below it.
 pub(super) fn without_symbols(finding: &mut Finding) {
-    let names_symbols = matches!(&*finding.rule, "removed-symbol" | "changed-symbol")
-        && finding.detail.is_none();
+    let names_symbols =
+        matches!(&*finding.rule, "removed-symbol" | "changed-symbol") && finding.detail.is_none();
     if let Some((text, _)) = finding.message.split_once(": ").filter(|_| names_symbols) {
         finding.message = text.to_owned();
     }

@@ -45,6 +45,9 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         None => object.list("files", SHARE, report.files.len(), |at| &report.files[at])?,
     }
     object.value("archives", &report.archives)?;
+    if let Some(links) = &report.directory_links {
+        object.value("directory_links", links)?;
+    }
     if !report.stale.is_empty() {
         object.value("stale", &report.stale)?;
     }

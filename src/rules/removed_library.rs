@@ -17,7 +17,8 @@ const DOCS: &str = "\
 Compares the two sides of `linkaudit diff`. Reports a library or program of the old side that has no counterpart
 in the new side: no file at its path, with its soname, or with most of its symbols. Store hashes and releases in
 paths do not count. Of a file that is still there, names that are gone are reported: a name that equals the soname
-or that a file needs, a link to a program, and a link for linkers such as `libshapes.so`.
+or that a file needs, a link to a program, a link for linkers such as `libshapes.so`, and a link to a directory
+with programs or libraries, such as `lib64`.
 
 ## Why it matters
 
@@ -37,5 +38,6 @@ Ship the library, or name the change in the release notes and rebuild the progra
 ## Limits
 
 Users of the library are known only inside the two sides and in the prefixes of `--against`. Libraries that a
-program opens with dlopen are not counted as needed.
+program opens with dlopen are not counted as needed. A library that lies in another directory is not gone, and
+neither is one whose path is a link now. A program or library that became a script is gone.
 ";

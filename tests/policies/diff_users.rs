@@ -304,6 +304,12 @@ const PROGRAMS: &[Program] = &[
         fails: false,
     },
     Program {
+        name: "gone, and an unrelated library has it",
+        old: API,
+        new: "int other; /* unrelated */",
+        fails: true,
+    },
+    Program {
         name: "in a library that it loads",
         old: API,
         new: "int lib(void); int x(void) { return lib(); }",
@@ -331,6 +337,9 @@ fn plugins_fail_as_the_loader_says() {
             if source.contains("lib()") {
                 built(&format!("gcc -shared -fPIC lib.c -o {side}/libl.so -Wl,-soname,libl.so"));
                 link += &format!(" {side}/libl.so");
+            }
+            if source.contains("unrelated") {
+                built(&format!("gcc -shared -fPIC lib.c -o {side}/libl.so -Wl,-soname,libl.so"));
             }
             built(&link);
         }

@@ -20,6 +20,7 @@
 mod support;
 
 mod baselines;
+mod diff_names;
 mod diff_users;
 mod diffs;
 mod pairs;

@@ -5,8 +5,8 @@ use super::cause::{self, CauseKind, Named};
 use super::file::{Archive, File, Name, Need};
 use super::platform;
 use super::{
-    AssumedBy, Assumption, Counts, CrossCheck, Finding, Plugin, Report, RuleRun, SCHEMA, StaleLine,
-    Tool, Totals, Waived, WaivedBy, Waiver, group, layers, scope,
+    AssumedBy, Assumption, Counts, CrossCheck, DirectoryLink, Finding, Plugin, Report, RuleRun,
+    SCHEMA, StaleLine, Tool, Totals, Waived, WaivedBy, Waiver, group, layers, scope,
 };
 use crate::audit::Audit;
 use crate::catalogue::Level;
@@ -89,6 +89,7 @@ impl Report {
             waived,
             files: if parts.files { files(audit) } else { Vec::new() },
             archives: if parts.archives { archives(audit) } else { Vec::new() },
+            directory_links: directory_links(audit, plan),
             stale: stale.into_iter().map(stale_line).collect(),
             platform: platform::results(audit, plan),
             layers: layers::layers(audit, plan),
@@ -101,6 +102,18 @@ impl Report {
             bindings: None,
         }
     }
+}
+
+/// The links to directories, if they were resolved for the report and not for a policy alone.
+fn directory_links(audit: &Audit, plan: &Plan) -> Option<Vec<DirectoryLink>> {
+    if !(plan.facts || plan.definitions) {
+        return None;
+    }
+    let link = |(path, target): &(PathBuf, PathBuf)| DirectoryLink {
+        path: Arc::from(path.as_path()),
+        target: Arc::from(target.as_path()),
+    };
+    Some(audit.linked.iter().map(link).collect())
 }
 
 fn run(rule: &Rule, plan: &Plan) -> RuleRun {

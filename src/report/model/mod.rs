@@ -78,6 +78,9 @@ pub struct Report {
     pub files: Vec<File>,
     /// Audited archives by path; empty if no output asked for them.
     pub archives: Vec<Archive>,
+    /// Links to directories below the audited paths, with `--facts`.
+    #[serde(default)]
+    pub directory_links: Option<Vec<DirectoryLink>>,
     /// Lines of the baseline whose findings no longer occur.
     #[serde(default)]
     pub stale: Vec<StaleLine>,
@@ -100,6 +103,17 @@ pub struct Report {
     /// All bindings, if a report with them was read back.
     #[serde(default)]
     pub bindings: Option<Vec<RootBindings<'static>>>,
+}
+
+/// A symbolic link to a directory.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DirectoryLink {
+    /// Its path, with links resolved in the directories before it.
+    #[serde(with = "raw")]
+    pub path: Arc<Path>,
+    /// The directory, links resolved.
+    #[serde(with = "raw")]
+    pub target: Arc<Path>,
 }
 
 /// The program that made a report.

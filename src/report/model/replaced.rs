@@ -4,15 +4,38 @@ use super::{Counts, Finding, Report, RuleRun, cause, group};
 use crate::catalogue::Level;
 
 impl Report {
-    /// This report with `findings` instead of its own, waivers removed, and the rules in `more` added
-    /// to those that ran. Known causes keep their kind, title and shared evidence.
+    /// This report with `findings` instead of its own, without waivers, files and archives, and the rules in
+    /// `more` added to those that ran. Known causes keep their kind, title and shared evidence.
     #[must_use]
     pub fn with_findings(&self, mut findings: Vec<Finding>, more: Vec<RuleRun>) -> Self {
         let mut causes = cause::gather_again(&mut findings, &self.causes);
         let groups = group::gather(&mut causes, &findings);
         let rules = self.rules.iter().cloned().chain(more).collect();
-        let (waived, stale) = (Vec::new(), Vec::new());
-        let mut out = Self { rules, causes, groups, findings, waived, stale, ..self.clone() };
+        let mut out = Self {
+            schema: self.schema.clone(),
+            tool: self.tool.clone(),
+            policies: self.policies.clone(),
+            complete: self.complete,
+            totals: self.totals.clone(),
+            counts: Counts::default(),
+            rules,
+            assumptions: self.assumptions.clone(),
+            causes,
+            groups,
+            scopes: self.scopes.clone(),
+            findings,
+            waived: Vec::new(),
+            files: Vec::new(),
+            archives: Vec::new(),
+            directory_links: None,
+            stale: Vec::new(),
+            platform: self.platform.clone(),
+            layers: self.layers.clone(),
+            like_stages: self.like_stages.clone(),
+            compared: self.compared,
+            cross_check: self.cross_check.clone(),
+            bindings: None,
+        };
         let count = |is: &dyn Fn(&Finding) -> bool| out.findings.iter().filter(|f| is(f)).count();
         out.counts = Counts {
             errors: count(&|f| !out.is_input(f) && f.level == Level::Error),

@@ -1,0 +1,159 @@
+//! `linkaudit diff` on files that get other names: which names it calls gone. Each case has two scripts that
+//! run in the directories of the two sides. `so FILE SONAME` makes a library, `so FILE` one without soname,
+//! and `prog FILE` a program.
+#![cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+
+use crate::support::Lab;
+use serde_json::Value;
+
+/// Name, old side, new side, and the paths that are gone.
+type Case = (&'static str, &'static str, &'static str, &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    ("a program becomes a link", "prog bin/gzip", "ln -s box bin/gzip", &[]),
+    ("a program becomes a hard link", "prog bin/gzip", "ln bin/box bin/gzip", &[]),
+    (
+        "a second copy becomes a link",
+        "so a/libfoo.so.1 libfoo.so.1; so b/libfoo.so.1 libfoo.so.1",
+        "so a/libfoo.so.1 libfoo.so.1; mkdir b; ln -s ../a/libfoo.so.1 b/libfoo.so.1",
+        &[],
+    ),
+    (
+        "a link with a number is gone, and another program is new",
+        "prog bin/python3.11; ln -s python3.11 bin/python3",
+        "prog bin/python3.11; prog bin/python3.12",
+        &["bin/python3"],
+    ),
+    (
+        "another release",
+        "prog bin/python3.11; ln -s python3.11 bin/python3",
+        "prog bin/python3.12; ln -s python3.12 bin/python3",
+        &[],
+    ),
+    (
+        "links of another release",
+        "prog llvm-18/bin/clang; ln -s ../llvm-18/bin/clang bin/clang-18",
+        "prog llvm-19/bin/clang; ln -s ../llvm-19/bin/clang bin/clang-19",
+        &[],
+    ),
+    (
+        "one of many names of a program",
+        "prog bin/mke2fs; ln -s mke2fs bin/mkfs.ext2; ln -s mke2fs bin/mkfs.ext3",
+        "prog bin/mke2fs; ln -s mke2fs bin/mkfs.ext4; ln -s mke2fs bin/mkfs.ext3",
+        &["bin/mkfs.ext2"],
+    ),
+    ("programs with numbers in words", "prog bin/sha1sum", "prog bin/sha256sum", &["bin/sha1sum"]),
+    (
+        "one of some plugins with the same exports",
+        "so security/pam_ldap.so; so security/pam_unix.so",
+        "so security/pam_unix.so; so security/pam_sss.so",
+        &["security/pam_ldap.so"],
+    ),
+    (
+        "the link of a soname, and a private copy is new",
+        "so lib/libfoo.so.1.0 libfoo.so.1; ln -s libfoo.so.1.0 lib/libfoo.so.1",
+        "so lib/libfoo.so.1.0 libfoo.so.1; so lib/private/libfoo.so.1 libfoo.so.1",
+        &["lib/libfoo.so.1"],
+    ),
+    (
+        "two libraries of one soname in other directories",
+        "so lib/libfoo.so.1 libfoo.so.1; so lib/glibc-hwcaps/x86-64-v3/libfoo.so.1 libfoo.so.1",
+        "so lib64/libfoo.so.1 libfoo.so.1; so lib64/glibc-hwcaps/x86-64-v3/libfoo.so.1 libfoo.so.1",
+        &[],
+    ),
+    (
+        "a link for linkers to a library without soname",
+        "so lib/libbar-1.2.so; ln -s libbar-1.2.so lib/libbar.so",
+        "so lib/libbar-1.2.so",
+        &["lib/libbar.so"],
+    ),
+    (
+        "another soname with a link of the old one",
+        "so lib/libfoo.so.1 libfoo.so.1",
+        "so lib/libfoo.so.2 libfoo.so.2; ln -s libfoo.so.2 lib/libfoo.so.1",
+        &[],
+    ),
+    (
+        "directories of links become links to directories",
+        "so lib/libfoo.so.1 libfoo.so.1; prog bin/tool; mkdir lib64 sbin
+            ln -s ../lib/libfoo.so.1 lib64/libfoo.so.1; ln -s ../bin/tool sbin/tool",
+        "so lib/libfoo.so.1 libfoo.so.1; prog bin/tool; ln -s lib lib64; ln -s bin sbin",
+        &[],
+    ),
+    (
+        "a file below a link to a directory, and links of links",
+        "so lib/x/libfoo.so.1 libfoo.so.1; ln -s . lib/y; ln -s y/x lib/z; mkdir d
+            ln -s ../lib/x/libfoo.so.1 d/libfoo.so.1",
+        "so lib/x/libfoo.so.1 libfoo.so.1; ln -s . lib/y; ln -s y/x lib/z; ln -s lib/z d",
+        &[],
+    ),
+    (
+        "a link to a directory is gone",
+        "so lib/libfoo.so.1 libfoo.so.1; ln -s lib lib64; ln -s . self; mkdir doc; ln -s doc d",
+        "so lib/libfoo.so.1 libfoo.so.1",
+        &["lib64", "self"],
+    ),
+    (
+        "a link to a directory becomes a directory",
+        "so lib/libfoo.so.1 libfoo.so.1; ln -s lib lib64",
+        "so lib/libfoo.so.1 libfoo.so.1; mkdir lib64; ln -s ../lib/libfoo.so.1 lib64/",
+        &[],
+    ),
+    (
+        "files and links change places",
+        "so lib/libfoo.so.1 libfoo.so.1; ln -s libfoo.so.1 lib/libfoo.so.1.2",
+        "so lib/libfoo.so.1.2 libfoo.so.1; ln -s libfoo.so.1.2 lib/libfoo.so.1",
+        &[],
+    ),
+];
+
+const TOOLS: &str = r#"
+so() { mkdir -p "$(dirname "$1")"
+    echo 'int a,b,c,d,e,f;' | gcc -w -shared -fPIC -x c - -o "$1" ${2:+-Wl,-soname,"$2"}; }
+prog() { mkdir -p "$(dirname "$1")"; echo 'int main(void) { return 0; }' | gcc -x c - -o "$1"; }
+mkdir -p bin; prog bin/box
+"#;
+
+#[test]
+fn names_that_are_gone_are_said() {
+    let mut wrong = Vec::new();
+    for (name, old, new, gone) in CASES {
+        let lab = Lab::new();
+        for (side, script) in [("old", old), ("new", new)] {
+            lab.mkdir(side);
+            let built = lab.sh(&format!("set -e; cd {side}; {TOOLS}\n{script}"));
+            assert!(built.status.success(), "{name}: {built:?}");
+        }
+        for path in *gone {
+            assert!(!lab.path(&format!("new/{path}")).exists(), "{name}: {path} is there");
+        }
+        for side in ["old", "new"] {
+            let output = lab.linkaudit(&["--isolated", "--facts", "--format", "json", side]);
+            lab.write(&format!("{side}.json"), &output.stdout);
+        }
+        let diff = |old: &str, new: &str| {
+            let output = lab.linkaudit(&["diff", old, new, "--isolated", "--format", "json"]);
+            serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+        };
+        let value = diff("old", "new");
+        // Reports say the same.
+        assert_eq!(diff("old.json", "new.json")["findings"], value["findings"], "{name}");
+        let findings = value["findings"].as_array().expect("findings");
+        let errors = findings.iter().filter(|finding| finding["level"] == "error");
+        let said: Vec<String> = errors
+            .map(|finding| {
+                let path = finding["path"].as_str().expect("a path");
+                let path = path.split_once("/old/").map_or(path, |(_, below)| below);
+                match finding["rule"].as_str() {
+                    Some("removed-library") => path.to_owned(),
+                    rule => format!("{rule:?} {path}"),
+                }
+            })
+            .collect();
+        if said != *gone {
+            wrong.push(format!("{name}: {said:?}, and {gone:?} are gone"));
+        }
+    }
+    println!("names that are gone: {} cases, {} differences", CASES.len(), wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
