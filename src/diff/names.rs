@@ -15,6 +15,8 @@ pub(super) struct LostName<'a> {
     /// The file that had the name, and its counterpart.
     pub(super) old: &'a File,
     pub(super) new: &'a File,
+    /// The file that has the name now, under another soname.
+    pub(super) other: Option<&'a File>,
 }
 
 impl LostName<'_> {
@@ -56,8 +58,19 @@ pub(super) fn lost<'a>(
     let below = |file: &File, path: &Path| below_prefix(file, path);
     let mut out = Vec::new();
     for (old, new) in &pairs.both {
-        let names = all_names(old).map(|path| LostName { path, old, new });
-        let lost = names.filter(|name| !now.has(below(old, name.path)));
+        let lost = all_names(old).filter_map(|path| {
+            let found = now.file_at(below(old, path));
+            let last = last_part(path.as_os_str().as_bytes());
+            // A link with the soname leads to what loaders take now.
+            let is_other = |file: &&File| {
+                old.soname.as_deref() == Some(last)
+                    && file.path != new.path
+                    && file.soname.as_deref() != Some(last)
+            };
+            let other = found.filter(is_other);
+            let is_lost = found.is_none() || other.is_some();
+            is_lost.then_some(LostName { path, old, new, other })
+        });
         let (asked_for, others): (Vec<_>, Vec<_>) =
             lost.partition(|name| name.is_asked_for(&is_needed));
         let has = |name: &[u8]| file_names(new).any(|other| other == name);
@@ -68,8 +81,9 @@ pub(super) fn lost<'a>(
             continue;
         }
         let new_names = all_names(new).map(|path| below(new, path));
-        let free: Vec<Vec<u8>> = new_names.filter(|path| !before.files.contains(path)).collect();
-        let is_other_release = !now.has(below(old, &old.path));
+        let free: Vec<Vec<u8>> =
+            new_names.filter(|path| !before.files.contains_key(path)).collect();
+        let is_other_release = now.file_at(below(old, &old.path)).is_none();
         take_counterparts(&mut others, &free, is_other_release);
         out.extend(others);
     }
@@ -99,24 +113,26 @@ pub(super) fn lost_links<'s, 'a>(old: &'s Side<'a>, new: &Side<'a>) -> Vec<&'s L
 }
 
 /// The paths of one side, below the prefix.
-struct Paths<'s> {
+struct Paths<'s, 'a> {
     /// Those of files and of links to them.
-    files: FastSet<Vec<u8>>,
+    files: FastMap<Vec<u8>, &'a File>,
     /// Links to directories, with their targets.
     links: FastMap<&'s [u8], &'s [u8]>,
 }
 
-impl<'s> Paths<'s> {
-    fn of(side: &'s Side<'_>) -> Self {
-        let names =
-            side.own().flat_map(|file| all_names(file).map(|path| below_prefix(file, path)));
+impl<'s, 'a> Paths<'s, 'a> {
+    fn of(side: &'s Side<'a>) -> Self {
+        let names = side
+            .own()
+            .flat_map(|file| all_names(file).map(move |path| (below_prefix(file, path), file)));
         let links = side.links().iter().map(|link| (&*link.below, &*link.target));
         Self { files: names.collect(), links: links.collect() }
     }
 
-    /// True if there is a file at a path, links to directories followed.
-    fn has(&self, path: Vec<u8>) -> bool {
-        self.files.contains(&path) || self.files.contains(&self.followed(path))
+    /// The file at a path, links to directories followed.
+    fn file_at(&self, path: Vec<u8>) -> Option<&'a File> {
+        let direct = self.files.get(&path).copied();
+        direct.or_else(|| self.files.get(&self.followed(path)).copied())
     }
 
     /// A path with links to directories followed.
@@ -137,7 +153,7 @@ impl<'s> Paths<'s> {
     /// The directories with files below them.
     fn directories(&self) -> FastSet<&[u8]> {
         let ends = |path: &'_ [u8]| memchr::memchr_iter(b'/', path).chain([0]).collect::<Vec<_>>();
-        self.files.iter().flat_map(|path| ends(path).into_iter().map(|end| &path[..end])).collect()
+        self.files.keys().flat_map(|path| ends(path).into_iter().map(|end| &path[..end])).collect()
     }
 }
 

@@ -40,7 +40,9 @@ const MOST_USERS: usize = 100;
 /// What became of a file that lost a name.
 pub(super) fn message_of(lost: &LostName<'_>) -> String {
     let last = |file: &File| show(last_part(file.path.as_os_str().as_bytes()));
-    if lost.is_further() {
+    if let Some(other) = lost.other {
+        format!("leads to {} now, which has another soname", last(other))
+    } else if lost.is_further() {
         format!("gone, a link to {}", last(lost.old))
     } else {
         format!("gone, the library is now {}", show(&below(lost.new)))
