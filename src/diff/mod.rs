@@ -1,8 +1,9 @@
-//! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides`
-//! holds the reports, `pairs` finds the counterpart of each file, `symbols` compares exports, `users`
-//! finds the files that a change breaks, `fresh` compares the findings of the audits, and `compare` makes
-//! findings; `undecided` has the questions that stay open. `worse` makes a report of them, so
-//! that every output can write it; `human` and `json` add what became better. Nothing is opened here.
+//! The difference of two reports: what a new version of a prefix breaks, mends and leaves. `sides` holds
+//! the reports, `pairs` finds the counterpart of each file, `names` the names that are gone, `symbols`
+//! compares exports, `users` finds the files that a change breaks, `search_paths` lost entries, `fresh`
+//! compares the findings of the audits, and `compare` makes findings in the `words` of people; `undecided`
+//! has the questions that stay open. `worse` makes a report of them, so that every output can write it;
+//! `human` and `json` add what became better. Nothing is opened here.
 
 mod compare;
 mod fresh;
