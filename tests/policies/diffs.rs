@@ -54,6 +54,31 @@ fn rules(value: &Value) -> Vec<String> {
 }
 
 #[test]
+fn outputs_are_the_same_for_any_number_of_threads() {
+    let lab = Lab::new();
+    prefix(&lab, "base", SHAPES, "libshapes.so.1");
+    prefix(&lab, "next", "extern int wanted; int x = wanted;", "libshapes.so.1");
+    let of_check = FORMATS.iter().copied().chain(["json", "dot", "ldd"]);
+    let check = of_check.map(|format| vec!["check", "next", "--format", format]);
+    let of_diff = FORMATS.iter().copied().chain(["json"]);
+    let diff = of_diff.map(|format| vec!["diff", "base", "next", "--format", format]);
+    let (mut runs, mut wrong) = (0, Vec::new());
+    for args in check.chain(diff) {
+        let [one, two, eight] = ["1", "2", "8"].map(|threads| {
+            let output = lab.linkaudit(&[&args[..], &["--isolated", "-j", threads]].concat());
+            assert!(!output.stdout.is_empty(), "{args:?}: {output:?}");
+            output.stdout
+        });
+        runs += 3;
+        if one != two || one != eight {
+            wrong.push(format!("{args:?}"));
+        }
+    }
+    println!("threads and outputs: {runs} runs, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
 fn every_rule_has_a_case_and_a_counter_case() {
     let lab = Lab::new();
     prefix(&lab, "base", SHAPES, "libshapes.so.1");
