@@ -215,6 +215,11 @@ impl Plan {
         }
     }
 
+    /// True if the report lists links to directories.
+    pub fn lists_directory_links(&self) -> bool {
+        self.facts || self.definitions
+    }
+
     /// How much of device code is read. The command `gpu` lists; notes cost a read of each code object.
     pub fn device_depth(&self) -> Depth {
         match &self.gpu {

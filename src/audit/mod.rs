@@ -112,7 +112,7 @@ pub struct Audit {
     /// Paths of files that a policy selects by name, whatever their content.
     pub named: Vec<PathBuf>,
     /// Links to directories that the walk met, with their targets, if a policy selects files by
-    /// path, or the report has facts.
+    /// path, or the report lists them.
     pub linked: Vec<(PathBuf, PathBuf)>,
     /// Links with the name of a library that lead nowhere, with their texts.
     pub dangling: Vec<(PathBuf, PathBuf)>,
@@ -344,7 +344,7 @@ pub fn collect(plan: &Plan, tree: &dyn Tree, input: Input) -> Ground {
     let texts =
         Texts { audited, beside, given: collector.placed(&given, &files).into_iter().collect() };
     // Resolving a link costs system calls.
-    let is_asked = kept_names::names_files(&plan.policy) || plan.facts || plan.definitions;
+    let is_asked = kept_names::names_files(&plan.policy) || plan.lists_directory_links();
     let linked = if is_asked { linked } else { Vec::new() };
     let found = collector.placed(&given, &linked).into_iter().zip(&linked);
     let leads = |(place, link): (PathBuf, &PathBuf)| Some((place, tree.real_path(link).ok()?));

@@ -50,21 +50,21 @@ pub(super) fn read_before(path: &Path, key: &[u8], end: &[u8]) -> Result<Option<
     if handle.read_new(end.len(), last).map_err(|error| plain(&error))? != end {
         return Ok(None);
     }
-    // Found first and read then: a buffer that grows would touch three times the memory.
-    let (mut share, mut from) = (Vec::with_capacity(SHARE), 0);
-    loop {
-        share.clear();
-        handle.read_on(&mut share, from).map_err(|error| plain(&error))?;
-        if let Some(at) = memchr::memmem::find(&share, key) {
-            let Ok(end) = usize::try_from(from + at as u64) else { return Ok(None) };
-            return handle.read_new(end, 0).map(Some).map_err(|error| plain(&error));
-        }
-        if share.len() < SHARE {
-            return Ok(None);
-        }
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < len {
         // The key may lie across two shares.
-        from += (share.len() - key.len()) as u64;
+        let from = bytes.len().saturating_sub(key.len());
+        let share = handle.read_new(SHARE, bytes.len() as u64).map_err(|error| plain(&error))?;
+        if share.is_empty() {
+            break;
+        }
+        bytes.extend_from_slice(&share);
+        if let Some(at) = memchr::memmem::find(&bytes[from..], key) {
+            bytes.truncate(from + at);
+            return Ok(Some(bytes));
+        }
     }
+    Ok(None)
 }
 
 /// Reads stdin to its end, up to `most` bytes.

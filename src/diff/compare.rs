@@ -143,7 +143,7 @@ impl<'a> Comparison<'a, '_> {
         // A link with the old soname lets loaders find it.
         let differs = differs && !file_names(new).any(|name| name == soname(old));
         // A library without a soname is needed by its file name, and a plugin by nobody.
-        differs && (old.soname.is_some() || !self.needed_by(soname(old), &new.path).is_empty())
+        differs && (old.soname.is_some() || self.is_needed(soname(old), &new.path))
     }
 
     /// The differences of the exports, without symbols that moved to a library which the new one needs.
@@ -236,6 +236,11 @@ impl<'a> Comparison<'a, '_> {
         self.users = Users::new(self.against, (self.old, self.new), &names);
     }
 
+    /// True if a file besides `but` needs a library by name.
+    fn is_needed(&self, library: &[u8], but: &Path) -> bool {
+        self.needers.get(library).is_some_and(|all| all.iter().any(|path| *path != but))
+    }
+
     /// Files that need a library by name, outside of the file itself.
     fn needed_by(&self, library: &[u8], but: &Path) -> BTreeSet<PathBuf> {
         let all = self.needers.get(library).into_iter().flatten();
@@ -260,8 +265,10 @@ impl<'a> Comparison<'a, '_> {
 
     /// Names of files that are still there.
     fn lost_names(&mut self, pairs: &Pairs<'a>) {
-        let is_needed = |name: &[u8], but: &File| !self.needed_by(name, &but.path).is_empty();
-        for lost in names::lost(pairs, (self.old, self.new), is_needed) {
+        let (old, new) = (self.old, self.new);
+        let (before, now) = (names::Paths::of(old), names::Paths::of(new));
+        let is_needed = |name: &[u8], but: &File| self.is_needed(name, &but.path);
+        for lost in names::lost(pairs, [&before, &now], is_needed) {
             let (name, message) = (lost.name().to_vec(), message_of(&lost));
             let users = self.needed_by(&name, &lost.new.path);
             let at = located(lost.old, lost.path);
@@ -270,7 +277,7 @@ impl<'a> Comparison<'a, '_> {
             });
             self.removed(finding, users);
         }
-        for link in names::lost_links(self.old, self.new) {
+        for link in names::lost_links((old, new), [&before, &now]) {
             let path = link.path.strip_prefix(link.prefix).unwrap_or(link.path).to_path_buf();
             let at = Located { prefix: Some(link.prefix.to_path_buf()), path };
             let message = format!("gone, a link to {}", directory(&link.target));

@@ -1,5 +1,5 @@
-//! Names by which a file is found, and by which it is found no more: links to it or to its directory, and
-//! the name of a library that has another one now but the same soname.
+//! The names of files that the new side lacks: links to a file or to its directory, and the old name of a
+//! library that was renamed and keeps its soname.
 
 use super::pairs::{Pairs, without_numbers};
 use super::sides::{Link, Side, all_names, below_prefix, file_names, is_library};
@@ -45,16 +45,14 @@ impl LostName<'_> {
     }
 }
 
-/// The names of paired files that the new side does not have and that somebody may ask for: sonames, names
-/// that `is_needed` accepts, links to programs, and links for linkers. The counterpart may have them in
-/// another directory. If it is a file of another release, its names of that release stand for the old
-/// ones, as `clang-20` for `clang-19`.
+/// Finds the names of paired files that the new side lacks: sonames, names that `is_needed` accepts, links to
+/// programs, and links for linkers. The counterpart may have them in another directory. If it is a file of
+/// another release, its names of that release stand for the old ones, as `clang-20` for `clang-19`.
 pub(super) fn lost<'a>(
     pairs: &Pairs<'a>,
-    (old, new): (&Side<'a>, &Side<'a>),
+    [before, now]: [&Paths<'_, 'a>; 2],
     is_needed: impl Fn(&[u8], &File) -> bool,
 ) -> Vec<LostName<'a>> {
-    let (before, now) = (Paths::of(old), Paths::of(new));
     let below = |file: &File, path: &Path| below_prefix(file, path);
     let mut out = Vec::new();
     for (old, new) in &pairs.both {
@@ -90,13 +88,15 @@ pub(super) fn lost<'a>(
     out
 }
 
-/// The links to directories that are gone although the directory is still there: programs and libraries are
-/// not found under these paths any more. A link of another release stands for one of the old.
-pub(super) fn lost_links<'s, 'a>(old: &'s Side<'a>, new: &Side<'a>) -> Vec<&'s Link<'a>> {
+/// Finds the links to directories that are gone although the directory is still there: its programs and
+/// libraries have no such paths any more. A link of another release stands for one of the old.
+pub(super) fn lost_links<'s, 'a>(
+    (old, new): (&'s Side<'a>, &Side<'a>),
+    [before, now]: [&Paths<'_, 'a>; 2],
+) -> Vec<&'s Link<'a>> {
     if new.report.directory_links.is_none() {
         return Vec::new();
     }
-    let (before, now) = (Paths::of(old), Paths::of(new));
     let (had_files, has_files) = (before.directories(), now.directories());
     let releases: FastSet<Vec<u8>> =
         new.links().iter().map(|link| without_numbers(&link.below)).collect();
@@ -113,7 +113,7 @@ pub(super) fn lost_links<'s, 'a>(old: &'s Side<'a>, new: &Side<'a>) -> Vec<&'s L
 }
 
 /// The paths of one side, below the prefix.
-struct Paths<'s, 'a> {
+pub(super) struct Paths<'s, 'a> {
     /// Those of files and of links to them.
     files: FastMap<Vec<u8>, &'a File>,
     /// Links to directories, with their targets.
@@ -121,7 +121,7 @@ struct Paths<'s, 'a> {
 }
 
 impl<'s, 'a> Paths<'s, 'a> {
-    fn of(side: &'s Side<'a>) -> Self {
+    pub(super) fn of(side: &'s Side<'a>) -> Self {
         let names = side
             .own()
             .flat_map(|file| all_names(file).map(move |path| (below_prefix(file, path), file)));

@@ -1,13 +1,14 @@
 //! The counterpart of each file of the old side: the library with the same soname, at the same path or in a
 //! directory of the same name if there are several, else the file at the same path, else at the path of
 //! another release, else the library with the same stem of the soname, else the one that shares most of its
-//! symbols. A file whose path is a link now has the target as counterpart, which may have several.
+//! symbols. If the path of a file is a link now, the target is its counterpart, even of several files.
 
 use super::sides::{Side, all_names, below, below_prefix, is_library, name, soname, stem};
 use crate::id::{FastMap, FastSet};
 use crate::order::Arrange as _;
 use crate::report::model::File;
 use crate::text::last_part;
+use std::path::Path;
 
 /// Part of the symbols that two libraries must share to be a pair, in percent.
 const SHARED: usize = 60;
@@ -132,14 +133,16 @@ fn by_links<'a>(
     let names = new.own().flat_map(|file| all_names(file).map(move |path| (path, file)));
     let targets: FastMap<Vec<u8>, &File> =
         names.map(|(path, file)| (below_prefix(file, path), file)).collect();
+    let mut taken: FastSet<&Path> = FastSet::default();
     left.retain(|file| match targets.get(&below(file)) {
         Some(target) => {
             both.push((file, target));
-            right.retain(|file| file.path != target.path);
+            taken.insert(&target.path);
             false
         }
         None => true,
     });
+    right.retain(|file| !taken.contains(&*file.path));
 }
 
 /// Pairs each library that is left with the one that shares most of its symbols.

@@ -29,6 +29,6 @@ Rebuild the programs that need the old soname, or ship the old library beside th
 
 ## Limits
 
-A library and its successor are matched by the stem of the soname, then by their shared symbols. If a link has the
-old soname and leads to the new library, loaders find it: its symbols are compared instead.
+A library and its successor are matched by the stem of the soname, then by their shared symbols. If a link with
+the old soname leads to the new library, loaders find that library, and its symbols are compared instead.
 ";

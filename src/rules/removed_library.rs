@@ -16,9 +16,9 @@ const DOCS: &str = "\
 
 Compares the two sides of `linkaudit diff`. Reports a library or program of the old side that has no counterpart
 in the new side: no file at its path, with its soname, or with most of its symbols. Store hashes and releases in
-paths do not count. Of a file that is still there, names that are gone are reported: a name that equals the soname
-or that a file needs, a link to a program, a link for linkers such as `libshapes.so`, and a link to a directory
-with programs or libraries, such as `lib64`.
+paths do not count. If the file is still there, it reports names of it that are gone: the soname, a name that a file
+needs, a link to a program, and a link for linkers such as `libshapes.so`. It also reports a link to a directory with
+programs or libraries, such as `lib64`.
 
 ## Why it matters
 

@@ -18,7 +18,7 @@ Compares the exports of each library with those of its counterpart. Reports the 
 for each library, grouped by C++ class or namespace. If the soname changed too, `changed-soname` lists them instead.
 A symbol that moved to a library which the new one loads is not gone, as far as versions allow. A finding also names
 the users of a library that the old one loaded and the new one does not load. Symbols of a program are reported
-if a plugin uses them: a shared object that refers to a symbol that no other program and no library in use defines.
+if a plugin uses them: a shared object refers to the symbol, and no other program and no needed library defines it.
 
 ## Why it matters
 

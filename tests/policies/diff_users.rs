@@ -278,7 +278,7 @@ fn users_fail_as_the_loader_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Sources of a program before and after, that runs the function of a plugin.
+/// The source of a program before and after. The program opens a plugin, which refers to `api`.
 struct Program {
     name: &'static str,
     old: &'static str,

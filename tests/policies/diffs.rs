@@ -79,6 +79,43 @@ fn outputs_are_the_same_for_any_number_of_threads() {
 }
 
 #[test]
+fn a_lost_hardening_is_found_if_its_rules_run() {
+    let lab = Lab::new();
+    for (side, flag) in [("old", "-Wl,-z,relro"), ("new", "-Wl,-z,norelro")] {
+        lab.so(&format!("{side}/libf.so.1"), "int f;", &["-Wl,-soname,libf.so.1", flag]);
+    }
+    assert_eq!(rules(&diff(&lab, &["old", "new"]).0), [""; 0]);
+    assert_eq!(rules(&diff(&lab, &["old", "new", "-W", "hardening"]).0), ["missing-relro warning"]);
+}
+
+#[test]
+fn a_waiver_that_is_needed_no_more_is_not_worse() {
+    let lab = Lab::new();
+    let lost = "int lost(void); int f(void) { return lost(); }";
+    for (side, source) in [("old", lost), ("new", "int f(void) { return 1; }")] {
+        lab.so(&format!("{side}/libf.so.1"), source, &["-Wl,-soname,libf.so.1"]);
+    }
+    let waiver =
+        "schema = 1\n[[waive]]\nrule = \"undefined-symbol\"\nsymbol = \"lost\"\nreason = \"r\"\n";
+    lab.write("waive.toml", waiver);
+    let check = lab.linkaudit(&["check", "new", "--policy", "waive.toml", "--format", "json"]);
+    assert!(String::from_utf8_lossy(&check.stdout).contains("\"rule\":\"stale-waiver\""));
+    let output =
+        lab.linkaudit(&["diff", "old", "new", "--policy", "waive.toml", "--format", "json"]);
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((rules(&value), output.status.code()), (Vec::new(), Some(0)));
+}
+
+#[test]
+fn a_reason_why_json_is_no_report_is_said_once() {
+    let lab = Lab::new();
+    lab.write("cut.json", "{\"schema\": \"linkaudit.report/1\"");
+    let output = lab.linkaudit(&["diff", "cut.json", "cut.json", "--isolated"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), said.matches("EOF").count()), (Some(2), 1), "{said}");
+}
+
+#[test]
 fn every_rule_has_a_case_and_a_counter_case() {
     let lab = Lab::new();
     prefix(&lab, "base", SHAPES, "libshapes.so.1");

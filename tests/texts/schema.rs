@@ -334,7 +334,7 @@ fn a_missing_key_is_refused_everywhere() {
     // Only these may leave keys out: those that do not apply.
     let optional = |place: &str, key: &str| {
         (place.contains("/evidence/") && key != "kind")
-            || (place.starts_with("/files/") && ["prefix", "kind", "size", "names"].contains(&key))
+            || (place.starts_with("/files/") && ["prefix", "kind", "size"].contains(&key))
             || (place.contains("/imports/") && key != "names")
             || (place.is_empty()
                 && ["bindings", "compared", "stale", "directory_links"].contains(&key))

@@ -106,7 +106,7 @@ impl Report {
 
 /// The links to directories, if they were resolved for the report and not for a policy alone.
 fn directory_links(audit: &Audit, plan: &Plan) -> Option<Vec<DirectoryLink>> {
-    if !(plan.facts || plan.definitions) {
+    if !plan.lists_directory_links() {
         return None;
     }
     let link = |(path, target): &(PathBuf, PathBuf)| DirectoryLink {
