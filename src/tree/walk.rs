@@ -5,7 +5,7 @@
 //! facts on the worker that opened the file, so that no open descriptor waits. The result is sorted
 //! by path and does not depend on timing. `audit` calls it.
 
-use super::contract::{Tree, errno};
+use super::contract::{Tree, errno, is_answer};
 use super::file::Handle;
 use super::kind::Kind;
 use super::list::{Job, Lister};
@@ -249,6 +249,10 @@ impl<T, C: Fn(Candidate<'_>) -> T> Worker<'_, C, T> {
                     if is_library_name(&path) && !self.tree.is_of_process(&path) =>
                 {
                     return self.out.dangling.push(path);
+                }
+                // What the link leads to is unknown.
+                Err(errno) if !is_answer(errno) => {
+                    return self.out.problem(&path, describe(errno));
                 }
                 // Other dangling links, and links to special files, do not matter for linkage.
                 Ok(Kind::Special(_)) | Err(_) => return,

@@ -164,3 +164,31 @@ fn files_that_end_before_their_section_headers() {
     lab.write("cut/lib.so", &good);
     assert_eq!(audit(&lab, &["cut"]).of_rule("truncated-file").count(), 0);
 }
+
+/// What a link leads to is unknown if a directory on its way may not be searched. Root may search every
+/// directory, so that it audits as another user.
+#[test]
+fn links_into_a_closed_directory() {
+    let lab = Lab::new();
+    lab.so("p/lib.so", "int f(void) { return 1; }", &[]);
+    lab.so("closed/sub/lib.so", "int g(void) { return 1; }", &[]);
+    for (target, name) in [("lib.so", "p/file.so"), ("", "p/dir"), ("none", "p/nothing")] {
+        lab.link(&format!("../closed/sub/{target}"), name);
+    }
+    std::fs::copy(env!("CARGO_BIN_EXE_linkaudit"), lab.path("linkaudit")).expect("a copy");
+    lab.sh("chmod 755 .; chmod 700 closed");
+    let audit = "env -i ./linkaudit --isolated -j 1 --format json p";
+    let output = lab.sh(&format!(
+        "if [ $(id -u) = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups {audit}
+         else chmod 0 closed; {audit}; chmod 700 closed; fi || true"
+    ));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    let findings = report["findings"].as_array().expect("findings");
+    let said: Vec<_> = findings
+        .iter()
+        .map(|finding| (finding["rule"].as_str(), finding["message"].as_str()))
+        .collect();
+    let why = Some("permission denied");
+    assert_eq!(said, [(Some("unreadable"), why); 3]);
+    assert_eq!(report["complete"], false);
+}
