@@ -152,7 +152,7 @@ fn audit(shared: &Shared, path: &Path, staged: bool) -> Result<Source> {
     drop(progress);
     run.require_elf(&own)?;
     let totals = &run.report.totals;
-    if totals.elf + totals.archives == 0 {
+    if totals.elf + totals.archives + totals.partial == 0 {
         bail!(
             "{name}: no ELF files\nhelp: name a prefix with programs or libraries, or a JSON report"
         );

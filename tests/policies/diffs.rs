@@ -483,6 +483,18 @@ fn a_side_without_exports_is_undecided() {
 }
 
 #[test]
+fn a_side_with_only_damaged_files_is_compared() {
+    let lab = Lab::new();
+    prefix(&lab, "old", SHAPES, "libshapes.so.1");
+    lab.sh("cp -r old new; truncate -s 100 new/lib/libshapes.so.1 new/bin/tool");
+    let (report, status) = diff(&lab, &["old", "new"]);
+    let found = rules(&report);
+    assert!(found.contains(&"malformed error".to_owned()), "{found:?}");
+    assert!(found.contains(&"undecided error".to_owned()), "{found:?}");
+    assert_eq!((status, &report["complete"]), (Some(3), &Value::Bool(false)));
+}
+
+#[test]
 fn a_first_policy_accepts_what_is_found_today() {
     let lab = Lab::new();
     prefix(&lab, "tree-of-files", SHAPES, "libshapes.so.1");
