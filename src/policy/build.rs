@@ -342,6 +342,7 @@ impl Builder<'_> {
                 symbols: self.patterns(table, "symbols", Pattern::name),
                 executable: table.text("executable").map(str::to_owned),
                 loads: table.texts("loads").map(|(text, _)| text.to_owned()).collect(),
+                list: table.text("list").map(str::to_owned),
                 origin: self.origin(&table.span),
             };
             self.needs_one(table, "host", "recognises no plugin");

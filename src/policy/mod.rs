@@ -362,6 +362,9 @@ pub struct Host {
     /// Libraries that the program loads before its plugins, as paths below a plugin's directory or
     /// one above it.
     pub loads: Vec<String>,
+    /// The name of a file beside the program with the libraries that it opens before its plugins, one
+    /// a line.
+    pub list: Option<String>,
     /// Its location.
     pub origin: Origin,
 }

@@ -87,7 +87,7 @@ pub(super) const SELECTORS: &[&str] =
 pub(super) fn one_of(table: &str) -> Option<&'static [&'static str]> {
     match table {
         "waive" => Some(SELECTORS),
-        "host" => Some(&["plugins", "exports"]),
+        "host" => Some(&["plugins", "exports", "list"]),
         "archive" => Some(&["covers", "deps-list"]),
         _ => None,
     }
@@ -260,6 +260,11 @@ const HOST: &[Key] = &[
         "loads",
         Kind::OneOrMore(&words::LIBRARY_BELOW),
         "Libraries that it loads before its plugins, as paths below a plugin's directory or one above.",
+    ),
+    optional(
+        "list",
+        Kind::Text(&words::FILE_NAME),
+        "A file beside the program that names the libraries it opens before its plugins, one a line.",
     ),
 ];
 

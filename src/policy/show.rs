@@ -212,6 +212,9 @@ pub(super) fn host_text(host: &Host) -> String {
         let loads: Vec<String> = host.loads.iter().map(|path| text(path)).collect();
         let _ = writeln!(out, "loads = [{}]", loads.join(", "));
     }
+    if let Some(list) = &host.list {
+        let _ = writeln!(out, "{}", pair("list", list));
+    }
     out
 }
 

@@ -120,6 +120,11 @@ impl Resolving {
             let list = if sure_root { &mut sure } else { &mut perhaps };
             list.push(Candidate::new(start));
         }
+        for (host, library) in hosts.list.iter().filter_map(|host| host.after.as_ref()) {
+            if !plugins.iter().any(|plugin| plugin.start.file == library.file) {
+                plugins.push(Candidate::plugin(library.clone(), *host));
+            }
+        }
         for host in &hosts.list {
             if !sure.iter().any(|candidate| candidate.start.file == host.file) {
                 let start = Start { file: host.file, path: host.path.clone() };
@@ -270,17 +275,45 @@ impl Resolving {
 
     /// Resolves the plugins; all host programs are resolved by now.
     fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
-        if self.host_closures.is_empty() {
-            let starts = |closure: &&Closure| closure.fatal().is_none();
-            let closure = |file: FileId| {
-                let candidate = self.sure.iter().find(|candidate| candidate.start.file == file);
-                candidate.and_then(Candidate::closure).filter(starts).cloned().map(Arc::new)
-            };
-            self.host_closures = self.hosts.list.iter().map(|host| closure(host.file)).collect();
+        self.find_host_closures(round, needs);
+        if !needs.is_empty() {
+            return;
         }
         for plugin in self.plugins.iter_mut().filter(|plugin| plugin.outcome.is_none()) {
             let host = plugin.host.and_then(|host| self.host_closures[host].as_ref());
             plugin.open(round, host, needs);
+        }
+    }
+
+    /// Finds the closures of the host programs, and of those that have opened a library, in their
+    /// order: a host comes after the one that it was before.
+    fn find_host_closures(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
+        while let Some(host) = self.hosts.list.get(self.host_closures.len()) {
+            let closure = match &host.after {
+                None => {
+                    let starts = |closure: &&Closure| closure.fatal().is_none();
+                    let candidate = self.sure.iter().find(|c| c.start.file == host.file);
+                    candidate.and_then(Candidate::closure).filter(starts).cloned().map(Arc::new)
+                }
+                Some((before, library)) => {
+                    let is_it = |c: &&mut Candidate| {
+                        c.host == Some(*before) && c.start.file == library.file
+                    };
+                    let before = self.host_closures[*before].clone();
+                    let Some(opened) = self.plugins.iter_mut().find(is_it) else {
+                        self.host_closures.push(before);
+                        continue;
+                    };
+                    if opened.outcome.is_none() {
+                        opened.open(round, before.as_ref(), needs);
+                    }
+                    if opened.outcome.is_none() {
+                        return;
+                    }
+                    opened.closure().and_then(Closure::after_opening).map(Arc::new).or(before)
+                }
+            };
+            self.host_closures.push(closure);
         }
     }
 

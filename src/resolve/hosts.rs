@@ -3,6 +3,7 @@
 //! finds them before entry points are chosen; `entry_points` resolves every plugin once for each of
 //! its host programs.
 
+use super::candidate::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
 use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{Object, Role};
@@ -32,6 +33,15 @@ pub struct Host {
     pub path: Vec<u8>,
     /// Its index in `Plan::hosts`, if it comes from there.
     option: Option<usize>,
+    /// The host that it was before it opened a library for all later ones, and that library.
+    pub(super) after: Option<(usize, Start)>,
+}
+
+impl Host {
+    /// A program or library that no option names.
+    pub(super) fn new(file: FileId, path: Vec<u8>) -> Self {
+        Self { file, path, option: None, after: None }
+    }
 }
 
 /// Host programs and plugins that could not be combined as requested.
@@ -54,6 +64,8 @@ pub struct Hosts {
     pub list: Vec<Host>,
     /// Pairs that could not be made.
     pub unhosted: Unhosted,
+    /// Indices in `list` by file, and by the host and library of `after`.
+    known: FastMap<(FileId, Option<(usize, FileId)>), usize>,
     /// Indices in `list` by plugin.
     plugins: FastMap<FileId, Vec<usize>>,
     /// Indices in `list` of hosts that load objects that no other object needs.
@@ -72,15 +84,17 @@ impl Hosts {
         let mut out = Self::default();
         let by_policy = plan.policy.hosts.iter().any(|entry| entry.executable.is_some());
         let by_libraries = plan.policy.hosts.iter().any(|entry| !entry.loads.is_empty());
+        let by_lists = plan.policy.hosts.iter().any(|entry| entry.list.is_some());
         let by_programs = !plan.hosts.is_empty() || by_policy;
-        if plan.every_file_is_root || !(by_programs || by_libraries) {
+        if plan.every_file_is_root || !(by_programs || by_libraries || by_lists) {
             return Ok(out);
         }
         let mut needs = Vec::new();
+        let audited: Vec<FileId> = audited.collect();
         // Without host programs, only objects that need a library of `[[host]] loads` are plugins.
         let concerns = |object: &Object| by_programs || needs_loaded(plan, object);
-        let audited = audited.map(|file| (file, store.file(file)));
-        let candidates: Vec<Candidate> = audited
+        let read = audited.iter().map(|file| (*file, store.file(*file)));
+        let candidates: Vec<Candidate> = read
             .filter(|(_, facts)| {
                 facts.object().is_some_and(|object| can_be_plugin(object) && concerns(object))
             })
@@ -95,6 +109,7 @@ impl Hosts {
         }
         out.add_policies(plan, store, &candidates, &mut needs);
         out.add_libraries(plan, store, &candidates, &mut needs);
+        out.add_lists(plan, store, &audited, &mut needs);
         if needs.is_empty() { Ok(out) } else { Err(needs) }
     }
 
@@ -140,7 +155,7 @@ impl Hosts {
         let Some(file) = program_at(store, place).or_else(|| library_at(store, place)) else {
             return self.unhosted.unusable.push(number);
         };
-        let at = self.add(Host { file, path, option: Some(number) });
+        let at = self.add(Host { option: Some(number), ..Host::new(file, path) });
         let Some(pattern) = &host.plugins else {
             self.list[at].option = Some(number);
             if !self.of_rest.contains(&at) {
@@ -187,7 +202,7 @@ impl Hosts {
                     continue;
                 };
                 let Some(file) = program_at(store, place) else { continue };
-                let at = self.add(Host { file, path, option: None });
+                let at = self.add(Host::new(file, path));
                 let names =
                     candidates.iter().flat_map(|(file, names)| names.iter().zip(repeat(*file)));
                 for (located, plugin) in names.filter(|(l, _)| l.prefix.as_ref() == Some(*prefix)) {
@@ -229,7 +244,7 @@ impl Hosts {
                     }
                 });
                 let Some((file, path)) = found.filter(|(file, _)| file != plugin) else { continue };
-                let host = self.add(Host { file, path, option: None });
+                let host = self.add(Host::new(file, path));
                 if self.fits(store, host, *plugin) {
                     self.pair(*plugin, host);
                 }
@@ -238,15 +253,16 @@ impl Hosts {
     }
 
     /// Index of a host in the list. A program is one host, however many names led to it.
-    fn add(&mut self, host: Host) -> usize {
-        if let Some(at) = self.list.iter().position(|known| known.file == host.file) {
-            return at;
+    pub(super) fn add(&mut self, host: Host) -> usize {
+        let after = host.after.as_ref().map(|(before, library)| (*before, library.file));
+        let at = *self.known.entry((host.file, after)).or_insert(self.list.len());
+        if at == self.list.len() {
+            self.list.push(host);
         }
-        self.list.push(host);
-        self.list.len() - 1
+        at
     }
 
-    fn pair(&mut self, plugin: FileId, host: usize) {
+    pub(super) fn pair(&mut self, plugin: FileId, host: usize) {
         let hosts = self.plugins.entry(plugin).or_default();
         if !hosts.contains(&host) {
             hosts.push(host);
@@ -254,7 +270,7 @@ impl Hosts {
     }
 
     /// True if a plugin is for the machine of a host.
-    fn fits(&self, store: &dyn FactStore, host: usize, plugin: FileId) -> bool {
+    pub(super) fn fits(&self, store: &dyn FactStore, host: usize, plugin: FileId) -> bool {
         let target = |file| store.object(file).map(|object: &Object| object.header.target());
         let pair = target(plugin).zip(target(self.list[host].file));
         pair.is_some_and(|(plugin, host)| plugin.links_with(host))
@@ -264,12 +280,16 @@ impl Hosts {
 /// The program at a path.
 fn program_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
     let PathState::File(file) = place else { return None };
+    is_program(store, file).then_some(file)
+}
+
+pub(super) fn is_program(store: &dyn FactStore, file: FileId) -> bool {
     let is_program = |object: &Object| object.role == Role::Program && object.is_dynamic();
-    store.object(file).is_some_and(is_program).then_some(file)
+    store.object(file).is_some_and(is_program)
 }
 
 /// The shared object at a path.
-fn library_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
+pub(super) fn library_at(store: &dyn FactStore, place: PathState) -> Option<FileId> {
     let PathState::File(file) = place else { return None };
     store.object(file).is_some_and(can_be_plugin).then_some(file)
 }

@@ -41,11 +41,12 @@ There is one finding for each pair of libraries: `path` is the library whose def
 the one whose definition is. Data of different size is a finding of its own. If all definitions have the same
 type and size in both libraries, they were probably built from one source, and the finding is a warning.
 
-Not reported are definitions of the program, of preloaded libraries and of sanitizers, the functions of `malloc`
-and `operator new`, `xerbla_` of BLAS, weak definitions on both sides (C++ inline functions and templates),
-inline members of a C++ class that a library defines although it takes the class itself from another, parts of
-one glibc, and symbols that cannot meet: hidden, protected, with other versions, or in a library linked with
-`-Bsymbolic`. The dispatch libraries of libglvnd count as one library.
+Not reported are definitions of the program, of libraries that it opens from a list (`dependentlibs.list` of
+Firefox), of preloaded libraries and of sanitizers, the functions of `malloc` and `operator new`, `xerbla_` of
+BLAS, weak definitions on both sides (C++ inline functions and templates), inline members of a C++ class that a
+library defines although it takes the class itself from another, parts of one glibc, and symbols that cannot
+meet: hidden, protected, with other versions, or in a library linked with `-Bsymbolic`. The dispatch libraries
+of libglvnd count as one library.
 
 ## Why it matters
 
@@ -101,6 +102,7 @@ type Pairs = BTreeMap<(FileId, FileId), Pair>;
 fn check(query: &Query<'_>) -> Findings {
     let mut pairs = Pairs::new();
     let mut taken = Taken::default();
+    let opened = opened(query);
     let is_program = |host: FileId| {
         query.facts(host).object().is_some_and(|object| object.role == Role::Program)
     };
@@ -115,8 +117,22 @@ fn check(query: &Query<'_>) -> Findings {
         }
     }
     let mut out = Findings::new();
+    // The program decides here, too: Firefox opens libraries with stubs of what may be absent.
+    pairs.retain(|(loser, winner), _| !opened.contains(loser) && !opened.contains(winner));
     for ((loser, winner), pair) in pairs {
         out.extend(findings(query, (loser, winner), &pair));
+    }
+    out
+}
+
+/// Libraries that programs open for all later ones.
+fn opened(query: &Query<'_>) -> FastSet<FileId> {
+    let (mut seen, mut out) = (FastSet::default(), FastSet::default());
+    for host in query.entry_points().filter_map(|(_, closure)| closure.host()) {
+        if seen.insert(host.links_id()) {
+            let is_opened = |module: &ModuleId| host.module(*module).how == FoundBy::Dlopen;
+            out.extend(host.found().filter(|(module, _)| is_opened(module)).map(|(_, file)| file));
+        }
     }
     out
 }

@@ -24,4 +24,5 @@ mod debian_inferred;
 mod debian_roots;
 mod hooks;
 mod hosts;
+mod listed;
 mod npm;

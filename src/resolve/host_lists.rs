@@ -1,0 +1,139 @@
+//! Programs that open the libraries of a list one after another, each for all later ones, before their
+//! plugins: Mozilla's programs read `dependentlibs.list` beside them
+//! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The libraries need each other and have no search path.
+
+use super::candidate::Start;
+use super::hosts::{Host, Hosts, is_program, library_at};
+use crate::facts::plugins::can_be_plugin;
+use crate::facts::{FactStore, Need};
+use crate::id::{FastSet, FileId};
+use crate::plan::Plan;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Most libraries of a list. Each makes a link map with the objects of all before it.
+const MOST_LISTED: usize = 200;
+
+impl Hosts {
+    /// Adds programs of `[[host]] list`: those beside such a file that contain its name. Their
+    /// plugins are the libraries of the list, and the other shared objects below the directory.
+    pub(super) fn add_lists(
+        &mut self,
+        plan: &Plan,
+        store: &dyn FactStore,
+        audited: &[FileId],
+        needs: &mut Vec<Need>,
+    ) {
+        let entries = plan.policy.hosts.iter();
+        let lists: Vec<_> = entries.filter_map(|e| Some((e.list.as_deref()?, &e.loads))).collect();
+        if lists.is_empty() {
+            return;
+        }
+        let is_library = |file: &FileId| store.object(*file).is_some_and(can_be_plugin);
+        let shared: Vec<FileId> = audited.iter().copied().filter(is_library).collect();
+        for (dir, programs) in &directories(store, audited, &shared) {
+            for (list, loads) in &lists {
+                match listed(store, dir, list) {
+                    Ok(mut libraries) if !libraries.is_empty() => {
+                        libraries.extend(loads.iter().map(|path| dir.join(path)));
+                        let programs = programs_with(store, programs, list, needs);
+                        for program in programs {
+                            self.add_list(store, program, &libraries, (dir, &shared), needs);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(need) => needs.push(need),
+                }
+            }
+        }
+    }
+
+    /// Adds a program that opens `libraries`, and its plugins in `dir` and below.
+    fn add_list(
+        &mut self,
+        store: &dyn FactStore,
+        program: FileId,
+        libraries: &[PathBuf],
+        (dir, shared): (&Path, &[FileId]),
+        needs: &mut Vec<Need>,
+    ) {
+        let path = store.file(program).real.as_os_str().as_bytes().to_vec();
+        let mut host = self.add(Host::new(program, path.clone()));
+        let mut opened = BTreeSet::new();
+        for library in libraries {
+            let bytes = library.as_os_str().as_bytes().to_vec();
+            let Some(place) = store.place(&bytes) else {
+                needs.push(Need::path(bytes, None));
+                continue;
+            };
+            // The program passes over a library that is not there.
+            let Some(file) = library_at(store, place) else { continue };
+            if !self.fits(store, host, file) || !opened.insert(file) {
+                continue;
+            }
+            self.pair(file, host);
+            let start = Start { file, path: bytes };
+            let mut next = Host::new(program, path.clone());
+            next.after = Some((host, start));
+            host = self.add(next);
+        }
+        for plugin in shared {
+            let is_below = store.file(*plugin).real.starts_with(dir);
+            if is_below && self.of(*plugin).is_empty() && self.fits(store, host, *plugin) {
+                self.pair(*plugin, host);
+            }
+        }
+    }
+}
+
+/// Directories that hold programs as well as shared objects, with the programs.
+fn directories<'s>(
+    store: &'s dyn FactStore,
+    audited: &[FileId],
+    shared: &[FileId],
+) -> BTreeMap<&'s Path, Vec<FileId>> {
+    let dir = |file: &FileId| store.file(*file).real.parent();
+    let with_libraries: FastSet<&Path> = shared.iter().filter_map(dir).collect();
+    let mut out: BTreeMap<&Path, Vec<FileId>> = BTreeMap::new();
+    for program in audited.iter().filter(|file| is_program(store, **file)) {
+        if let Some(dir) = dir(program).filter(|dir| with_libraries.contains(dir)) {
+            out.entry(dir).or_default().push(*program);
+        }
+    }
+    out
+}
+
+/// Paths of the libraries that a list names, one a line; none if there is no list.
+fn listed(store: &dyn FactStore, dir: &Path, list: &str) -> Result<Vec<PathBuf>, Need> {
+    let path = dir.join(list).into_os_string();
+    let Ok(text) = store.bytes(path.as_bytes())? else { return Ok(Vec::new()) };
+    let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let names = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+    let is_name = |name: &&[u8]| !name.contains(&b'/') && !name.contains(&0);
+    let names = names.filter(is_name).take(MOST_LISTED);
+    Ok(names.map(|name| dir.join(std::ffi::OsStr::from_bytes(name))).collect())
+}
+
+/// The programs that contain the name of the list up to its last dot, and so may read it. A compiler may
+/// make immediate operands of the end of a constant.
+fn programs_with(
+    store: &dyn FactStore,
+    programs: &[FileId],
+    list: &str,
+    needs: &mut Vec<Need>,
+) -> Vec<FileId> {
+    let mut out = Vec::new();
+    let stem = list.rfind('.').map_or(list, |dot| &list[..dot]);
+    for program in programs {
+        let path = store.file(*program).real.as_os_str().as_bytes();
+        match store.bytes(path) {
+            Ok(Ok(bytes)) if memchr::memmem::find(bytes, stem.as_bytes()).is_some() => {
+                out.push(*program);
+            }
+            Ok(_) => {}
+            Err(need) => needs.push(need),
+        }
+    }
+    out
+}

@@ -1,0 +1,40 @@
+//! The state of a process after its program has opened a library for all later ones (dlopen with
+//! RTLD_GLOBAL, `elf/dl-open.c`, `add_to_global`): the next library that it opens finds the objects of
+//! this one under their names, and takes symbols from them.
+
+use super::{Closure, ROOT};
+use crate::id::Id as _;
+use std::sync::Arc;
+
+impl Closure {
+    /// The closure of the process that has opened this entry point; none if the loader stops. A
+    /// missing library is a stub here too, as in the closure of a program: it is said once.
+    pub(super) fn after_opening(&self) -> Option<Self> {
+        let host = self.host()?;
+        if self.fatal().is_some() {
+            return None;
+        }
+        let mut links = (*self.links).clone();
+        let mut modules = host.links.modules.clone();
+        for mut module in std::mem::take(&mut links.modules) {
+            let first = host.edges().len();
+            module.edges = module.edges.start + first..module.edges.end + first;
+            modules.push(module);
+        }
+        for (module, name) in std::mem::take(&mut links.renamed) {
+            modules[module.index()].aliases.push(name);
+        }
+        if links.start != ROOT {
+            modules[links.start.index()].requester.get_or_insert(ROOT);
+        }
+        links.modules = modules;
+        links.start = ROOT;
+        links.edges = host.edges().iter().chain(self.edges()).copied().collect();
+        links.list = self.links.whole_list().collect();
+        links.scope = self.whole_scope().collect();
+        links.order = [host.order(), self.order()].concat();
+        links.found = self.in_scope().collect();
+        links.base = None;
+        Some(Self::new(host.root, Arc::new(links)))
+    }
+}
