@@ -276,7 +276,7 @@ impl Resolving {
     /// Resolves the plugins; all host programs are resolved by now.
     fn open_plugins(&mut self, round: &mut Round<'_>, needs: &mut Vec<Need>) {
         self.find_host_closures(round, needs);
-        if !needs.is_empty() {
+        if self.host_closures.len() < self.hosts.list.len() {
             return;
         }
         for plugin in self.plugins.iter_mut().filter(|plugin| plugin.outcome.is_none()) {
