@@ -5,10 +5,10 @@ use super::{EntryPoints, resolve};
 use crate::facts::collect::Collector;
 use crate::facts::{Corpus, Edits, Need, PathState};
 use crate::plan::Plan;
-use crate::resolve::candidate::Start;
 use crate::resolve::entry_points::Closures;
 use crate::resolve::hosts::Hosts;
 use crate::resolve::resolver::Resolver;
+use crate::resolve::start::Start;
 
 /// Reads the entries at the paths, and returns those that are files.
 pub(super) fn read(

@@ -11,7 +11,7 @@ use crate::id::{FastSet, FileId};
 use crate::order::Arrange as _;
 use crate::package::Prefixes;
 use crate::plan::Plan;
-use crate::resolve::candidate::Start;
+use crate::resolve::start::Start;
 use crate::tree::Tree;
 use std::os::unix::ffi::OsStrExt as _;
 

@@ -10,8 +10,8 @@ use crate::facts::{Edits, Need, View};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::Closure;
-use crate::resolve::candidate::Start;
 use crate::resolve::resolver::Resolver;
+use crate::resolve::start::Start;
 use crate::tree::Tree;
 use std::collections::BTreeSet;
 

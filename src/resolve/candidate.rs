@@ -5,6 +5,7 @@
 use super::hosts::Host;
 use super::loader::{Choice, InterpreterDefect, NoLoader};
 use super::resolver::{Resolver, Suspended};
+use super::start::Start;
 use super::{Closure, Root};
 use crate::facts::{FactStore, Need};
 use crate::id::{FastMap, FileId, LoaderId, StrId};
@@ -35,15 +36,6 @@ impl Round<'_> {
     ) -> Result<Closure, Vec<Need>> {
         self.resolver.closure(self.store, self.plan, root, host, before)
     }
-}
-
-/// A file with the name it is started by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// The file.
-    pub file: FileId,
-    /// The name that starts it.
-    pub path: Vec<u8>,
 }
 
 /// A candidate for an entry point, and its resolution.

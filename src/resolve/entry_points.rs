@@ -4,9 +4,10 @@
 //! point loads, or a plugin with one of its host programs. `audit` calls [`Resolving::step`] until
 //! no fact is missing.
 
-use super::candidate::{BadInterps, Candidate, Outcome, Round, Start, choose_loader, resolve};
+use super::candidate::{BadInterps, Candidate, Outcome, Round, choose_loader, resolve};
 use super::hosts::{Hosts, Unhosted};
 use super::loader::{InterpreterDefect, NoLoader};
+use super::start::Start;
 use super::{Closure, Root};
 use crate::facts::{FactStore, Need};
 use crate::format::elf::{Foreign, Object, Role};

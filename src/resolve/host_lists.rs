@@ -2,8 +2,8 @@
 //! plugins: Mozilla's programs read `dependentlibs.list` beside them
 //! (`xpcom/glue/standalone/nsXPCOMGlue.cpp`). The libraries need each other and have no search path.
 
-use super::candidate::Start;
 use super::hosts::{Host, Hosts, is_program, library_at};
+use super::start::Start;
 use crate::facts::plugins::can_be_plugin;
 use crate::facts::{FactStore, Need};
 use crate::id::{FastSet, FileId};

@@ -3,7 +3,7 @@
 //! finds them before entry points are chosen; `entry_points` resolves every plugin once for each of
 //! its host programs.
 
-use super::candidate::Start;
+use super::start::Start;
 use crate::facts::plugins::{can_be_plugin, is_plugin};
 use crate::facts::{FactStore, Need, PathState};
 use crate::format::elf::{Object, Role};

@@ -25,6 +25,7 @@ mod probe_batch;
 pub mod resolver;
 mod search;
 mod search_result;
+pub mod start;
 mod state;
 mod tokens;
 pub mod trace;
