@@ -9,6 +9,7 @@
 //! library precedes the one that it would get alone.
 
 use super::alike::{are_alike, is_part_of_libc, is_replaceable};
+use super::met::Met;
 use super::question::{Key, Question};
 use super::together::Together;
 use super::words::{self, Defined, Word, WordSet, grouped, hashed};
@@ -23,6 +24,7 @@ use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, hash};
 use crate::id::{FastMap, FastSet, FileId, ModuleId};
 use crate::order::Arrange as _;
+use crate::parallel;
 use crate::resolve::{Closure, LOADER, ROOT};
 use object::elf;
 use rayon::prelude::*;
@@ -56,6 +58,42 @@ struct Used {
     name: Name,
 }
 
+/// The contested words in the hash table of one library.
+#[derive(Default)]
+struct InTable<'a> {
+    /// Definitions, each with its word and its GNU hash without the lowest bit.
+    defined: Vec<(Word, u32, Symbol<'a>)>,
+    /// Symbols that a linker made for versions.
+    named_after_version: Vec<Word>,
+}
+
+/// The definitions of `shared` in the hash table of a library. `filter` holds the same words.
+fn shared_definitions<'a>(
+    view: View<'a>,
+    file: FileId,
+    filter: &WordSet,
+    shared: &FastSet<Word>,
+) -> InTable<'a> {
+    let mut out = InTable::default();
+    let Some(object) = view.object(file) else { return out };
+    let Some((salt, tables)) = hashed(object) else { return out };
+    tables.each_hashed(|hash, symbol| {
+        let word = salt.word(hash);
+        if filter.contains(word)
+            && shared.contains(&word)
+            && let Some(symbol) = tables.symbol(symbol)
+            && !is_replaceable(symbol.name)
+        {
+            if is_version(object, &symbol) {
+                out.named_after_version.push(word);
+            } else {
+                out.defined.push((word, hash & !1, symbol));
+            }
+        }
+    });
+    out
+}
+
 impl Contested {
     /// Finds the names under the entry points that glibc's loader starts, or returns the tables that
     /// are missing.
@@ -87,33 +125,22 @@ impl Contested {
         shared.iter().for_each(|word| {
             filter.insert(*word);
         });
-        let mut all: FastMap<Word, (u32, Vec<(FileId, Symbol<'_>)>)> = FastMap::default();
-        let mut versions: Vec<(FileId, Word)> = Vec::new();
-        for file in libraries {
-            let Some(object) = view.object(*file) else { continue };
-            let Some((salt, tables)) = hashed(object) else { continue };
-            tables.each_hashed(|hash, symbol| {
-                let word = salt.word(hash);
-                if filter.contains(word)
-                    && shared.contains(&word)
-                    && let Some(symbol) = tables.symbol(symbol)
-                    && !is_replaceable(symbol.name)
-                {
-                    if is_version(object, &symbol) {
-                        versions.push((*file, word));
-                    } else {
-                        all.entry(word).or_insert((hash & !1, Vec::new())).1.push((*file, symbol));
-                    }
-                }
-            });
+        let found =
+            parallel::map(libraries, |file| shared_definitions(view, *file, &filter, shared));
+        let (mut all, mut versions) = (Vec::new(), Vec::new());
+        for (file, found) in libraries.iter().zip(found) {
+            let InTable { defined, named_after_version } = found;
+            all.extend(defined.into_iter().map(|(word, hash, symbol)| (word, *file, hash, symbol)));
+            versions.extend(named_after_version.into_iter().map(|word| (*file, word)));
         }
-        let mut all: Vec<_> = all.into_iter().collect();
-        all.sort_unstable_by_key(|(word, _)| *word);
+        // A stable sort: the definitions of a name stay in the order of the libraries.
+        all.par_sort_by_key(|(word, ..)| *word);
         let mut definers = Vec::new();
         let mut defined: FastMap<FileId, Vec<Name>> = FastMap::default();
-        for (word, (hash, list)) in all {
-            let symbols = || list.iter().map(|(_, symbol)| symbol);
-            let mut files: Vec<FileId> = list.iter().map(|(file, _)| *file).collect();
+        for list in all.chunk_by(|a, b| a.0 == b.0) {
+            let (word, _, hash, _) = list[0];
+            let symbols = || list.iter().map(|(.., symbol)| symbol);
+            let mut files: Vec<FileId> = list.iter().map(|(_, file, ..)| *file).collect();
             files.dedup();
             let Ok(number) = u32::try_from(definers.len()) else { break };
             let is_libc = |file: &FileId| view.object(*file).is_some_and(is_part_of_libc);
@@ -148,34 +175,43 @@ impl Contested {
         definers: &[Vec<FileId>],
         together: &Together,
     ) {
-        for file in libraries {
-            let Some((salt, tables)) = view.object(*file).and_then(hashed) else { continue };
-            let Some(object) = view.object(*file) else { continue };
-            let is_near = |other: &&FileId| *other == file || together.knows(*file, **other);
-            let has_two =
-                |name: &Name| definers[name.0 as usize].iter().filter(is_near).nth(1).is_some();
-            let mut near: FastMap<Name, bool> = FastMap::default();
-            let mut used = Vec::new();
-            let mut note = |symbol: u32, word: Word| {
-                if let Some(name) = self.by_word.get(&word)
-                    && *near.entry(*name).or_insert_with(|| has_two(name))
-                {
-                    used.push(Used { symbol, name: *name });
-                }
-            };
-            object.references.iter().for_each(|one| note(one.symbol, salt.word(one.hash)));
-            if self.defined.contains_key(file) {
-                tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
+        let used = parallel::map(libraries, |file| self.used_by(view, *file, definers, together));
+        let used = libraries.iter().copied().zip(used).filter(|(_, used)| !used.is_empty());
+        self.used = used.collect();
+    }
+
+    /// The symbols of one library that refer to the names.
+    fn used_by(
+        &self,
+        view: View<'_>,
+        file: FileId,
+        definers: &[Vec<FileId>],
+        together: &Together,
+    ) -> Vec<Used> {
+        let mut used = Vec::new();
+        let Some(object) = view.object(file) else { return used };
+        let Some((salt, tables)) = hashed(object) else { return used };
+        let is_near = |other: &&FileId| **other == file || together.knows(file, **other);
+        let has_two =
+            |name: &Name| definers[name.0 as usize].iter().filter(is_near).nth(1).is_some();
+        let mut near: FastMap<Name, bool> = FastMap::default();
+        let mut note = |symbol: u32, word: Word| {
+            if let Some(name) = self.by_word.get(&word)
+                && *near.entry(*name).or_insert_with(|| has_two(name))
+            {
+                used.push(Used { symbol, name: *name });
             }
-            // A definition that no hash table lists is bound to another object's.
-            let unhashed = (1..tables.unhashed_end()).filter_map(|index| tables.symbol(index));
-            for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
-                note(symbol.index, salt.word(hash::gnu(symbol.name)));
-            }
-            if !used.is_empty() {
-                self.used.insert(*file, used);
-            }
+        };
+        object.references.iter().for_each(|one| note(one.symbol, salt.word(one.hash)));
+        if self.defined.contains_key(&file) {
+            tables.each_hashed(|hash, symbol| note(symbol, salt.word(hash)));
         }
+        // A definition that no hash table lists is bound to another object's.
+        let unhashed = (1..tables.unhashed_end()).filter_map(|index| tables.symbol(index));
+        for symbol in unhashed.filter(|symbol| symbol.section != elf::SHN_UNDEF.0) {
+            note(symbol.index, salt.word(hash::gnu(symbol.name)));
+        }
+        used
     }
 
     /// Takes over the relocations that use the names, or returns those that are missing.
@@ -210,9 +246,10 @@ impl Contested {
         source: Source<'_>,
         closure: &Closure,
         bound: &RootBinding,
+        met: &mut Met,
     ) -> Result<Vec<DuplicateName>, Vec<Need>> {
         let stops = bound.checked.stop.is_some() || bound.abort.is_some();
-        let here = if stops { FastSet::default() } else { self.twice(closure) };
+        let here = if stops { FastSet::default() } else { self.twice(closure, met) };
         if here.is_empty() || closure.fatal().is_some() {
             return Ok(Vec::new());
         }
@@ -236,16 +273,11 @@ impl Contested {
     }
 
     /// The names that two files in the scope of `closure` define, its program not counted.
-    fn twice(&self, closure: &Closure) -> FastSet<Name> {
-        let mut seen: FastSet<Name> = FastSet::default();
-        let mut twice: FastSet<Name> = FastSet::default();
+    fn twice(&self, closure: &Closure, met: &mut Met) -> FastSet<Name> {
+        met.start(self.hashes.len());
         let files = closure.in_scope().filter(|(module, _)| *module != ROOT);
-        for name in files.filter_map(|(_, file)| self.defined.get(&file)).flatten() {
-            if !seen.insert(*name) {
-                twice.insert(*name);
-            }
-        }
-        twice
+        let names = files.filter_map(|(_, file)| self.defined.get(&file)).flatten();
+        names.filter(|name| !met.insert(name.0 as usize)).copied().collect()
     }
 
     /// By module: the hashes of those names of `here` that its file has in its hash table.

@@ -11,6 +11,7 @@
 
 pub mod alike;
 pub mod contested;
+mod met;
 mod musl;
 mod names;
 mod present;
@@ -29,6 +30,7 @@ use crate::resolve::loader::{Family, Loader, Loaders};
 use crate::resolve::{Closure, LOADER, ROOT};
 use crate::wants::Wants;
 use contested::Contested;
+use met::Met;
 use names::Names;
 use object::elf;
 use rayon::prelude::*;
@@ -88,6 +90,8 @@ fn is_glibc(source: Source<'_>, closure: &Closure) -> bool {
 #[derive(Debug, Default)]
 pub struct Answers {
     duplicates: IdVec<RootId, Vec<DuplicateName>>,
+    /// The answers to the first query that are known while other entry points lack facts.
+    duplicates_so_far: Vec<Option<Vec<DuplicateName>>>,
     bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
 
@@ -172,46 +176,68 @@ impl Answers {
         source: Source<'_>,
         names: &Contested,
     ) -> Result<(), Vec<Need>> {
-        self.duplicates =
-            each(source, |closure, binding, ()| match source.loader(closure).family {
-                Family::Glibc => names.answer(source, closure, binding),
+        let known = std::mem::take(&mut self.duplicates_so_far);
+        let found = each(source, known, |closure, binding, met: &mut Met| {
+            match source.loader(closure).family {
+                Family::Glibc => names.answer(source, closure, binding, met),
                 Family::Musl(release) => musl::duplicates(source, closure, release),
-            })?;
+            }
+        });
+        self.duplicates = found.map_err(|lacking| {
+            self.duplicates_so_far = lacking.known;
+            lacking.needs
+        })?;
         Ok(())
     }
 
     /// The answers to the second query.
     pub fn find_bound(&mut self, source: Source<'_>) -> Result<(), Vec<Need>> {
         let shared = share(source)?;
-        self.bound = each(source, |closure, binding, worker: &mut Worker| {
-            match source.loader(closure).family {
-                Family::Glibc => scope::answer(&shared, closure, binding, worker),
-                Family::Musl(release) => musl::bound(source, closure, release),
-            }
-        })?;
+        let found = each(source, Vec::new(), |closure, binding, worker: &mut Worker| match source
+            .loader(closure)
+            .family
+        {
+            Family::Glibc => scope::answer(&shared, closure, binding, worker),
+            Family::Musl(release) => musl::bound(source, closure, release),
+        });
+        self.bound = found.map_err(|lacking| lacking.needs)?;
         Ok(())
     }
 }
 
-/// Calls `answer` for all entry points.
+/// The answers for some entry points, and the facts that the others lack.
+struct Lacking<T> {
+    known: Vec<Option<T>>,
+    needs: Vec<Need>,
+}
+
+/// Calls `answer` for all entry points without a known answer.
 fn each<T: Send, W: Default>(
     source: Source<'_>,
+    mut known: Vec<Option<T>>,
     answer: impl Fn(&Closure, &RootBinding, &mut W) -> Result<T, Vec<Need>> + Sync,
-) -> Result<IdVec<RootId, T>, Vec<Need>> {
-    let roots: Vec<RootId> = source.closures.roots.ids().collect();
-    let answers: Vec<Result<T, Vec<Need>>> = roots
+) -> Result<IdVec<RootId, T>, Lacking<T>> {
+    known.resize_with(source.closures.roots.len(), || None);
+    let is_open = |root: &RootId| known[root.index()].is_none();
+    let open: Vec<RootId> = source.closures.roots.ids().filter(is_open).collect();
+    let answers: Vec<Result<T, Vec<Need>>> = open
         .par_iter()
-        .with_min_len(roots.len() / (8 * rayon::current_num_threads()) + 1)
+        .with_min_len(open.len() / (8 * rayon::current_num_threads()) + 1)
         .map_init(W::default, |worker, root| {
             answer(&source.closures.roots[*root], &source.bindings[root.index()], worker)
         })
         .collect();
-    let (answers, needs): (Vec<_>, Vec<_>) = answers.into_iter().partition(Result::is_ok);
-    let needs: Vec<Need> = needs.into_iter().filter_map(Result::err).flatten().collect();
+    let mut needs = Vec::new();
+    for (root, answer) in open.into_iter().zip(answers) {
+        match answer {
+            Ok(answer) => known[root.index()] = Some(answer),
+            Err(lacking) => needs.extend(lacking),
+        }
+    }
     if needs.is_empty() {
-        Ok(answers.into_iter().filter_map(Result::ok).collect())
+        Ok(known.into_iter().flatten().collect())
     } else {
-        Err(needs)
+        Err(Lacking { known, needs })
     }
 }
 

@@ -1,0 +1,28 @@
+//! A set of numbers that a worker fills anew for each entry point.
+
+/// The numbers that were met in one round. It is never cleared: a round has a number, and an item is in
+/// the set if it bears that number.
+#[derive(Default)]
+pub(super) struct Met {
+    round: u32,
+    /// By item: the last round that met it.
+    last: Vec<u32>,
+}
+
+impl Met {
+    /// Empties the set and makes room for the items below `len`.
+    pub(super) fn start(&mut self, len: usize) {
+        if self.round == u32::MAX {
+            self.last.clear();
+            self.round = 0;
+        }
+        self.round += 1;
+        self.last.resize(len, 0);
+    }
+
+    /// Adds an item; false if it was present.
+    pub(super) fn insert(&mut self, item: usize) -> bool {
+        let last = &mut self.last[item];
+        std::mem::replace(last, self.round) != self.round
+    }
+}
