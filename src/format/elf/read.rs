@@ -29,6 +29,10 @@ const ROOM: usize = 64 << 10;
 /// Initial room for names in each thread, in bytes: a growing buffer moves to fresh pages.
 const ROOM_AT_ONCE: usize = 1 << 20;
 
+/// Size up to which the tables of a program are kept, in bytes: of 1,233 programs below `/usr`, 1,136.
+/// Reading them again would cost more.
+const SMALL: u64 = 16 << 10;
+
 /// Number of exports from which a program's relocations are read to find copied data.
 const FEW_EXPORTS: u32 = 100;
 
@@ -270,11 +274,13 @@ impl Reader<'_> {
     }
 
     fn read_tables(&mut self, object: &mut Object, dynamic: &Dynamic) -> Result<(), ReadError> {
-        // Programs hold half of all table bytes, and lookups hardly ever find definitions in them.
-        let shared = dynamic.soname.is_some() || object.interp.is_none();
-        let keep = self.reading.tables || shared && !self.reading.lean;
         let mut pieces = pieces(&self.segments, dynamic, &mut object.defects);
         pieces::shorten(&mut pieces, self.file.stat().len, &mut object.defects);
+        // Large programs hold half of all table bytes, and lookups hardly ever find definitions in
+        // them.
+        let shared = dynamic.soname.is_some() || object.interp.is_none();
+        let is_small = pieces.iter().map(|piece| piece.len).sum::<u64>() <= SMALL;
+        let keep = self.reading.tables || !self.reading.lean && (shared || is_small);
         let apart = Apart::take(&mut pieces, self.file, &mut object.defects);
         let room = if self.reading.lean { pieces::ROOM_LEAN } else { pieces::ROOM };
         let scratch = (!keep).then_some((&mut self.scratch.tables, room));
