@@ -202,9 +202,8 @@ impl<'a> Claims<'a> {
     /// then lost it when it was linked.
     fn policy_claims(self, source: DiagnosisInput<'_>, file: FileId, symbol: &[u8]) -> bool {
         let below = || source.prefixes.locate(&source.view.file(file).path).path;
-        let provider = |known: &crate::policy::Provider| {
-            known.archive_of(symbol).is_some() && known.is_about(&below())
-        };
+        let provider =
+            |known: &crate::policy::Provider| known.claims(symbol) && known.is_about(&below());
         let covers = |entry: &crate::policy::ArchivePolicy| {
             entry.covers.iter().any(|pattern| pattern.matches(symbol))
         };

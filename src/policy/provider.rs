@@ -14,6 +14,12 @@ impl Provider {
         self.path.as_ref().is_none_or(|pattern| pattern.matches(path))
     }
 
+    /// True if the entry matches the symbol.
+    pub fn claims(&self, symbol: &[u8]) -> bool {
+        let fixed = self.symbol.split('{').next().unwrap_or_default();
+        symbol.starts_with(fixed.as_bytes()) && self.archive_of(symbol).is_some()
+    }
+
     /// The bare name of the archive that defines `symbol`, if the entry matches the symbol.
     pub fn archive_of(&self, symbol: &[u8]) -> Option<String> {
         let part = filling(&self.symbol, std::str::from_utf8(symbol).ok()?)?;

@@ -28,13 +28,14 @@ use super::candidates::{CandidateAnswer, LibraryCandidates};
 use super::reference_state::{Open, Undefined};
 use super::{Claims, DiagnosisInput, object_of, stem};
 use crate::bind::lookup::{Route, Scope, wanted};
-use crate::facts::Need;
 use crate::facts::providers::defined;
+use crate::facts::{Need, View};
 use crate::format::archive::Names;
 use crate::format::elf::find::Query;
 use crate::format::elf::{EVERY_VERSION, Object, Role, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::order::Arrange as _;
+use crate::parallel;
 use crate::resolve::Closure;
 use programs::{Programs, Set};
 use std::ffi::OsStr;
@@ -88,9 +89,7 @@ impl Inferred {
         programs.define(hosts, &names)?;
         let mut search = Search { source, hosts, programs, scopes: FastMap::default() };
         let mut hosted = Hosted::new(source, &names);
-        for root in complete(source, open) {
-            hosted.insert(root);
-        }
+        hosted.insert_all(&complete(source, open).collect::<Vec<_>>());
         let mut out = FastMap::default();
         let mut rest: Vec<&Plugin<'a>> = plugins.iter().collect();
         // Each round may find plugins that use those of the previous round.
@@ -171,18 +170,18 @@ fn plugins<'a>(
     let lists: FastMap<RootId, &[Open]> = open.lists().collect();
     let plugin = |(root, closure): (RootId, &'a Closure)| {
         let list = lists.get(&root).copied().unwrap_or_default();
-        let missing = missing(source, closure);
         let file = closure.root.file;
         let object = source.view.object(file).filter(|object| object.role == Role::Shared)?;
         let may = closure.root.host.is_none()
             && closure.fatal().is_none()
             && closure.failures().iter().all(|failure| failure.file.is_none())
-            && !(list.is_empty() && missing.is_empty())
+            && !(list.is_empty() && !closure.lacks_any())
             && !object.soname().is_some_and(is_versioned)
             && !is_default(source, closure, &source.view.file(file).path);
         if !may {
             return None;
         }
+        let missing = missing(source, closure);
         let unmet = list.iter().filter(|open| open.host.is_none());
         let reference = |open: &Open| {
             let object = object_of(source.view, closure, open.module)?;
@@ -270,6 +269,13 @@ fn is_named_after(plugin: &Path, system: usize, program: &Path) -> bool {
     })
 }
 
+/// The symbols of interest that a file defines.
+fn names_of<'a>(view: View<'a>, file: FileId, names: &Names) -> Vec<&'a [u8]> {
+    let tables = view.object(file).and_then(|object| object.tables.as_ref());
+    let found = tables.map(|tables| defined(tables, names)).unwrap_or_default();
+    found.into_iter().map(|(name, _)| name).collect()
+}
+
 /// The symbols that plugins of known programs define, and the libraries that they bring, by the
 /// plugin's directory and its parent.
 struct Hosted<'a, 'n> {
@@ -286,18 +292,26 @@ impl<'a, 'n> Hosted<'a, 'n> {
         Self { source, names, defined: FastMap::default(), by_dir: FastMap::default() }
     }
 
+    /// Adds plugins by their entry points.
+    fn insert_all(&mut self, roots: &[RootId]) {
+        let DiagnosisInput { view, closures, .. } = self.source;
+        let found = roots.iter().flat_map(|root| closures.roots[*root].found());
+        let mut files: Vec<FileId> = found.map(|(_, file)| file).collect();
+        files.arrange();
+        files.dedup();
+        let found = parallel::map(&files, |file| names_of(view, *file, self.names));
+        self.defined.extend(files.into_iter().zip(found));
+        roots.iter().for_each(|root| self.insert(*root));
+    }
+
     /// Adds a plugin by its entry point.
     fn insert(&mut self, root: RootId) {
         let DiagnosisInput { view, closures, .. } = self.source;
         let closure = &closures.roots[root];
         let dir = dir(self.source, closure.root.file);
         for (_, file) in closure.found() {
-            let tables = || view.object(file)?.tables.as_ref();
             let names = self.names;
-            let found = self.defined.entry(file).or_insert_with(|| {
-                let found = tables().map(|tables| defined(tables, names)).unwrap_or_default();
-                found.into_iter().map(|(name, _)| name).collect()
-            });
+            let found = self.defined.entry(file).or_insert_with(|| names_of(view, file, names));
             for dir in dir.ancestors().take(2) {
                 let here = self.by_dir.entry(dir).or_default();
                 for name in &*found {

@@ -5,11 +5,12 @@ use super::super::DiagnosisInput;
 use crate::facts::Need;
 use crate::facts::providers::defined;
 use crate::format::archive::Names;
-use crate::format::elf::{Object, Role};
+use crate::format::elf::{Object, Role, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId, StrId};
 use crate::order::Arrange as _;
 use crate::parallel;
 use crate::resolve::Closure;
+use std::sync::LazyLock;
 
 /// Functions that open plugins: of glibc, GLib's libgmodule and libltdl.
 const OPENERS: [&[u8]; 7] = [
@@ -217,5 +218,8 @@ impl Programs {
 
 /// True if the object refers to a function that opens plugins.
 fn asks(object: &Object) -> bool {
-    object.references.iter().any(|reference| OPENERS.contains(&object.reference_name(reference)))
+    static HASHES: LazyLock<[u32; OPENERS.len()]> = LazyLock::new(|| OPENERS.map(hash::gnu));
+    object.references.iter().any(|reference| {
+        HASHES.contains(&reference.hash) && OPENERS.contains(&object.reference_name(reference))
+    })
 }
