@@ -7,6 +7,7 @@ use crate::finding::{Finding, Findings};
 use crate::format::elf::tables::Symbol;
 use crate::format::elf::{Object, Tables};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId};
+use crate::parallel;
 use crate::resolve::LOADER;
 use crate::text::show_path;
 use object::elf;
@@ -93,8 +94,8 @@ struct Fact {
 type Two = (FileId, FileId);
 
 fn check(query: &Query<'_>) -> Findings {
-    let mut candidates = Candidates::find(query);
-    let mut facts: BTreeMap<Two, (Kind, Fact)> = BTreeMap::new();
+    let candidates = Candidates::find(query);
+    let mut facts: BTreeMap<Two, Fact> = BTreeMap::new();
     let mut here: Vec<(FileId, ModuleId)> = Vec::new();
     for (root, closure) in query.entry_points() {
         here.clear();
@@ -107,16 +108,22 @@ fn check(query: &Query<'_>) -> Findings {
         for (at, (file, module)) in here.iter().enumerate() {
             for (other, before) in &here[..at] {
                 let two = (*other.min(file), *other.max(file));
-                let Some(kind) = candidates.kind(query, two) else { continue };
+                if !candidates.hold(two) {
+                    continue;
+                }
                 let loaded = |file: FileId, module| Loaded { file, at: (root, module) };
                 let mut copies = [loaded(*other, *before), loaded(*file, *module)];
                 copies.sort_by_key(|copy| query.path(copy.file).as_os_str());
-                let fact = || (kind, Fact { copies, roots: Vec::new() });
-                facts.entry(two).or_insert_with(fact).1.roots.push(root);
+                let fact = || Fact { copies, roots: Vec::new() };
+                facts.entry(two).or_insert_with(fact).roots.push(root);
             }
         }
     }
-    let mut facts: Vec<(Kind, Fact)> = facts.into_values().collect();
+    let facts: Vec<(Two, Fact)> = facts.into_iter().collect();
+    let kinds = parallel::map_single(&facts, |(two, _)| compare(query, *two));
+    let kinds = kinds.into_iter().zip(facts);
+    let mut facts: Vec<(Kind, Fact)> =
+        kinds.filter_map(|(kind, (_, fact))| Some((kind?, fact))).collect();
     facts.sort_by_key(|(_, fact)| fact.copies.map(|copy| query.path(copy.file).as_os_str()));
     facts.into_iter().map(|(kind, fact)| finding(query, kind, &fact)).collect()
 }
@@ -128,8 +135,6 @@ struct Candidates {
     stems: FastMap<FileId, usize>,
     /// Pairs whose samples share names.
     alike: FastSet<Two>,
-    /// What two files have in common, once it was asked for.
-    compared: FastMap<Two, Option<Kind>>,
 }
 
 impl Candidates {
@@ -158,7 +163,6 @@ impl Candidates {
             involved: FastSet::default(),
             stems: FastMap::default(),
             alike: FastSet::default(),
-            compared: FastMap::default(),
         };
         for (two, _) in shared.into_iter().filter(|(_, count)| *count >= SHARED) {
             out.involved.extend([two.0, two.1]);
@@ -171,12 +175,10 @@ impl Candidates {
         out
     }
 
-    /// What two files of one process have in common.
-    fn kind(&mut self, query: &Query<'_>, two: Two) -> Option<Kind> {
+    /// True for two files of one process that must be compared.
+    fn hold(&self, two: Two) -> bool {
         let stems = [two.0, two.1].map(|file| self.stems.get(&file));
-        let is_candidate = stems[0].is_some() && stems[0] == stems[1] || self.alike.contains(&two);
-        let mut compared = || *self.compared.entry(two).or_insert_with(|| compare(query, two));
-        if is_candidate { compared() } else { None }
+        stems[0].is_some() && stems[0] == stems[1] || self.alike.contains(&two)
     }
 }
 
@@ -252,8 +254,8 @@ fn common((a, b): (&Object, &Object)) -> Common {
     let mut out = Common { count: 0, are_same_functions: true };
     let (small, large) = if exported(a) <= exported(b) { (a, b) } else { (b, a) };
     let (Some(from), Some(into)) = (&small.tables, &large.tables) else { return out };
-    let in_large = strong(large, into);
-    for (name, one) in &strong(small, from) {
+    let (in_small, in_large) = rayon::join(|| strong(small, from), || strong(large, into));
+    for (name, one) in &in_small {
         let Some(other) = in_large.get(name) else { continue };
         if one.version.zip(other.version).is_none_or(|(one, other)| one == other) {
             out.count += 1;

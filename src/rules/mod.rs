@@ -91,6 +91,7 @@ use crate::audit::{Audit, Explained};
 use crate::catalogue::Catalogue;
 use crate::finding::Findings;
 use crate::merged::solve::Solved;
+use crate::parallel;
 use crate::plan::Plan;
 use crate::policy::Waiver;
 use crate::wants::Wants;
@@ -200,13 +201,13 @@ pub struct Given<'a> {
 pub fn check(audit: &Audit, plan: &Plan, given: Given<'_>) -> Findings {
     let query = Query::new(audit, plan, given.explained, given.solved);
     let enabled = RULES.iter().filter(|rule| rule.runs(plan));
-    let mut findings: Findings = enabled
-        .filter_map(|rule| match rule.check {
-            Check::Facts(check) => Some(check(&query)),
-            Check::Waiver(_) | Check::Diff => None,
-        })
-        .flatten()
-        .collect();
+    let checks = enabled.filter_map(|rule| match rule.check {
+        Check::Facts(check) => Some(check),
+        Check::Waiver(_) | Check::Diff => None,
+    });
+    let checks: Vec<fn(&Query<'_>) -> Findings> = checks.collect();
+    let findings = parallel::map_single(&checks, |check| check(&query));
+    let mut findings: Findings = findings.into_iter().flatten().collect();
     findings.par_sort_by(|a, b| a.key().cmp(&b.key()));
     findings
 }
