@@ -7,6 +7,7 @@ use crate::facts::Corpus;
 use crate::id::{FastMap, FastSet, FileId};
 use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
+use crate::parallel;
 use crate::text::last_part;
 use crate::tree::walk::{Given, MetNames};
 use crate::tree::{Kind, Node, Tree};
@@ -134,36 +135,62 @@ impl Candidates {
     }
 }
 
-/// The shared objects below `prefix` by file name, and other files with one of `names`.
+/// The shared objects below `prefix` by file name, and other files with one of `names`. All directories
+/// of one depth are listed at once.
 fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {
-    let is_object = |name: &OsStr| memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some();
     let mut out = Listing::default();
     let mut todo = vec![prefix.to_path_buf()];
     let mut seen = 0_usize;
-    while let Some(dir) = todo.pop() {
+    while !todo.is_empty() {
+        let listed = parallel::map(&todo, |dir| list_one(tree, dir, names));
+        let dirs = std::mem::take(&mut todo);
+        for (dir, listed) in dirs.iter().zip(listed) {
+            seen += listed.entries;
+            todo.extend(listed.dirs);
+            for name in listed.files {
+                let path = dir.join(&name);
+                out.entry(name).or_default().push(path);
+            }
+        }
         if seen > MOST_ENTRIES {
             return Listing::default();
         }
-        // A directory that cannot be listed yields no candidates.
-        let _ = tree.list(&dir, &mut |name, node| {
-            seen += 1;
-            if node != Node::Kind(Kind::Directory) {
-                if names.contains(name) || is_object(name) {
-                    out.entry(name.to_owned()).or_default().push(dir.join(name));
-                }
-                return;
-            }
-            let below = dir.join(name);
-            // Each store item is its own prefix.
-            if !is_store(&below) && !KERNEL.iter().any(|kernel| below == Path::new(kernel)) {
-                todo.push(below);
-            }
-        });
     }
     for paths in out.values_mut() {
         paths.arrange();
         paths.truncate(MOST_OF_NAME);
     }
+    out
+}
+
+/// The entries of one directory.
+#[derive(Default)]
+struct Listed {
+    entries: usize,
+    /// Shared objects and files with a wanted name.
+    files: Vec<OsString>,
+    /// Directories that belong to the prefix.
+    dirs: Vec<PathBuf>,
+}
+
+fn list_one(tree: &dyn Tree, dir: &Path, names: &FastSet<OsString>) -> Listed {
+    let is_object = |name: &OsStr| memchr::memmem::find(name.as_encoded_bytes(), b".so").is_some();
+    let mut out = Listed::default();
+    // A directory that cannot be listed yields no candidates.
+    let _ = tree.list(dir, &mut |name, node| {
+        out.entries += 1;
+        if node != Node::Kind(Kind::Directory) {
+            if names.contains(name) || is_object(name) {
+                out.files.push(name.to_owned());
+            }
+            return;
+        }
+        let below = dir.join(name);
+        // Each store item is its own prefix.
+        if !is_store(&below) && !KERNEL.iter().any(|kernel| below == Path::new(kernel)) {
+            out.dirs.push(below);
+        }
+    });
     out
 }
 
