@@ -158,6 +158,12 @@ impl<'a> Page<'a> {
         lines.try_for_each(|line| writeln!(self.out, "{:indent$}{line}", ""))
     }
 
+    /// Text that another page wrote.
+    pub(super) fn written(&mut self, text: &[u8]) -> io::Result<()> {
+        self.label = "";
+        self.out.write_all(text)
+    }
+
     /// One line, unchanged.
     pub(super) fn line(&mut self, line: &str) -> io::Result<()> {
         self.label = "";

@@ -27,13 +27,9 @@ impl Sheet<'_> {
             let why = why.unwrap_or_default();
             page.item(label, &format!("{file}{why}"))?;
         }
-        let most = page.limit(MOST);
         // The heading names an only symbol.
         if bound.len() > 1 {
-            for reference in bound.iter().take(most) {
-                page.item("symbol", &symbol(reference))?;
-            }
-            page.more(bound.len().saturating_sub(most), "symbol", "symbols")?;
+            symbols(&bound, page)?;
         }
         let by: std::collections::BTreeSet<_> =
             bound.iter().filter_map(|reference| reference.path.as_deref()).collect();
@@ -49,6 +45,23 @@ impl Sheet<'_> {
             None => text.to_owned(),
         }
     }
+}
+
+/// The symbols: plain names share lines, others have a line each.
+fn symbols(bound: &[&Evidence], page: &mut Page<'_>) -> io::Result<()> {
+    let most = page.limit(MOST);
+    let shown = &bound[..bound.len().min(most)];
+    let is_plain = |reference: &&Evidence| {
+        let raw = reference.symbol.as_deref().unwrap_or_default();
+        reference.reason.is_none() && demangle(raw).is_none()
+    };
+    if page.style.verbose || !shown.iter().all(is_plain) {
+        shown.iter().try_for_each(|reference| page.item("symbol", &symbol(reference)))?;
+    } else {
+        let names: Vec<String> = shown.iter().map(|reference| name(&symbol(reference))).collect();
+        page.item("symbol", &names.join(", "))?;
+    }
+    page.more(bound.len() - shown.len(), "symbol", "symbols")
 }
 
 fn symbol(reference: &Evidence) -> String {

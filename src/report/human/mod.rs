@@ -19,8 +19,10 @@ use crate::finding::EvidenceKind;
 use crate::text::show_path;
 use std::io::{self, Write};
 
-/// Entries shown without `-v`.
-const MOST_ENTRIES: usize = 40;
+/// A report with up to this many entries is shown in full without `-v`.
+const FEW_ENTRIES: usize = 8;
+/// Lines of the entries of a longer report: with the summary, it fits a screen of 60 lines.
+const MOST_LINES: usize = 40;
 /// Findings of other rules shown in one entry.
 const MOST_FINDINGS: usize = 20;
 
@@ -38,16 +40,7 @@ pub(super) fn render(report: &Report, how: &Rendering<'_>, out: &mut dyn Write) 
         if let Some(prefix) = sheet.entries.prefix {
             page.line(&style.bold(&format!("in {}", show_path(prefix))))?;
         }
-        let all = &sheet.entries.all;
-        let most = page.limit(MOST_ENTRIES);
-        for entry in all.iter().take(most) {
-            sheet.entry(entry, page)?;
-        }
-        if all.len() > most {
-            let hidden = all.len() - most;
-            page.line(&format!("… and {hidden} more causes (-q lists all, -v shows all)"))?;
-            page.blank()?;
-        }
+        sheet.all(page)?;
     }
     summary::write(report, &sheet.entries, style, out)
 }
@@ -81,6 +74,32 @@ pub(crate) fn steps(
 }
 
 impl Sheet<'_> {
+    /// Writes the entries, of a long report only the first ones.
+    fn all(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let all = &self.entries.all;
+        let is_long = all.len() > FEW_ENTRIES;
+        let most = if is_long { page.limit(MOST_LINES) } else { usize::MAX };
+        let (mut lines, mut shown) = (0, 0);
+        for entry in all {
+            let mut text = Vec::new();
+            self.entry(entry, &mut Page::new(page.style, &mut text))?;
+            lines += text.iter().filter(|byte| **byte == b'\n').count();
+            if lines > most && shown > 0 {
+                break;
+            }
+            page.written(&text)?;
+            shown += 1;
+        }
+        let causes = |entry: &ReportEntry<'_>| entry.group.map_or(1, |group| group.causes);
+        let hidden: usize = all.iter().skip(shown).map(causes).sum();
+        if hidden > 0 {
+            let noun = if hidden == 1 { "cause" } else { "causes" };
+            page.line(&format!("… and {hidden} more {noun} (-q lists all, -v shows all)"))?;
+            page.blank()?;
+        }
+        Ok(())
+    }
+
     /// Writes an entry.
     fn entry(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let (code, level) = entry.level_name();

@@ -64,7 +64,12 @@ impl Sheet<'_> {
     }
 
     /// The chain of needs that leads from the first entry point to the only file.
+    /// The lines about two copies say who needs each.
     pub(super) fn chain(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let has_copies = !self.entries.evidence(entry, EvidenceKind::Copy).is_empty();
+        if has_copies && !page.style.verbose {
+            return Ok(());
+        }
         match (&entry.files()[..], &entry.findings[..]) {
             ([_], [first, ..]) if first.symbol.is_some() || entry.findings.len() == 1 => {
                 self.own_chain(first, page)
