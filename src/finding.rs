@@ -134,6 +134,8 @@ pub enum Intent {
     LinkLibrary,
     /// Add an entry to the search path of a library or program.
     AddSearchPath,
+    /// Drop an entry from the search path of a library or program.
+    DropSearchEntry,
 }
 
 /// The verification of a fix.

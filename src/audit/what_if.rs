@@ -4,15 +4,21 @@
 
 use super::binding::{Bound, Resolved};
 use super::{Audit, EntryPoints, binding, hosts, resolve, source};
+use crate::bind::RootBinding;
+use crate::bind::lookup::definition;
 use crate::diagnosis::{self, Claims, Explanations, Lent, Undefined};
 use crate::facts::collect::Collector;
 use crate::facts::{Edits, Need, View};
+use crate::format::elf::find::Query;
+use crate::format::elf::{EVERY_VERSION, hash};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::plan::Plan;
 use crate::resolve::Closure;
+use crate::resolve::entry_points::Closures;
 use crate::resolve::resolver::Resolver;
 use crate::resolve::start::Start;
 use crate::tree::Tree;
+use object::elf;
 use std::collections::BTreeSet;
 
 /// A load error, by its subject.
@@ -41,6 +47,46 @@ pub struct Again {
     pub errors: BTreeSet<LoadError>,
     /// Files that an entry point loaded before, and does not load now.
     pub lost: FastSet<FileId>,
+}
+
+/// An entry point, with its host.
+type Key = (FileId, Option<FileId>);
+
+fn key(closure: &Closure) -> Key {
+    (closure.root.file, closure.root.host)
+}
+
+/// A reference of a file under one entry point.
+#[derive(PartialEq, Eq, Hash)]
+struct Referred {
+    root: Key,
+    file: FileId,
+    symbol: u32,
+}
+
+/// Some entry points, resolved and bound again.
+struct Repeated {
+    resolver: Resolver,
+    closures: Closures,
+    bindings: Vec<RootBinding>,
+}
+
+impl Repeated {
+    /// The file to which each reference is bound.
+    fn winners(&self) -> FastMap<Referred, FileId> {
+        let mut out = FastMap::default();
+        for (closure, bound) in self.closures.roots.iter().zip(&self.bindings) {
+            let file = |module| closure.module(module).file;
+            for binding in &bound.bindings {
+                let Some((from, to)) = file(binding.module).zip(file(binding.provider)) else {
+                    continue;
+                };
+                let symbol = binding.symbol;
+                out.insert(Referred { root: key(closure), file: from, symbol }, to);
+            }
+        }
+        out
+    }
 }
 
 impl Audit {
@@ -89,32 +135,16 @@ impl Audit {
         let files = |closure: &Closure| -> FastSet<FileId> {
             closure.found().map(|(_, file)| file).collect()
         };
-        let key = |closure: &Closure| (closure.root.file, closure.root.host);
         let before: Vec<_> = self
             .roots_with(edits)
             .map(|root| &self.closures.roots[root])
             .map(|closure| (key(closure), files(closure)))
             .collect();
-        let roots = self.roots_with(edits).map(|root| {
-            let root = &self.closures.roots[root].root;
-            let path = self.resolver.strings.text(root.path).to_vec();
-            (root.host.is_none(), Start { file: root.file, path })
-        });
-        // A file that a program opens is a plugin again; any other starts directly.
-        let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
-        let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
+        let roots: Vec<RootId> = self.roots_with(edits).collect();
         let plan = Plan { facts: false, ..plan.clone() };
-        let mut collector = Collector::new(tree, plan.reading());
-        let mut resolver = Resolver::default();
-        let corpus = &mut self.corpus;
-        let hosts = hosts(&plan, corpus, &mut collector, &self.prefixes);
-        let entries = EntryPoints { given: only(given), walked: only(walked), hosts };
-        let closures = resolve(&plan, corpus, edits, &mut collector, &mut resolver, entries);
-        let resolved = Resolved { resolver: &resolver, closures: &closures };
-        let bindings = binding::bind(&plan, corpus, edits, &mut collector, resolved);
-        let view = View::edited(corpus, edits);
-        let bound =
-            Bound { resolver: &resolver, closures: &closures, bindings: &bindings.entry_points };
+        let Repeated { resolver, closures, bindings } = self.repeat(&plan, tree, edits, &roots);
+        let view = View::edited(&self.corpus, edits);
+        let bound = Bound { resolver: &resolver, closures: &closures, bindings: &bindings };
         let source = source(&plan, &self.prefixes, view, bound);
         let lent = Lent::find(source);
         let explanations = Explanations {
@@ -131,6 +161,55 @@ impl Audit {
             files.iter().filter(move |file| after.is_some_and(|after| !after.contains(*file)))
         });
         Again { lost: lost.copied().collect(), errors: Self::faults(&diagnosis) }
+    }
+
+    /// The first name that is bound to another file with the edits. Definitions that are weak in both files
+    /// do not count: they are inline functions and templates, for which any will do.
+    pub fn rebound(&mut self, plan: &Plan, tree: &dyn Tree, edits: &Edits) -> Option<Vec<u8>> {
+        let roots: Vec<RootId> = self.roots_with(edits).collect();
+        let plan = Plan { facts: true, ..plan.clone() };
+        let before = self.repeat(&plan, tree, &Edits::default(), &roots).winners();
+        let after = self.repeat(&plan, tree, edits, &roots).winners();
+        let object = |file: FileId| self.corpus.files[file].object();
+        let is_weak = |file: FileId, name: &[u8]| {
+            let query = Query::new(name, hash::gnu(name), None);
+            let found = object(file).and_then(|o| definition(o, &query, EVERY_VERSION));
+            found.is_some_and(|found| elf::SymbolBind(found.bind) == elf::STB_WEAK)
+        };
+        let changed = before.iter().filter_map(|(reference, provider)| {
+            let now = *after.get(reference).filter(|now| *now != provider)?;
+            let name = object(reference.file)?.symbol_name(reference.symbol);
+            let both_weak = is_weak(*provider, name) && is_weak(now, name);
+            (!both_weak).then(|| name.to_vec())
+        });
+        changed.min()
+    }
+
+    /// Resolves and binds these entry points again.
+    fn repeat(
+        &mut self,
+        plan: &Plan,
+        tree: &dyn Tree,
+        edits: &Edits,
+        roots: &[RootId],
+    ) -> Repeated {
+        let roots = roots.iter().map(|root| {
+            let root = &self.closures.roots[*root].root;
+            let path = self.resolver.strings.text(root.path).to_vec();
+            (root.host.is_none(), Start { file: root.file, path })
+        });
+        // A file that a program opens is a plugin again; any other starts directly.
+        let (given, walked): (Vec<_>, Vec<_>) = roots.partition(|(by_itself, _)| *by_itself);
+        let only = |list: Vec<(bool, Start)>| list.into_iter().map(|(_, start)| start).collect();
+        let mut collector = Collector::new(tree, plan.reading());
+        let mut resolver = Resolver::default();
+        let corpus = &mut self.corpus;
+        let hosts = hosts(plan, corpus, &mut collector, &self.prefixes);
+        let entries = EntryPoints { given: only(given), walked: only(walked), hosts };
+        let closures = resolve(plan, corpus, edits, &mut collector, &mut resolver, entries);
+        let resolved = Resolved { resolver: &resolver, closures: &closures };
+        let bindings = binding::bind(plan, corpus, edits, &mut collector, resolved).entry_points;
+        Repeated { resolver, closures, bindings }
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {

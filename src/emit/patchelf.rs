@@ -1,20 +1,21 @@
-//! `patchelf`: a shell script that gives files the search paths that were verified. It takes the prefix as
-//! its argument, so that the tree may have moved. It leaves a file that has its search path already, and
+//! `patchelf`: a shell script that gives files the search paths and needs that were verified. It takes the
+//! prefix as its argument, so that the tree may have moved. It leaves a file that has them already, and
 //! refuses a file that is not the one that was audited.
 
 use super::{Emission, Emitted};
-use crate::fix::fix_plan::SearchPath;
+use crate::fix::fix_plan::ElfPatch;
+use crate::order::Arrange as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 const HEAD: &str = "\
 #!/bin/sh
-# Search paths that linkaudit verified: the missing libraries are found, and no file is hidden.
+# Search paths and needed libraries that linkaudit verified: what was missing is found, and every file
+# that was loaded before is loaded still.
 # usage: sh SCRIPT [PREFIX]
 set -u
 ";
 
-/// `patchelf --set-rpath` writes DT_RUNPATH unless `--force-rpath` is given.
 const BODY: &str = r#"
 case $prefix in
 /*) ;;
@@ -22,51 +23,81 @@ case $prefix in
 esac
 failed=0
 
-# set_path FILE SHA256 PATH [--force-rpath]
-set_path() {
+# patch FILE SHA256 SEARCH-PATH NEEDED [PATCHELF-OPTIONS VALUE]...
+# SEARCH-PATH and NEEDED, sorted, are those of the patched file.
+patch() {
+    name=$1
     file=$prefix/$1
-    if [ "$(patchelf --print-rpath "$file")" = "$3" ]; then
-        printf '%s\n' "unchanged: $1"
-    elif [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" != "$2" ]; then
-        printf '%s\n' "refused: $1 is not the file that was audited" >&2
+    if [ "$(patchelf --print-rpath "$file")" = "$3" ] &&
+        [ "$(patchelf --print-needed "$file" | LC_ALL=C sort)" = "$4" ]; then
+        printf '%s\n' "unchanged: $name"
+        return
+    fi
+    if [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" != "$2" ]; then
+        printf '%s\n' "refused: $name is not the file that was audited" >&2
         failed=1
-    elif patchelf ${4:+"$4"} --set-rpath "$3" "$file"; then
-        printf '%s\n' "changed: $1"
+        return
+    fi
+    shift 4
+    # A file is changed as a whole or not at all.
+    new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" || { failed=1; return; }
+    while [ $# -gt 1 ]; do
+        # Options are several words.
+        # shellcheck disable=SC2086
+        if [ -n "$2" ]; then patchelf $1 "$2" "$new"; else patchelf $1 "$new"; fi || break
+        shift 2
+    done
+    if [ $# -eq 0 ] && cat "$new" >"$file"; then
+        printf '%s\n' "changed: $name"
     else
         failed=1
     fi
+    rm -f "$new"
 }
 
 "#;
 
 pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     let mut out = Emitted::default();
-    let files = &emission.remedy.search_paths;
+    let files = &emission.remedy.patches;
     let Some(prefix) = common(files) else { return out };
     out.bytes.extend(HEAD.as_bytes());
     out.bytes.extend(b"prefix=${1-");
     quote(prefix.as_os_str().as_bytes(), &mut out.bytes);
     out.bytes.extend(b"}\n");
     out.bytes.extend(BODY.as_bytes());
-    for SearchPath { file, path, is_rpath, sha256, .. } in files {
+    for patch in files {
+        let file = &patch.file;
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
-        // The end of a line is lost in the output of a command.
-        if name.contains(&b'\n') || path.contains(&b'\n') {
-            out.refuse(name, "has the end of a line in its name or search path");
+        let mut needed: Vec<&[u8]> =
+            patch.needed.iter().chain(&patch.new_needs).map(Vec::as_slice).collect();
+        needed.arrange();
+        // The end of a line is lost in the output of a command, or divides a name.
+        let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
+        if texts.any(|text| text.contains(&b'\n')) {
+            out.refuse(name, "has the end of a line in a name or in its search path");
             continue;
         }
-        out.bytes.extend(b"set_path ");
+        out.bytes.extend(b"patch ");
         quote(name, &mut out.bytes);
-        out.bytes.extend(format!(" {sha256} ").as_bytes());
-        quote(path, &mut out.bytes);
-        out.bytes.extend(if *is_rpath { &b" --force-rpath\n"[..] } else { b"\n" });
+        out.bytes.extend(format!(" {} ", patch.sha256).as_bytes());
+        quote(&patch.path, &mut out.bytes);
+        out.bytes.push(b' ');
+        quote(&needed.join(&b'\n'), &mut out.bytes);
+        for (options, value) in patch.calls() {
+            out.bytes.push(b' ');
+            quote(options.as_bytes(), &mut out.bytes);
+            out.bytes.push(b' ');
+            quote(value.unwrap_or_default(), &mut out.bytes);
+        }
+        out.bytes.push(b'\n');
     }
     out.bytes.extend(b"exit $failed\n");
     out
 }
 
 /// The prefix of all files, or the directory that holds their prefixes.
-fn common(files: &[SearchPath]) -> Option<PathBuf> {
+fn common(files: &[ElfPatch]) -> Option<PathBuf> {
     let mut directories = files.iter().map(|one| &*one.prefix);
     let first = directories.next()?.to_path_buf();
     Some(directories.fold(first, |common, next| {

@@ -18,23 +18,65 @@ pub struct FixPlan {
     /// The merged archive and those to add in link order; archives that refer to each other in a
     /// circle are together.
     pub order: Vec<Vec<PathBuf>>,
-    /// Files whose search path lacks entries, by path.
-    pub search_paths: Vec<SearchPath>,
+    /// Files whose dynamic sections change, by path.
+    pub patches: Vec<ElfPatch>,
 }
 
-/// A file and its search path with verified new entries.
+/// Verified changes of the dynamic section of one file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct SearchPath {
+pub struct ElfPatch {
     /// The file, with links resolved.
     pub file: PathBuf,
     /// The prefix that it lies in.
     pub prefix: PathBuf,
     /// The whole search path as it is to be.
     pub path: Vec<u8>,
-    /// True for DT_RPATH, false for DT_RUNPATH.
-    pub is_rpath: bool,
+    /// How it is changed.
+    pub change: PathChange,
+    /// The names of needed libraries as they are now, without the new ones.
+    pub needed: Vec<Vec<u8>>,
+    /// Names of libraries that are to be needed in addition, in byte order.
+    pub new_needs: Vec<Vec<u8>>,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
+}
+
+/// A change of a search path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathChange {
+    /// It stays.
+    Keep,
+    /// It goes.
+    Remove,
+    /// DT_RUNPATH is set.
+    Runpath,
+    /// DT_RPATH is set.
+    Rpath,
+}
+
+impl PathChange {
+    /// The options with which patchelf makes the change.
+    pub fn options(self) -> Option<&'static str> {
+        match self {
+            PathChange::Keep => None,
+            PathChange::Remove => Some("--remove-rpath"),
+            PathChange::Runpath => Some("--set-rpath"),
+            // `--set-rpath` alone writes DT_RUNPATH.
+            PathChange::Rpath => Some("--force-rpath --set-rpath"),
+        }
+    }
+}
+
+impl ElfPatch {
+    /// The calls of patchelf that make the changes: options, and a value. Each is a call of its own, because
+    /// patchelf 0.14 writes a wrong search path if one call adds a need too. It puts a new need before the
+    /// others, so that the last one comes first.
+    pub fn calls(&self) -> Vec<(&'static str, Option<&[u8]>)> {
+        let value = Some(self.path.as_slice()).filter(|_| self.change != PathChange::Remove);
+        let path = self.change.options().map(|options| (options, value));
+        let needs = self.new_needs.iter().rev();
+        path.into_iter().chain(needs.map(|name| ("--add-needed", Some(name.as_slice())))).collect()
+    }
 }
 
 /// A list and its changes.

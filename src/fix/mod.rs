@@ -1,10 +1,14 @@
 //! Fixes: what would make a finding go away, as data.
 //!
 //! `merge` finds the archive that is merged from a list, `solve` finds out what it lacks, `place`
-//! which set of the list takes what, `search_path` which entry finds a missing library, `link_order` in which order a linker needs it, `prove` runs resolving and binding again with the fix applied;
+//! which set of the list takes what, `link_order` in which order a linker needs it, `prove` runs
+//! resolving and binding again with the fix applied. `search_path`, `needs` and `dead_entries` change
+//! dynamic sections, and `patch` verifies that.
+//!
 //! `propose` strings them together. Nothing here changes a file that is audited, and nothing here
 //! opens or writes one: that is `emit`'s.
 
+mod dead_entries;
 pub mod known;
 mod libraries;
 mod linkable;
@@ -12,6 +16,8 @@ mod linkable;
 pub mod fix_plan;
 mod link_order;
 mod minimal;
+mod needs;
+mod patch;
 mod place;
 pub mod propose;
 pub mod prove;

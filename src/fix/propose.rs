@@ -1,11 +1,14 @@
 //! Fixes for the findings of a run: what is undefined in libraries is looked for in the archives at
 //! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
 
+use super::dead_entries;
 use super::fix_plan::{FixPlan, ListChange};
 use super::known;
 use super::libraries;
 use super::link_order;
 use super::minimal::needless;
+use super::needs;
+use super::patch::{self, Verified};
 use super::place::{ListPosition, Listed, find_merged, is_listed, none_at_hand, place};
 use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
@@ -59,13 +62,14 @@ pub fn propose(
     request: &FixRequest,
     (findings, solved): (&mut Findings, &Solved),
 ) -> Result<Proposal, String> {
-    let search_paths = if request.merged_only {
-        Vec::new()
-    } else {
-        search_path::attach(audit, plan, tree, findings)
-    };
+    if request.merged_only {
+        return of_symbols(audit, plan, tree, request, (findings, solved));
+    }
+    let verified = search_path::attach(audit, plan, tree, findings, Verified::new());
     let mut out = of_symbols(audit, plan, tree, request, (findings, solved))?;
-    out.remedy.search_paths = search_paths;
+    let verified = needs::attach(audit, plan, tree, findings, verified);
+    let verified = dead_entries::attach(audit, plan, tree, findings, verified);
+    out.remedy.patches = patch::plan(audit, tree, &verified);
     Ok(out)
 }
 

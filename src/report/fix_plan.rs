@@ -4,7 +4,7 @@
 use super::model::{Finding, Report};
 use super::{Style, incomplete};
 use crate::finding::Proof;
-use crate::fix::fix_plan::{FixPlan, SearchPath};
+use crate::fix::fix_plan::FixPlan;
 use crate::fix::propose::{Proposal, Wanted};
 use crate::order;
 use crate::text::{shell, show, show_path};
@@ -41,8 +41,11 @@ pub fn write(
     let all = found.len();
     if proven > 0 && proven < all {
         writeln!(out, "verified: audited again with the verified fixes, no new undefined symbols")?;
-    } else if proven > 0 && archives == 0 && !proposal.remedy.search_paths.is_empty() {
-        writeln!(out, "verified: audited again with the new search paths, no new errors")?;
+    } else if proven > 0 && archives == 0 && !proposal.remedy.patches.is_empty() {
+        writeln!(out, "verified: audited again with the patched files, no new errors")?;
+    } else if proven > 0 && members == 0 && archives > 0 {
+        let noun = if archives == 1 { "library" } else { "libraries" };
+        writeln!(out, "verified: audited again with {archives} {noun}, no new undefined symbols")?;
     } else if proven > 0 {
         writeln!(
             out,
@@ -85,11 +88,23 @@ fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<
 }
 
 fn changes(remedy: &FixPlan, out: &mut dyn Write) -> io::Result<()> {
-    for SearchPath { file, path, is_rpath, .. } in &remedy.search_paths {
-        let force = if *is_rpath { "--force-rpath " } else { "" };
-        let (path, file) = (shell(&show(path)), shell(&show_path(file)));
-        writeln!(out, "patchelf {force}--set-rpath {path} {file}")?;
+    links(remedy, out)?;
+    let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
+    if adds_needs {
+        writeln!(out, "or, without another link:")?;
     }
+    for patch in &remedy.patches {
+        let file = shell(&show_path(&patch.file));
+        for (options, value) in patch.calls() {
+            let value = value.map(|value| format!(" {}", shell(&show(value)))).unwrap_or_default();
+            writeln!(out, "patchelf {options}{value} {file}")?;
+        }
+    }
+    Ok(())
+}
+
+/// What joins lists and links.
+fn links(remedy: &FixPlan, out: &mut dyn Write) -> io::Result<()> {
     let Some(change) = &remedy.list else {
         for archive in &remedy.add {
             writeln!(out, "link with {}", show_path(archive))?;

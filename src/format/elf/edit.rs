@@ -81,20 +81,44 @@ impl Object {
 
 impl Object {
     /// The object with another search path, in the tag that it has: DT_RUNPATH unless it has DT_RPATH alone.
-    /// `None` if its tables were not kept.
+    /// An empty path removes both tags. `None` if its tables were not kept.
     pub fn with_search_path(&self, relocations: &Relocations, path: &[u8]) -> Option<Edited> {
         let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
         let mut edited = self.linked_again(relocations, &none)?;
         let object = &mut edited.object;
-        let start = u32::try_from(object.text.len()).ok()?;
-        let entry = Str { start, len: u32::try_from(path.len()).ok()? };
-        object.text = [&object.text[..], path, b"\0"].concat().into();
+        if path.is_empty() {
+            (object.rpath, object.runpath) = (None, None);
+            return Some(edited);
+        }
+        let entry = object.add_text(path)?;
         if self.has_rpath_alone() {
             object.rpath = Some(entry);
         } else {
             object.runpath = Some(entry);
         }
         Some(edited)
+    }
+
+    /// The object with further needs before its own, where patchelf puts them. `None` if its tables were
+    /// not kept.
+    pub fn with_first_needs(&self, relocations: &Relocations, names: &[&[u8]]) -> Option<Edited> {
+        let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
+        let mut edited = self.linked_again(relocations, &none)?;
+        let mut needs = Vec::new();
+        for name in names {
+            needs.push(Need { kind: NeedKind::Needed, name: edited.object.add_text(name)? });
+        }
+        needs.extend(self.needs.iter().copied());
+        edited.object.needs = needs.into();
+        Some(edited)
+    }
+
+    /// Adds a string to the text of the object.
+    fn add_text(&mut self, text: &[u8]) -> Option<Str> {
+        let start = u32::try_from(self.text.len()).ok()?;
+        let name = Str { start, len: u32::try_from(text.len()).ok()? };
+        self.text = [&self.text[..], text, b"\0"].concat().into();
+        Some(name)
     }
 
     /// True for DT_RPATH without DT_RUNPATH.

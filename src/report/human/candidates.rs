@@ -108,6 +108,7 @@ pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<
             (Intent::AddToList, None) => format!("add to {list}"),
             (Intent::LinkArchive | Intent::LinkLibrary, _) => "link with".to_owned(),
             (Intent::AddSearchPath, _) => "add to the search path".to_owned(),
+            (Intent::DropSearchEntry, _) => "drop from the search path".to_owned(),
         };
         let sure = match &first.proof {
             Proof::Proven(_) => "(verified)".to_owned(),

@@ -1,6 +1,7 @@
-//! Search paths that `fix` verifies, written into the files by patchelf: the real loader must then find the
-//! libraries. Random trees of libraries lack entries of their search paths, have wrong ones, have links for
-//! sonames, and hold second files of a name without the function that is needed.
+//! Search paths and needs that `fix` verifies, written into the files by patchelf: the real loader must then
+//! find the libraries and symbols, and have no new problem. Random trees of libraries lack entries of their
+//! search paths and needs, have wrong and dead entries, have links for sonames, and hold second files of a
+//! name without the function that is needed.
 //!
 //! `LINKAUDIT_PATCHES=300` runs more trees; `LINKAUDIT_SEED` picks the first.
 
@@ -21,6 +22,8 @@ const PLACES: [&str; 5] = ["lib", "lib64", "opt/a b/lib", "plugins", "share/x/y"
 struct Compared {
     trees: usize,
     verified: usize,
+    needs: usize,
+    dropped: usize,
     repaired: usize,
     differences: Vec<String>,
 }
@@ -36,13 +39,17 @@ fn verified_search_paths_find_the_libraries() {
         compare(seed, &mut compared);
     }
     println!(
-        "search paths: {} trees, {} verified entries, {} trees repaired whole, {} differences",
+        "patches: {} trees, {} verified entries, {} symbols of new needs, {} dead entries, {} trees \
+         repaired whole, {} differences",
         compared.trees,
         compared.verified,
+        compared.needs,
+        compared.dropped,
         compared.repaired,
         compared.differences.len()
     );
-    assert!(compared.verified > 0 && compared.repaired > 0, "nothing was compared");
+    let all = [compared.verified, compared.needs, compared.dropped, compared.repaired];
+    assert!(all.iter().all(|count| *count > 0), "nothing was compared: {all:?}");
     assert!(compared.differences.is_empty(), "{}", compared.differences.join("\n"));
 }
 
@@ -59,6 +66,35 @@ fn a_link_with_the_needed_name_is_the_candidate() {
     assert!(said.contains("patchelf --add-rpath '$ORIGIN/../lib64'"), "{said}");
     let fixed = text(&lab.linkaudit(&["fix", "tree", "--isolated"]).stdout);
     assert!(fixed.contains("1 of 1 finding"), "{fixed}");
+}
+
+/// What another package may bring, or dlopen may open, is not certain to be of no use.
+#[test]
+fn entries_that_may_find_something_stay() {
+    let lab = Lab::new();
+    tool(&lab, "mkdir -p tree/lib; mkdir -m 755 tree/empty");
+    let paths = "-Wl,-rpath,$ORIGIN/../nowhere:/opt/vendor-of-nothing/lib:/build/nowhere:";
+    lab.so("tree/lib/libf.so", "int f(void) { return 1; }", &[paths]);
+    let fixed = lab.linkaudit(&["fix", "tree", "--isolated", "--format", "json"]);
+    let report: Value = serde_json::from_slice(&fixed.stdout).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let of = |finding: &Value| {
+        let fix = &finding["fix"][0];
+        let (entry, proven) = (fix["entry"].as_str(), fix["proven"].as_bool());
+        let why = fix["unknown"].as_str().unwrap_or_default();
+        assert_eq!(fix["intent"], "drop-search-entry", "{finding}");
+        (entry.expect("an entry").to_owned(), proven.expect("proven"), why.to_owned())
+    };
+    let mut found: Vec<(String, bool, String)> = findings.map(of).collect();
+    found.sort();
+    let expected = [
+        ("", false, "a library that is opened with dlopen may lie there"),
+        ("$ORIGIN/../nowhere", true, ""),
+        ("/build/nowhere", true, ""),
+        ("/opt/vendor-of-nothing/lib", false, "another package may bring the directory"),
+    ];
+    let expected = expected.map(|(entry, proven, why)| (entry.to_owned(), proven, why.to_owned()));
+    assert_eq!(found, expected);
 }
 
 /// One tree: fixed, patched as a copy, loaded and audited again.
@@ -84,7 +120,10 @@ fn compare(seed: u64, out: &mut Compared) {
     out.trees += 1;
     out.verified += verified.len();
     tool(&lab, "cp -a tree copy; cp -a tree other");
-    if !verified.is_empty() {
+    let script = std::fs::read_to_string(lab.path("fix.sh")).unwrap_or_default();
+    let entry_points = entry_points(&report);
+    let before = problems(&lab, "tree", &entry_points);
+    if !script.is_empty() {
         assert_eq!(patch(&lab, "copy"), (Some(0), words(&["changed"])), "seed {seed}");
         assert_eq!(patch(&lab, "copy"), (Some(0), words(&["unchanged"])), "seed {seed}");
         tool(&lab, "find other -type f -exec sh -c 'printf x >>\"$1\"' - {} ';'");
@@ -104,8 +143,29 @@ fn compare(seed: u64, out: &mut Compared) {
         out.differences.push(format!("seed {seed}: still missing: {pair:?}"));
     }
     let findings = report["findings"].as_array().expect("findings").len();
-    // Other fixes, such as a further need, are not in the script.
-    if fixed.status.code() == Some(0) && findings == verified.len() {
+    let after = problems(&lab, "copy", &entry_points);
+    for problem in after.difference(&before) {
+        out.differences.push(format!("seed {seed}: new: {problem}"));
+    }
+    let patched = patched_symbols(&report, &script);
+    out.needs += patched.len();
+    for (file, symbol) in &patched {
+        let line = format!("undefined symbol: {symbol} ({file})");
+        if after.contains(&line) || !before.contains(&line) {
+            out.differences.push(format!("seed {seed}: {line}: not cured"));
+        }
+    }
+    let dropped = dead_entries(&report);
+    out.dropped += dropped.len();
+    for (file, entry) in &dropped {
+        let shown = lab.sh(&format!("patchelf --print-rpath 'copy/{file}'")).stdout;
+        if text(&shown).trim_end().split(':').any(|one| one == entry) {
+            out.differences.push(format!("seed {seed}: {file} still has {entry}"));
+        }
+    }
+    // A new link may be verified where a further need alone is not.
+    if fixed.status.code() == Some(0) && findings == verified.len() + patched.len() + dropped.len()
+    {
         out.repaired += 1;
         for file in objects {
             let shown =
@@ -119,6 +179,75 @@ fn compare(seed: u64, out: &mut Compared) {
             out.differences.push(format!("seed {seed}: prog: {}", text(&run.stderr)));
         }
     }
+}
+
+/// The files that no other one loads.
+fn entry_points(report: &Value) -> Vec<String> {
+    let files = report["files"].as_array().expect("files").iter();
+    let by_itself = files.filter(|file| file["root"] == file["path"] && !file["root"].is_null());
+    let path = |file: &Value| file["path"].as_str().expect("a path").to_owned();
+    by_itself.map(path).filter(|path| path.contains("/tree/")).collect()
+}
+
+/// The problems that the loader has with these files in a tree, with paths below the tree.
+fn problems(lab: &Lab, tree: &str, entry_points: &[String]) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for file in entry_points {
+        let (_, below) = file.split_once("/tree/").expect("a file of the tree");
+        let shown = crate::support::ldd_r(&lab.root(), Path::new(tree).join(below).as_os_str());
+        let lines = shown.lines().map(str::trim);
+        let lines = lines.filter(|l| l.contains("not found") || l.contains("undefined symbol"));
+        let root = lab.path(tree).display().to_string();
+        let relative = |line: &str| {
+            let line = line.replace(&format!("({root}/"), "(").replace(&format!("({tree}/"), "(");
+            let line = line.replace(&format!("(./{tree}/"), "(").replace('\t', " ");
+            match line.split_once('(') {
+                Some((what, path)) => format!("{what}({}", normal(path)),
+                None => line,
+            }
+        };
+        out.extend(lines.map(relative));
+    }
+    out
+}
+
+/// A path without `dir/..`.
+fn normal(path: &str) -> String {
+    let mut out: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        if part != ".." || out.pop().is_none() {
+            out.push(part);
+        }
+    }
+    out.join("/")
+}
+
+/// The undefined symbols, by file, whose library the script adds to the needs of the file.
+fn patched_symbols(report: &Value, script: &str) -> BTreeSet<Pair> {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let mut out = BTreeSet::new();
+    for finding in findings.filter(|finding| finding["rule"] == "undefined-symbol") {
+        let path = finding["path"].as_str().expect("a path");
+        let fix = finding["fix"].as_array().and_then(|fixes| fixes.first());
+        let library = fix.and_then(|fix| fix["entry"].as_str()).unwrap_or_default();
+        // The soname is the name without the version of the file behind the link.
+        let name = library.rsplit('/').next().unwrap_or_default().trim_end_matches(".1.0");
+        let line = script.split("\npatch ").find(|line| line.starts_with(&format!("'{path}'")));
+        if line.is_some_and(|line| line.contains(&format!("'--add-needed' '{name}'"))) {
+            out.insert((path.to_owned(), finding["symbol"].as_str().expect("a symbol").to_owned()));
+        }
+    }
+    out
+}
+
+/// Dead entries with a verified fix, by file.
+fn dead_entries(report: &Value) -> BTreeSet<Pair> {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let rules = ["dead-search-entry", "unsafe-search-entry"];
+    let dead = findings.filter(|finding| rules.iter().any(|rule| finding["rule"] == *rule));
+    let verified = dead.filter(|finding| finding["fix"][0]["proven"] == true);
+    let word = |value: &Value| value.as_str().expect("a string").to_owned();
+    verified.map(|finding| (word(&finding["path"]), word(&finding["detail"]))).collect()
 }
 
 /// Runs the script on a tree; its status, and the first words of its lines.
@@ -214,6 +343,11 @@ fn build(
     if random.chance(20) {
         entries.push(format!("$ORIGIN/{up}{}", random.pick(&PLACES)));
     }
+    if random.chance(15) {
+        let at = random.between(0, entries.len());
+        let dead = [format!("$ORIGIN/{up}nowhere"), "/build/nowhere".to_owned()];
+        entries.insert(at, random.pick(&dead).clone());
+    }
     let rpath = format!("-Wl,-rpath,{}", entries.join(":"));
     let soname = format!("-Wl,-soname,{}", path.rsplit('/').next().unwrap_or(path));
     let mut flags: Vec<&str> = vec!["-Wl,--unresolved-symbols=ignore-all", "-Wl,--no-as-needed"];
@@ -221,8 +355,11 @@ fn build(
         flags.push(&rpath);
         flags.push(*random.pick(&["-Wl,--enable-new-dtags", "-Wl,--disable-new-dtags"]));
     }
+    // A link that leaves a library out leaves its function undefined. In a program, the linker would turn
+    // its relocation into R_X86_64_NONE, at which the loader stops.
+    let linked = needs.iter().filter(|_| library.is_none() || !random.chance(15));
     let linked: Vec<String> =
-        needs.iter().map(|need| lab.path(&objects[*need]).display().to_string()).collect();
+        linked.map(|need| lab.path(&objects[*need]).display().to_string()).collect();
     flags.extend(linked.iter().map(String::as_str));
     if library.is_some() {
         flags.push(&soname);

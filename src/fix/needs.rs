@@ -1,0 +1,66 @@
+//! Shared libraries that objects need without saying so, as needs that patchelf adds. `libraries` has
+//! found them and verified a new link; here the file stays, and only its list of needs changes.
+
+use super::patch::{Patch, Patcher, Step, Verified};
+use crate::audit::{Audit, LoadError};
+use crate::finding::{Findings, Intent};
+use crate::id::FileId;
+use crate::package::search_entry;
+use crate::plan::Plan;
+use crate::text::last_part;
+use crate::tree::Tree;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Adds the needs that can be verified.
+pub(super) fn attach(
+    audit: &mut Audit,
+    plan: &Plan,
+    tree: &dyn Tree,
+    findings: &Findings,
+    verified: Verified,
+) -> Verified {
+    let mut wanted: BTreeMap<(FileId, FileId), Vec<LoadError>> = BTreeMap::new();
+    for finding in findings.iter().filter(|finding| finding.rule == *"undefined-symbol") {
+        let linked =
+            finding.fix.iter().find(|fix| fix.intent == Intent::LinkLibrary && fix.is_proven());
+        let library = linked.and_then(|fix| fix.entry.as_deref());
+        let at = |path: &[u8]| audit.corpus.file_at(Path::new(OsStr::from_bytes(path)));
+        let file = audit.corpus.file_at(&finding.full_path());
+        let Some((file, library)) = file.zip(library.and_then(at)) else { continue };
+        let symbol = finding.symbol.as_deref().unwrap_or_default();
+        let error = LoadError::new(file, "undefined", symbol, finding.version.as_deref());
+        wanted.entry((file, library)).or_default().push(error);
+    }
+    let steps = wanted.into_iter().filter_map(|((file, library), cures)| {
+        let ways = ways(audit, file, library)?;
+        Some(Step { file, ways, cures })
+    });
+    let steps: Vec<Step> = steps.collect();
+    Patcher::new(audit, plan, tree, verified).run(&steps).1
+}
+
+/// The need, alone or with an entry of the search path if both files are of one prefix.
+fn ways(audit: &Audit, file: FileId, library: FileId) -> Option<Vec<Patch>> {
+    let facts = &audit.corpus.files[library];
+    let soname = facts.object()?.soname();
+    let name = soname.unwrap_or_else(|| last_part(facts.path.as_os_str().as_bytes())).to_vec();
+    let object = audit.corpus.files[file].object()?;
+    if object.needs.iter().any(|need| object.str(need.name) == name) {
+        // The loader finds another file of this name.
+        return None;
+    }
+    let need = Patch { needs: [name.clone()].into_iter().collect(), ..Patch::default() };
+    let prefix = |file: FileId| audit.prefixes.locate(&audit.corpus.files[file].path).prefix;
+    let mut out = vec![need.clone()];
+    if prefix(file) == prefix(library) {
+        let entry = search_entry(&audit.corpus.files[file].path, facts.path.parent()?)?;
+        let entry = entry.into_os_string().as_bytes().to_vec();
+        if !entry.contains(&b':') {
+            out.push(Patch { entries: [(name, entry)].into_iter().collect(), ..need });
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,227 @@
+//! Changes of dynamic sections, as patchelf makes them, and their verification: the audit resolves and
+//! binds again with the changed objects. No error may be new, every file that was loaded before must be
+//! loaded still, and a new need must leave every other binding as it is. `search_path`, `needs` and
+//! `dead_entries` make the steps.
+
+use super::fix_plan::{ElfPatch, PathChange};
+use crate::audit::{Audit, LoadError};
+use crate::facts::Edits;
+use crate::format::elf::NeedKind;
+use crate::format::elf::edit::Edited;
+use crate::id::{FastSet, FileId};
+use crate::order::Arrange as _;
+use crate::plan::Plan;
+use crate::text::{show, show_path};
+use crate::tree::{Handle, Tree};
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// Verifications in one run; each is another audit of the entry points that load the files.
+const MOST_LOOKS: usize = 500;
+
+/// Changes of one file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Patch {
+    /// New entries at the end of its search path, by the name of the library that each finds.
+    pub(super) entries: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Entries that are dropped from its search path.
+    pub(super) dropped: BTreeSet<Vec<u8>>,
+    /// Names of further needs.
+    pub(super) needs: BTreeSet<Vec<u8>>,
+}
+
+/// One change of one file.
+pub(super) struct Step {
+    pub(super) file: FileId,
+    /// Changes of equal effect, the best first.
+    pub(super) ways: Vec<Patch>,
+    /// Errors that must be gone afterwards.
+    pub(super) cures: Vec<LoadError>,
+}
+
+/// The verified changes by file.
+pub(super) type Verified = BTreeMap<FileId, Patch>;
+
+/// The verification of steps, each on top of those before it.
+pub(super) struct Patcher<'a> {
+    pub(super) audit: &'a mut Audit,
+    plan: &'a Plan,
+    tree: &'a dyn Tree,
+    before: BTreeSet<LoadError>,
+    looks: usize,
+    verified: Verified,
+}
+
+impl Patch {
+    fn add(&mut self, other: &Self) {
+        self.entries.extend(other.entries.clone());
+        self.dropped.extend(other.dropped.iter().cloned());
+        self.needs.extend(other.needs.iter().cloned());
+    }
+
+    /// The search path of a file with the changes.
+    fn path(&self, audit: &Audit, file: FileId) -> Vec<u8> {
+        let mut known: FastSet<&[u8]> = FastSet::default();
+        let old = old_path(audit, file).unwrap_or_default();
+        let old = old.split(|byte| *byte == b':').filter(|entry| !self.dropped.contains(*entry));
+        let new = self.entries.values().map(Vec::as_slice).filter(|entry| known.insert(entry));
+        let has_old = old_path(audit, file).is_some();
+        let all: Vec<&[u8]> = old.filter(|_| has_old).chain(new).collect();
+        all.join(&b':')
+    }
+
+    /// The object with the changes; `None` if it could not be read again.
+    fn applied(&self, audit: &Audit, file: FileId) -> Option<Edited> {
+        let object = audit.corpus.files[file].object()?;
+        let relocations = audit.corpus.relocations(file).ok()?;
+        let edited = object.with_search_path(relocations, &self.path(audit, file))?;
+        let needs: Vec<&[u8]> = self.needs.iter().map(Vec::as_slice).collect();
+        edited.object.with_first_needs(&edited.relocations, &needs)
+    }
+}
+
+/// The search path that the loader uses.
+fn old_path(audit: &Audit, file: FileId) -> Option<&[u8]> {
+    let object = audit.corpus.files[file].object()?;
+    Some(object.str(object.runpath.or(object.rpath)?)).filter(|path| !path.is_empty())
+}
+
+impl<'a> Patcher<'a> {
+    /// A patcher that adds to `verified`.
+    pub(super) fn new(
+        audit: &'a mut Audit,
+        plan: &'a Plan,
+        tree: &'a dyn Tree,
+        verified: Verified,
+    ) -> Self {
+        let before = Audit::faults(&audit.diagnosis);
+        Self { audit, plan, tree, before, looks: 0, verified }
+    }
+
+    /// Verifies the steps; returns the way of each that was verified, or the reason why none was, and all
+    /// verified changes.
+    pub(super) fn run(mut self, steps: &[Step]) -> (Vec<Result<Patch, String>>, Verified) {
+        let mut files: Vec<FileId> = steps.iter().map(|step| step.file).collect();
+        files.arrange();
+        files.dedup();
+        self.audit.read_for_edits(self.plan, self.tree, &files);
+        let settled = self.settle(steps);
+        (settled, self.verified)
+    }
+
+    /// One library may need the next, so that all steps are tried at once first, then halves.
+    fn settle(&mut self, steps: &[Step]) -> Vec<Result<Patch, String>> {
+        let Some(first) = steps.first() else { return Vec::new() };
+        if steps.len() == 1 {
+            return vec![self.choose(first)];
+        }
+        let best: Vec<(&Step, &Patch)> =
+            steps.iter().filter_map(|step| Some((step, step.ways.first()?))).collect();
+        if self.verify(&best).is_ok() {
+            return best.into_iter().map(|(_, patch)| Ok(patch.clone())).collect();
+        }
+        let (some, others) = steps.split_at(steps.len() / 2);
+        let mut out = self.settle(some);
+        out.extend(self.settle(others));
+        out
+    }
+
+    /// The first way that is verified, or the reason why the first one is not.
+    fn choose(&mut self, step: &Step) -> Result<Patch, String> {
+        let mut refusal = None;
+        for way in &step.ways {
+            match self.verify(&[(step, way)]) {
+                Ok(()) => return Ok(way.clone()),
+                Err(why) => drop(refusal.get_or_insert(why)),
+            }
+        }
+        Err(refusal.unwrap_or_default())
+    }
+
+    /// Resolves and binds again with these steps on top of what is verified, and takes them over. The
+    /// error is the reason why not.
+    fn verify(&mut self, steps: &[(&Step, &Patch)]) -> Result<(), String> {
+        if self.looks == MOST_LOOKS {
+            return Err("too many others were tried".to_owned());
+        }
+        self.looks += 1;
+        let mut files = self.verified.clone();
+        for (step, patch) in steps {
+            files.entry(step.file).or_default().add(patch);
+        }
+        let mut edits = Edits::default();
+        for (file, patch) in &files {
+            let edited = patch.applied(self.audit, *file);
+            edits.insert(*file, edited.ok_or("the file could not be read again")?);
+        }
+        let again = self.audit.loaded_again(self.plan, self.tree, &edits);
+        let cures = steps.iter().flat_map(|(step, _)| &step.cures);
+        if let Some(left) = { cures }.find(|error| again.errors.contains(*error)) {
+            return Err(format!("{} would still be {}", show(&left.name), left.kind));
+        }
+        if let Some(error) = again.errors.difference(&self.before).next() {
+            return Err(format!("with the fix {} would fail", show(&error.name)));
+        }
+        if let Some(lost) = again.lost.iter().min() {
+            let lost = show_path(&self.audit.corpus.files[*lost].path);
+            return Err(format!("another file would be loaded instead of {lost}"));
+        }
+        if steps.iter().any(|(_, patch)| !patch.needs.is_empty())
+            && let Some(name) = self.audit.rebound(self.plan, self.tree, &edits)
+        {
+            return Err(format!("{} would be bound to another library", show(&name)));
+        }
+        self.verified = files;
+        Ok(())
+    }
+}
+
+/// The changes for the emitters.
+pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<ElfPatch> {
+    let of_file = |(file, patch): (&FileId, &Patch)| {
+        let facts = &audit.corpus.files[*file];
+        let object = facts.object()?;
+        let needs = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
+        let path = patch.path(audit, *file);
+        let change = match (path == old_path(audit, *file).unwrap_or_default(), path.is_empty()) {
+            (true, _) => PathChange::Keep,
+            (false, true) => PathChange::Remove,
+            (false, false) if object.has_rpath_alone() => PathChange::Rpath,
+            (false, false) => PathChange::Runpath,
+        };
+        Some(ElfPatch {
+            file: PathBuf::from(&*facts.path),
+            prefix: audit.prefixes.locate(&facts.path).prefix?,
+            path,
+            change,
+            needed: needs.map(|need| object.str(need.name).to_vec()).collect(),
+            new_needs: patch.needs.iter().cloned().collect(),
+            sha256: digest(&tree.open_regular(&facts.path).ok()?)?,
+        })
+    };
+    let mut out: Vec<ElfPatch> = verified.iter().filter_map(of_file).collect();
+    out.sort_by(|a, b| a.file.as_os_str().cmp(b.file.as_os_str()));
+    out
+}
+
+/// SHA-256 of a file in hexadecimal; `None` if it cannot be read.
+fn digest(file: &Handle) -> Option<String> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    let mut offset = 0;
+    loop {
+        let read = file.read_at(&mut buffer, offset).ok()?;
+        if read == 0 {
+            break;
+        }
+        hash.update(&buffer[..read]);
+        offset += u64::try_from(read).ok()?;
+    }
+    let mut out = String::new();
+    for byte in hash.finalize() {
+        write!(out, "{byte:02x}").ok()?;
+    }
+    Some(out)
+}
