@@ -175,7 +175,7 @@ fn plugins<'a>(
         let may = closure.root.host.is_none()
             && closure.fatal().is_none()
             && closure.failures().iter().all(|failure| failure.file.is_none())
-            && !(list.is_empty() && !closure.lacks_any())
+            && (!list.is_empty() || closure.lacks_any())
             && !object.soname().is_some_and(is_versioned)
             && !is_default(source, closure, &source.view.file(file).path);
         if !may {
@@ -301,7 +301,9 @@ impl<'a, 'n> Hosted<'a, 'n> {
         files.dedup();
         let found = parallel::map(&files, |file| names_of(view, *file, self.names));
         self.defined.extend(files.into_iter().zip(found));
-        roots.iter().for_each(|root| self.insert(*root));
+        for root in roots {
+            self.insert(*root);
+        }
     }
 
     /// Adds a plugin by its entry point.

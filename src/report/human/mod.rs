@@ -83,7 +83,7 @@ impl Sheet<'_> {
         for entry in all {
             let mut text = Vec::new();
             self.entry(entry, &mut Page::new(page.style, &mut text))?;
-            lines += text.iter().filter(|byte| **byte == b'\n').count();
+            lines += memchr::memchr_iter(b'\n', &text).count();
             if lines > most && shown > 0 {
                 break;
             }
