@@ -136,6 +136,10 @@ pub enum Intent {
     AddSearchPath,
     /// Drop an entry from the search path of a library or program.
     DropSearchEntry,
+    /// Install a file that installed files name.
+    InstallFile,
+    /// Build and install a component of the package.
+    BuildComponent,
 }
 
 /// The verification of a fix.
@@ -159,11 +163,18 @@ pub struct Fix {
     pub set: Option<Vec<u8>>,
     /// The new name on the list, or the archive's path.
     pub entry: Option<Vec<u8>>,
+    /// A file of the same name that exists elsewhere, for `InstallFile`.
+    pub from: Option<Arc<Path>>,
     /// Its verification.
     pub proof: Proof,
 }
 
 impl Fix {
+    /// A fix with an entry alone.
+    pub fn new(intent: Intent, entry: Option<Vec<u8>>, proof: Proof) -> Self {
+        Self { intent, list: None, set: None, entry, from: None, proof }
+    }
+
     /// True if it was verified.
     pub fn is_proven(&self) -> bool {
         matches!(self.proof, Proof::Proven(_))
@@ -185,6 +196,8 @@ struct FixData {
     set: Option<Vec<u8>>,
     #[serde(with = "raw_option")]
     entry: Option<Vec<u8>>,
+    #[serde(default, with = "raw_option")]
+    from: Option<Arc<Path>>,
     level: Cow<'static, str>,
     proven: bool,
     unknown: Option<Arc<str>>,
@@ -193,21 +206,21 @@ struct FixData {
 impl From<Fix> for FixData {
     fn from(fix: Fix) -> Self {
         let (level, proven) = (fix.level().into(), fix.is_proven());
-        let Fix { intent, list, set, entry, proof } = fix;
+        let Fix { intent, list, set, entry, from, proof } = fix;
         let unknown = match proof {
             Proof::Proven(_) => None,
             Proof::Unknown(what) => Some(what),
         };
-        Self { intent, list, set, entry, level, proven, unknown }
+        Self { intent, list, set, entry, from, level, proven, unknown }
     }
 }
 
 impl From<FixData> for Fix {
     fn from(data: FixData) -> Self {
-        let FixData { intent, list, set, entry, proven, unknown, .. } = data;
+        let FixData { intent, list, set, entry, from, proven, unknown, .. } = data;
         let said = unknown.unwrap_or_default();
         let proof = if proven { Proof::Proven(said) } else { Proof::Unknown(said) };
-        Self { intent, list, set, entry, proof }
+        Self { intent, list, set, entry, from, proof }
     }
 }
 

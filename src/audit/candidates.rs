@@ -135,6 +135,19 @@ impl Candidates {
     }
 }
 
+/// The files below a directory that have one of `names`, by name, sorted; at most eight of each. A
+/// directory with more than 300,000 entries has none.
+pub fn named_below(
+    tree: &dyn Tree,
+    directory: &Path,
+    names: &FastSet<OsString>,
+) -> Vec<(OsString, Vec<PathBuf>)> {
+    let all = list(tree, directory, names).into_iter();
+    let mut out: Vec<_> = all.filter(|(name, _)| names.contains(name)).collect();
+    out.arrange();
+    out
+}
+
 /// The shared objects below `prefix` by file name, and other files with one of `names`. All directories
 /// of one depth are listed at once.
 fn list(tree: &dyn Tree, prefix: &Path, names: &FastSet<OsString>) -> Listing {

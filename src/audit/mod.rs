@@ -28,7 +28,7 @@ mod what_if;
 
 use crate::order::Arrange as _;
 pub use binding::{NamedBindings, bind_names};
-pub use candidates::Candidates;
+pub use candidates::{Candidates, named_below};
 pub use coverage::Line;
 pub use dlopens::MissingDlopen;
 pub use explained::Explained;

@@ -2,7 +2,9 @@
 //! It writes bytes where it is told and decides nothing. A name that its format cannot carry is
 //! left out and answered, so that the run says so.
 
+mod checklist;
 mod cmake_deps;
+mod cmake_install;
 mod first_policy;
 mod gpu_cmake;
 mod gpu_gentoo;
@@ -124,6 +126,20 @@ pub const EMITTERS: &[Emitter] = &[
         needs_archive: false,
         needs_files: false,
         render: policy_waivers::render,
+    },
+    Emitter {
+        name: "checklist",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: false,
+        render: checklist::render,
+    },
+    Emitter {
+        name: "cmake-install",
+        needs_list: false,
+        needs_archive: false,
+        needs_files: false,
+        render: cmake_install::render,
     },
     Emitter {
         name: "gpu-cmake",

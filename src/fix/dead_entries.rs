@@ -75,6 +75,5 @@ fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<
 }
 
 fn drop_entry(finding: &mut Finding, proof: Proof) {
-    let (intent, entry) = (Intent::DropSearchEntry, finding.detail.clone());
-    finding.fix = vec![Fix { intent, list: None, set: None, entry, proof }];
+    finding.fix = vec![Fix::new(Intent::DropSearchEntry, finding.detail.clone(), proof)];
 }

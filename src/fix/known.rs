@@ -31,6 +31,7 @@ fn suggestion(provider: &Provider, symbol: &[u8]) -> Option<Fix> {
         list: provider.list.as_ref().map(|list| Arc::from(Path::new(list))),
         set: None,
         entry: Some(archive.into_bytes()),
+        from: None,
         proof: Proof::Unknown(format!("no candidate archive; {source} says so").into()),
     })
 }

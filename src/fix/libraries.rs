@@ -48,13 +48,8 @@ pub(super) fn attach(
                 let symbol = finding.symbol.clone().unwrap_or_default();
                 let proof = proof(doubts.as_ref(), file, &symbol);
                 let (Proof::Proven(said) | Proof::Unknown(said)) = proof.clone();
-                finding.fix = vec![Fix {
-                    intent: Intent::LinkLibrary,
-                    list: None,
-                    set: None,
-                    entry: Some(path.as_os_str().as_bytes().to_vec()),
-                    proof,
-                }];
+                let entry = Some(path.as_os_str().as_bytes().to_vec());
+                finding.fix = vec![Fix::new(Intent::LinkLibrary, entry, proof)];
                 finding.evidence.push(Evidence {
                     symbol: Some(symbol),
                     reason: Some(said.to_string()),

@@ -9,6 +9,7 @@
 //! opens or writes one: that is `emit`'s.
 
 mod dead_entries;
+mod files;
 pub mod known;
 mod libraries;
 mod linkable;

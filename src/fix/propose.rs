@@ -2,6 +2,7 @@
 //! hand, proven, and attached to the findings. `cli::run` calls it between rules and judging.
 
 use super::dead_entries;
+use super::files;
 use super::fix_plan::{FixPlan, ListChange};
 use super::known;
 use super::libraries;
@@ -70,6 +71,7 @@ pub fn propose(
     let verified = needs::attach(audit, plan, tree, findings, verified);
     let verified = dead_entries::attach(audit, plan, tree, findings, verified);
     out.remedy.patches = patch::plan(audit, tree, &verified);
+    files::attach(plan, tree, findings);
     Ok(out)
 }
 
@@ -215,6 +217,7 @@ impl Context<'_> {
                 list: Some(Arc::from(list_path.as_path())),
                 set: place.set.map(|set| list.sets()[set].name.clone()),
                 entry: Some(place.name.clone().unwrap_or_else(path)),
+                from: None,
                 proof,
             },
             None => self.link(archive, &proof),
@@ -223,8 +226,7 @@ impl Context<'_> {
 
     fn link(&self, archive: ArchiveId, proof: &Proof) -> Fix {
         let path = self.audit.library.entry(archive).path.as_os_str().as_bytes().to_vec();
-        let (intent, entry, proof) = (Intent::LinkArchive, Some(path), proof.clone());
-        Fix { intent, list: None, set: None, entry, proof }
+        Fix::new(Intent::LinkArchive, Some(path), proof.clone())
     }
 
     fn proof(&self, file: FileId, symbol: &[u8], part: &SymbolClosure) -> Proof {

@@ -121,13 +121,7 @@ fn note(
         if finding.library.as_deref() == Some(name)
             && audit.corpus.file_at(&finding.full_path()) == Some(file)
         {
-            finding.fix = vec![Fix {
-                intent: Intent::AddSearchPath,
-                list: None,
-                set: None,
-                entry: entry.cloned(),
-                proof: proof.clone(),
-            }];
+            finding.fix = vec![Fix::new(Intent::AddSearchPath, entry.cloned(), proof.clone())];
         }
     }
 }

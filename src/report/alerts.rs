@@ -3,11 +3,11 @@
 //! as its cause and its file stay, even if its symbols change.
 
 use super::model::{Cause, Finding, Report, Waiver};
+use super::repair;
 use crate::catalogue::Level;
 use crate::demangle::demangle;
 use crate::id::{FastMap, FastSet};
 use crate::package::{Prefixes, without_hashes};
-use crate::text::show;
 use crate::triage::digest;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -158,12 +158,7 @@ fn without_release(path: &[u8]) -> &[u8] {
 pub(super) fn fix_of(alert: &Alert<'_>) -> Option<String> {
     let fix = alert.cause.and_then(|cause| cause.fix.first());
     let fix = fix.or_else(|| alert.findings.iter().find_map(|finding| finding.fix.first()))?;
-    let entry = show(fix.entry.as_deref()?);
-    let sure = if fix.is_proven() { "verified" } else { "not verified" };
-    Some(match &fix.list {
-        Some(list) => format!("add {entry} to {} ({sure})", crate::text::show_path(list)),
-        None => format!("link {entry} ({sure})"),
-    })
+    repair::sentence(fix)
 }
 
 #[cfg(test)]

@@ -93,7 +93,7 @@ fn section(
 }
 
 /// Text of a cell or list item, with markup escaped.
-fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
         match c {
@@ -113,7 +113,7 @@ fn html(text: &str) -> String {
 }
 
 /// A path as code, with a fence that is longer than any run of backticks in it.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest + 1);
     if longest == 0 { format!("`{text}`") } else { format!("{fence} {text} {fence}") }

@@ -4,6 +4,7 @@
 use crate::support;
 use crate::support::tiny;
 
+mod files;
 mod hostile;
 mod kit;
 mod libraries;

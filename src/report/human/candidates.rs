@@ -3,11 +3,12 @@
 
 use super::Sheet;
 use crate::demangle::demangle;
-use crate::finding::{EvidenceKind, Fix, Intent, Proof};
+use crate::finding::{EvidenceKind, Fix, Proof};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
 use crate::report::model::CauseKind;
+use crate::report::repair;
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -101,21 +102,17 @@ pub(super) fn fixes(entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<
     fixes.sort_by_cached_key(|fix| (place(fix), fix.proof.clone()));
     for alike in fixes.chunk_by(|a, b| place(a) == place(b) && a.proof == b.proof) {
         let Some(first) = alike.first() else { continue };
-        let list = first.list.as_deref().map(|list| name(&show_path(list)));
-        let list = list.unwrap_or_default();
-        let what = match (first.intent, &first.set) {
-            (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
-            (Intent::AddToList, None) => format!("add to {list}"),
-            (Intent::LinkArchive | Intent::LinkLibrary, _) => "link with".to_owned(),
-            (Intent::AddSearchPath, _) => "add to the search path".to_owned(),
-            (Intent::DropSearchEntry, _) => "drop from the search path".to_owned(),
-        };
+        let what = repair::action(first);
         let sure = match &first.proof {
             Proof::Proven(_) => "(verified)".to_owned(),
             Proof::Unknown(why) => format!("(not verified: {why})"),
         };
-        let entries = alike.iter().filter_map(|fix| fix.entry.as_deref());
-        let entries: Vec<String> = entries.map(|entry| name(&show(entry))).collect();
+        let shown = |fix: &Fix| {
+            let entry = name(&show(fix.entry.as_deref()?));
+            let from = fix.from.as_deref().map(|from| format!(" from {}", name(&show_path(from))));
+            Some(format!("{entry}{}", from.unwrap_or_default()))
+        };
+        let entries: Vec<String> = alike.iter().filter_map(|fix| shown(fix)).collect();
         page.item("fix", &format!("{what} {sure}: {}", entries.join(", ")))?;
     }
     page.more(hidden, "fix", "fixes")

@@ -1,0 +1,153 @@
+//! Files that text of a package names and that are not installed, and components that were not built. A
+//! file of the same name elsewhere in the prefix, or below `--lib-path`, is where the missing one may come
+//! from. Nothing here is verified: a file of that name may be another one.
+
+use crate::audit::named_below;
+use crate::finding::{Finding, Findings, Fix, Intent, Proof};
+use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
+use crate::plan::Plan;
+use crate::tree::{Kind, Tree};
+use std::cmp::Reverse;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A finding, with the places at which one of its files may lie. They are relative to the prefix, or
+/// absolute outside of it.
+struct Wanted {
+    place: usize,
+    prefix: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+/// Attaches suggestions to findings about text of packages and about required files.
+pub(super) fn attach(plan: &Plan, tree: &dyn Tree, findings: &mut Findings) {
+    let mut wanted = Vec::new();
+    for (place, finding) in findings.iter_mut().enumerate().filter(|(_, f)| f.fix.is_empty()) {
+        if let Some(component) = component(finding) {
+            let why = "build the package with it and audit again";
+            let fix = Fix::new(Intent::BuildComponent, Some(component), unknown(why));
+            finding.fix.push(fix);
+            continue;
+        }
+        let (files, prefix) = (files(tree, finding), finding.file.prefix.clone());
+        if let (false, Some(prefix)) = (files.is_empty(), prefix) {
+            wanted.push(Wanted { place, prefix, files });
+        }
+    }
+    let names = wanted.iter().flat_map(|wanted| &wanted.files);
+    let names: FastSet<OsString> =
+        names.filter_map(|path| Some(path.file_name()?.into())).collect();
+    if names.is_empty() {
+        return;
+    }
+    // The files go into reports and scripts, which are used elsewhere.
+    let directories = plan.lib_paths.iter().chain(wanted.iter().map(|wanted| &wanted.prefix));
+    let mut directories: Vec<PathBuf> = directories.map(|dir| plan.cwd.join(dir)).collect();
+    directories.arrange();
+    directories.dedup();
+    let mut found: FastMap<OsString, Vec<PathBuf>> = FastMap::default();
+    for directory in directories {
+        for (name, paths) in named_below(tree, &directory, &names) {
+            found.entry(name).or_default().extend(paths);
+        }
+    }
+    for Wanted { place, prefix, files } in wanted {
+        findings[place].fix.push(install(&plan.cwd.join(prefix), &files, &found));
+    }
+}
+
+fn unknown(why: &str) -> Proof {
+    Proof::Unknown(why.into())
+}
+
+/// The component that a finding is about.
+fn component(finding: &Finding) -> Option<Vec<u8>> {
+    let detail = finding.detail.as_deref()?;
+    match finding.rule.as_str() {
+        "cmake-unbuilt-component" => Some(detail.to_vec()),
+        // Package and component.
+        "required-package" => {
+            let slash = detail.iter().position(|byte| *byte == b'/')?;
+            Some(detail[slash + 1..].to_vec())
+        }
+        _ => None,
+    }
+}
+
+/// The places at which the missing file of a finding may lie.
+fn files(tree: &dyn Tree, finding: &Finding) -> Vec<PathBuf> {
+    let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+    let Some(detail) = finding.detail.as_deref() else {
+        let is_pattern = |text: &[u8]| text.iter().any(|byte| b"*?[{\\".contains(byte));
+        let required = finding.rule == *"required-file"
+            && !is_pattern(finding.file.path.as_os_str().as_bytes());
+        return if required { vec![finding.file.path.clone()] } else { Vec::new() };
+    };
+    match finding.rule.as_str() {
+        "cmake-missing-file" | "text-missing-path" => vec![path(detail)],
+        "missing-header" => header(tree, finding, &path(detail)).into_iter().collect(),
+        "pkgconfig-missing-file" => {
+            // The directory above `pkgconfig` holds the libraries of the package.
+            let lib = finding.file.path.parent().and_then(Path::parent).unwrap_or(Path::new(""));
+            match detail.strip_prefix(b"-l") {
+                Some(name) => match name.strip_prefix(b":") {
+                    Some(file) => vec![lib.join(path(file))],
+                    None => [&b".so"[..], b".a"]
+                        .map(|end| lib.join(path(&[b"lib", name, end].concat())))
+                        .into(),
+                },
+                // Directories are created with their files.
+                None if detail.starts_with(b"-") => Vec::new(),
+                None => vec![path(detail)],
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The place of a header: below the directory of its user if that has the first part of the name, as for
+/// `#include "detail/b.h"`, else below the outermost directory `include`.
+fn header(tree: &dyn Tree, finding: &Finding, name: &Path) -> Option<PathBuf> {
+    let beside = finding.file.path.parent()?;
+    let prefix = finding.file.prefix.as_deref()?;
+    let first = Path::new(name.iter().next()?);
+    let is_beside =
+        first == name || tree.kind(&prefix.join(beside).join(first)) == Ok(Kind::Directory);
+    let above = beside.ancestors();
+    let include = above.filter(|dir| dir.file_name() == Some(OsStr::new("include"))).last();
+    Some(if is_beside { beside } else { include? }.join(name))
+}
+
+/// Installs the first of `files` that exists elsewhere, else the first of all.
+fn install(prefix: &Path, files: &[PathBuf], found: &FastMap<OsString, Vec<PathBuf>>) -> Fix {
+    for file in files {
+        let named = file.file_name().and_then(|name| found.get(name));
+        let missing = prefix.join(file);
+        let mut named: Vec<&PathBuf> =
+            named.into_iter().flatten().filter(|path| **path != missing).collect();
+        named.arrange_by(|a, b| {
+            Reverse(common_end(a, &missing)).cmp(&Reverse(common_end(b, &missing))).then(a.cmp(b))
+        });
+        named.dedup();
+        if let Some(from) = named.first() {
+            let why = match named.len() {
+                1 => "a file of this name exists, and may be another one".to_owned(),
+                n => format!("{n} files have this name"),
+            };
+            let entry = Some(file.as_os_str().as_bytes().to_vec());
+            let from = Some(Arc::from(from.as_path()));
+            return Fix { from, ..Fix::new(Intent::InstallFile, entry, unknown(&why)) };
+        }
+    }
+    let entry = files.first().map(|file| file.as_os_str().as_bytes().to_vec());
+    let why = "no file of this name is in the prefix or below --lib-path";
+    Fix::new(Intent::InstallFile, entry, unknown(why))
+}
+
+/// The number of equal components at the ends of two paths.
+fn common_end(a: &Path, b: &Path) -> usize {
+    a.components().rev().zip(b.components().rev()).take_while(|(a, b)| a == b).count()
+}

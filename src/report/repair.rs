@@ -1,0 +1,29 @@
+//! Fixes in words, for every output that names one.
+
+use crate::finding::{Fix, Intent};
+use crate::text::{show, show_path};
+
+/// The action of a fix, without the name that it is about: `link with`.
+pub(crate) fn action(fix: &Fix) -> String {
+    let list = fix.list.as_deref().map(show_path).unwrap_or_default();
+    match (fix.intent, &fix.set) {
+        (Intent::AddToList, Some(set)) => format!("add to {} of {list}", show(set)),
+        (Intent::AddToList, None) => format!("add to {list}"),
+        (Intent::LinkArchive | Intent::LinkLibrary, _) => "link with".to_owned(),
+        (Intent::AddSearchPath, _) => "add to the search path".to_owned(),
+        (Intent::DropSearchEntry, _) => "drop from the search path".to_owned(),
+        (Intent::InstallFile, _) => "install".to_owned(),
+        (Intent::BuildComponent, _) => "build and install the component".to_owned(),
+    }
+}
+
+/// A fix as one sentence, with the reason why it is only a suggestion.
+pub(crate) fn sentence(fix: &Fix) -> Option<String> {
+    let entry = show(fix.entry.as_deref()?);
+    let entry = match &fix.from {
+        Some(from) => format!("{entry}, from {}", show_path(from)),
+        None => entry,
+    };
+    let sure = if fix.is_proven() { "verified" } else { "not verified" };
+    Some(format!("{}: {entry} ({sure})", action(fix)))
+}
