@@ -217,7 +217,7 @@ impl Graph {
 }
 
 fn graphs() -> u64 {
-    number("LINKAUDIT_GRAPHS", 60).min(400)
+    number("LINKAUDIT_ARCHIVES", 60)
 }
 
 #[test]
