@@ -91,6 +91,9 @@ pub struct Evidence {
     /// The word for how the file was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<Cow<'static, str>>,
+    /// The package that installed the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
     /// The reason why the loader did not take it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -111,6 +114,7 @@ impl Evidence {
             archive: None,
             member: None,
             how: None,
+            package: None,
             reason: None,
             minor: false,
         }
@@ -120,7 +124,21 @@ impl Evidence {
     pub fn at(kind: EvidenceKind, path: Arc<Path>) -> Self {
         Self { path: Some(path), ..Self::new(kind) }
     }
+
+    /// True for a candidate that only this system has: it depends on the machine of the audit, and is
+    /// no ground for a cause, a verdict or a fix.
+    pub fn is_of_system(&self) -> bool {
+        let system = [INSTALLED, SHADOWED, REMOVED];
+        self.how.as_deref().is_some_and(|how| system.contains(&how))
+    }
 }
+
+/// `how` of a candidate outside of the audited files: a library of the system.
+pub const INSTALLED: &str = "installed";
+/// The same where the process loads another file of that soname.
+pub const SHADOWED: &str = "shadowed";
+/// A path that an installed package has and that does not exist.
+pub const REMOVED: &str = "removed";
 
 /// Kinds of fixes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

@@ -47,6 +47,9 @@ impl Wants {
     /// Includes of installed headers.
     pub const HEADERS: Self = Self(4096);
 
+    /// Libraries of the system and lists of its packages, for undefined symbols and missing libraries.
+    pub const INSTALLED: Self = Self(8192);
+
     /// The union of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {

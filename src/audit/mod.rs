@@ -12,11 +12,13 @@ mod diagnosis;
 mod dlopens;
 mod explained;
 mod gpu;
+mod installed;
 mod kept_names;
 mod left_out;
 mod link_facts;
 mod linked;
 mod own_loaders;
+mod owners;
 mod package_text;
 mod programs;
 mod queries;
@@ -32,6 +34,7 @@ pub use candidates::{Candidates, named_below};
 pub use coverage::Line;
 pub use dlopens::MissingDlopen;
 pub use explained::Explained;
+pub use installed::{Installed, InstalledLibrary};
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
 pub use package_text::{
@@ -106,6 +109,8 @@ pub struct Audit {
     libraries: LibraryCandidates,
     /// Plugins whose host program is inferred.
     inferred: Inferred,
+    /// What the system has for undefined symbols and missing libraries.
+    pub installed: Installed,
     /// Paths that the walk could not read.
     pub problems: Vec<UnreadablePath>,
     /// Counts of the walk.
@@ -466,6 +471,21 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         library.unwrap_or_else(|| archives::read(plan, &mut corpus, &mut collector, found));
     clock.lap("archives");
 
+    let search = installed::Search {
+        plan,
+        tree,
+        corpus: &corpus,
+        prefixes: &prefixes,
+        bound,
+        diagnosis: &diagnosis,
+        providers: &providers,
+        candidates: &candidates,
+    };
+    let installed = search.run();
+    if installed.is_some() {
+        clock.lap("installed files");
+    }
+
     let cross_check = plan.cross_check.then(|| collector.cross_check(&corpus));
     if cross_check.is_some() {
         clock.lap("cross-check");
@@ -492,6 +512,7 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
         candidates,
         libraries,
         inferred,
+        installed: installed.unwrap_or_default(),
         problems,
         totals,
         named,

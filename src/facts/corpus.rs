@@ -7,7 +7,7 @@ use crate::format::elf::interpreter::Interpreter;
 use crate::format::elf::relocs::Relocations;
 use crate::id::{FastMap, FastSet, FileId, IdVec};
 use crate::symbol_names::SymbolNames;
-use crate::tree::{Errno, Special};
+use crate::tree::{Errno, Special, Stat};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -127,6 +127,11 @@ impl Corpus {
     /// The names of symbols of archives.
     pub fn symbol_names(&self) -> &Arc<SymbolNames> {
         &self.symbol_names
+    }
+
+    /// The file with the identity of `stat`, if it was read.
+    pub fn file_of(&self, stat: Stat) -> Option<FileId> {
+        self.by_inode.get(&(stat.dev, stat.ino)).copied()
     }
 
     /// The file whose real path is `path`, if it was read under any name.

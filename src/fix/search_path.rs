@@ -104,7 +104,8 @@ fn lacks(audit: &Audit, finding: &Finding, candidate: &Path) -> usize {
 /// The candidates that have the needed name and lie in the finding's prefix.
 fn candidates<'f>(finding: &'f Finding, library: &'f [u8]) -> impl Iterator<Item = &'f Path> {
     let prefix = finding.file.prefix.as_deref();
-    let paths = finding.evidence_of(EvidenceKind::Candidate).filter_map(|e| e.path.as_deref());
+    let candidates = finding.evidence_of(EvidenceKind::Candidate).filter(|e| !e.is_of_system());
+    let paths = candidates.filter_map(|e| e.path.as_deref());
     let named = paths.filter(move |path| last_part(path.as_os_str().as_bytes()) == library);
     named.filter(move |path| prefix.is_some_and(|prefix| path.starts_with(prefix)))
 }

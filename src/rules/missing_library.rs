@@ -6,7 +6,7 @@ use super::{Query, Rule};
 use crate::catalogue::{LIBRARY, RuleId};
 use crate::diagnosis::{MissingLibrary, Site};
 use crate::facts::FactStore as _;
-use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, When};
+use crate::finding::{CauseHint, Evidence, EvidenceKind, Finding, Findings, REMOVED, When};
 use crate::id::{FastSet, RootId};
 use crate::parallel;
 use crate::resolve::FoundBy;
@@ -30,7 +30,7 @@ pub(super) static RULE: Rule = Rule::new(
 )
 .keys(&["library", "detail"])
 .of_all_loaded()
-.wants(Wants::NAMES_IN_PREFIX)
+.wants(Wants::NAMES_IN_PREFIX.and(Wants::INSTALLED))
 .explaining();
 
 /// `detail` of a missing library whose file name exists in the prefix.
@@ -72,6 +72,10 @@ A `candidate` is a file of that name in the audited prefix or below `--lib-path`
 loader did not take it. If the prefix contains a file of that name, the `detail` of the finding is
 `candidate-in-prefix`. Findings with and without a candidate have different fingerprints: a baseline line
 for one does not waive the other.
+
+An `installed` file has the name too, and an installed Debian package has it, outside of the directories that
+the loader searches. A `removed` file is on the list of an installed package and does not exist: install the
+package again.
 
 ## Limits
 
@@ -139,7 +143,10 @@ pub(super) fn finding(
     finding.evidence.extend(query.attempts(missing, attempts));
     if let Some(object) = query.view().object(missing.file) {
         let target = object.header.target();
-        let candidates = query.library_candidates(&missing.name, target);
+        let mut candidates = query.library_candidates(&missing.name, target);
+        if candidates.is_empty() {
+            candidates = query.installed_libraries(&missing.name, target);
+        }
         finding.evidence.extend(with_reasons(candidates, &missing.name, attempts));
     }
     finding.evidence.extend(missing.explained.iter().map(|(file, symbol, version)| Evidence {
@@ -197,6 +204,10 @@ pub(super) fn with_reasons(
         attempts.iter().filter_map(|attempt| directory(&attempt.path)).collect();
     let base = last_part(Path::new(OsStr::from_bytes(name)));
     for candidate in &mut candidates {
+        if candidate.how.as_deref() == Some(REMOVED) {
+            candidate.reason = Some("the package lists it, and no such file exists".to_owned());
+            continue;
+        }
         let path = candidate.path.as_deref();
         let is_searched = path.and_then(Path::parent).is_some_and(|dir| searched.contains(dir));
         let is_named = path.is_some_and(|path| last_part(path) == base);

@@ -4,7 +4,7 @@
 use super::near::NearMisses;
 use crate::audit::trace::{Traced, Traces};
 use crate::audit::{
-    Audit, CMakePackage, Explained, LeftOut, MissingDlopen, PackageText, SearchEntries,
+    Audit, CMakePackage, Explained, Installed, LeftOut, MissingDlopen, PackageText, SearchEntries,
 };
 use crate::bind::query::{BoundLibrary, DuplicateName};
 use crate::catalogue::RuleId;
@@ -245,6 +245,11 @@ impl<'a> Query<'a> {
         target: Target,
     ) -> impl Iterator<Item = &'a Provider> {
         self.audit.providers.of(name, not, target)
+    }
+
+    /// What the system has for undefined symbols and missing libraries.
+    pub(super) fn installed(&self) -> &'a Installed {
+        &self.audit.installed
     }
 
     /// Candidates whose file name or soname is `name`, audited or below `--lib-path`.

@@ -6,6 +6,7 @@ use super::{Query, Rule};
 use crate::catalogue::SYMBOL;
 use crate::finding::{CauseHint, Evidence, EvidenceKind, Findings, When};
 use crate::text::show;
+use crate::wants::Wants;
 use rayon::prelude::*;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -16,7 +17,8 @@ pub(super) static RULE: Rule = Rule::new(
     check,
 )
 .keys(&["symbol", "version", "library"])
-.of_all_loaded();
+.of_all_loaded()
+.wants(Wants::INSTALLED);
 
 const DOCS: &str = "\
 ## What it does
@@ -45,6 +47,8 @@ error[undefined-symbol] lib/libMIOpen.so.1.0: 5 undefined symbols
 - A `near miss` is a similar definition in a searched file: the same name with another version, `[abi:…]`
   tag or parameter list, or another member of the class or namespace. The object was built for another
   release of that library: rebuild one of the two.
+- An `installed` file is a library of the system that defines the symbol, in a directory or in the cache of
+  the loader, with its Debian package. No need of the process leads to it: link the object with it.
 - If a program provides the symbol to its plugins, name it with `--host` or in a `[[host]]` entry of a
   policy.
 - If the referring code is not needed, as code for other processors, build without it.
@@ -61,6 +65,10 @@ programs. A plugin that needs another plugin to be loaded first is reported.
 Missing libraries: a missing library explains the references that its candidates define, with the libraries
 that they need. Without a candidate, it explains all other undefined references of the objects that load it,
 except symbols of a static archive or of a policy.
+
+Libraries of the system are searched only for symbols without a version that no audited file and no file of
+`--lib-path` defines, and never under a whitelist. They are evidence: they change no verdict and no
+fingerprint.
 
 Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";
@@ -109,8 +117,13 @@ fn check(query: &Query<'_>) -> Findings {
                     .any(|near| near.path == candidate.path && near.symbol == candidate.symbol)
             };
             candidates.retain(|candidate| !is_searched(candidate));
+            let is_open = candidates.is_empty() && undefined.version.is_none();
             finding.evidence.extend(candidates);
             finding.evidence.extend(near);
+            if let Some(root) = root.filter(|_| is_open) {
+                let (file, symbol) = (undefined.file, &undefined.symbol);
+                finding.evidence.extend(query.installed_definers(file, symbol, *root));
+            }
             // There may be a hundred thousand of these.
             finding.evidence.shrink_to_fit();
             let words = query.quoted(undefined.file).zip(typeable(&undefined.symbol));

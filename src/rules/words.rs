@@ -2,10 +2,11 @@
 
 use super::demand::{by_policy, policy_file};
 use super::query::{Query, last_part};
+use crate::audit::InstalledLibrary;
 use crate::catalogue::RuleId;
 use crate::diagnosis::Site;
 use crate::facts::providers::Provider;
-use crate::finding::{Evidence, EvidenceKind, Finding};
+use crate::finding::{Evidence, EvidenceKind, Finding, INSTALLED, REMOVED, SHADOWED};
 use crate::format::deps_list::bare_name;
 use crate::format::elf::{Object, Target};
 use crate::id::{ArchiveId, FileId, MemberId, RootId};
@@ -105,6 +106,41 @@ impl Query<'_> {
         let Some(object) = self.view().object(not) else { return Vec::new() };
         let found = self.definers(name, not, object.header.target());
         found.take(MOST_CANDIDATES).map(evidence).collect()
+    }
+
+    /// Libraries of the system that define a symbol and that the process of `root` does not load.
+    pub(super) fn installed_definers(
+        &self,
+        file: FileId,
+        symbol: &[u8],
+        root: RootId,
+    ) -> impl Iterator<Item = Evidence> {
+        let root = self.path(self.closure(root).root.file);
+        let root = show_path(root.file_name().map_or(root, Path::new));
+        self.installed().definers(file, symbol).map(move |(library, is_shadowed)| {
+            let (how, reason) = if is_shadowed {
+                (SHADOWED, format!("{root} loads another file of this soname"))
+            } else {
+                (INSTALLED, format!("not needed by {root}"))
+            };
+            Evidence {
+                symbol: Some(symbol.to_vec()),
+                how: Some(Cow::Borrowed(how)),
+                package: library.package.clone(),
+                reason: Some(reason),
+                ..Evidence::at(EvidenceKind::Candidate, Arc::clone(&library.path))
+            }
+        })
+    }
+
+    /// Paths of installed packages with a library's name, for an object of `target`.
+    pub(super) fn installed_libraries(&self, name: &[u8], target: Target) -> Vec<Evidence> {
+        let evidence = |library: &InstalledLibrary| Evidence {
+            how: Some(Cow::Borrowed(if library.target.is_some() { INSTALLED } else { REMOVED })),
+            package: library.file.package.clone(),
+            ..Evidence::at(EvidenceKind::Candidate, Arc::clone(&library.file.path))
+        };
+        self.installed().libraries(name, target).map(evidence).collect()
     }
 
     /// The members that refer to a symbol, in the archive that the object was linked from.

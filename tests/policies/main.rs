@@ -23,6 +23,7 @@ mod baselines;
 mod diff_names;
 mod diff_users;
 mod diffs;
+mod installed;
 mod pairs;
 mod platforms;
 mod policy;

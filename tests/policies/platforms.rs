@@ -9,6 +9,7 @@ use crate::support::random;
 use crate::support::report;
 mod wheels;
 
+use linkaudit::policy::{Libc, built_in_platforms};
 use report::{Report, text};
 use serde_json::{Value, json};
 use support::{Lab, linkaudit};
@@ -298,7 +299,71 @@ fn the_machine_says_nothing() {
     copy("/lib64/ld-linux-x86-64.so.2", "full/lib/ld-linux-x86-64.so.2");
     copy("/lib64/ld-linux-x86-64.so.2", "full/lib64/ld-linux-x86-64.so.2");
     copy("/etc/ld.so.cache", "full/etc/ld.so.cache");
-    for policy in ["manylinux_2_5", "manylinux_2_28", "musllinux_1_2", "manylinux_2_41_aarch64"] {
-        assert!(of("bare", policy) == of("full", policy), "{policy}");
+    // A symbol that only the full system defines, and the package that has the library.
+    lab.so("stub/libgone.so.1", "", &["-nostdlib", "-Wl,-soname,libgone.so.1"]);
+    library(&lab, "c.so", &["lost", "puts"], &["libc.so.6", "libgone.so.1"], &[]);
+    library(&lab, "d.so", &["lost", "puts"], &["libc.so.6"], &[]);
+    lab.so("stub/liblost.so.1", "int lost(void) { return 1; }", &["-nostdlib"]);
+    for root in ["bare", "full"] {
+        for name in ["c.so", "d.so"] {
+            copy(
+                lab.path(&format!("p/{name}")).to_str().expect("UTF-8"),
+                &format!("{root}/p/{name}"),
+            );
+        }
     }
+    copy(lab.path("stub/liblost.so.1").to_str().expect("UTF-8"), "full/usr/lib/liblost.so.1");
+    let list = "/usr/lib/liblost.so.1\n/usr/lib/private/libgone.so.1\n";
+    lab.write("full/var/lib/dpkg/info/liblost1.list", list);
+    let mut cases = 0;
+    for name in platforms() {
+        assert!(of("bare", &name) == of("full", &name), "{name}");
+        cases += 1;
+    }
+    println!("{cases} platforms under a bare and a full root, 0 differences");
+    // Without a whitelist the system is asked.
+    let (_, open) = of("full", "default");
+    let open = String::from_utf8(open).expect("UTF-8");
+    assert!(open.contains("\"installed\"") && open.contains("liblost1"), "{open}");
+}
+
+/// All platforms that are built in.
+fn platforms() -> Vec<String> {
+    let all = [Libc::Glibc, Libc::Musl].into_iter().flat_map(built_in_platforms);
+    all.map(|platform| platform.name).collect()
+}
+
+/// This machine, with all that is installed here, says what an empty sysroot says.
+#[test]
+fn this_machine_says_nothing() {
+    let lab = lab();
+    library(&lab, "a.so", &["omp", "puts"], &["libc.so.6", "libgomp.so.1"], &[]);
+    library(&lab, "b.so", &["puts", "deflate"], &["libc.so.6"], &[]);
+    library(&lab, "c.so", &["expat", "inflate"], &["libexpat.so.1", "libz.so.1"], &[]);
+    let prefix = lab.path("p");
+    let below = prefix.strip_prefix("/").expect("an absolute path").display().to_string();
+    for name in ["a.so", "b.so", "c.so"] {
+        let bytes = std::fs::read(prefix.join(name)).expect("a library");
+        lab.write(&format!("bare/{below}/{name}"), bytes);
+    }
+    let prefix = prefix.to_str().expect("UTF-8");
+    let of = |more: &[&str]| {
+        let args = [&["--isolated", "--format", "json", prefix], more].concat();
+        let output = lab.linkaudit(&args);
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (mut cases, mut differing) = (0, Vec::new());
+    for name in platforms() {
+        cases += 1;
+        let (here, bare) = (of(&["--policy", &name]), of(&["--policy", &name, "--root", "bare"]));
+        if here != bare {
+            differing.push(format!("{name}:\n{}\n{}", here.1, bare.1));
+        }
+    }
+    println!("{cases} platforms here and in an empty sysroot, {} differences", differing.len());
+    assert!(differing.is_empty(), "{}", differing[0]);
+    let has_zlib = std::path::Path::new("/usr/lib/x86_64-linux-gnu/libz.so.1").exists();
+    let (_, open) = of(&[]);
+    assert_eq!(open.contains("\"installed\""), has_zlib, "without a whitelist: {open}");
 }

@@ -133,6 +133,11 @@ pub(super) fn is_plain_definition<H: FileHeader<Endian = Endianness>>(
 }
 
 impl Tables {
+    /// Size of the tables in memory, in bytes.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Tables in which no lookup finds a symbol.
     pub fn empty() -> Self {
         Self {

@@ -2,14 +2,14 @@
 //! report's data into words and verifies nothing; `candidates` writes verified fixes.
 
 use super::Sheet;
-use crate::finding::{EvidenceKind, Intent};
+use crate::finding::{Evidence, EvidenceKind, INSTALLED, Intent, REMOVED};
 use crate::order;
 use crate::package::search_entry;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name, some};
 use crate::report::model::{CauseKind, Finding};
 use crate::text::{shell, show, show_path};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
@@ -60,6 +60,9 @@ impl Sheet<'_> {
         }
         let candidates = self.candidate_paths(entry);
         let Some(candidate) = nearest(&first.full_path(), &candidates) else {
+            if let Some(command) = self.restore(entry) {
+                return page.help("install the package again", Some(&command));
+            }
             return page.help(&install(first, &library), None);
         };
         let base = Path::new(&library).file_name().map(Path::new);
@@ -106,9 +109,43 @@ impl Sheet<'_> {
         page.help(text, None)
     }
 
+    /// The candidates at hand; without any, the libraries of the system that define most symbols.
     fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
-        candidates.iter().filter_map(|evidence| evidence.path.as_deref()).collect()
+        let (system, own): (Vec<&Evidence>, Vec<&Evidence>) =
+            candidates.into_iter().partition(|evidence| evidence.is_of_system());
+        if !own.is_empty() {
+            return own.iter().filter_map(|evidence| evidence.path.as_deref()).collect();
+        }
+        let installed = system.iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
+        let mut symbols: BTreeMap<&Path, BTreeSet<Option<&[u8]>>> = BTreeMap::new();
+        for evidence in installed {
+            let Some(path) = evidence.path.as_deref() else { continue };
+            symbols.entry(path).or_default().insert(evidence.symbol.as_deref());
+        }
+        let most = symbols.values().map(BTreeSet::len).max();
+        let best = symbols.into_iter().filter(|(_, symbols)| Some(symbols.len()) == most);
+        best.map(|(path, _)| path).collect()
+    }
+
+    /// True if a library of the system defines all symbols of an entry: it needs no host program.
+    fn is_found(&self, entry: &ReportEntry<'_>) -> bool {
+        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+        let installed = candidates.iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
+        let mut symbols: BTreeMap<&Path, BTreeSet<&[u8]>> = BTreeMap::new();
+        for evidence in installed {
+            let (Some(path), Some(symbol)) = (&evidence.path, &evidence.symbol) else { continue };
+            symbols.entry(path).or_default().insert(symbol);
+        }
+        symbols.values().any(|symbols| symbols.len() == entry.symbols())
+    }
+
+    /// How to restore a library that an installed package has and that does not exist.
+    fn restore(&self, entry: &ReportEntry<'_>) -> Option<String> {
+        let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+        let removed = candidates.into_iter().find(|e| e.how.as_deref() == Some(REMOVED))?;
+        let package = shell(&show(removed.package.as_deref()?.as_bytes()));
+        Some(format!("apt-get install --reinstall {package}"))
     }
 
     /// Archives that a list leaves out.
@@ -151,6 +188,9 @@ impl Sheet<'_> {
             let base = candidate.file_name().map_or(candidate, Path::new);
             let candidate = if is_one { self.entries.short(candidate) } else { show_path(base) };
             let text = format!("link {who} with {}", name(&candidate));
+            if self.is_found(entry) {
+                return page.help(&text, None);
+            }
             return or_host(&text, entry, page);
         }
         let near = self.entries.evidence(entry, EvidenceKind::NearMiss);

@@ -3,7 +3,7 @@
 
 use super::Sheet;
 use crate::demangle::demangle;
-use crate::finding::{EvidenceKind, Fix, Proof};
+use crate::finding::{EvidenceKind, Fix, Proof, REMOVED};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
@@ -18,8 +18,15 @@ use std::path::Path;
 const MOST: usize = 5;
 const MOST_FIXES: usize = 20;
 
-/// A candidate's name, the reason why the loader did not take it, and the symbols that it defines.
-type File<'a> = (String, Option<&'a str>, BTreeSet<&'a [u8]>);
+/// A candidate with its package, the reason why the loader did not take it, and the symbols that it
+/// defines.
+struct File<'a> {
+    name: String,
+    /// The label of its line.
+    label: &'static str,
+    reason: Option<&'a str>,
+    symbols: BTreeSet<&'a [u8]>,
+}
 
 impl Sheet<'_> {
     /// Members that refer to the symbols, each once, with the archive that they came from.
@@ -60,17 +67,31 @@ impl Sheet<'_> {
             if let Some(member) = &evidence.member {
                 file = format!("{file}({})", show(member));
             }
-            let reason = evidence.reason.as_deref();
+            let mut file = name(&file);
+            if let Some(package) = &evidence.package {
+                let package = show(package.as_bytes());
+                file = format!("{file} ({})", name(&format!("package {package}")));
+            }
+            // In a group the reason would name another program for each object.
+            let is_installed = evidence.is_of_system();
+            let is_kept = !is_installed || entry.group.is_none();
+            let reason = evidence.reason.as_deref().filter(|_| is_kept);
             let place = *places.entry((file.clone(), reason)).or_insert(files.len());
             if place == files.len() {
-                files.push((file, reason, BTreeSet::new()));
+                let label = match evidence.how.as_deref() {
+                    Some(REMOVED) => "removed",
+                    _ if is_installed => "installed",
+                    _ => "candidate",
+                };
+                files.push(File { name: file, label, reason, symbols: BTreeSet::new() });
             }
-            files[place].2.extend(evidence.symbol.as_deref());
+            files[place].symbols.extend(evidence.symbol.as_deref());
         }
-        files.arrange_by_key(|(.., symbols)| std::cmp::Reverse(symbols.len()));
+        files.arrange_by_key(|file| std::cmp::Reverse(file.symbols.len()));
         let most = page.limit(MOST);
-        for (file, reason, symbols) in files.iter().take(most) {
+        for File { name: file, label, reason, symbols } in files.iter().take(most) {
             let defines = match (symbols.len(), entry.symbols()) {
+                (1, 1) if *label == "installed" => Some("defines it".to_owned()),
                 (0, _) | (_, 0 | 1) => None,
                 (some, all) if some == all => Some(format!("defines all {all}")),
                 (1, _) => symbols.first().map(|raw| format!("defines {}", name(&readable(raw)))),
@@ -81,7 +102,7 @@ impl Sheet<'_> {
             let words: Vec<&str> = defines.as_deref().into_iter().chain(reason).collect();
             let words =
                 if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
-            page.item("candidate", &format!("{}{words}", name(file)))?;
+            page.item(label, &format!("{file}{words}"))?;
         }
         page.more(files.len().saturating_sub(most), "candidate", "candidates")
     }

@@ -90,6 +90,15 @@ struct SymbolRequester<'a> {
     weak: bool,
     bound: Vec<Bound<'a>>,
     near_misses: Vec<NearMiss<'a>>,
+    installed: Vec<InstalledOut<'a>>,
+}
+
+/// A library of the system that defines the symbol.
+#[derive(Serialize)]
+struct InstalledOut<'a> {
+    path: Text<'a>,
+    package: Option<&'a str>,
+    shadowed: bool,
 }
 
 #[derive(Serialize)]
@@ -276,6 +285,15 @@ fn symbol_requester<'a>(
         version: text(near.version.as_ref()),
         reason: near.reason,
     });
+    let reported = Some(requester).filter(|r| r.version.is_none());
+    let installed = reported.into_iter().flat_map(|requester| {
+        let found = audit.installed.definers(requester.file, &requester.symbol);
+        found.map(|(library, shadowed)| InstalledOut {
+            path: Text::path(&library.path),
+            package: library.package.as_deref(),
+            shadowed,
+        })
+    });
     SymbolRequester {
         path: path(audit, requester.file),
         symbol: Text(&requester.symbol),
@@ -283,6 +301,7 @@ fn symbol_requester<'a>(
         weak: requester.weak,
         bound: bound.collect(),
         near_misses: near.collect(),
+        installed: installed.collect(),
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) const SITUATIONS: &[(&str, Build)] = &[
     ("waived", waived),
     ("foreign", foreign),
     ("empty", empty),
+    ("installed", installed),
 ];
 
 /// A C++ program with a library in a directory that is not searched, and a library that was built
@@ -242,5 +243,25 @@ fn foreign() -> Situation {
 fn empty() -> Situation {
     let lab = Situation::new("/opt/app");
     lab.write("/opt/app/share/doc/README", "text");
+    lab
+}
+
+/// A system that has the libraries and not the needs: one that defines what a program lacks, one in a
+/// directory that is not searched, and one that was removed behind the back of its package.
+fn installed() -> Situation {
+    let lab = Situation::new("/opt/app");
+    lab.write("/opt/app/bin/app", program(&[], &["deflate", "inflate", "crc32"]).bytes());
+    let plugin = object("libplug.so", &["libconfig-9.so", "libgone.so.2"], &[]);
+    lab.write("/opt/app/lib/libplug.so", plugin.bytes());
+    let dir = "/usr/lib/x86_64-linux-gnu";
+    let zlib = object("libz.so.1", &[], &[]).defines("deflate").defines("inflate");
+    lab.write(&format!("{dir}/libz.so.1"), zlib.defines("crc32").bytes());
+    let other = object("libarchive.so.13", &[], &[]).defines("crc32");
+    lab.write(&format!("{dir}/libarchive.so.13"), other.bytes());
+    lab.so(&format!("{dir}/config/libconfig-9.so"), &[], &[]);
+    let info = "/var/lib/dpkg/info";
+    lab.write(&format!("{info}/zlib1g:amd64.list"), format!("{dir}/libz.so.1\n"));
+    lab.write(&format!("{info}/libconfig9:amd64.list"), format!("{dir}/config/libconfig-9.so\n"));
+    lab.write(&format!("{info}/libgone2:amd64.list"), format!("{dir}/libgone.so.2\n"));
     lab
 }

@@ -1,0 +1,418 @@
+//! What the system has for undefined symbols and missing libraries: libraries in the directories and
+//! the cache of the loader that define such symbols, and paths of installed packages with the name of a
+//! missing library. Rules add the answers as evidence. They change no verdict, cause or fingerprint,
+//! and these files are no part of the corpus.
+//!
+//! Only names for which the audited files, the prefix and `--lib-path` have no candidate are looked
+//! up. A run without such names reads nothing here, nor does one under a whitelist, whose report is the
+//! same on every machine.
+
+use super::binding::Bound;
+use super::candidates::Candidates;
+use super::owners::{Owned, Owners};
+use crate::diagnosis::Diagnosis;
+use crate::facts::Corpus;
+use crate::facts::providers::{Providers, defined};
+use crate::facts::read;
+use crate::format::Reading;
+use crate::format::archive::Names;
+use crate::format::elf::{Target, hash};
+use crate::id::{FastMap, FastSet, FileId, RootId};
+use crate::order::Arrange as _;
+use crate::package::{PackageId, Prefixes, store_item, store_of};
+use crate::parallel;
+use crate::plan::Plan;
+use crate::resolve::cache::Cache;
+use crate::resolve::loader::Loader;
+use crate::text::last_part;
+use crate::tree::{Kind, Node, Opened, Stat, Tree};
+use crate::wants::Wants;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Most libraries that are read, and bytes of their tables: Debian's 59,000 packages have fewer in
+/// default directories than this.
+const MOST_FILES: usize = 20_000;
+const MOST_BYTES: usize = 512 << 20;
+/// Files read between two checks of the bytes.
+const AT_ONCE: usize = 256;
+/// Libraries named for one object or one missing library.
+const MOST: usize = 3;
+
+/// The answers.
+#[derive(Default)]
+pub struct Installed {
+    /// Libraries by the object whose symbols they define, those with most symbols first.
+    definers: FastMap<FileId, Vec<Definer>>,
+    /// Files by the name of a missing library.
+    libraries: FastMap<Box<[u8]>, Vec<InstalledLibrary>>,
+}
+
+/// A file of the system.
+#[derive(Clone)]
+pub struct InstalledFile {
+    /// Its path.
+    pub path: Arc<Path>,
+    /// The Debian package that has it, or the store item.
+    pub package: Option<String>,
+}
+
+/// A library that defines undefined symbols of an object, and that the process does not load.
+struct Definer {
+    file: InstalledFile,
+    /// True if the process loads another file of its soname.
+    is_shadowed: bool,
+    symbols: FastSet<Box<[u8]>>,
+}
+
+/// A path of an installed package with the name of a missing library.
+pub struct InstalledLibrary {
+    /// The path and its package.
+    pub file: InstalledFile,
+    /// The objects that can load it; `None` if there is no such file any more.
+    pub target: Option<Target>,
+}
+
+impl Installed {
+    /// Libraries that define `symbol` and that the process of `object` does not load, each with true
+    /// if it loads another file of that soname.
+    pub fn definers(
+        &self,
+        object: FileId,
+        symbol: &[u8],
+    ) -> impl Iterator<Item = (&InstalledFile, bool)> {
+        let all = self.definers.get(&object).into_iter().flatten();
+        let defining = all.filter(|definer| definer.symbols.contains(symbol));
+        defining.map(|definer| (&definer.file, definer.is_shadowed))
+    }
+
+    /// Paths of installed packages with the name of a missing library of an object for `target`.
+    pub fn libraries(
+        &self,
+        name: &[u8],
+        target: Target,
+    ) -> impl Iterator<Item = &InstalledLibrary> {
+        let all = self.libraries.get(name).into_iter().flatten();
+        all.filter(move |one| one.target.is_none_or(|other| other.links_with(target)))
+    }
+}
+
+/// The search.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) tree: &'a dyn Tree,
+    pub(super) corpus: &'a Corpus,
+    pub(super) prefixes: &'a Prefixes,
+    pub(super) bound: Bound<'a>,
+    pub(super) diagnosis: &'a Diagnosis,
+    pub(super) providers: &'a Providers,
+    pub(super) candidates: &'a Candidates,
+}
+
+/// An object with undefined symbols that no file at hand defines.
+struct Open<'a> {
+    root: RootId,
+    target: Target,
+    names: Vec<&'a [u8]>,
+}
+
+/// A library with some of those symbols.
+struct Hit {
+    /// Its path without links, of which packages know.
+    real: PathBuf,
+    /// Its path by soname, if there is such a link.
+    shown: PathBuf,
+    /// The file, if the audit has read it too.
+    file: Option<FileId>,
+    target: Target,
+    soname: Option<Box<[u8]>>,
+    names: Vec<Box<[u8]>>,
+}
+
+impl Search<'_> {
+    /// The answers, or `None` if there was no question.
+    pub(super) fn run(self) -> Option<Installed> {
+        let is_asked = self.plan.rule_wants.holds(Wants::INSTALLED)
+            && !self.plan.policy.is_closed()
+            && !self.plan.every_file_is_root;
+        if !is_asked {
+            return None;
+        }
+        let (open, missing) = (self.open(), self.missing());
+        if open.is_empty() && missing.is_empty() {
+            return None;
+        }
+        let hits = if open.is_empty() { Vec::new() } else { self.hits(&open) };
+        let chosen: Vec<(FileId, Vec<Chosen<'_>>)> =
+            open.iter().map(|(file, open)| (*file, self.chosen(*file, open, &hits))).collect();
+        let mut names: FastSet<Box<[u8]>> = missing.iter().map(|name| Box::from(*name)).collect();
+        let used = chosen.iter().flat_map(|(_, all)| all).map(|one| &one.hit.real);
+        names.extend(used.map(|path| Box::from(last_part(path.as_os_str().as_bytes()))));
+        let owners = Owners::read(self.tree, names);
+        let mut out = Installed::default();
+        for (file, chosen) in chosen {
+            if !chosen.is_empty() {
+                let definers = chosen.into_iter().map(|one| one.definer(&owners));
+                out.definers.insert(file, definers.collect());
+            }
+        }
+        for name in missing {
+            let found = self.libraries(name, &owners);
+            if !found.is_empty() {
+                out.libraries.insert(name.into(), found);
+            }
+        }
+        Some(out)
+    }
+
+    /// Objects whose undefined symbols have no candidate. A version names the library that should
+    /// define the symbol, so that no other library could.
+    fn open(&self) -> BTreeMap<FileId, Open<'_>> {
+        let mut out: BTreeMap<FileId, Open<'_>> = BTreeMap::new();
+        for one in &self.diagnosis.undefined {
+            let Some(object) = self.corpus.files[one.file].object() else { continue };
+            let target = object.header.target();
+            let is_at_hand = || self.providers.of(&one.symbol, one.file, target).next().is_some();
+            if one.version.is_some() || is_at_hand() {
+                continue;
+            }
+            let new = || Open { root: one.site.root, target, names: Vec::new() };
+            out.entry(one.file).or_insert_with(new).names.push(&one.symbol);
+        }
+        out
+    }
+
+    /// Names of missing libraries that no file below the prefix has.
+    fn missing(&self) -> Vec<&[u8]> {
+        let mut out: Vec<&[u8]> = Vec::new();
+        for one in &self.diagnosis.missing {
+            let in_store = store_of(&self.corpus.files[one.file].path).is_some();
+            let is_path = one.name.contains(&b'/');
+            let is_at_hand =
+                || self.candidates.holds(self.corpus, self.prefixes, one.file, &one.name);
+            if !in_store && !is_path && !is_at_hand() {
+                out.push(&one.name);
+            }
+        }
+        out.arrange();
+        out.dedup();
+        out
+    }
+
+    /// Libraries of the system that define some of the symbols.
+    fn hits(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Hit> {
+        let mut names = Names::default();
+        for name in open.values().flat_map(|one| &one.names) {
+            names.insert(name, hash::gnu(name));
+        }
+        let files = self.files(open);
+        let mut bytes = 0;
+        let mut out = Vec::new();
+        for some in files.chunks(AT_ONCE) {
+            for (size, hit) in parallel::map_single(some, |file| self.hit(file, &names)) {
+                bytes += size;
+                out.extend(hit);
+            }
+            if bytes > MOST_BYTES {
+                break;
+            }
+        }
+        out
+    }
+
+    /// The files that the loaders of these objects find by name: those of the default directories
+    /// and of the cache. Audited files and those of `--lib-path` were searched before.
+    fn files(&self, open: &BTreeMap<FileId, Open<'_>>) -> Vec<Place> {
+        let Bound { resolver, closures, .. } = self.bound;
+        let mut loaders: Vec<_> =
+            open.values().map(|open| closures.roots[open.root].root.loader).collect();
+        loaders.arrange();
+        loaders.dedup();
+        let mut paths = Vec::new();
+        for loader in loaders {
+            paths.extend(self.paths(resolver.loaders.get(loader)));
+        }
+        paths.arrange();
+        paths.dedup();
+        paths.truncate(MOST_FILES);
+        let found = parallel::map(&paths, |path| match self.tree.look(path) {
+            Ok((Kind::File, stat)) => Some((stat, self.tree.is_link(path))),
+            _ => None,
+        });
+        let mut out: BTreeMap<(u64, u64), Place> = BTreeMap::new();
+        for (path, found) in paths.into_iter().zip(found) {
+            let Some((stat, is_link)) = found else { continue };
+            let place = out.entry((stat.dev, stat.ino)).or_insert_with(|| Place::new(stat));
+            if is_link {
+                place.links.push(path);
+            } else {
+                place.real.get_or_insert(path);
+            }
+        }
+        let searched = |place: &Place| {
+            let file = self.corpus.file_of(place.stat);
+            file.is_some_and(|file| {
+                let facts = &self.corpus.files[file];
+                facts.audited || facts.provider
+            })
+        };
+        let mut out: Vec<Place> = out.into_values().filter(|place| !searched(place)).collect();
+        out.arrange_by_key(Place::path);
+        out
+    }
+
+    /// The paths of libraries that one loader finds by name; their directories are resolved.
+    fn paths(&self, loader: &Loader) -> Vec<PathBuf> {
+        let mut dirs: Vec<PathBuf> = Vec::new();
+        let dir = |id| Path::new(OsStr::from_bytes(self.bound.resolver.strings.text(id)));
+        dirs.extend(loader.system_dirs.iter().filter_map(|id| self.tree.real_path(dir(*id)).ok()));
+        dirs.arrange();
+        dirs.dedup();
+        let mut out: Vec<PathBuf> = Vec::new();
+        for dir in &dirs {
+            // A directory that cannot be listed yields no evidence.
+            let _ = self.tree.list(dir, &mut |name, node| {
+                let is_library = memchr::memmem::find(name.as_bytes(), b".so").is_some();
+                if is_library && node != Node::Kind(Kind::Directory) {
+                    out.push(dir.join(name));
+                }
+            });
+        }
+        let mut real: FastMap<PathBuf, Option<PathBuf>> = FastMap::default();
+        for entry in loader.cache.iter().flat_map(Cache::entries) {
+            let path = Path::new(OsStr::from_bytes(entry.value));
+            let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
+            let dir = real.entry_ref(dir).or_insert_with(|| self.tree.real_path(dir).ok());
+            out.extend(dir.as_ref().map(|dir| dir.join(name)));
+        }
+        out
+    }
+
+    /// Reads one library: the size of its tables, and the symbols that it defines, if any.
+    fn hit(&self, place: &Place, names: &Names) -> (usize, Option<Hit>) {
+        let path = place.path();
+        let reading = Reading { tables: true, ..Reading::default() };
+        let Ok(Opened::File(handle)) = self.tree.open(&path) else { return (0, None) };
+        let read = read::read(&handle, reading);
+        let Some(object) = read.object().filter(|object| object.is_dynamic()) else {
+            return (0, None);
+        };
+        let Some(tables) = &object.tables else { return (0, None) };
+        let size = tables.size();
+        let names: Vec<Box<[u8]>> =
+            defined(tables, names).into_iter().map(|(name, _)| name.into()).collect();
+        if names.is_empty() {
+            return (size, None);
+        }
+        let soname = object.soname().unwrap_or_default();
+        let by_soname = place.links.iter().find(|link| {
+            link.parent() == path.parent() && last_part(link.as_os_str().as_bytes()) == soname
+        });
+        let hit = Hit {
+            shown: by_soname.cloned().unwrap_or_else(|| path.clone()),
+            file: self.corpus.file_of(place.stat),
+            target: object.header.target(),
+            soname: object.soname().map(Box::from),
+            real: path,
+            names,
+        };
+        (size, Some(hit))
+    }
+
+    /// The libraries that define most symbols of an object. A file that the process loads was searched
+    /// by the loader; a store item takes no library from elsewhere.
+    fn chosen<'h>(&self, file: FileId, open: &Open<'_>, hits: &'h [Hit]) -> Vec<Chosen<'h>> {
+        let closure = &self.bound.closures.roots[open.root];
+        let scope: FastSet<FileId> = closure.in_scope().map(|(_, file)| file).collect();
+        let loaded = scope.iter().filter_map(|file| self.corpus.files[*file].object());
+        let loaded: FastSet<&[u8]> = loaded.filter_map(|object| object.soname()).collect();
+        let names: FastSet<&[u8]> = open.names.iter().copied().collect();
+        let store = store_of(&self.corpus.files[file].path);
+        let fits = |hit: &&Hit| {
+            hit.target.links_with(open.target)
+                && hit.file.is_none_or(|file| !scope.contains(&file))
+                && store_of(&hit.real) == store
+        };
+        let mut out: Vec<Chosen<'h>> = Vec::new();
+        for hit in hits.iter().filter(fits) {
+            let own = hit.names.iter().filter(|name| names.contains(&***name)).cloned();
+            let symbols: FastSet<Box<[u8]>> = own.collect();
+            if !symbols.is_empty() {
+                let is_shadowed =
+                    hit.soname.as_deref().is_some_and(|soname| loaded.contains(soname));
+                out.push(Chosen { hit, is_shadowed, symbols });
+            }
+        }
+        out.arrange_by_key(|one| {
+            (Reverse(one.symbols.len()), one.hit.shown.as_os_str().to_owned())
+        });
+        out.truncate(MOST);
+        out
+    }
+
+    /// The paths of packages with a name, of files that are libraries or are gone.
+    fn libraries(&self, name: &[u8], owners: &Owners) -> Vec<InstalledLibrary> {
+        let target = |path: &Path| match self.tree.open(path) {
+            Ok(Opened::File(handle)) => {
+                let read = read::read(&handle, Reading { lean: true, ..Reading::default() });
+                let object = read.object().filter(|object| object.is_dynamic());
+                object.map(|object| Some(object.header.target()))
+            }
+            Ok(Opened::Directory | Opened::Special(_)) => None,
+            Err(errno) => crate::tree::is_answer(errno).then_some(None),
+        };
+        let library = |owned: &Owned| {
+            let package = Some(owned.package.clone());
+            let file = InstalledFile { path: owned.path.as_path().into(), package };
+            Some(InstalledLibrary { target: target(&owned.path)?, file })
+        };
+        owners.named(name).iter().filter_map(library).take(MOST).collect()
+    }
+}
+
+/// A library that is named for an object.
+struct Chosen<'h> {
+    hit: &'h Hit,
+    is_shadowed: bool,
+    symbols: FastSet<Box<[u8]>>,
+}
+
+impl Chosen<'_> {
+    fn definer(self, owners: &Owners) -> Definer {
+        let Self { hit, is_shadowed, symbols } = self;
+        let item = store_item(&hit.real).map(|item| {
+            let PackageId { name, .. } = Prefixes::package(&item);
+            name
+        });
+        let owned = || {
+            let packages = owners.of(&hit.real);
+            (!packages.is_empty()).then(|| packages.join(", "))
+        };
+        let package = item.filter(|name| !name.is_empty()).or_else(owned);
+        let file = InstalledFile { path: hit.shown.as_path().into(), package };
+        Definer { file, is_shadowed, symbols }
+    }
+}
+
+/// A file with its names in the directories of the loader.
+struct Place {
+    stat: Stat,
+    real: Option<PathBuf>,
+    links: Vec<PathBuf>,
+}
+
+impl Place {
+    fn new(stat: Stat) -> Self {
+        Self { stat, real: None, links: Vec::new() }
+    }
+
+    /// Its own name, or a link's if its own is in no such directory.
+    fn path(&self) -> PathBuf {
+        self.real.clone().or_else(|| self.links.first().cloned()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,196 @@
+//! The Debian packages that own files, by the lists that dpkg keeps of installed packages. One pass
+//! over the lists answers for all names that are asked about. `installed` asks, and only where
+//! something is undefined or missing. Without dpkg's lists there is no answer.
+//!
+//! `dpkg -S FILE` gives the same packages for a path as a list spells it. Here a path is also found if
+//! the list spells it through a link to its directory (`/lib` on a merged `/usr`), and a diverted file
+//! belongs to the package whose file lies at the path.
+
+use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
+use crate::parallel;
+use crate::text::last_part;
+use crate::tree::{Kind, Node, Opened, Tree};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// dpkg's directory of lists, each named after its package: `libfoo1:amd64.list`.
+const LISTS: &str = "/var/lib/dpkg/info";
+/// Diversions: three lines each, the path, the path instead of it, and the package that diverts
+/// (`:` for the administrator), whose own file stays at the first path.
+const DIVERSIONS: &str = "/var/lib/dpkg/diversions";
+/// The architectures whose packages may be installed, one a line, the system's own first.
+const ARCHITECTURES: &str = "/var/lib/dpkg/arch";
+
+/// Lists read at once, and most bytes of a list and of all: a desktop has 4,000 lists of 40 MB.
+const AT_ONCE: usize = 256;
+const MOST_OF_LIST: u64 = 32 << 20;
+const MOST_OF_ALL: usize = 256 << 20;
+
+/// A path that an installed package has.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Owned {
+    /// The path; its directory is resolved if it exists.
+    pub(super) path: PathBuf,
+    /// The package, with its architecture if the system takes packages of several.
+    pub(super) package: String,
+}
+
+/// Paths with the names that were asked about.
+#[derive(Default)]
+pub(super) struct Owners {
+    by_name: FastMap<Box<[u8]>, Vec<Owned>>,
+}
+
+/// A file that dpkg installs elsewhere, unless it is `package`'s own.
+struct Diversion {
+    from: PathBuf,
+    to: PathBuf,
+    package: Vec<u8>,
+}
+
+impl Owners {
+    /// Reads the lists for the paths with one of these file names.
+    pub(super) fn read(tree: &dyn Tree, mut names: FastSet<Box<[u8]>>) -> Self {
+        let mut out = Self::default();
+        if names.is_empty() {
+            return out;
+        }
+        let lists = lists(tree);
+        if lists.is_empty() {
+            return out;
+        }
+        let mut directories = Directories { tree, real: FastMap::default() };
+        let diversions = diversions(&mut directories);
+        // A package's list has the path from which its file was diverted.
+        let diverted = diversions.iter().filter(|one| names.contains(name_of(&one.to)));
+        let diverted: Vec<Box<[u8]>> = diverted.map(|one| name_of(&one.from).into()).collect();
+        names.extend(diverted);
+
+        let is_mixed = contents(tree, Path::new(ARCHITECTURES), MOST_OF_LIST)
+            .is_some_and(|text| lines(&text).count() > 1);
+        for (package, path) in listed(tree, &lists, &names) {
+            let package = package_name(package);
+            let bare = package.split(|byte| *byte == b':').next().unwrap_or_default();
+            let path = directories.resolved(Path::new(OsStr::from_bytes(&path)));
+            let mut moved = diversions.iter().filter(|one| one.from == path);
+            let moved = moved.find(|one| one.package != bare).map(|one| one.to.clone());
+            let path = moved.unwrap_or(path);
+            let shown = if is_mixed { package } else { bare };
+            let package = String::from_utf8_lossy(shown).into_owned();
+            out.by_name.entry(name_of(&path).into()).or_default().push(Owned { path, package });
+        }
+        for owned in out.by_name.values_mut() {
+            owned.arrange();
+            owned.dedup();
+        }
+        out
+    }
+
+    /// The packages of the file at `path`, whose directory is resolved; empty if no list has it.
+    pub(super) fn of(&self, path: &Path) -> Vec<&str> {
+        let owned = self.named(name_of(path)).iter().filter(|owned| owned.path == path);
+        owned.map(|owned| &*owned.package).collect()
+    }
+
+    /// The paths with this file name, sorted.
+    pub(super) fn named(&self, name: &[u8]) -> &[Owned] {
+        self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Paths of directories without links, memoised.
+struct Directories<'t> {
+    tree: &'t dyn Tree,
+    real: FastMap<PathBuf, PathBuf>,
+}
+
+impl Directories<'_> {
+    /// `path` with its directory resolved; unchanged if the directory does not exist.
+    fn resolved(&mut self, path: &Path) -> PathBuf {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return path.to_path_buf();
+        };
+        let tree = self.tree;
+        let real = || tree.real_path(dir).unwrap_or_else(|_| dir.to_path_buf());
+        self.real.entry_ref(dir).or_insert_with(real).join(name)
+    }
+}
+
+/// The paths of all lists, sorted.
+fn lists(tree: &dyn Tree) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    // A list that is not read leaves its package unnamed.
+    let _ = tree.list_all(Path::new(LISTS), &mut |name, node| {
+        if node == Node::Kind(Kind::File) && name.as_bytes().ends_with(b".list") {
+            out.push(Path::new(LISTS).join(name));
+        }
+    });
+    out.arrange();
+    out
+}
+
+/// The lines of the lists that end in one of `names`, with the path of the list.
+fn listed<'l>(
+    tree: &dyn Tree,
+    lists: &'l [PathBuf],
+    names: &FastSet<Box<[u8]>>,
+) -> Vec<(&'l Path, Vec<u8>)> {
+    let mut out = Vec::new();
+    let mut bytes = 0;
+    for some in lists.chunks(AT_ONCE) {
+        let found = parallel::map(some, |list| {
+            let text = contents(tree, list, MOST_OF_LIST).unwrap_or_default();
+            let wanted = lines(&text).filter(|line| {
+                let name = line.iter().rposition(|byte| *byte == b'/').map(|at| &line[at + 1..]);
+                name.is_some_and(|name| names.contains(name))
+            });
+            (text.len(), wanted.map(<[u8]>::to_vec).collect::<Vec<_>>())
+        });
+        for (list, (len, wanted)) in some.iter().zip(found) {
+            bytes += len;
+            out.extend(wanted.into_iter().map(|line| (list.as_path(), line)));
+        }
+        if bytes > MOST_OF_ALL {
+            break;
+        }
+    }
+    out
+}
+
+fn diversions(directories: &mut Directories<'_>) -> Vec<Diversion> {
+    let text = contents(directories.tree, Path::new(DIVERSIONS), MOST_OF_LIST).unwrap_or_default();
+    let lines: Vec<&[u8]> = lines(&text).collect();
+    let mut path = |bytes: &[u8]| directories.resolved(Path::new(OsStr::from_bytes(bytes)));
+    let diversion = |three: &[&[u8]]| match three {
+        [from, to, package] => {
+            Some(Diversion { from: path(from), to: path(to), package: package.to_vec() })
+        }
+        _ => None,
+    };
+    lines.chunks(3).filter_map(diversion).collect()
+}
+
+/// The package of a list: its file name without the ending.
+fn package_name(list: &Path) -> &[u8] {
+    let name = name_of(list);
+    name.strip_suffix(b".list").unwrap_or(name)
+}
+
+fn name_of(path: &Path) -> &[u8] {
+    last_part(path.as_os_str().as_bytes())
+}
+
+/// The lines of a text that are not empty.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
+}
+
+/// The bytes of a file of at most this size.
+fn contents(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
+    let Ok(Opened::File(handle)) = tree.open(path) else { return None };
+    let len = handle.stat().len;
+    let len = usize::try_from(len).ok().filter(|_| len <= most)?;
+    handle.read_new(len, 0).ok()
+}
