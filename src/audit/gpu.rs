@@ -6,7 +6,7 @@ use super::binding::Resolved;
 use crate::facts::collect::Collector;
 use crate::facts::{Content, Corpus, FileFacts};
 use crate::format::elf::{Foreign, Object};
-use crate::format::gpu::{self as format, DeviceCode};
+use crate::format::gpu::{self as format, Depth, DeviceCode};
 use crate::gpu::data::{self, Listing, TENSILE, Tensile};
 use crate::gpu::{DataSet, Devices, Process, Runtime, Unit, is_host, offers, profile_of};
 use crate::id::FileId;
@@ -47,7 +47,8 @@ pub(super) fn find(
         return Devices::default();
     }
     let mut out = Devices::default();
-    for (file, read) in collector.device_code(corpus, &files, plan.device_depth()) {
+    let depths = depths(plan.device_depth(), corpus, collector, files);
+    for (file, read) in collector.device_code(corpus, &depths) {
         match read {
             Ok(code) if code == DeviceCode::default() => {}
             Ok(code) => drop(out.files.insert(file, code)),
@@ -57,6 +58,26 @@ pub(super) fn find(
     data_sets(tree, corpus, &mut out);
     processes(plan, corpus, resolved, &mut out);
     out
+}
+
+/// How much of each file is read. The bytes that a run may inflate go to the files in their order, by the
+/// sizes that headers state, so that the result does not depend on threads.
+fn depths(
+    whole: Depth,
+    corpus: &Corpus,
+    collector: &Collector<'_>,
+    files: Vec<FileId>,
+) -> Vec<(FileId, Depth)> {
+    let Some(mut left) = whole.inflate else {
+        return files.into_iter().map(|file| (file, whole)).collect();
+    };
+    let listing: Vec<_> = files.into_iter().map(|file| (file, Depth::default())).collect();
+    let depth = |(file, read): (FileId, Result<DeviceCode, String>)| {
+        let own = read.map_or(0, |code| code.stated_sizes()).min(left);
+        left -= own;
+        (file, Depth { inflate: Some(own), ..whole })
+    };
+    collector.device_code(corpus, &listing).into_iter().map(depth).collect()
 }
 
 /// Objects that entry points load and that need the runtime, audited or not.

@@ -30,8 +30,9 @@ use host::Extent;
 pub struct Depth {
     /// The notes of code objects that are not compressed.
     pub notes: bool,
-    /// Compressed bundles are inflated whole and checked.
-    pub inflate: bool,
+    /// Compressed bundles are inflated whole and checked, as long as the sizes that their headers
+    /// state add up to so many bytes. `None`: only their tables of entries are read.
+    pub inflate: Option<u64>,
 }
 
 /// The device code of one file.
@@ -45,6 +46,22 @@ pub struct DeviceCode {
     pub kpack: usize,
     /// The defects.
     pub faults: Vec<Fault>,
+    /// Compressed bundles that were to be checked and are too large for it.
+    pub unchecked: Vec<Fault>,
+    /// The sum of the sizes of inflated bundles, as their headers state them.
+    inflated: u64,
+}
+
+impl DeviceCode {
+    /// The sum of the inflated sizes that the headers of compressed bundles state, without those that are
+    /// never inflated.
+    pub fn stated_sizes(&self) -> u64 {
+        let size = |one: &Container| {
+            let most = inflate::most(one.compression?, one.size).min(deep::MOST);
+            one.uncompressed_size.filter(|size| *size <= most)
+        };
+        self.containers.iter().filter_map(size).fold(0, u64::saturating_add)
+    }
 }
 
 /// The format of a container.
@@ -336,7 +353,7 @@ fn container(
     let faults = &mut out.faults;
     let container = match host::magic_of(&head) {
         Some(Kind::Bundle) => bundle::plain(part, place.offset, depth, faults)?,
-        Some(Kind::Ccob) => bundle::compressed(part, place.offset, depth, faults)?,
+        Some(Kind::Ccob) => bundle::compressed(part, place.offset, depth, out)?,
         Some(Kind::OffloadBinary) => offload_binary::read(part, place.offset, depth.notes, faults)?,
         Some(Kind::Nv) => nv::read(part, place.offset, faults)?,
         Some(Kind::Elf) | None => return Ok(false),

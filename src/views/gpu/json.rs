@@ -31,6 +31,7 @@ struct FileOut<'a> {
     kpack: usize,
     bundles: Vec<BundleOut<'a>>,
     faults: Vec<FaultOut<'a>>,
+    unchecked: Vec<FaultOut<'a>>,
 }
 
 #[derive(Serialize)]
@@ -109,6 +110,7 @@ fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut
         kpack: code.kpack,
         bundles: code.containers.iter().map(bundle).collect(),
         faults: code.faults.iter().map(fault).collect(),
+        unchecked: code.unchecked.iter().map(fault).collect(),
     }
 }
 
