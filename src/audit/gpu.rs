@@ -1,6 +1,6 @@
 //! Device code: which files are read for it, and what loads it. Objects that need HIP's runtime, code
-//! objects and bundles on their own are read, and for the command `gpu` all objects. A prefix
-//! without any costs nothing. Data directories are listed only beside what has device code.
+//! objects and bundles on their own are read, and for the command `gpu` all objects. Archives are read for
+//! that command, and for a policy that lists targets. A prefix without device code costs nothing. Data directories are listed only beside what has device code.
 
 use super::binding::Resolved;
 use crate::facts::collect::Collector;
@@ -51,7 +51,12 @@ pub(super) fn find(
     for (file, read) in collector.device_code(corpus, &depths) {
         match read {
             Ok(code) if code == DeviceCode::default() => {}
-            Ok(code) => drop(out.files.insert(file, code)),
+            Ok(code) => {
+                out.unreadable.extend(code.unread.map(|reason| (file, reason.to_owned())));
+                if !code.containers.is_empty() || !code.faults.is_empty() || code.wrappers > 0 {
+                    out.files.insert(file, code);
+                }
+            }
             Err(error) => out.unreadable.push((file, error)),
         }
     }
@@ -97,7 +102,10 @@ fn may_have_code(plan: &Plan, facts: &FileFacts) -> bool {
         Content::Elf(_) if facts.foreign().is_some() => facts.foreign() == Some(Foreign::Gpu),
         Content::Elf(object) => plan.gpu.is_some() || needs_runtime(object),
         Content::Other(ident) => format::may_be_container(&ident.bytes),
-        Content::Archive(_) => false,
+        // Members are read if a question is about the targets of all files.
+        Content::Archive(_) => {
+            plan.gpu.is_some() || facts.audited && plan.policy.gpu.targets.is_some()
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Readers of device code, on files that the tests make: every format, version and compression,
 //! cut and damaged; and the same files read by LLVM's own tools.
 
+mod archives;
 mod bombs;
 mod damage;
 mod emitters;

@@ -5,6 +5,7 @@
 
 use super::bytes::{Bytes, u16_at};
 use super::code_object::{self, CodeObject};
+use super::host::Extent;
 use super::table::{COMPRESSED, Short, check_extents, header, table};
 use super::{Compression, Container, Depth, DeviceCode, Entry, Fault, Kind};
 use super::{deep, inflate};
@@ -39,6 +40,33 @@ pub(super) fn plain(
     container.size = end.max(table_len(&entries)).min(bytes.len());
     container.entries = entries;
     Ok(container)
+}
+
+/// The bundle that a relocatable object is, if it has sections for the entries. `clang -fgpu-rdc` and
+/// `clang-offload-bundler --type=o` write it: the name of a section is the magic and the id. The section of
+/// the host has one byte.
+pub(super) fn in_sections(
+    bytes: Bytes<'_>,
+    sections: &[(Vec<u8>, Extent)],
+    depth: Depth,
+    out: &mut DeviceCode,
+) -> Result<(), ReadError> {
+    let Some(start) = sections.iter().map(|(_, extent)| extent.offset).min() else {
+        return Ok(());
+    };
+    let mut container = Container::new(Kind::Bundle, start);
+    for (id, Extent { offset, size }) in sections {
+        let part = bytes.part(*offset, *size);
+        if part.len() != *size {
+            out.faults.push(Fault::of(start, id, "is a section beyond the end of the file"));
+        }
+        let code = payload(part, depth.notes)?;
+        let entry = Entry { id: id.clone(), offset: offset - start, size: *size, code };
+        container.size = container.size.max(entry.offset.saturating_add(*size));
+        container.entries.push(entry);
+    }
+    out.containers.push(container);
+    Ok(())
 }
 
 /// The code object of an entry.

@@ -44,6 +44,8 @@ pub(super) struct Places {
     pub(super) hip_sections: Vec<Extent>,
     pub(super) nv_sections: Vec<Extent>,
     pub(super) offloading: Vec<Extent>,
+    /// Sections that are the entries of a bundle, by their ids.
+    pub(super) bundled: Vec<(Vec<u8>, Extent)>,
 }
 
 struct Load {
@@ -78,7 +80,10 @@ pub(super) fn places(bytes: Bytes<'_>, out: &mut DeviceCode) -> Result<Option<Pl
             b".nv_fatbin" => places.nv_sections.push(extent),
             _ if section.kind == SHT_LLVM_OFFLOADING => places.offloading.push(extent),
             b".llvm.offloading" => places.offloading.push(extent),
-            _ => {}
+            name => {
+                let id = name.strip_prefix(&super::table::PLAIN[..]);
+                places.bundled.extend(id.map(|id| (id.to_vec(), extent)));
+            }
         }
     }
     if elf.is_relocatable {

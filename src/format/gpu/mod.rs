@@ -5,6 +5,7 @@
 //! [`read`] lists what a file has. It reads tables and headers; `Depth` says how much more. The GPU
 //! stage (`audit::gpu`) decides which files it reads.
 
+mod archive;
 mod bundle;
 mod bytes;
 mod code_object;
@@ -17,6 +18,7 @@ mod offload_binary;
 mod table;
 mod target;
 
+pub use archive::read as read_archive;
 pub use code_object::{CodeObject, Metadata};
 pub use target::{SPIRV, TargetId, processors};
 
@@ -24,6 +26,7 @@ use crate::format::ReadError;
 use crate::tree::Handle;
 use bytes::Bytes;
 use host::Extent;
+use std::sync::Arc;
 
 /// How much of device code is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,6 +51,8 @@ pub struct DeviceCode {
     pub faults: Vec<Fault>,
     /// Compressed bundles that were to be checked and are too large for it.
     pub unchecked: Vec<Fault>,
+    /// The reason why a part of the file was not read.
+    pub unread: Option<&'static str>,
     /// The sum of the sizes of inflated bundles, as their headers state them.
     inflated: u64,
 }
@@ -116,6 +121,8 @@ impl Compression {
 pub struct Container {
     /// Its format.
     pub kind: Kind,
+    /// The member that holds it, if the file is an archive.
+    pub member: Option<Arc<[u8]>>,
     /// The version of the format, if it has one.
     pub version: Option<u16>,
     /// Its offset in the file.
@@ -137,6 +144,7 @@ impl Container {
     fn new(kind: Kind, offset: u64) -> Self {
         Self {
             kind,
+            member: None,
             version: None,
             offset,
             size: 0,
@@ -189,6 +197,8 @@ impl Entry {
 pub struct Fault {
     /// Offset in the file.
     pub offset: u64,
+    /// The member of the archive that it is in.
+    pub member: Option<Arc<[u8]>>,
     /// The id of the entry, if it is about one.
     pub entry: Option<Vec<u8>>,
     /// The defect, as the end of a sentence.
@@ -197,7 +207,7 @@ pub struct Fault {
 
 impl Fault {
     fn new(offset: u64, what: &'static str) -> Self {
-        Self { offset, entry: None, what }
+        Self { offset, member: None, entry: None, what }
     }
 
     fn of(offset: u64, entry: &[u8], what: &'static str) -> Self {
@@ -227,7 +237,11 @@ pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
 
 /// Lists the device code of an open file.
 pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
-    let bytes = Bytes::whole(handle);
+    of_bytes(Bytes::whole(handle), depth)
+}
+
+/// Lists the device code of a file, or of a member of an archive.
+fn of_bytes(bytes: Bytes<'_>, depth: Depth) -> Result<DeviceCode, ReadError> {
     let mut out = DeviceCode::default();
     let head = bytes.read(0, 64)?;
     if let Some(code) = code_object::read(bytes, depth.notes)? {
@@ -277,6 +291,7 @@ fn of_host(
     for section in &places.offloading {
         concatenated(bytes, *section, depth, out)?;
     }
+    bundle::in_sections(bytes, &places.bundled, depth, out)?;
     out.containers.sort_by_key(|container| container.offset);
     Ok(())
 }

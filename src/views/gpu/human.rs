@@ -4,7 +4,7 @@
 use super::{Gpu, Row, Scope, shown};
 use crate::audit::Audit;
 use crate::catalogue::Level;
-use crate::format::gpu::{Compression, Container, DeviceCode, Kind};
+use crate::format::gpu::{Compression, Container, Kind};
 use crate::gpu::Coverage;
 use crate::order::Arrange as _;
 use crate::report::{Style, incomplete};
@@ -15,6 +15,8 @@ use std::io::{self, Write};
 
 /// Files, and missing libraries, shown without `-v`.
 const MOST: usize = 40;
+/// Members of one archive that are shown one by one without `-v`.
+const MOST_MEMBERS: usize = 4;
 /// Columns of the matrix for one library, and for the name of a target.
 const CELL: usize = 4;
 const NAME: usize = 17;
@@ -36,9 +38,20 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// Each file with its containers and targets. Code objects in one directory are one entry.
+/// Device code that is shown as one.
+#[derive(Default)]
+struct Group<'a> {
+    containers: Vec<&'a Container>,
+    /// Number of wrappers that name a kpack file.
+    kpack: usize,
+    /// Number of members, if an archive has too many to show each.
+    members: usize,
+}
+
+/// Each file with its containers and targets. Code objects in one directory are one entry, and so are the
+/// members of an archive that has many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut groups: BTreeMap<String, Vec<&DeviceCode>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
         let path = &audit.corpus.files[*file].path;
         let dir = path.parent().filter(|_| !crate::gpu::is_host(code) && !style.verbose);
@@ -46,12 +59,25 @@ fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
             Some(dir) => format!("{}/", shown(audit, dir)),
             None => shown(audit, path),
         };
-        groups.entry(name).or_default().push(code);
+        let members: BTreeSet<_> =
+            code.containers.iter().map(|one| one.member.as_deref()).collect();
+        let is_folded = members.len() > MOST_MEMBERS && !style.verbose;
+        for container in &code.containers {
+            let group = match container.member.as_deref().filter(|_| !is_folded) {
+                Some(member) => groups.entry(format!("{name}({})", show(member))).or_default(),
+                None => groups.entry(name.clone()).or_default(),
+            };
+            group.containers.push(container);
+            group.members = if is_folded { members.len() } else { 0 };
+        }
+        if code.containers.is_empty() || code.kpack > 0 {
+            groups.entry(name).or_default().kpack += code.kpack;
+        }
     }
     let most = if style.verbose { usize::MAX } else { MOST };
-    for (name, codes) in groups.iter().take(most) {
+    for (name, group) in groups.iter().take(most) {
         writeln!(out, "{}", style.bold(name))?;
-        for line in describe(codes) {
+        for line in describe(group) {
             for line in wrapped(&line, style.columns().saturating_sub(4)) {
                 writeln!(out, "    {line}")?;
             }
@@ -70,10 +96,10 @@ fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
 type Form = (Kind, Option<u16>, Option<Compression>);
 
 /// Containers and targets of files, in lines.
-fn describe(codes: &[&DeviceCode]) -> Vec<String> {
-    let containers: Vec<&Container> = codes.iter().flat_map(|code| &code.containers).collect();
+fn describe(group: &Group<'_>) -> Vec<String> {
+    let containers = &group.containers;
     let mut kinds: BTreeMap<Form, (usize, u64)> = BTreeMap::new();
-    for one in &containers {
+    for one in containers {
         let kind = kinds.entry((one.kind, one.version, one.compression)).or_default();
         *kind = (kind.0 + 1, kind.1.saturating_add(one.size));
     }
@@ -95,11 +121,13 @@ fn describe(codes: &[&DeviceCode]) -> Vec<String> {
         )
     });
     let mut lines: Vec<String> = kinds.collect();
-    let kpack: usize = codes.iter().map(|code| code.kpack).sum();
-    if kpack > 0 {
+    if group.members > 0 {
+        lines.push(format!("in {} members (-v lists them)", group.members));
+    }
+    if group.kpack > 0 {
         lines.push(format!(
             "{} in kpack files, which are not read",
-            count(kpack, "wrapper", "wrappers")
+            count(group.kpack, "wrapper", "wrappers")
         ));
     }
     let entries = containers.iter().flat_map(|container| &container.entries);
@@ -228,10 +256,12 @@ fn findings(subject: &Subject<'_>, style: Style, out: &mut dyn Write) -> io::Res
     for finding in found.iter().take(most) {
         let head = format!("{}[{}]", finding.level.name(), finding.rule);
         let head = if finding.level == Level::Error { style.alarm(&head) } else { head };
+        let member = finding.member.as_deref().map(|member| format!("({})", show(member)));
         writeln!(
             out,
-            "{head} {}: {}",
+            "{head} {}{}: {}",
             shown(subject.audit, &finding.full_path()),
+            member.unwrap_or_default(),
             finding.message
         )?;
     }

@@ -36,6 +36,7 @@ struct FileOut<'a> {
 
 #[derive(Serialize)]
 struct BundleOut<'a> {
+    member: Option<Text<'a>>,
     kind: &'static str,
     version: Option<u16>,
     offset: u64,
@@ -57,6 +58,7 @@ struct EntryOut<'a> {
 
 #[derive(Serialize)]
 struct FaultOut<'a> {
+    member: Option<Text<'a>>,
     offset: u64,
     entry: Option<Text<'a>>,
     what: &'static str,
@@ -100,6 +102,7 @@ pub(super) fn render(
 
 fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut<'a> {
     let fault = |fault: &'a crate::format::gpu::Fault| FaultOut {
+        member: fault.member.as_deref().map(Text),
         offset: fault.offset,
         entry: fault.entry.as_deref().map(Text),
         what: fault.what,
@@ -116,6 +119,7 @@ fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut
 
 fn bundle(container: &Container) -> BundleOut<'_> {
     BundleOut {
+        member: container.member.as_deref().map(Text),
         kind: container.kind.name(),
         version: container.version,
         offset: container.offset,
