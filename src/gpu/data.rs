@@ -192,6 +192,26 @@ pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
 }
 
+/// The place in a path of a kpack file where the runtime puts the name of the GPU.
+const GPU: &[u8] = b"@GFXARCH@";
+
+/// True for the path of a kpack file of which every directory is known.
+pub fn has_known_directory(path: &[u8]) -> bool {
+    let dir = memchr::memrchr(b'/', path).and_then(|end| path.get(..end));
+    dir.is_none_or(|dir| memchr::memmem::find(dir, GPU).is_none())
+}
+
+/// The target of a kpack file with the name `name`, if it has the form of `pattern`. Without a place for it,
+/// the target is at the end of the name, or in the file only.
+pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
+    let Some(at) = memchr::memmem::find(pattern, GPU) else {
+        return (name == pattern).then(|| target_of(name));
+    };
+    let (before, after) = (pattern.get(..at)?, pattern.get(at + GPU.len()..)?);
+    let middle = name.strip_prefix(before)?.strip_suffix(after)?;
+    TargetId::parse(middle).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use super::{DataFault, Listing, data_set, target_of};

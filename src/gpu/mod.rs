@@ -25,6 +25,8 @@ pub struct Devices {
     pub sets: Vec<DataSet>,
     /// Libraries with Tensile data that have no data directory.
     pub without_data: Vec<(FileId, data::Tensile)>,
+    /// Programs and libraries whose kpack files do not exist, with the first path.
+    pub without_kpack: Vec<(FileId, Vec<u8>)>,
     /// Entry points that load device code.
     pub processes: Vec<Process>,
     /// The profile of code without an entry point of its own, and the reason for it.

@@ -3,7 +3,7 @@
 use super::{Query, Rule};
 use crate::catalogue::GPU;
 use crate::finding::{CauseHint, Finding, Findings};
-use crate::format::gpu::{CodeObject, DeviceCode, Entry, TargetId};
+use crate::format::gpu::{CodeObject, DeviceCode, Entry, Kind, TargetId};
 use crate::gpu::{data, is_host, offers};
 use crate::id::FileId;
 use crate::text::show;
@@ -144,7 +144,9 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
 /// A code object or bundle on its own whose file name has another target.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
-    let target = data::target_of(name).filter(|_| !is_host(code))?;
+    // A kpack file may have the name of a family.
+    let is_kpack = code.containers.iter().any(|container| container.kind == Kind::Kpack);
+    let target = data::target_of(name).filter(|_| !is_host(code) && !is_kpack)?;
     let offers = offers(code);
     let has = offers.iter().any(|offer| offer.target.processor == target.processor);
     if has || offers.is_empty() {

@@ -6,6 +6,7 @@ mod bombs;
 mod damage;
 mod emitters;
 mod formats;
+mod kpack;
 mod oracle;
 mod rows;
 mod wheels;

@@ -32,6 +32,8 @@ pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
         out.unchecked.extend(own.unchecked.into_iter().map(fault));
         out.wrappers += own.wrappers;
         out.kpack += own.kpack;
+        out.kpack_paths.extend(own.kpack_paths);
+        out.unread = out.unread.or(own.unread);
         out.inflated += own.inflated;
         if out.containers.len() > MOST_CONTAINERS {
             out.unread = Some("it has more than 100,000 containers");

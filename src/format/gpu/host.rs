@@ -5,7 +5,7 @@
 //! sections are read as they are.
 
 use super::bytes::{Bytes, u32_at, u64_at};
-use super::{DeviceCode, Fault, nv};
+use super::{DeviceCode, Fault, kpack, nv};
 use crate::format::ReadError;
 use object::elf;
 use std::collections::BTreeSet;
@@ -253,11 +253,7 @@ impl<'a> Elf<'a> {
         for wrapper in wrappers {
             out.wrappers += 1;
             let at = self.place(wrapper.addr).map_or(0, |place| place.offset);
-            if wrapper.magic == KPACK {
-                out.kpack += 1;
-                continue;
-            }
-            if !matches!(wrapper.magic, HIP | CUDA) {
+            if !matches!(wrapper.magic, HIP | CUDA | KPACK) {
                 out.faults.push(Fault::new(at, "is a wrapper with an unknown magic number"));
                 continue;
             }
@@ -265,15 +261,26 @@ impl<'a> Elf<'a> {
             let pointer = relocated.iter().find(|(addr, _)| *addr == slot);
             let pointer = pointer.map_or(wrapper.pointer, |(_, value)| *value);
             match self.place(pointer) {
+                Some(place) if wrapper.magic == KPACK => {
+                    out.kpack += 1;
+                    out.kpack_paths.extend(kpack::reference(self.part(place))?);
+                }
                 Some(place) => places.pointed.push(place),
                 None => {
                     out.faults.push(Fault::new(at, "is a wrapper that points outside the file"));
                 }
             }
         }
+        if out.kpack > 0 && out.kpack_paths.is_empty() {
+            out.unread = Some("its reference to kpack files has no path");
+        }
         places.pointed.sort_by_key(|place| place.offset);
         places.pointed.dedup_by_key(|place| place.offset);
         Ok(())
+    }
+
+    fn part(&self, place: Extent) -> Bytes<'a> {
+        self.bytes.part(place.offset, place.size)
     }
 
     /// The values that relative relocations store at `slots`. DT_RELR has the value in the file.
@@ -320,6 +327,8 @@ pub(super) fn magic_of(head: &[u8]) -> Option<super::Kind> {
         Some(super::Kind::Ccob)
     } else if head.starts_with(super::offload_binary::MAGIC) {
         Some(super::Kind::OffloadBinary)
+    } else if head.starts_with(kpack::MAGIC) {
+        Some(super::Kind::Kpack)
     } else if u32_at(head, 0) == Some(nv::MAGIC) {
         Some(super::Kind::Nv)
     } else {

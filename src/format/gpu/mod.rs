@@ -12,6 +12,7 @@ mod code_object;
 mod deep;
 mod host;
 mod inflate;
+mod kpack;
 mod msgpack;
 mod nv;
 mod offload_binary;
@@ -26,6 +27,7 @@ use crate::format::ReadError;
 use crate::tree::Handle;
 use bytes::Bytes;
 use host::Extent;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// How much of device code is read.
@@ -47,6 +49,9 @@ pub struct DeviceCode {
     pub wrappers: usize,
     /// Number of wrappers that name a kpack file instead.
     pub kpack: usize,
+    /// The paths of kpack files, relative to the directory of the program or library. The runtime puts the
+    /// name of the GPU for `@GFXARCH@`.
+    pub kpack_paths: BTreeSet<Vec<u8>>,
     /// The defects.
     pub faults: Vec<Fault>,
     /// Compressed bundles that were to be checked and are too large for it.
@@ -82,6 +87,8 @@ pub enum Kind {
     Elf,
     /// NVIDIA's fat binary.
     Nv,
+    /// A kpack file.
+    Kpack,
 }
 
 impl Kind {
@@ -93,6 +100,7 @@ impl Kind {
             Self::OffloadBinary => "offload-binary",
             Self::Elf => "elf",
             Self::Nv => "nv",
+            Self::Kpack => "kpack",
         }
     }
 }
@@ -371,6 +379,7 @@ fn container(
         Some(Kind::Ccob) => bundle::compressed(part, place.offset, depth, out)?,
         Some(Kind::OffloadBinary) => offload_binary::read(part, place.offset, depth.notes, faults)?,
         Some(Kind::Nv) => nv::read(part, place.offset, faults)?,
+        Some(Kind::Kpack) => kpack::read(part, place.offset, out)?,
         Some(Kind::Elf) | None => return Ok(false),
     };
     out.containers.push(container);

@@ -42,8 +42,9 @@ pub(super) fn render(
 #[derive(Default)]
 struct Group<'a> {
     containers: Vec<&'a Container>,
-    /// Number of wrappers that name a kpack file.
+    /// Number of wrappers that name kpack files, and the paths of these.
     kpack: usize,
+    kpack_paths: BTreeSet<&'a [u8]>,
     /// Number of members, if an archive has too many to show each.
     members: usize,
 }
@@ -71,7 +72,9 @@ fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
             group.members = if is_folded { members.len() } else { 0 };
         }
         if code.containers.is_empty() || code.kpack > 0 {
-            groups.entry(name).or_default().kpack += code.kpack;
+            let group = groups.entry(name).or_default();
+            group.kpack += code.kpack;
+            group.kpack_paths.extend(code.kpack_paths.iter().map(|path| &**path));
         }
     }
     let most = if style.verbose { usize::MAX } else { MOST };
@@ -109,6 +112,7 @@ fn describe(group: &Group<'_>) -> Vec<String> {
             Kind::Ccob => count(n, "compressed bundle", "compressed bundles"),
             Kind::OffloadBinary => count(n, "offload binary", "offload binaries"),
             Kind::Elf => count(n, "code object", "code objects"),
+            Kind::Kpack => count(n, "kpack file", "kpack files"),
             Kind::Nv => count(n, "NVIDIA fat binary", "NVIDIA fat binaries"),
         };
         let version = version.filter(|_| kind != Kind::Nv).map(|v| format!(" v{v}"));
@@ -125,10 +129,9 @@ fn describe(group: &Group<'_>) -> Vec<String> {
         lines.push(format!("in {} members (-v lists them)", group.members));
     }
     if group.kpack > 0 {
-        lines.push(format!(
-            "{} in kpack files, which are not read",
-            count(group.kpack, "wrapper", "wrappers")
-        ));
+        let wrappers = count(group.kpack, "wrapper", "wrappers");
+        let paths: Vec<String> = group.kpack_paths.iter().map(|path| show(path)).collect();
+        lines.push(format!("{wrappers}, code in {}", paths.join(" ")));
     }
     let entries = containers.iter().flat_map(|container| &container.entries);
     let versions: BTreeSet<u8> =
