@@ -9,7 +9,9 @@ use crate::facts::{Content, Corpus, FileFacts};
 use crate::format::elf::{Foreign, Object};
 use crate::format::gpu::{self as format, Depth, DeviceCode, TargetId};
 use crate::gpu::data::{self, Listing, TENSILE, Tensile};
-use crate::gpu::{DataSet, Devices, Offer, Process, Runtime, Unit, is_host, offers, profile_of};
+use crate::gpu::{
+    DataSet, Devices, Offer, Process, Runtime, Unit, by_target, is_host, offers, profile_of,
+};
 use crate::id::FileId;
 use crate::plan::Plan;
 use crate::resolve::Closure;
@@ -159,7 +161,7 @@ fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<P
                 dir: dir.into(),
                 library: Some(*file),
                 is_tensile: false,
-                offers: offers_of_all.into_iter().collect(),
+                offers: by_target(offers_of_all),
                 faults: Vec::new(),
             }),
             (None, Some(path)) if unknown.last().is_none_or(|(last, _)| last != file) => {

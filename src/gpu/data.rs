@@ -134,7 +134,7 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
     let is_empty = offers.is_empty() && listing.code.is_empty() && !is_tensile;
     let faults = faults.into_iter().collect();
     let dir = dir.to_path_buf().into();
-    let offers = offers.into_iter().collect();
+    let offers = super::by_target(offers);
     (!is_empty).then_some(DataSet { dir, library, is_tensile, offers, faults })
 }
 

@@ -104,7 +104,12 @@ pub fn offers(code: &DeviceCode) -> Vec<Offer> {
             all.extend(target.map(|target| Offer { target, compressed }));
         }
     }
-    let mut out: Vec<Offer> = all.into_iter().collect();
+    by_target(all)
+}
+
+/// One offer for each target: not compressed, if there is such a one.
+pub fn by_target(offers: BTreeSet<Offer>) -> Vec<Offer> {
+    let mut out: Vec<Offer> = offers.into_iter().collect();
     // `false` sorts first.
     out.dedup_by(|b, a| a.target == b.target);
     out

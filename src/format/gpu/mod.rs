@@ -182,6 +182,10 @@ impl Entry {
     /// The target in its id: the part behind kind and triple, of which a triple has four
     /// (`clang/lib/Driver/OffloadBundler.cpp`, `OffloadTargetInfo`). `None` for the host.
     pub fn target(&self) -> Option<&[u8]> {
+        // A code object on its own: `gfx90a:xnack-` and `gfx9-generic` have a hyphen too.
+        if TargetId::parse(&self.id).is_some() {
+            return Some(&self.id);
+        }
         let is_device = |kind: &[u8]| !matches!(kind, b"host");
         let mut parts = self.id.splitn(6, |byte| *byte == b'-');
         let kind = parts.next()?;

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 const MOST: usize = 40;
 /// Members of one archive that are shown one by one without `-v`.
 const MOST_MEMBERS: usize = 4;
-/// Columns of the matrix for one library, and for the name of a target.
+/// Fewest columns of the matrix for one library, and for the name of a target.
 const CELL: usize = 4;
 const NAME: usize = 17;
 
@@ -190,20 +190,24 @@ fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io
         writeln!(out, "{:>4}  {}", number + 1, style.fit(&shown(audit, &row.path), 6))?;
     }
     writeln!(out)?;
-    let room = style.columns().saturating_sub(NAME).max(CELL) / CELL;
+    // Settings make a target longer: `gfx90a:sramecc+:xnack-`.
+    let longest = scope.targets.iter().map(|target| target.to_string().len()).max();
+    let name = NAME.max(longest.unwrap_or(0) + 1);
+    let cell = CELL.max(scope.rows.len().to_string().len() + 1);
+    let room = style.columns().saturating_sub(name).max(cell) / cell;
     let numbered: Vec<(usize, &Row)> = scope.rows.iter().enumerate().collect();
     for block in numbered.chunks(room) {
-        let numbers: Vec<String> = block.iter().map(|(n, _)| format!("{:>CELL$}", n + 1)).collect();
+        let numbers: Vec<String> = block.iter().map(|(n, _)| format!("{:>cell$}", n + 1)).collect();
         let numbers = numbers.concat();
-        writeln!(out, "{}", style.dim(&format!("{:<NAME$}{numbers}", "target")))?;
+        writeln!(out, "{}", style.dim(&format!("{:<name$}{numbers}", "target")))?;
         for (at, target) in scope.targets.iter().enumerate() {
-            let cell = |(_, row): &(usize, &Row)| {
+            let letters = |(_, row): &(usize, &Row)| {
                 let coverage = row.coverage.get(at).copied().unwrap_or(Coverage::None);
-                let text = format!("{:>CELL$}", letter(coverage));
+                let text = format!("{:>cell$}", letter(coverage));
                 if coverage == Coverage::None { style.alarm(&text) } else { text }
             };
-            let cells: String = block.iter().map(cell).collect();
-            writeln!(out, "{:<NAME$}{cells}", target.to_string())?;
+            let cells: String = block.iter().map(letters).collect();
+            writeln!(out, "{:<name$}{cells}", target.to_string())?;
         }
         writeln!(out)?;
     }
