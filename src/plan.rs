@@ -156,6 +156,9 @@ pub struct GpuRequest {
     pub target: Option<TargetId>,
 }
 
+/// Most bytes that `gpu --deep` inflates in a run.
+const MOST_INFLATED: u64 = 4 << 30;
+
 impl Plan {
     /// A run over `paths` in `cwd` with all options unset, on a processor without extensions.
     pub fn new(paths: Vec<PathBuf>, cwd: PathBuf) -> Self {
@@ -223,8 +226,10 @@ impl Plan {
     /// How much of device code is read. The command `gpu` lists; notes cost a read of each code object.
     pub fn device_depth(&self) -> Depth {
         match &self.gpu {
-            Some(request) => Depth { notes: request.deep, inflate: request.deep },
-            None => Depth { notes: true, inflate: false },
+            Some(request) => {
+                Depth { notes: request.deep, inflate: request.deep.then_some(MOST_INFLATED) }
+            }
+            None => Depth { notes: true, inflate: None },
         }
     }
 

@@ -49,6 +49,7 @@ enum Mark {
 /// Classes that are recognised only if enabled; the first match counts.
 const MARKS: &[(Class, Mark)] = &[
     (Class::Device, Mark::Head(b"CCOB")),
+    (Class::Device, Mark::Head(b"KPAK")),
     (Class::Device, Mark::Head(b"__CLANG_OFFLOAD_BUND")),
     (Class::Device, Mark::Head(&[0x10, 0xff, 0x10, 0xad])),
     (Class::Script, Mark::Head(b"#!")),

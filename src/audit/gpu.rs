@@ -1,18 +1,21 @@
 //! Device code: which files are read for it, and what loads it. Objects that need HIP's runtime, code
-//! objects and bundles on their own are read, and for the command `gpu` all objects. A prefix
-//! without any costs nothing. Data directories are listed only beside what has device code.
+//! objects and bundles on their own are read, and for the command `gpu` all objects. Archives are read for
+//! that command, and for a policy that lists targets. A prefix without device code costs nothing. Data
+//! directories are listed only beside what has device code.
 
 use super::binding::Resolved;
 use crate::facts::collect::Collector;
 use crate::facts::{Content, Corpus, FileFacts};
 use crate::format::elf::{Foreign, Object};
-use crate::format::gpu::{self as format, DeviceCode};
+use crate::format::gpu::{self as format, Depth, DeviceCode, TargetId};
 use crate::gpu::data::{self, Listing, TENSILE, Tensile};
-use crate::gpu::{DataSet, Devices, Process, Runtime, Unit, is_host, offers, profile_of};
+use crate::gpu::{
+    DataSet, Devices, Offer, Process, Runtime, Unit, by_target, is_host, offers, profile_of,
+};
 use crate::id::FileId;
 use crate::plan::Plan;
 use crate::resolve::Closure;
-use crate::tree::{Kind, Node, Opened, Tree};
+use crate::tree::{Errno, Kind, Node, Opened, Tree};
 use crate::wants::Wants;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -47,16 +50,43 @@ pub(super) fn find(
         return Devices::default();
     }
     let mut out = Devices::default();
-    for (file, read) in collector.device_code(corpus, &files, plan.device_depth()) {
+    let depths = depths(plan.device_depth(), corpus, collector, files);
+    for (file, read) in collector.device_code(corpus, &depths) {
         match read {
             Ok(code) if code == DeviceCode::default() => {}
-            Ok(code) => drop(out.files.insert(file, code)),
+            Ok(code) => {
+                out.unreadable.extend(code.unread.map(|reason| (file, reason.to_owned())));
+                if !code.containers.is_empty() || !code.faults.is_empty() || code.wrappers > 0 {
+                    out.files.insert(file, code);
+                }
+            }
             Err(error) => out.unreadable.push((file, error)),
         }
     }
-    data_sets(tree, corpus, &mut out);
+    let packs = kpack_sets(tree, corpus, &mut out);
+    data_sets(tree, corpus, &packs, &mut out);
     processes(plan, corpus, resolved, &mut out);
     out
+}
+
+/// How much of each file is read. The bytes that a run may inflate go to the files in their order, by the
+/// sizes that headers state, so that the result does not depend on threads.
+fn depths(
+    whole: Depth,
+    corpus: &Corpus,
+    collector: &Collector<'_>,
+    files: Vec<FileId>,
+) -> Vec<(FileId, Depth)> {
+    let Some(mut left) = whole.inflate else {
+        return files.into_iter().map(|file| (file, whole)).collect();
+    };
+    let listing: Vec<_> = files.into_iter().map(|file| (file, Depth::default())).collect();
+    let depth = |(file, read): (FileId, Result<DeviceCode, String>)| {
+        let own = read.map_or(0, |code| code.stated_sizes()).min(left);
+        left -= own;
+        (file, Depth { inflate: Some(own), ..whole })
+    };
+    collector.device_code(corpus, &listing).into_iter().map(depth).collect()
 }
 
 /// Objects that entry points load and that need the runtime, audited or not.
@@ -76,7 +106,10 @@ fn may_have_code(plan: &Plan, facts: &FileFacts) -> bool {
         Content::Elf(_) if facts.foreign().is_some() => facts.foreign() == Some(Foreign::Gpu),
         Content::Elf(object) => plan.gpu.is_some() || needs_runtime(object),
         Content::Other(ident) => format::may_be_container(&ident.bytes),
-        Content::Archive(_) => false,
+        // Members are read if a question is about the targets of all files.
+        Content::Archive(_) => {
+            plan.gpu.is_some() || facts.audited && plan.policy.gpu.targets.is_some()
+        }
     }
 }
 
@@ -93,8 +126,73 @@ fn runtime(corpus: &Corpus, closure: &Closure) -> Option<Runtime> {
     closure.in_scope().find_map(|(_, file)| Runtime::at(file, &corpus.files[file].real))
 }
 
-/// The data directories of libraries, and other directories with code objects.
-fn data_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) {
+/// The kpack files that programs and libraries name, as one set for each of these. Returns the files.
+fn kpack_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) -> BTreeSet<PathBuf> {
+    let mut all = BTreeSet::new();
+    let (mut sets, mut unknown) = (Vec::new(), Vec::new());
+    let read: BTreeMap<&Path, FileId> =
+        out.files.keys().map(|file| (&*corpus.files[*file].real, *file)).collect();
+    for (file, code) in &out.files {
+        let Some(dir) = corpus.files[*file].real.parent() else { continue };
+        let (mut offers_of_all, mut first) = (BTreeSet::new(), None);
+        for path in &code.kpack_paths {
+            if !data::has_known_directory(path) {
+                unknown.push((*file, "the directory of its kpack files has the name of the GPU"));
+                continue;
+            }
+            let pattern = crate::tree::without_dots(&dir.join(std::ffi::OsStr::from_bytes(path)));
+            let Some(found) = kpack_files(tree, &pattern) else {
+                unknown.push((*file, "the directory of its kpack files cannot be listed"));
+                continue;
+            };
+            if !found.is_empty() {
+                first.get_or_insert(pattern);
+            }
+            for (pack, target) in found {
+                // The name counts only for a file that was not read.
+                let own = read.get(&*pack).and_then(|file| out.files.get(file)).map(offers);
+                let named = || target.map(|target| Offer { target, compressed: false });
+                offers_of_all.extend(own.unwrap_or_else(|| named().into_iter().collect()));
+                all.insert(pack);
+            }
+        }
+        match (first, code.kpack_paths.first()) {
+            (Some(dir), _) => sets.push(DataSet {
+                dir: dir.into(),
+                library: Some(*file),
+                is_tensile: false,
+                offers: by_target(offers_of_all),
+                faults: Vec::new(),
+            }),
+            (None, Some(path)) if unknown.last().is_none_or(|(last, _)| last != file) => {
+                out.without_kpack.push((*file, path.clone()));
+            }
+            (None, _) => {}
+        }
+    }
+    out.sets.extend(sets);
+    out.unreadable.extend(unknown.into_iter().map(|(file, reason)| (file, reason.to_owned())));
+    all
+}
+
+/// The kpack files that a path with a place for the GPU means, with the targets in their names; `None` if
+/// their directory cannot be listed.
+fn kpack_files(tree: &dyn Tree, pattern: &Path) -> Option<Vec<(PathBuf, Option<TargetId>)>> {
+    let (dir, name) = (pattern.parent()?, pattern.file_name()?);
+    let names = match list(tree, dir, true) {
+        Err(Errno::NOENT | Errno::NOTDIR) => BTreeSet::new(),
+        names => names.ok()?,
+    };
+    let of_name = |found: OsString| {
+        let target = data::kpack_target(name.as_bytes(), found.as_bytes())?;
+        Some((dir.join(found), target))
+    };
+    Some(names.into_iter().filter_map(of_name).collect())
+}
+
+/// The data directories of libraries, and other directories with code objects; not the kpack files that
+/// libraries name.
+fn data_sets(tree: &dyn Tree, corpus: &Corpus, packs: &BTreeSet<PathBuf>, out: &mut Devices) {
     let mut libraries: BTreeMap<PathBuf, FileId> = BTreeMap::new();
     for (file, facts) in corpus.files.entries() {
         let Some(kind) = tensile(facts) else { continue };
@@ -108,6 +206,9 @@ fn data_sets(tree: &dyn Tree, corpus: &Corpus, out: &mut Devices) {
     let mut code: BTreeMap<PathBuf, BTreeMap<Vec<u8>, Vec<_>>> = BTreeMap::new();
     for (file, own) in alone {
         let path = &corpus.files[*file].path;
+        if packs.contains(&*corpus.files[*file].real) {
+            continue;
+        }
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { continue };
         let here = code.entry(dir.to_path_buf()).or_default();
         here.insert(name.as_bytes().to_vec(), offers(own));
@@ -140,8 +241,13 @@ fn directories(tree: &dyn Tree, library: &Path, kind: Tensile) -> Vec<PathBuf> {
     below.filter(is_dir).collect()
 }
 
-/// The names in a directory, sorted: of files, or of directories and links.
+/// The names in a directory; none if it cannot be listed, which the walk reports.
 fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
+    list(tree, dir, of_files).unwrap_or_default()
+}
+
+/// The names in a directory, sorted: of files, or of directories and links.
+fn list(tree: &dyn Tree, dir: &Path, of_files: bool) -> Result<BTreeSet<OsString>, Errno> {
     let mut out = BTreeSet::new();
     let visit = &mut |name: &std::ffi::OsStr, node: Node| {
         let is_file = !matches!(node, Node::Kind(Kind::Directory));
@@ -149,16 +255,11 @@ fn names(tree: &dyn Tree, dir: &Path, of_files: bool) -> BTreeSet<OsString> {
             out.insert(name.to_owned());
         }
     };
-    // A directory that cannot be listed has no names; the walk reports it.
-    let _ = tree.list(dir, visit);
-    out
+    tree.list(dir, visit)?;
+    Ok(out)
 }
 
-fn listing(
-    tree: &dyn Tree,
-    dir: &Path,
-    code: BTreeMap<Vec<u8>, Vec<crate::gpu::Offer>>,
-) -> Listing {
+fn listing(tree: &dyn Tree, dir: &Path, code: BTreeMap<Vec<u8>, Vec<Offer>>) -> Listing {
     let mut listing = Listing { code, ..Listing::default() };
     listing.names = names(tree, dir, true).into_iter().map(|n| n.as_bytes().to_vec()).collect();
     let indexes: Vec<Vec<u8>> =

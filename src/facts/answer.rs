@@ -273,7 +273,9 @@ pub(super) fn read_device_code(
     let Some(handle) = open(tree, facts).filter(|handle| handle.stat() == facts.stat) else {
         return Err("could not be read again".to_owned());
     };
-    let read = || gpu::read(&handle, depth);
+    let is_archive = matches!(facts.content, Content::Archive(_));
+    let read =
+        || if is_archive { gpu::read_archive(&handle, depth) } else { gpu::read(&handle, depth) };
     // A second safeguard, as for other files: tests count a caught panic as a failure.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
         Ok(Ok(_)) if handle.changed() => Err("changed while it was read".to_owned()),

@@ -244,13 +244,13 @@ impl<'t> Collector<'t> {
     pub fn device_code(
         &self,
         corpus: &Corpus,
-        files: &[FileId],
-        depth: Depth,
+        files: &[(FileId, Depth)],
     ) -> Vec<(FileId, Result<DeviceCode, String>)> {
         let tree = self.tree;
-        let found =
-            parallel::map_single(files, |file| read_device_code(tree, &corpus.files[*file], depth));
-        files.iter().copied().zip(found).collect()
+        let read =
+            |(file, depth): &(FileId, Depth)| read_device_code(tree, &corpus.files[*file], *depth);
+        let found = parallel::map_single(files, read);
+        files.iter().map(|(file, _)| *file).zip(found).collect()
     }
 
     /// Paths that could not be read since the walk.

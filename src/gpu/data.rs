@@ -134,7 +134,7 @@ pub fn data_set(dir: &Path, library: Option<FileId>, listing: &Listing) -> Optio
     let is_empty = offers.is_empty() && listing.code.is_empty() && !is_tensile;
     let faults = faults.into_iter().collect();
     let dir = dir.to_path_buf().into();
-    let offers = offers.into_iter().collect();
+    let offers = super::by_target(offers);
     (!is_empty).then_some(DataSet { dir, library, is_tensile, offers, faults })
 }
 
@@ -190,6 +190,26 @@ fn shorter_files(listing: &Listing, offers: &BTreeSet<Offer>, out: &mut BTreeSet
 /// it, and below a version, as Debian does. The caller lists `<directory>` for versions.
 pub fn places(library: &Path, kind: Tensile) -> Option<PathBuf> {
     Some(library.parent()?.join(kind.directory))
+}
+
+/// The place in a path of a kpack file where the runtime puts the name of the GPU.
+const GPU: &[u8] = b"@GFXARCH@";
+
+/// True for the path of a kpack file of which every directory is known.
+pub fn has_known_directory(path: &[u8]) -> bool {
+    let dir = memchr::memrchr(b'/', path).and_then(|end| path.get(..end));
+    dir.is_none_or(|dir| memchr::memmem::find(dir, GPU).is_none())
+}
+
+/// The target of a kpack file with the name `name`, if it has the form of `pattern`. Without a place for it,
+/// the target is at the end of the name, or in the file only.
+pub fn kpack_target(pattern: &[u8], name: &[u8]) -> Option<Option<TargetId>> {
+    let Some(at) = memchr::memmem::find(pattern, GPU) else {
+        return (name == pattern).then(|| target_of(name));
+    };
+    let (before, after) = (pattern.get(..at)?, pattern.get(at + GPU.len()..)?);
+    let middle = name.strip_prefix(before)?.strip_suffix(after)?;
+    TargetId::parse(middle).map(Some)
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub struct Devices {
     pub sets: Vec<DataSet>,
     /// Libraries with Tensile data that have no data directory.
     pub without_data: Vec<(FileId, data::Tensile)>,
+    /// Programs and libraries whose kpack files do not exist, with the first path.
+    pub without_kpack: Vec<(FileId, Vec<u8>)>,
     /// Entry points that load device code.
     pub processes: Vec<Process>,
     /// The profile of code without an entry point of its own, and the reason for it.
@@ -102,7 +104,12 @@ pub fn offers(code: &DeviceCode) -> Vec<Offer> {
             all.extend(target.map(|target| Offer { target, compressed }));
         }
     }
-    let mut out: Vec<Offer> = all.into_iter().collect();
+    by_target(all)
+}
+
+/// One offer for each target: not compressed, if there is such a one.
+pub fn by_target(offers: BTreeSet<Offer>) -> Vec<Offer> {
+    let mut out: Vec<Offer> = offers.into_iter().collect();
     // `false` sorts first.
     out.dedup_by(|b, a| a.target == b.target);
     out

@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule::new(
     DOCS,
     check,
 )
-.keys(&["target", "detail"])
+.keys(&["target", "member", "detail"])
 .of_all_loaded()
 .wants(Wants::DEVICE_CODE);
 
@@ -142,6 +142,7 @@ fn magic(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Findi
          readers without the fix of 2026 expect the next bundle"
     );
     let mut finding = query.about(RULE.id, file, message);
+    finding.member = container.member.as_deref().map(<[u8]>::to_vec);
     finding.detail = Some(format!("CCOB inside the bundle at {at:#x}").into_bytes());
     finding.mild = true;
     Some(finding)

@@ -15,12 +15,13 @@ pub(super) static RULE: Rule =
 const DOCS: &str = "\
 ## What it does
 
-Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their kernels:
+Checks the directories from which rocBLAS, hipBLASLt and hipSPARSELt load their kernels, and kpack files:
 
 - a library without such a directory
 - an index (`TensileLibrary_lazy_<gpu>.dat`) that names files which do not exist
 - code objects for a GPU that has no index, so that they are never loaded
 - a file with code for several GPUs that lacks one which the other files have
+- a program or library whose device code is in kpack files (TheRock's packages), and none of them exists
 
 ## Why it matters
 
@@ -31,6 +32,8 @@ rocBLAS built without Tensile links and loads; every matrix multiplication retur
 
 ```text
 error[gpu-data-missing] lib/librocblas.so.4: rocBLAS has no kernel files: rocblas/library does not exist beside it
+error[gpu-data-missing] lib/librocfft.so.0: its device code is in ../.kpack/fft_lib_@GFXARCH@.kpack, which does not
+exist
 error[gpu-data-missing] lib/rocblas/library: TensileLibrary_lazy_gfx90a.dat names TensileLibrary_Type_HH_gfx90a.dat,
 which does not exist
 ```
@@ -43,8 +46,9 @@ that is incomplete.
 ## Limits
 
 The directory is searched as upstream and Debian install it: `<directory>/library` or `<directory>/<version>/library`
-beside the library. A path compiled into the library, and `ROCBLAS_TENSILE_LIBPATH`, are not followed. Databases of
-MIOpen and rocFFT are not read.
+beside the library. A path compiled into the library, and the variables `ROCBLAS_TENSILE_LIBPATH` and
+`ROCM_KPACK_PATH`, are not followed. Databases of MIOpen and rocFFT are not read: both libraries compile kernels that
+they do not find there.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -57,6 +61,13 @@ fn check(query: &Query<'_>) -> Findings {
         );
         let mut finding = query.about(RULE.id, *file, message);
         finding.detail = Some(format!("{}/library", kind.directory).into_bytes());
+        out.push(finding);
+    }
+    for (file, path) in devices.without_kpack.iter().filter(|(file, _)| query.facts(*file).audited)
+    {
+        let message = format!("its device code is in {}, which does not exist", show(path));
+        let mut finding = query.about(RULE.id, *file, message);
+        finding.detail = Some(path.clone());
         out.push(finding);
     }
     for (number, set) in devices.sets.iter().enumerate() {

@@ -3,7 +3,7 @@
 use super::{Query, Rule};
 use crate::catalogue::GPU;
 use crate::finding::{CauseHint, Finding, Findings};
-use crate::format::gpu::{CodeObject, DeviceCode, Entry, TargetId};
+use crate::format::gpu::{CodeObject, DeviceCode, Entry, Kind, TargetId};
 use crate::gpu::{data, is_host, offers};
 use crate::id::FileId;
 use crate::text::show;
@@ -18,7 +18,7 @@ pub(super) static RULE: Rule = Rule::new(
     DOCS,
     check,
 )
-.keys(&["target", "detail"])
+.keys(&["target", "member", "detail"])
 .wants(Wants::DEVICE_CODE);
 
 const DOCS: &str = "\
@@ -50,7 +50,7 @@ Build the file again, or copy it again if it was cut. In assembly, quote names i
 
 `check` does not inflate compressed bundles: it reads their headers and their tables of entries. `linkaudit gpu
 --deep` inflates them, and compares sums, ELF headers and notes. Processors that LLVM 23 does not name are not
-compared. Offload sections of static archives are not read.
+compared. Members of static archives are read by `linkaudit gpu`, and with a policy that lists targets.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -66,7 +66,9 @@ fn check(query: &Query<'_>) -> Findings {
                 ),
                 None => format!("the container at {:#x} {}", fault.offset, fault.what),
             };
-            out.push(damage(query, *file, what));
+            let mut finding = damage(query, *file, what);
+            finding.member = fault.member.as_deref().map(<[u8]>::to_vec);
+            out.push(finding);
         }
         out.extend(entries(query, *file, code));
         out.extend(name(query, *file, code));
@@ -81,21 +83,27 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
     finding
 }
 
-/// Contradictions in entries; the same one in many bundles of a file is one finding.
+/// Contradictions in entries; the same one in many bundles of a file is one finding, about the first member
+/// of an archive that has it.
 fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
-    let mut told: BTreeMap<(String, Option<TargetId>), usize> = BTreeMap::new();
+    let mut told: BTreeMap<(String, Option<TargetId>), (usize, Option<&[u8]>)> = BTreeMap::new();
     for container in &code.containers {
         for entry in &container.entries {
             let Some(object) = &entry.code else { continue };
             for what in contradictions(entry, object) {
-                *told.entry((what, entry.target_id())).or_default() += 1;
+                let first = (0, container.member.as_deref());
+                told.entry((what, entry.target_id())).or_insert(first).0 += 1;
             }
         }
     }
-    let finding = |((what, target), count): ((String, Option<TargetId>), usize)| {
+    let finding = |((what, target), (count, member)): (
+        (String, Option<TargetId>),
+        (usize, Option<&[u8]>),
+    )| {
         let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
         let mut finding = query.about(RULE.id, file, format!("{what}{times}"));
         finding.target = target.map(|target| target.to_string().into_bytes());
+        finding.member = member.map(<[u8]>::to_vec);
         finding.detail = Some(what.into_bytes());
         finding.cause = Some(CauseHint::DamagedFile);
         finding
@@ -136,7 +144,9 @@ fn contradictions(entry: &Entry, object: &CodeObject) -> Vec<String> {
 /// A code object or bundle on its own whose file name has another target.
 fn name(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Option<Box<Finding>> {
     let name = query.path(file).file_name()?.as_bytes();
-    let target = data::target_of(name).filter(|_| !is_host(code))?;
+    // A kpack file may have the name of a family.
+    let is_kpack = code.containers.iter().any(|container| container.kind == Kind::Kpack);
+    let target = data::target_of(name).filter(|_| !is_host(code) && !is_kpack)?;
     let offers = offers(code);
     let has = offers.iter().any(|offer| offer.target.processor == target.processor);
     if has || offers.is_empty() {

@@ -6,6 +6,7 @@ use crate::catalogue::INPUT;
 use crate::finding::{CauseHint, Finding, Findings};
 use crate::format::archive::MemberKind;
 use crate::format::elf::{Foreign, Object, Role, machine};
+use crate::format::gpu::DeviceCode;
 use crate::id::FileId;
 use crate::order::Arrange as _;
 use crate::package::Located;
@@ -34,6 +35,7 @@ Reports every question without an answer:
 - linkaudit had to guess the default directories.
 - No plugin matches a `--host`, or the host program does not get as far as loading plugins.
 - A policy requires something of files that were not given, or of a rule that is not implemented.
+- `gpu --deep` met a compressed bundle of more than 1 GiB, or bundles of more than 4 GiB in all.
 - In `diff`: a side has no symbols, did not run the rules of the other, or has damaged files.
 
 If this system has no loader for a machine, linkaudit still checks everything that the files and policies
@@ -117,6 +119,7 @@ fn check(query: &Query<'_>) -> Findings {
     out.extend(hosts(query));
     out.extend(members_outside(query));
     out.extend(left_out(query));
+    out.extend(bundles(query));
     out.extend(query.policy().unchecked(super::catalogue()).into_iter().map(unchecked));
     out
 }
@@ -249,6 +252,20 @@ fn left_out(query: &Query<'_>) -> Findings {
         finding
     };
     query.left_out().into_iter().map(finding).collect()
+}
+
+/// Compressed bundles that are too large to be checked.
+fn bundles(query: &Query<'_>) -> Findings {
+    let files = query.devices().files.iter().filter(|(_, code)| !code.unchecked.is_empty());
+    let finding = |(file, code): (&FileId, &DeviceCode)| {
+        let what = "not inflated: more than 1 GiB in one or 4 GiB in all";
+        let count = code.unchecked.len();
+        let bundles = if count == 1 { "compressed bundle" } else { "compressed bundles" };
+        let mut finding = query.about(RULE.id, *file, format!("{count} {bundles} {what}"));
+        finding.detail = Some(b"compressed bundles not inflated".to_vec());
+        finding
+    };
+    files.map(finding).collect()
 }
 
 /// Members of thin archives that lie outside of everything that was named.

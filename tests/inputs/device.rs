@@ -1,9 +1,12 @@
 //! Readers of device code, on files that the tests make: every format, version and compression,
 //! cut and damaged; and the same files read by LLVM's own tools.
 
+mod archives;
+mod bombs;
 mod damage;
 mod emitters;
 mod formats;
+mod kpack;
 mod oracle;
 mod rows;
 mod wheels;
@@ -12,8 +15,8 @@ use crate::support::device;
 use linkaudit::format::gpu::{self, Depth, DeviceCode};
 use linkaudit::tree::{MemTree, Opened, Tree as _};
 
-const LISTING: Depth = Depth { notes: false, inflate: false };
-const DEEP: Depth = Depth { notes: true, inflate: true };
+const LISTING: Depth = Depth { notes: false, inflate: None };
+const DEEP: Depth = Depth { notes: true, inflate: Some(u64::MAX) };
 
 /// The device code in `bytes`.
 fn read(bytes: &[u8], depth: Depth) -> DeviceCode {

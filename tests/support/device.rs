@@ -292,3 +292,53 @@ pub fn index(names: &[&str]) -> Vec<u8> {
     }
     out
 }
+
+fn short(out: &mut Vec<u8>, value: &str) {
+    out.push(0xa0 | value.len() as u8);
+    out.extend(value.as_bytes());
+}
+
+/// The reference to kpack files that a wrapper with the magic number `HIPK` leads to.
+pub fn kpack_reference(name: &str, paths: &[&str]) -> Vec<u8> {
+    let mut out = vec![0x82];
+    short(&mut out, "kernel_name");
+    short(&mut out, name);
+    short(&mut out, "kpack_search_paths");
+    out.push(0x90 | paths.len() as u8);
+    for path in paths {
+        text(&mut out, path);
+    }
+    out
+}
+
+/// A kpack file without code, whose table has these pairs of a library and a target. A library is one map.
+pub fn kpack(entries: &[(&str, &str)]) -> Vec<u8> {
+    let mut table = vec![0x83];
+    short(&mut table, "format_version");
+    table.push(1);
+    short(&mut table, "gfx_arches");
+    table.push(0x90 | entries.len() as u8);
+    for (_, target) in entries {
+        short(&mut table, target);
+    }
+    short(&mut table, "toc");
+    table.push(0x81);
+    short(&mut table, entries[0].0);
+    table.push(0x80 | entries.len() as u8);
+    for (number, (_, target)) in entries.iter().enumerate() {
+        short(&mut table, target);
+        table.push(0x83);
+        short(&mut table, "type");
+        short(&mut table, "hsaco");
+        short(&mut table, "ordinal");
+        table.push(number as u8);
+        short(&mut table, "original_size");
+        table.extend([0xcd, 0x20, 0]);
+    }
+    let mut out = b"KPAK".to_vec();
+    out.extend(1_u32.to_le_bytes());
+    out.extend(64_u64.to_le_bytes());
+    out.resize(64, 0);
+    out.extend(table);
+    out
+}

@@ -129,6 +129,10 @@ fn arrows_go_one_way() {
 const SHARED: &[(&str, &str)] = &[
     ("src/facts/members.rs: SCRATCH", "memory of one thread, empty between archives"),
     ("src/format/elf/read.rs: SCRATCH", "memory of one thread, empty between files"),
+    (
+        "src/format/gpu/deep.rs: ROOM",
+        "memory that bundles may take: a thread waits, no result changes",
+    ),
     ("src/format/cross_check/mod.rs: READING", "set on one thread while it runs one reader"),
     ("src/main.rs: STDOUT_IS_CLOSED", "set once, before the program begins"),
     ("src/resolve/paths.rs: NEXT", "ids of lists, by which nothing is ordered"),

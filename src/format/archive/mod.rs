@@ -14,6 +14,7 @@ mod header;
 mod index;
 mod link_facts;
 mod members;
+mod places;
 mod read;
 mod symbols;
 
@@ -21,6 +22,7 @@ pub use find::{Definition, Names, definitions, names};
 pub use index::Index;
 pub use link_facts::{Global, LinkFacts, Relocation, Section, link_facts, link_facts_of_object};
 pub use members::{Member, MemberDefect, MemberKind, Members, NAMELESS, Symbol, SymbolKind};
+pub use places::places;
 pub use read::{External, Options, Scratch, members, object};
 
 use super::{Defect, Table};

@@ -5,8 +5,9 @@
 
 use super::bytes::{Bytes, u16_at};
 use super::code_object::{self, CodeObject};
+use super::host::Extent;
 use super::table::{COMPRESSED, Short, check_extents, header, table};
-use super::{Compression, Container, Depth, Entry, Fault, Kind};
+use super::{Compression, Container, Depth, DeviceCode, Entry, Fault, Kind};
 use super::{deep, inflate};
 use crate::format::ReadError;
 
@@ -39,6 +40,33 @@ pub(super) fn plain(
     container.size = end.max(table_len(&entries)).min(bytes.len());
     container.entries = entries;
     Ok(container)
+}
+
+/// The bundle that a relocatable object is, if it has sections for the entries. `clang -fgpu-rdc` and
+/// `clang-offload-bundler --type=o` write it: the name of a section is the magic and the id. The section of
+/// the host has one byte.
+pub(super) fn in_sections(
+    bytes: Bytes<'_>,
+    sections: &[(Vec<u8>, Extent)],
+    depth: Depth,
+    out: &mut DeviceCode,
+) -> Result<(), ReadError> {
+    let Some(start) = sections.iter().map(|(_, extent)| extent.offset).min() else {
+        return Ok(());
+    };
+    let mut container = Container::new(Kind::Bundle, start);
+    for (id, Extent { offset, size }) in sections {
+        let part = bytes.part(*offset, *size);
+        if part.len() != *size {
+            out.faults.push(Fault::of(start, id, "is a section beyond the end of the file"));
+        }
+        let code = payload(part, depth.notes)?;
+        let entry = Entry { id: id.clone(), offset: offset - start, size: *size, code };
+        container.size = container.size.max(entry.offset.saturating_add(*size));
+        container.entries.push(entry);
+    }
+    out.containers.push(container);
+    Ok(())
 }
 
 /// The code object of an entry.
@@ -74,8 +102,9 @@ pub(super) fn compressed(
     bytes: Bytes<'_>,
     offset: u64,
     depth: Depth,
-    faults: &mut Vec<Fault>,
+    out: &mut DeviceCode,
 ) -> Result<Container, ReadError> {
+    let faults = &mut out.faults;
     let mut container = Container::new(Kind::Ccob, offset);
     container.size = bytes.len();
     let head = bytes.read(0, 32)?;
@@ -108,11 +137,23 @@ pub(super) fn compressed(
     };
     let stream = bytes.part(header.len, container.size - header.len.min(container.size));
     container.magic_inside = bytes.part(0, container.size).find(4, COMPRESSED)?;
-    if depth.inflate {
-        deep::check(stream, method, &header, &mut container, faults);
-    } else {
-        entries_of(stream, method, header.uncompressed, &mut container, faults)?;
+    if header.uncompressed > inflate::most(method, stream.len()) {
+        let what = "states an inflated size that its compressed bytes cannot reach";
+        faults.push(Fault::new(offset, what));
+    } else if let Some(most) = depth.inflate {
+        if header.uncompressed <= deep::MOST.min(most.saturating_sub(out.inflated)) {
+            out.inflated += header.uncompressed;
+            deep::check(stream, method, &header, &mut container, faults);
+            return Ok(container);
+        }
+        let what = if header.uncompressed > deep::MOST {
+            "is larger than 1 GiB when inflated"
+        } else {
+            "is behind 4 GiB of other inflated bundles"
+        };
+        out.unchecked.push(Fault::new(offset, what));
     }
+    entries_of(stream, method, header.uncompressed, &mut container, faults)?;
     Ok(container)
 }
 

@@ -6,13 +6,46 @@ use super::code_object;
 use super::table::{Header, Short, check_extents, table};
 use super::{Compression, Container, Entry, Fault, inflate};
 use md5::{Digest as _, Md5};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Most inflated bytes of a bundle.
-const MOST: u64 = 1 << 30;
+pub(super) const MOST: u64 = 1 << 30;
 /// Most bytes of one code object that are kept to read its notes.
 const MOST_KEPT: u64 = 128 << 20;
 /// Most inflated bytes in which the table is looked for.
 const MOST_TABLE: usize = 4 << 20;
+
+/// Most memory that one bundle takes: the window of its stream, at most 128 MiB, and a code object.
+const MOST_TAKEN: u64 = 2 * MOST_KEPT;
+
+/// Memory for the bundles that all threads inflate at once. A thread waits until there is room, so that
+/// more threads do not take more memory.
+static ROOM: Room = Room { left: Mutex::new(2 * MOST_TAKEN), freed: Condvar::new() };
+
+struct Room {
+    left: Mutex<u64>,
+    freed: Condvar,
+}
+
+/// A part of the room, until it is dropped.
+struct Taken(u64);
+
+impl Room {
+    fn take(&'static self, size: u64) -> Taken {
+        let size = size.min(MOST_TAKEN);
+        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = self.freed.wait_while(left, |left| *left < size);
+        *left.unwrap_or_else(PoisonError::into_inner) -= size;
+        Taken(size)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        *ROOM.left.lock().unwrap_or_else(PoisonError::into_inner) += self.0;
+        ROOM.freed.notify_all();
+    }
+}
 
 /// The state of a bundle while its bytes arrive.
 struct Arriving {
@@ -36,10 +69,7 @@ pub(super) fn check(
     faults: &mut Vec<Fault>,
 ) {
     let offset = container.offset;
-    if header.uncompressed > MOST {
-        faults.push(Fault::new(offset, "is larger than 1 GiB when inflated, and is not checked"));
-        return;
-    }
+    let _taken = ROOM.take(header.uncompressed.saturating_mul(2));
     let mut arriving = Arriving {
         hash: Md5::new(),
         seen: 0,

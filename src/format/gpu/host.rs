@@ -5,7 +5,7 @@
 //! sections are read as they are.
 
 use super::bytes::{Bytes, u32_at, u64_at};
-use super::{DeviceCode, Fault, nv};
+use super::{DeviceCode, Fault, kpack, nv};
 use crate::format::ReadError;
 use object::elf;
 use std::collections::BTreeSet;
@@ -44,6 +44,8 @@ pub(super) struct Places {
     pub(super) hip_sections: Vec<Extent>,
     pub(super) nv_sections: Vec<Extent>,
     pub(super) offloading: Vec<Extent>,
+    /// Sections that are the entries of a bundle, by their ids.
+    pub(super) bundled: Vec<(Vec<u8>, Extent)>,
 }
 
 struct Load {
@@ -78,7 +80,10 @@ pub(super) fn places(bytes: Bytes<'_>, out: &mut DeviceCode) -> Result<Option<Pl
             b".nv_fatbin" => places.nv_sections.push(extent),
             _ if section.kind == SHT_LLVM_OFFLOADING => places.offloading.push(extent),
             b".llvm.offloading" => places.offloading.push(extent),
-            _ => {}
+            name => {
+                let id = name.strip_prefix(&super::table::PLAIN[..]);
+                places.bundled.extend(id.map(|id| (id.to_vec(), extent)));
+            }
         }
     }
     if elf.is_relocatable {
@@ -248,11 +253,7 @@ impl<'a> Elf<'a> {
         for wrapper in wrappers {
             out.wrappers += 1;
             let at = self.place(wrapper.addr).map_or(0, |place| place.offset);
-            if wrapper.magic == KPACK {
-                out.kpack += 1;
-                continue;
-            }
-            if !matches!(wrapper.magic, HIP | CUDA) {
+            if !matches!(wrapper.magic, HIP | CUDA | KPACK) {
                 out.faults.push(Fault::new(at, "is a wrapper with an unknown magic number"));
                 continue;
             }
@@ -260,15 +261,26 @@ impl<'a> Elf<'a> {
             let pointer = relocated.iter().find(|(addr, _)| *addr == slot);
             let pointer = pointer.map_or(wrapper.pointer, |(_, value)| *value);
             match self.place(pointer) {
+                Some(place) if wrapper.magic == KPACK => {
+                    out.kpack += 1;
+                    out.kpack_paths.extend(kpack::reference(self.part(place))?);
+                }
                 Some(place) => places.pointed.push(place),
                 None => {
                     out.faults.push(Fault::new(at, "is a wrapper that points outside the file"));
                 }
             }
         }
+        if out.kpack > 0 && out.kpack_paths.is_empty() {
+            out.unread = Some("its reference to kpack files has no path");
+        }
         places.pointed.sort_by_key(|place| place.offset);
         places.pointed.dedup_by_key(|place| place.offset);
         Ok(())
+    }
+
+    fn part(&self, place: Extent) -> Bytes<'a> {
+        self.bytes.part(place.offset, place.size)
     }
 
     /// The values that relative relocations store at `slots`. DT_RELR has the value in the file.
@@ -315,6 +327,8 @@ pub(super) fn magic_of(head: &[u8]) -> Option<super::Kind> {
         Some(super::Kind::Ccob)
     } else if head.starts_with(super::offload_binary::MAGIC) {
         Some(super::Kind::OffloadBinary)
+    } else if head.starts_with(kpack::MAGIC) {
+        Some(super::Kind::Kpack)
     } else if u32_at(head, 0) == Some(nv::MAGIC) {
         Some(super::Kind::Nv)
     } else {

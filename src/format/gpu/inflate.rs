@@ -14,6 +14,15 @@ const BLOCK: usize = 128 << 10;
 /// Blocks from which a table of entries is read.
 const MOST_BLOCKS: u32 = 64;
 
+/// The most bytes that `len` compressed bytes can inflate to. In zlib's, two bits stand for a copy of at
+/// most 258 bytes. In zstd's, a block has at least four bytes, and 128 KiB at most.
+pub(super) fn most(method: Compression, len: u64) -> u64 {
+    match method {
+        Compression::Zlib => len.saturating_mul(1032),
+        Compression::Zstd => (len / 4).saturating_mul(BLOCK as u64),
+    }
+}
+
 /// The first `want` inflated bytes, or fewer if the stream is shorter; `None` if it is damaged.
 pub(super) fn head(
     bytes: Bytes<'_>,

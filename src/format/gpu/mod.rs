@@ -5,18 +5,21 @@
 //! [`read`] lists what a file has. It reads tables and headers; `Depth` says how much more. The GPU
 //! stage (`audit::gpu`) decides which files it reads.
 
+mod archive;
 mod bundle;
 mod bytes;
 mod code_object;
 mod deep;
 mod host;
 mod inflate;
+mod kpack;
 mod msgpack;
 mod nv;
 mod offload_binary;
 mod table;
 mod target;
 
+pub use archive::read as read_archive;
 pub use code_object::{CodeObject, Metadata};
 pub use target::{SPIRV, TargetId, processors};
 
@@ -24,14 +27,17 @@ use crate::format::ReadError;
 use crate::tree::Handle;
 use bytes::Bytes;
 use host::Extent;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// How much of device code is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Depth {
     /// The notes of code objects that are not compressed.
     pub notes: bool,
-    /// Compressed bundles are inflated whole and checked.
-    pub inflate: bool,
+    /// Compressed bundles are inflated whole and checked, as long as the sizes that their headers
+    /// state add up to so many bytes. `None`: only their tables of entries are read.
+    pub inflate: Option<u64>,
 }
 
 /// The device code of one file.
@@ -43,8 +49,29 @@ pub struct DeviceCode {
     pub wrappers: usize,
     /// Number of wrappers that name a kpack file instead.
     pub kpack: usize,
+    /// The paths of kpack files, relative to the directory of the program or library. The runtime puts the
+    /// name of the GPU for `@GFXARCH@`.
+    pub kpack_paths: BTreeSet<Vec<u8>>,
     /// The defects.
     pub faults: Vec<Fault>,
+    /// Compressed bundles that were to be checked and are too large for it.
+    pub unchecked: Vec<Fault>,
+    /// The reason why a part of the file was not read.
+    pub unread: Option<&'static str>,
+    /// The sum of the sizes of inflated bundles, as their headers state them.
+    inflated: u64,
+}
+
+impl DeviceCode {
+    /// The sum of the inflated sizes that the headers of compressed bundles state, without those that are
+    /// never inflated.
+    pub fn stated_sizes(&self) -> u64 {
+        let size = |one: &Container| {
+            let most = inflate::most(one.compression?, one.size).min(deep::MOST);
+            one.uncompressed_size.filter(|size| *size <= most)
+        };
+        self.containers.iter().filter_map(size).fold(0, u64::saturating_add)
+    }
 }
 
 /// The format of a container.
@@ -60,6 +87,8 @@ pub enum Kind {
     Elf,
     /// NVIDIA's fat binary.
     Nv,
+    /// A kpack file.
+    Kpack,
 }
 
 impl Kind {
@@ -71,6 +100,7 @@ impl Kind {
             Self::OffloadBinary => "offload-binary",
             Self::Elf => "elf",
             Self::Nv => "nv",
+            Self::Kpack => "kpack",
         }
     }
 }
@@ -99,6 +129,8 @@ impl Compression {
 pub struct Container {
     /// Its format.
     pub kind: Kind,
+    /// The member that holds it, if the file is an archive.
+    pub member: Option<Arc<[u8]>>,
     /// The version of the format, if it has one.
     pub version: Option<u16>,
     /// Its offset in the file.
@@ -120,6 +152,7 @@ impl Container {
     fn new(kind: Kind, offset: u64) -> Self {
         Self {
             kind,
+            member: None,
             version: None,
             offset,
             size: 0,
@@ -149,6 +182,10 @@ impl Entry {
     /// The target in its id: the part behind kind and triple, of which a triple has four
     /// (`clang/lib/Driver/OffloadBundler.cpp`, `OffloadTargetInfo`). `None` for the host.
     pub fn target(&self) -> Option<&[u8]> {
+        // A code object on its own: `gfx90a:xnack-` and `gfx9-generic` have a hyphen too.
+        if TargetId::parse(&self.id).is_some() {
+            return Some(&self.id);
+        }
         let is_device = |kind: &[u8]| !matches!(kind, b"host");
         let mut parts = self.id.splitn(6, |byte| *byte == b'-');
         let kind = parts.next()?;
@@ -172,6 +209,8 @@ impl Entry {
 pub struct Fault {
     /// Offset in the file.
     pub offset: u64,
+    /// The member of the archive that it is in.
+    pub member: Option<Arc<[u8]>>,
     /// The id of the entry, if it is about one.
     pub entry: Option<Vec<u8>>,
     /// The defect, as the end of a sentence.
@@ -180,7 +219,7 @@ pub struct Fault {
 
 impl Fault {
     fn new(offset: u64, what: &'static str) -> Self {
-        Self { offset, entry: None, what }
+        Self { offset, member: None, entry: None, what }
     }
 
     fn of(offset: u64, entry: &[u8], what: &'static str) -> Self {
@@ -210,7 +249,11 @@ pub fn index_values<'b>(index: &'b [u8], key: &[u8]) -> Option<Vec<&'b [u8]>> {
 
 /// Lists the device code of an open file.
 pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
-    let bytes = Bytes::whole(handle);
+    of_bytes(Bytes::whole(handle), depth)
+}
+
+/// Lists the device code of a file, or of a member of an archive.
+fn of_bytes(bytes: Bytes<'_>, depth: Depth) -> Result<DeviceCode, ReadError> {
     let mut out = DeviceCode::default();
     let head = bytes.read(0, 64)?;
     if let Some(code) = code_object::read(bytes, depth.notes)? {
@@ -260,6 +303,7 @@ fn of_host(
     for section in &places.offloading {
         concatenated(bytes, *section, depth, out)?;
     }
+    bundle::in_sections(bytes, &places.bundled, depth, out)?;
     out.containers.sort_by_key(|container| container.offset);
     Ok(())
 }
@@ -336,9 +380,10 @@ fn container(
     let faults = &mut out.faults;
     let container = match host::magic_of(&head) {
         Some(Kind::Bundle) => bundle::plain(part, place.offset, depth, faults)?,
-        Some(Kind::Ccob) => bundle::compressed(part, place.offset, depth, faults)?,
+        Some(Kind::Ccob) => bundle::compressed(part, place.offset, depth, out)?,
         Some(Kind::OffloadBinary) => offload_binary::read(part, place.offset, depth.notes, faults)?,
         Some(Kind::Nv) => nv::read(part, place.offset, faults)?,
+        Some(Kind::Kpack) => kpack::read(part, place.offset, out)?,
         Some(Kind::Elf) | None => return Ok(false),
     };
     out.containers.push(container);

@@ -4,7 +4,7 @@
 use super::{Gpu, Row, Scope, shown};
 use crate::audit::Audit;
 use crate::catalogue::Level;
-use crate::format::gpu::{Compression, Container, DeviceCode, Kind};
+use crate::format::gpu::{Compression, Container, Kind};
 use crate::gpu::Coverage;
 use crate::order::Arrange as _;
 use crate::report::{Style, incomplete};
@@ -15,7 +15,9 @@ use std::io::{self, Write};
 
 /// Files, and missing libraries, shown without `-v`.
 const MOST: usize = 40;
-/// Columns of the matrix for one library, and for the name of a target.
+/// Members of one archive that are shown one by one without `-v`.
+const MOST_MEMBERS: usize = 4;
+/// Fewest columns of the matrix for one library, and for the name of a target.
 const CELL: usize = 4;
 const NAME: usize = 17;
 
@@ -36,9 +38,21 @@ pub(super) fn render(
     summary(subject, view, style, out)
 }
 
-/// Each file with its containers and targets. Code objects in one directory are one entry.
+/// Device code that is shown as one.
+#[derive(Default)]
+struct Group<'a> {
+    containers: Vec<&'a Container>,
+    /// Number of wrappers that name kpack files, and the paths of these.
+    kpack: usize,
+    kpack_paths: BTreeSet<&'a [u8]>,
+    /// Number of members, if an archive has too many to show each.
+    members: usize,
+}
+
+/// Each file with its containers and targets. Code objects in one directory are one entry, and so are the
+/// members of an archive that has many.
 fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut groups: BTreeMap<String, Vec<&DeviceCode>> = BTreeMap::new();
+    let mut groups: BTreeMap<String, Group<'_>> = BTreeMap::new();
     for (file, code) in &audit.devices.files {
         let path = &audit.corpus.files[*file].path;
         let dir = path.parent().filter(|_| !crate::gpu::is_host(code) && !style.verbose);
@@ -46,12 +60,27 @@ fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
             Some(dir) => format!("{}/", shown(audit, dir)),
             None => shown(audit, path),
         };
-        groups.entry(name).or_default().push(code);
+        let members: BTreeSet<_> =
+            code.containers.iter().map(|one| one.member.as_deref()).collect();
+        let is_folded = members.len() > MOST_MEMBERS && !style.verbose;
+        for container in &code.containers {
+            let group = match container.member.as_deref().filter(|_| !is_folded) {
+                Some(member) => groups.entry(format!("{name}({})", show(member))).or_default(),
+                None => groups.entry(name.clone()).or_default(),
+            };
+            group.containers.push(container);
+            group.members = if is_folded { members.len() } else { 0 };
+        }
+        if code.containers.is_empty() || code.kpack > 0 {
+            let group = groups.entry(name).or_default();
+            group.kpack += code.kpack;
+            group.kpack_paths.extend(code.kpack_paths.iter().map(|path| &**path));
+        }
     }
     let most = if style.verbose { usize::MAX } else { MOST };
-    for (name, codes) in groups.iter().take(most) {
+    for (name, group) in groups.iter().take(most) {
         writeln!(out, "{}", style.bold(name))?;
-        for line in describe(codes) {
+        for line in describe(group) {
             for line in wrapped(&line, style.columns().saturating_sub(4)) {
                 writeln!(out, "    {line}")?;
             }
@@ -70,10 +99,10 @@ fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
 type Form = (Kind, Option<u16>, Option<Compression>);
 
 /// Containers and targets of files, in lines.
-fn describe(codes: &[&DeviceCode]) -> Vec<String> {
-    let containers: Vec<&Container> = codes.iter().flat_map(|code| &code.containers).collect();
+fn describe(group: &Group<'_>) -> Vec<String> {
+    let containers = &group.containers;
     let mut kinds: BTreeMap<Form, (usize, u64)> = BTreeMap::new();
-    for one in &containers {
+    for one in containers {
         let kind = kinds.entry((one.kind, one.version, one.compression)).or_default();
         *kind = (kind.0 + 1, kind.1.saturating_add(one.size));
     }
@@ -83,6 +112,7 @@ fn describe(codes: &[&DeviceCode]) -> Vec<String> {
             Kind::Ccob => count(n, "compressed bundle", "compressed bundles"),
             Kind::OffloadBinary => count(n, "offload binary", "offload binaries"),
             Kind::Elf => count(n, "code object", "code objects"),
+            Kind::Kpack => count(n, "kpack file", "kpack files"),
             Kind::Nv => count(n, "NVIDIA fat binary", "NVIDIA fat binaries"),
         };
         let version = version.filter(|_| kind != Kind::Nv).map(|v| format!(" v{v}"));
@@ -95,12 +125,13 @@ fn describe(codes: &[&DeviceCode]) -> Vec<String> {
         )
     });
     let mut lines: Vec<String> = kinds.collect();
-    let kpack: usize = codes.iter().map(|code| code.kpack).sum();
-    if kpack > 0 {
-        lines.push(format!(
-            "{} in kpack files, which are not read",
-            count(kpack, "wrapper", "wrappers")
-        ));
+    if group.members > 0 {
+        lines.push(format!("in {} members (-v lists them)", group.members));
+    }
+    if group.kpack > 0 {
+        let wrappers = count(group.kpack, "wrapper", "wrappers");
+        let paths: Vec<String> = group.kpack_paths.iter().map(|path| show(path)).collect();
+        lines.push(format!("{wrappers}, code in {}", paths.join(" ")));
     }
     let entries = containers.iter().flat_map(|container| &container.entries);
     let versions: BTreeSet<u8> =
@@ -159,20 +190,24 @@ fn matrix(audit: &Audit, scope: &Scope, style: Style, out: &mut dyn Write) -> io
         writeln!(out, "{:>4}  {}", number + 1, style.fit(&shown(audit, &row.path), 6))?;
     }
     writeln!(out)?;
-    let room = style.columns().saturating_sub(NAME).max(CELL) / CELL;
+    // Settings make a target longer: `gfx90a:sramecc+:xnack-`.
+    let longest = scope.targets.iter().map(|target| target.to_string().len()).max();
+    let name = NAME.max(longest.unwrap_or(0) + 1);
+    let cell = CELL.max(scope.rows.len().to_string().len() + 1);
+    let room = style.columns().saturating_sub(name).max(cell) / cell;
     let numbered: Vec<(usize, &Row)> = scope.rows.iter().enumerate().collect();
     for block in numbered.chunks(room) {
-        let numbers: Vec<String> = block.iter().map(|(n, _)| format!("{:>CELL$}", n + 1)).collect();
+        let numbers: Vec<String> = block.iter().map(|(n, _)| format!("{:>cell$}", n + 1)).collect();
         let numbers = numbers.concat();
-        writeln!(out, "{}", style.dim(&format!("{:<NAME$}{numbers}", "target")))?;
+        writeln!(out, "{}", style.dim(&format!("{:<name$}{numbers}", "target")))?;
         for (at, target) in scope.targets.iter().enumerate() {
-            let cell = |(_, row): &(usize, &Row)| {
+            let letters = |(_, row): &(usize, &Row)| {
                 let coverage = row.coverage.get(at).copied().unwrap_or(Coverage::None);
-                let text = format!("{:>CELL$}", letter(coverage));
+                let text = format!("{:>cell$}", letter(coverage));
                 if coverage == Coverage::None { style.alarm(&text) } else { text }
             };
-            let cells: String = block.iter().map(cell).collect();
-            writeln!(out, "{:<NAME$}{cells}", target.to_string())?;
+            let cells: String = block.iter().map(letters).collect();
+            writeln!(out, "{:<name$}{cells}", target.to_string())?;
         }
         writeln!(out)?;
     }
@@ -228,10 +263,12 @@ fn findings(subject: &Subject<'_>, style: Style, out: &mut dyn Write) -> io::Res
     for finding in found.iter().take(most) {
         let head = format!("{}[{}]", finding.level.name(), finding.rule);
         let head = if finding.level == Level::Error { style.alarm(&head) } else { head };
+        let member = finding.member.as_deref().map(|member| format!("({})", show(member)));
         writeln!(
             out,
-            "{head} {}: {}",
+            "{head} {}{}: {}",
             shown(subject.audit, &finding.full_path()),
+            member.unwrap_or_default(),
             finding.message
         )?;
     }

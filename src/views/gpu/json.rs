@@ -29,12 +29,15 @@ struct FileOut<'a> {
     path: Text<'a>,
     wrappers: usize,
     kpack: usize,
+    kpack_paths: Vec<Text<'a>>,
     bundles: Vec<BundleOut<'a>>,
     faults: Vec<FaultOut<'a>>,
+    unchecked: Vec<FaultOut<'a>>,
 }
 
 #[derive(Serialize)]
 struct BundleOut<'a> {
+    member: Option<Text<'a>>,
     kind: &'static str,
     version: Option<u16>,
     offset: u64,
@@ -56,6 +59,7 @@ struct EntryOut<'a> {
 
 #[derive(Serialize)]
 struct FaultOut<'a> {
+    member: Option<Text<'a>>,
     offset: u64,
     entry: Option<Text<'a>>,
     what: &'static str,
@@ -99,6 +103,7 @@ pub(super) fn render(
 
 fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut<'a> {
     let fault = |fault: &'a crate::format::gpu::Fault| FaultOut {
+        member: fault.member.as_deref().map(Text),
         offset: fault.offset,
         entry: fault.entry.as_deref().map(Text),
         what: fault.what,
@@ -107,13 +112,16 @@ fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut
         path: Text::path(&audit.corpus.files[file].path),
         wrappers: code.wrappers,
         kpack: code.kpack,
+        kpack_paths: code.kpack_paths.iter().map(|path| Text(path)).collect(),
         bundles: code.containers.iter().map(bundle).collect(),
         faults: code.faults.iter().map(fault).collect(),
+        unchecked: code.unchecked.iter().map(fault).collect(),
     }
 }
 
 fn bundle(container: &Container) -> BundleOut<'_> {
     BundleOut {
+        member: container.member.as_deref().map(Text),
         kind: container.kind.name(),
         version: container.version,
         offset: container.offset,

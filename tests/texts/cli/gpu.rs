@@ -1,7 +1,7 @@
 //! `linkaudit gpu`: its list, its matrix at two widths, its JSON, `--target`, `--deep` and exit status.
 
 use super::kit::{Run, run};
-use crate::support::{Lab, device};
+use crate::support::{self, Lab, device};
 use serde_json::Value;
 use std::path::Path;
 
@@ -138,5 +138,100 @@ fn damage_is_named() {
         let found = run(&lab, args);
         assert_eq!(found.status, 1, "{}", found.out);
         assert!(found.out.contains("gpu-object-mismatch"), "{}", found.out);
+    }
+}
+
+/// A prefix whose matrix is wider than 80 columns: 20 directories of code objects, an archive, and a target
+/// with settings.
+fn wide() -> Lab {
+    let lab = Lab::new();
+    let all = ["gfx90a:sramecc+:xnack-", "gfx1030", "gfx10-3-generic", "gfx1201"];
+    for number in 1..=20 {
+        let dir =
+            format!("p/share/a-directory-with-a-long-name-of-kernels-for-{number:02}/library");
+        let targets = &all[..=number % all.len()];
+        lab.write(&format!("{dir}/kernels.hsaco"), device::bundle(targets, 1));
+        let packed = device::ccob(&device::bundle(targets, 1), 2, "zlib");
+        lab.write(&format!("{dir}/packed.hsaco"), packed);
+    }
+    lab.write("one.co", device::code_object("gfx90a:sramecc+:xnack-"));
+    lab.write("two.hsaco", device::bundle(&["gfx1030", "gfx1201"], 1));
+    let (out, members) = (lab.mkdir("p/lib").join("libkernels.a"), ["one.co", "two.hsaco"]);
+    let members = members.map(|name| lab.path(name));
+    let status = support::clean("ar").arg("rcD").arg(out).args(members).status().expect("ar runs");
+    assert!(status.success());
+    lab.write("wide.toml", format!("schema = 1\n[gpu]\nloader = \"nix\"\ntargets = {all:?}\n"));
+    lab
+}
+
+/// The output on a terminal of so many columns.
+fn on_terminal(lab: &Lab, width: usize, options: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_linkaudit");
+    let line = format!(
+        "stty cols {width}; '{program}' gpu p --isolated --policy wide.toml --color never {options}"
+    );
+    let output = support::clean("script")
+        .current_dir(lab.root())
+        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+        .output()
+        .expect("script runs");
+    String::from_utf8_lossy(&output.stdout).replace('\r', "")
+}
+
+/// What a terminal shows at 80 and 160 columns, as `gpu.80.txt` and `gpu.160.txt` have it.
+/// `UPDATE=1 cargo test --test texts cli::gpu::` writes the files anew; read what it wrote.
+#[test]
+fn the_matrix_at_two_widths() {
+    if !support::has("script") {
+        return support::skip("the_matrix_at_two_widths", "there is no script");
+    }
+    let lab = wide();
+    let mut wrong = Vec::new();
+    for width in [80, 160] {
+        let text = on_terminal(&lab, width, "");
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/texts/cli/gpu.{width}.txt"));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &text).expect("the text is written");
+        }
+        if std::fs::read_to_string(&path).ok().as_deref() != Some(&text) {
+            wrong.push(format!("== {width} columns\n{text}"));
+        }
+        // Lines of the list and of the matrix fit; findings are one line each.
+        for line in text.lines().filter(|line| !line.contains('[')) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        whole_matrix(&text);
+    }
+    println!("gpu: 2 widths, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "UPDATE=1 writes them\n{}", wrong.join("\n"));
+    // With -v, no path is cut.
+    let all = on_terminal(&lab, 80, "-v");
+    for number in 1..=20 {
+        let dir = format!("a-directory-with-a-long-name-of-kernels-for-{number:02}/library");
+        assert!(all.contains(&format!("share/{dir}\n")), "{dir} is not in\n{all}");
+    }
+    whole_matrix(&all);
+}
+
+/// Every target has a letter for each of the 21 rows, below the number of the row.
+fn whole_matrix(text: &str) {
+    for target in ["gfx90a:sramecc+:xnack-", "gfx1030", "gfx10-3-generic", "gfx1201"] {
+        let start = format!("{target} ");
+        let (mut numbers, mut letters) = (Vec::new(), 0);
+        let mut header = "";
+        for line in text.lines() {
+            if line.starts_with("target ") {
+                header = line;
+            } else if line.starts_with(&start) && !header.is_empty() {
+                assert_eq!(line.chars().count(), header.chars().count(), "{line}\n{header}");
+                let cells = line[target.len()..].split_whitespace();
+                letters += cells.clone().count();
+                assert!(cells.into_iter().all(|cell| "EGCS-".contains(cell)), "{line}");
+                numbers.extend(header.split_whitespace().skip(1).map(str::to_owned));
+            }
+        }
+        let expected: Vec<String> = (1..=21).map(|number| number.to_string()).collect();
+        assert_eq!((numbers, letters), (expected, 21), "{target}\n{text}");
     }
 }

@@ -1,0 +1,62 @@
+//! The places of members: their names and bytes, without their symbols. `format::gpu` reads device code
+//! there.
+
+use super::header::{self, FIRST, LongNames, MemberHeader, Special};
+use crate::format::{ReadError, read_range};
+use crate::tree::Handle;
+use object::archive;
+
+/// The place of a member in its archive.
+#[derive(Debug)]
+pub struct Place {
+    /// Its name.
+    pub name: Box<[u8]>,
+    /// Offset of its first byte.
+    pub offset: u64,
+    /// Its size.
+    pub size: u64,
+}
+
+/// The members of an archive that holds them.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// The members in the order of the archive, without index and table of long names.
+    pub list: Vec<Place>,
+    /// The reason why the list is not whole.
+    pub damage: Option<&'static str>,
+}
+
+/// Finds the members of the archive in `file`.
+pub fn places(file: &Handle) -> Result<Places, ReadError> {
+    let mut out = Places::default();
+    if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
+        out.damage = Some("a thin archive, whose members are other files");
+        return Ok(out);
+    }
+    let (len, mut at) = (file.stat().len, FIRST);
+    let mut long_names = LongNames::default();
+    while at < len {
+        let Some(entry) = MemberHeader::read(file, at)? else {
+            out.damage = Some("a member header is damaged");
+            break;
+        };
+        let name = header::name(file, &entry, &long_names)?;
+        let before = entry.bsd_name().unwrap_or(0);
+        let (offset, size) = (entry.data.checked_add(before), entry.size.checked_sub(before));
+        let (Some(offset), Some(size)) = (offset, size) else {
+            out.damage = Some("a member has a name that is longer than the member");
+            break;
+        };
+        let Some(next) = entry.next().filter(|_| offset.saturating_add(size) <= len) else {
+            out.damage = Some("a member ends beyond the end of the archive");
+            break;
+        };
+        match entry.special(&name) {
+            Some(Special::LongNames) => long_names = LongNames::read(file, &entry)?,
+            Some(_) => {}
+            None => out.list.push(Place { name, offset, size }),
+        }
+        at = next;
+    }
+    Ok(out)
+}

@@ -1,0 +1,44 @@
+//! Device code in members of static archives, as `clang -fgpu-rdc` and static libraries of ROCm have it. All
+//! members are one [`DeviceCode`], in which containers and faults name their member.
+
+use super::bytes::Bytes;
+use super::{Container, Depth, DeviceCode, Fault, MOST_CONTAINERS};
+use crate::format::{ReadError, archive};
+use crate::tree::Handle;
+use std::sync::Arc;
+
+/// Lists the device code of all members.
+pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
+    let whole = Bytes::whole(handle);
+    let places = archive::places(handle)?;
+    let mut out = DeviceCode { unread: places.damage, ..DeviceCode::default() };
+    for place in places.list {
+        let left = depth.inflate.map(|most| most.saturating_sub(out.inflated));
+        let bytes = whole.part(place.offset, place.size);
+        let own = super::of_bytes(bytes, Depth { inflate: left, ..depth })?;
+        let member: Arc<[u8]> = place.name.into();
+        let fault = |fault: Fault| {
+            let (offset, member) =
+                (place.offset.saturating_add(fault.offset), Some(Arc::clone(&member)));
+            Fault { offset, member, ..fault }
+        };
+        let container = |container: Container| {
+            let (offset, member) =
+                (place.offset.saturating_add(container.offset), Some(Arc::clone(&member)));
+            Container { offset, member, ..container }
+        };
+        out.containers.extend(own.containers.into_iter().map(container));
+        out.faults.extend(own.faults.into_iter().map(fault));
+        out.unchecked.extend(own.unchecked.into_iter().map(fault));
+        out.wrappers += own.wrappers;
+        out.kpack += own.kpack;
+        out.kpack_paths.extend(own.kpack_paths);
+        out.unread = out.unread.or(own.unread);
+        out.inflated += own.inflated;
+        if out.containers.len() > MOST_CONTAINERS {
+            out.unread = Some("it has more than 100,000 containers");
+            break;
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,95 @@
+//! kpack: device code in files of its own, usually one for each GPU (`multi_arch_packaging_with_kpack.md` of
+//! ROCm's rocm-kpack). A wrapper with the magic number `HIPK` leads to a MessagePack map with the paths of the
+//! files; a kpack file has a table of contents at its end. Code objects in it are listed, not read.
+
+use super::bytes::{Bytes, u32_at, u64_at};
+use super::msgpack::{Reader, Value};
+use super::{Container, DeviceCode, Entry, Fault, Kind};
+use crate::format::ReadError;
+use std::collections::BTreeSet;
+
+/// The magic number of a kpack file.
+pub(super) const MAGIC: &[u8; 4] = b"KPAK";
+/// Most bytes of a reference and of a table of contents, and most entries.
+const MOST_REFERENCE: usize = 64 << 10;
+const MOST_TABLE: u64 = 64 << 20;
+const MOST_ENTRIES: usize = 100_000;
+
+/// The paths in the reference at the begin of `bytes`; none if it is damaged.
+pub(super) fn reference(bytes: Bytes<'_>) -> Result<BTreeSet<Vec<u8>>, ReadError> {
+    let raw = bytes.read(0, MOST_REFERENCE)?;
+    let mut out = BTreeSet::new();
+    let paths = Reader::new(&raw).map(|reader, key| {
+        if key != b"kpack_search_paths" {
+            return reader.skip_next();
+        }
+        let Value::List(count) = reader.next()? else { return None };
+        for _ in 0..count {
+            let Value::Str(path) = reader.next()? else { return None };
+            out.insert(path.to_vec());
+        }
+        Some(())
+    });
+    Ok(paths.map(|()| out).unwrap_or_default())
+}
+
+/// The kpack file in `bytes`.
+pub(super) fn read(
+    bytes: Bytes<'_>,
+    offset: u64,
+    out: &mut DeviceCode,
+) -> Result<Container, ReadError> {
+    let mut container = Container::new(Kind::Kpack, offset);
+    container.size = bytes.len();
+    let head = bytes.read(0, 16)?;
+    let (Some(version), Some(table)) = (u32_at(&head, 4), u64_at(&head, 8)) else {
+        out.faults.push(Fault::new(offset, "ends inside its header"));
+        return Ok(container);
+    };
+    container.version = u16::try_from(version).ok();
+    if version != 1 {
+        out.unread = Some("a kpack file of an unknown version");
+        return Ok(container);
+    }
+    let len = bytes.len().saturating_sub(table);
+    if len == 0 {
+        out.faults.push(Fault::new(offset, "ends before its table of contents"));
+    } else if len > MOST_TABLE {
+        out.unread = Some("a kpack file with a table of contents of more than 64 MiB");
+    } else {
+        let raw = bytes.read(table, usize::try_from(len).unwrap_or(0))?;
+        match entries(&raw) {
+            Some(entries) => container.entries = entries,
+            None => out.faults.push(Fault::new(offset, "has a damaged table of contents")),
+        }
+    }
+    Ok(container)
+}
+
+/// The code objects of a table: by program or library, then by target. Compression decides where they lie,
+/// so they have no offset.
+fn entries(raw: &[u8]) -> Option<Vec<Entry>> {
+    let mut out = Vec::new();
+    Reader::new(raw).map(|reader, key| {
+        if key != b"toc" {
+            return reader.skip_next();
+        }
+        reader.map(|reader, _| {
+            reader.map(|reader, target| {
+                let mut size = 0;
+                reader.map(|reader, key| {
+                    let value = reader.next()?;
+                    reader.skip(value)?;
+                    if let (b"original_size" | b"size", Value::Int(stated)) = (key, value) {
+                        size = stated;
+                    }
+                    Some(())
+                })?;
+                let id = [b"hipv4-amdgcn-amd-amdhsa--", target].concat();
+                out.push(Entry { id, offset: 0, size, code: None });
+                (out.len() < MOST_ENTRIES).then_some(())
+            })
+        })
+    })?;
+    Some(out)
+}
