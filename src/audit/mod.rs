@@ -12,6 +12,7 @@ mod diagnosis;
 mod dlopens;
 mod explained;
 mod gpu;
+mod installed;
 mod kept_names;
 mod left_out;
 mod link_facts;
@@ -32,6 +33,7 @@ pub use candidates::Candidates;
 pub use coverage::Line;
 pub use dlopens::MissingDlopen;
 pub use explained::Explained;
+pub use installed::Unlinkable;
 pub use left_out::LeftOut;
 pub use linked::{LIBC_NONSHARED, Libraries};
 pub use package_text::{
