@@ -93,6 +93,8 @@ pub struct Plan {
     pub stages: Vec<PathBuf>,
     /// `--prefix`, links resolved: paths and fingerprints are relative to it.
     pub prefix: Option<PathBuf>,
+    /// `archive --self`: directories whose archives must be linkable with what lies there.
+    pub self_dirs: Vec<PathBuf>,
     /// `--lib-path`: further directories to search for providers when a fix is proposed.
     pub lib_paths: Vec<PathBuf>,
     /// `--host`: programs that load shared objects with dlopen.
@@ -170,6 +172,7 @@ impl Plan {
             has_root: false,
             stages: Vec::new(),
             prefix: None,
+            self_dirs: Vec::new(),
             lib_paths: Vec::new(),
             hosts: Vec::new(),
             loader: None,
@@ -257,6 +260,10 @@ impl Plan {
         let links = |fix: &FixRequest| {
             !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()
         };
+        if !self.self_dirs.is_empty() {
+            let reading = self.reading();
+            return Reading { classes: reading.classes.with(Class::LinkerScript), ..reading };
+        }
         if self.members && !self.fix.as_ref().is_some_and(|fix| links(fix)) {
             Reading { lean: true, ..Reading::default() }
         } else {

@@ -23,6 +23,8 @@ pub enum Class {
     Loose,
     /// Files that C and C++ code includes.
     Header,
+    /// A text with the name of a library, which may be a linker script.
+    LinkerScript,
     /// Any other file, or a file of a class that is not enabled.
     Other,
 }
@@ -30,7 +32,15 @@ pub enum Class {
 impl Class {
     /// True for files that the walk only lists: `audit` reads them by name.
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Script | Self::CMake | Self::PkgConfig | Self::Loose | Self::Header)
+        matches!(
+            self,
+            Self::Script
+                | Self::CMake
+                | Self::PkgConfig
+                | Self::Loose
+                | Self::Header
+                | Self::LinkerScript
+        )
     }
 }
 
@@ -69,6 +79,8 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::Header, Mark::Suffix(b".hxx")),
     (Class::Header, Mark::Suffix(b".inc")),
     (Class::Header, Mark::Suffix(b".inl")),
+    (Class::LinkerScript, Mark::Suffix(b".so")),
+    (Class::LinkerScript, Mark::Suffix(b".a")),
 ];
 
 /// Number of bytes that [`Classes::class_of`] needs.
@@ -76,7 +88,7 @@ pub const SNIFF_LEN: usize = 20;
 
 /// A set of classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Classes(u8);
+pub struct Classes(u16);
 
 impl Classes {
     /// The classes of linkage: ELF files and archives.
@@ -104,6 +116,7 @@ impl Classes {
             Class::Loose => 1 << 5,
             Class::Device => 1 << 6,
             Class::Header => 1 << 7,
+            Class::LinkerScript => 1 << 8,
         })
     }
 

@@ -3,6 +3,7 @@
 //! reading.
 
 use super::binding::Bound;
+use super::unlinkable;
 use crate::bind::Report;
 use crate::cover::ArchiveSet;
 use crate::diagnosis::Diagnosis;
@@ -73,7 +74,9 @@ pub(super) fn read_all(
         let wanted = match &facts.content {
             Content::Archive(_) => true,
             Content::Elf(object) => {
-                object.role == Role::Relocatable && facts.foreign().is_none() && given(plan, facts)
+                object.role == Role::Relocatable
+                    && facts.foreign().is_none()
+                    && (given(plan, facts) || is_start_file(plan, facts))
             }
             Content::Other(_) => false,
         };
@@ -89,7 +92,10 @@ pub(super) fn read_all(
         });
         let asked = plan.symbols.iter().map(|name| &**name).chain(unbound.texts());
         collector.expect(asked.chain(referred));
-        shelve(plan.link.as_deref().unwrap_or_default(), corpus, collector, wanted)
+        let starts = corpus.files.iter().filter(|facts| is_start_file(plan, facts));
+        let starts = starts.map(|facts| facts.typed.to_path_buf());
+        let lazy: Vec<PathBuf> = plan.link.iter().flatten().cloned().chain(starts).collect();
+        shelve(&lazy, corpus, collector, wanted)
     })
 }
 
@@ -185,6 +191,11 @@ fn wanted(plan: &Plan, corpus: &Corpus, found: Unbound<'_>) -> Vec<FileId> {
         all || facts.provider && traced || facts.audited && audited() || policy()
     };
     archives().filter(|(_, facts)| is_wanted(facts)).map(|(file, _)| file).collect()
+}
+
+/// True if the question is about all archives of a system, and compilers add the object to each link.
+fn is_start_file(plan: &Plan, facts: &FileFacts) -> bool {
+    !plan.self_dirs.is_empty() && facts.provider && unlinkable::is_start_file(&facts.path)
 }
 
 /// True if the file was named on the command line.

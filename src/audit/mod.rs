@@ -26,6 +26,7 @@ mod reference_states;
 mod rounds;
 mod search_entries;
 pub mod trace;
+mod unlinkable;
 mod what_if;
 
 use crate::order::Arrange as _;
@@ -42,6 +43,7 @@ pub use package_text::{
     Unmet, cmake_package_name,
 };
 pub use search_entries::{EntryState, SearchEntries, SearchEntry};
+pub use unlinkable::Unlinkable;
 pub use what_if::LoadError;
 
 use crate::bind::RootBinding;

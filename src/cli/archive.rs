@@ -3,14 +3,16 @@
 
 use super::exit::Exit;
 use super::link_line::Typed;
-use super::plan::{Prepared, prepare_with, sinks};
+use super::plan::{Prepared, Sinks, prepare_with, sinks};
 use super::progress::Progress;
 use super::run::{Run, walk};
 use super::{ArchiveOptions, FailOn, Linker, Shared, baseline, out, output_conflicts, scripts};
 use crate::cover::{self, Defined, Output, OutputKind, Wrap};
 use crate::plan::Plan;
+use crate::report::Style;
 use crate::report::model::Parts;
 use crate::text::show_path;
+use crate::views;
 use crate::views::archive::{Archive, Asked, Item, OUTPUTS, Position, TypedLink, lld};
 use anyhow::{Context as _, Result, bail};
 use std::ffi::OsString;
@@ -23,6 +25,9 @@ use std::time::Instant;
 pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit> {
     let start = Instant::now();
     baseline::refuse(shared, "archive")?;
+    if !options.self_dirs.is_empty() {
+        return installed(shared, options, start);
+    }
     let is_ordered = is_ordered(options);
     if options.archives.is_empty() && options.order.is_none() {
         bail!(
@@ -55,9 +60,7 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let rendering = Instant::now();
     let view = Archive::new(&run.audit, &*prepared.tree, &asked).map_err(anyhow::Error::msg)?;
     drop(progress);
-    for (output, file) in &sinks.files {
-        write(file, |w| (output.render)(&run.subject(), &view, prepared.style.plain(), w))?;
-    }
+    write_files(&sinks, &run, &view, prepared.style)?;
     let library = &run.audit.library;
     if let Some(file) = &options.why_extract {
         write(file, |w| lld::why_extract(&view, library, w))?;
@@ -65,16 +68,71 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     if let Some(file) = &options.archive_stats {
         write(file, |w| lld::archive_stats(&view, library, w))?;
     }
-    out::stdout(|w| (sinks.stdout.render)(&run.subject(), &view, prepared.style, w))
+    let status = answer(shared, &sinks, &run, &view, prepared.style)?;
+    run.finish(shared, rendering, start);
+    Ok(status)
+}
+
+/// `linkaudit archive --self`: everything below the directories may be linked, and nothing is an entry
+/// point.
+fn installed(shared: &Shared, options: &ArchiveOptions, start: Instant) -> Result<Exit> {
+    let prepared = prepare_with(shared, &options.self_dirs, &options.from, &[])?;
+    let sinks = sinks(shared, "archive", OUTPUTS)?;
+    prepared.say_what_is_assumed(shared);
+    output_conflicts::check(&prepared.plan, &*prepared.tree, shared, &[])?;
+    let (dirs, more) = (prepared.plan.paths.clone(), prepared.plan.lib_paths.clone());
+    let plan = Plan {
+        paths: Vec::new(),
+        lib_paths: [&*dirs, &*more].concat(),
+        self_dirs: dirs.clone(),
+        facts: false,
+        definitions: true,
+        members: true,
+        ..prepared.plan.clone()
+    };
+    let progress = Progress::new(prepared.progress);
+    let mut walked = walk(&plan, &*prepared.tree, &progress);
+    let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
+    walked.add_providers(&plan, &*prepared.tree, &named);
+    let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
+    let rendering = Instant::now();
+    let view = Archive::installed(&run.audit, &*prepared.tree, &dirs, output(options));
+    drop(progress);
+    if view.archives.is_empty() {
+        let dirs: Vec<String> = options.self_dirs.iter().map(|dir| show_path(dir)).collect();
+        bail!("{}: no static archive found", dirs.join(", "));
+    }
+    write_files(&sinks, &run, &view, prepared.style)?;
+    let status = answer(shared, &sinks, &run, &view, prepared.style)?;
+    run.finish(shared, rendering, start);
+    Ok(status)
+}
+
+type ArchiveSinks = Sinks<views::Output<Archive>>;
+
+fn write_files(sinks: &ArchiveSinks, run: &Run, view: &Archive, style: Style) -> Result<()> {
+    for (output, file) in &sinks.files {
+        write(file, |w| (output.render)(&run.subject(), view, style.plain(), w))?;
+    }
+    Ok(())
+}
+
+/// Writes the answer to stdout; returns the exit status.
+fn answer(
+    shared: &Shared,
+    sinks: &ArchiveSinks,
+    run: &Run,
+    view: &Archive,
+    style: Style,
+) -> Result<Exit> {
+    out::stdout(|w| (sinks.stdout.render)(&run.subject(), view, style, w))
         .context("cannot write the answer to stdout")?;
     let fails = view.fails() && shared.fail_on != FailOn::Never;
-    let status = match (fails, view.is_complete(run.report.complete)) {
+    Ok(match (fails, view.is_complete(run.report.complete)) {
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Clean,
-    };
-    run.finish(shared, rendering, start);
-    Ok(status)
+    })
 }
 
 /// True if the order of the files counts: lld's tables are about an order, too.

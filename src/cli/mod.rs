@@ -230,6 +230,18 @@ pub struct ArchiveOptions {
     /// Link a position-independent program
     #[arg(long)]
     pub pie: bool,
+    /// Check all archives below DIR: which cannot be linked with the archives and shared libraries there
+    /// and in --from
+    #[arg(
+        long = "self",
+        value_name = "DIR",
+        conflicts_with_all = [
+            "archives", "order", "linker", "start_lib", "end_lib", "whole_archive", "no_whole_archive",
+            "start_group", "end_group", "undefined", "defsym", "wrap", "root_object", "root_symbol",
+            "all_members", "why_extract", "archive_stats",
+        ]
+    )]
+    pub self_dirs: Vec<PathBuf>,
     /// List the references of every member; undefined ones are not errors
     #[arg(long)]
     pub all_members: bool,

@@ -149,6 +149,7 @@ pub(super) fn prepare_with(
         has_root: shared.root.is_some(),
         stages: shared.staged.clone(),
         prefix,
+        self_dirs: Vec::new(),
         lib_paths,
         loader: match shared.loader {
             Loader::Auto => None,

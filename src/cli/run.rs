@@ -16,6 +16,7 @@ use crate::triage::{Judging, Rewrite, Scope, Sonames, judge};
 use crate::views::Subject;
 use anyhow::{Result, bail};
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// One audit with its report.
@@ -33,6 +34,18 @@ pub(super) struct Run {
 pub(super) struct Walked {
     ground: Ground,
     took: Duration,
+}
+
+impl Walked {
+    /// Files that may be linker scripts.
+    pub(super) fn scripts(&self) -> impl Iterator<Item = &Path> {
+        self.ground.scripts()
+    }
+
+    /// Adds files that linker scripts name.
+    pub(super) fn add_providers(&mut self, plan: &Plan, tree: &dyn Tree, paths: &[PathBuf]) {
+        self.ground.add_providers(plan, tree, paths);
+    }
 }
 
 /// Walks and reads the files of a plan.

@@ -32,6 +32,19 @@ pub(super) fn inputs_of(tree: &dyn Tree, path: &Path, dirs: &[PathBuf]) -> Resul
     Ok(out)
 }
 
+/// The files that scripts name among `files`, which may be other texts.
+pub(super) fn named<'p>(
+    tree: &dyn Tree,
+    files: impl Iterator<Item = &'p Path>,
+    dirs: &[PathBuf],
+) -> Vec<PathBuf> {
+    let inputs = files.filter_map(|file| inputs_of(tree, file, dirs).ok());
+    let mut out: Vec<PathBuf> = inputs.flatten().collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
 /// Where files that scripts name are looked for.
 #[derive(Clone, Copy)]
 struct Place<'a> {

@@ -2,11 +2,14 @@
 //! which symbol and for whom, and what stays undefined. No link is made and no file opened: the
 //! members come from the corpus ([`crate::facts::Need::Members`]).
 //!
-//! [`cover`] answers without regard to the order of archives, [`in_order`] by the rules of a linker. A
+//! [`cover`] answers without regard to the order of archives, [`in_order`] by the rules of a linker,
+//! [`lacking`] for all archives of a system at once. A
 //! [`Question`] names archives of a [`ArchiveSet`]; it may be asked of any set of them, so that a fix is
 //! proven by asking again. `audit`, the view `archive` and fixes are the callers.
 
 mod archive_set;
+mod contained;
+mod lacking;
 mod link;
 mod linker_defined;
 mod order;
@@ -17,6 +20,8 @@ mod refine;
 mod trace;
 
 pub use archive_set::{ArchiveEntry, ArchiveSet, Definition};
+pub use contained::contained;
+pub use lacking::{LackingReference, lacking};
 pub use link::{Defined, Input, Link, Linker, Wrap};
 pub use linker_defined::{LinkerDefined, Output, OutputKind};
 pub use order::{ENTRY, in_order};
@@ -139,6 +144,16 @@ pub enum By {
     Root(usize),
     /// A member that is needed itself.
     Member(MemberId),
+}
+
+impl By {
+    /// The member, if one refers to the symbol.
+    pub fn member(self) -> Option<MemberId> {
+        match self {
+            Self::Member(member) => Some(member),
+            Self::Asked | Self::Root(_) => None,
+        }
+    }
 }
 
 /// A member that is needed.

@@ -28,6 +28,11 @@ pub struct Providers {
 }
 
 impl Providers {
+    /// Files that define `name`, whatever they are built for.
+    pub fn named(&self, name: &[u8]) -> &[Provider] {
+        self.by_name.get(name).map_or(&[], Vec::as_slice)
+    }
+
     /// Files other than `not` that define `name` for an object of `target`.
     pub fn of<'p>(
         &'p self,
@@ -38,7 +43,7 @@ impl Providers {
         let fits = move |provider: &&Provider| {
             provider.file != not && provider.target.is_none_or(|other| other.links_with(target))
         };
-        self.by_name.get(name).into_iter().flatten().filter(fits)
+        self.named(name).iter().filter(fits)
     }
 
     /// Searches the tables of all files for `names`, and adds the definitions in `archives`.

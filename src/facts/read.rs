@@ -71,6 +71,7 @@ fn content(handle: &Handle, head: &[u8], reading: Reading) -> Result<Held, ReadE
         | Class::PkgConfig
         | Class::Loose
         | Class::Header
+        | Class::LinkerScript
         | Class::Device
         | Class::Other => (Content::Other(elf::Ident::new(head)), None),
     })

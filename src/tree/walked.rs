@@ -135,6 +135,7 @@ impl Totals {
             | Class::PkgConfig
             | Class::Loose
             | Class::Header
+            | Class::LinkerScript
             | Class::Device
             | Class::Other => self.other += 1,
         }

@@ -5,6 +5,7 @@
 
 mod check;
 mod graphs;
+mod installed;
 mod kit;
 mod linkers;
 mod links;

@@ -165,6 +165,7 @@ fn an_unknown_and_a_missing_key_are_refused_everywhere() {
     }
     cases.push(("why", undefined));
     cases.push(("archive", archives(&lab)));
+    cases.push(("archive", answer(&lab.root(), &["archive", "--self", "."])));
     let mut refused = 0;
     for (schema, value) in cases {
         let validator = validator(schema);

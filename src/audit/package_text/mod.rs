@@ -64,7 +64,7 @@ impl Texts {
     }
 
     /// All files of a class, those of `--lib-path` too.
-    fn all(&self, class: Class) -> impl Iterator<Item = &Path> {
+    pub(super) fn all(&self, class: Class) -> impl Iterator<Item = &Path> {
         let all = self.audited.iter().chain(&self.beside);
         all.filter(move |text| text.class == class).map(|text| text.path.as_path())
     }

@@ -95,7 +95,7 @@ pub enum MemberKind {
 }
 
 /// What an object says of a global symbol.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum SymbolKind {
     /// A reference that needs a definition.
     Undefined,

@@ -14,9 +14,9 @@ use crate::views::count;
 use std::io::{self, Write};
 
 /// Lines of one kind shown without `-v`.
-const MOST: usize = 20;
+pub(super) const MOST: usize = 20;
 /// Referrers named for one symbol.
-const MOST_BY: usize = 3;
+pub(super) const MOST_BY: usize = 3;
 
 pub(super) fn render(
     subject: &Subject<'_>,
@@ -34,7 +34,7 @@ pub(super) fn render(
 }
 
 /// A name as people read it, with the mangled one beside.
-fn symbol(name: &[u8]) -> String {
+pub(super) fn symbol(name: &[u8]) -> String {
     match demangle(name) {
         Some(text) => format!("{text} [{}]", show(name)),
         None => show(name),
@@ -175,7 +175,7 @@ pub(super) fn summary(
 type IsKind = fn(MemberKind) -> bool;
 
 /// The parts that could not be examined.
-fn notes(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn notes(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
     let entries = || view.archives.iter().chain(&view.candidates).map(|(a, _)| library.entry(*a));
     let members = || entries().flat_map(|entry| &entry.members.list);
     let opaque = members().filter(|member| member.is_opaque()).count();

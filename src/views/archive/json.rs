@@ -1,6 +1,6 @@
 //! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
 
-use super::Archive;
+use super::{Archive, Installed};
 use crate::cover::{ArchiveSet, By, Linker, Needed, Undefined};
 use crate::demangle::demangle;
 use crate::id::{ArchiveId, MemberId};
@@ -28,6 +28,25 @@ struct Out<'a> {
     ties: Vec<TieOut<'a>>,
     opaque: Vec<Opaque<'a>>,
     foreign: usize,
+    #[serde(rename = "self")]
+    installed: Option<InstalledOut<'a>>,
+}
+
+/// The answer to `--self`.
+#[derive(Serialize)]
+struct InstalledOut<'a> {
+    libraries: usize,
+    archives: Vec<BrokenOut<'a>>,
+}
+
+/// An archive that cannot be linked, with names that `undefined` and `unknown` have.
+#[derive(Serialize)]
+struct BrokenOut<'a> {
+    archive: Text<'a>,
+    total: usize,
+    undefined: Vec<Text<'a>>,
+    unknown: Vec<Text<'a>>,
+    parts: Vec<Text<'a>>,
 }
 
 #[derive(Serialize)]
@@ -115,6 +134,7 @@ pub(super) fn render(
             .collect(),
         opaque: page.opaque(),
         foreign: view.foreign.len(),
+        installed: view.installed.as_ref().map(|installed| page.installed(installed)),
     };
     crate::text::json(out, &whole)?;
     out.write_all(b"\n")
@@ -155,8 +175,11 @@ impl<'a> Page<'a> {
             path: None,
             symbol: Some(Text(symbol)),
         });
+        let dirs = self.view.installed.iter().flat_map(|installed| &installed.dirs);
+        let dirs =
+            dirs.map(|dir| RootOut { kind: "self", path: Some(Text::path(dir)), symbol: None });
         let all = RootOut { kind: "all-members", path: None, symbol: None };
-        objects.chain(symbols).chain(self.view.all_members.then_some(all)).collect()
+        objects.chain(symbols).chain(self.view.all_members.then_some(all)).chain(dirs).collect()
     }
 
     fn needed(&self) -> Vec<ArchiveOut<'a>> {
@@ -201,6 +224,18 @@ impl<'a> Page<'a> {
                 origin: self.origin(member),
             }),
         }
+    }
+
+    fn installed(&self, installed: &'a Installed) -> InstalledOut<'a> {
+        let names = |list: &'a [Undefined]| list.iter().map(|one| Text(&one.symbol)).collect();
+        let archives = installed.broken.iter().map(|broken| BrokenOut {
+            archive: self.path(broken.found.archive),
+            total: self.library.entry(broken.found.archive).members.list.len(),
+            undefined: names(&broken.found.undefined),
+            unknown: names(&broken.found.unknown),
+            parts: broken.parts.iter().map(|part| self.path(*part)).collect(),
+        });
+        InstalledOut { libraries: installed.libraries, archives: archives.collect() }
     }
 
     fn opaque(&self) -> Vec<Opaque<'a>> {

@@ -1,16 +1,18 @@
 //! `archive`: the members of static archives that a linked object needs, and the names that stay
-//! undefined. This module builds the question from an audit and the command line; `cover` answers
+//! undefined; or which archives of a prefix cannot be linked (`installed`). This module builds the question from an audit and the command line; `cover` answers
 //! it.
 
 mod human;
 mod inputs;
+mod installed;
 mod json;
 pub mod lld;
 mod table;
 
 pub use inputs::{Item, Position, TypedLink};
+pub use installed::Installed;
 
-use super::Output;
+use super::{Output, Subject};
 use crate::audit::Audit;
 use crate::cover::{self, ArchiveSet, By, Coverage, Linker, Origins, Question, Root, Undefined};
 use crate::facts::Content;
@@ -19,18 +21,44 @@ use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::solve::is_runtime;
 use crate::order::Arrange as _;
+use crate::report::Style;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
 use inputs::Inputs;
 use std::cell::RefCell;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The formats.
 pub const OUTPUTS: &[Output<Archive>] = &[
-    Output { name: "human", render: human::render },
-    Output { name: "table", render: table::render },
+    Output { name: "human", render: for_people },
+    Output { name: "table", render: as_table },
     Output { name: "json", render: json::render },
 ];
+
+fn for_people(
+    subject: &Subject<'_>,
+    view: &Archive,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match &view.installed {
+        Some(installed) => installed::human::render(subject, (view, installed), style, out),
+        None => human::render(subject, view, style, out),
+    }
+}
+
+fn as_table(
+    subject: &Subject<'_>,
+    view: &Archive,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match &view.installed {
+        Some(installed) => installed::table::render(subject, (view, installed), style, out),
+        None => table::render(subject, view, style, out),
+    }
+}
 
 /// The arguments of the command.
 #[derive(Debug, Default)]
@@ -50,6 +78,7 @@ pub struct Asked {
 }
 
 /// The answer, with its question.
+#[derive(Default)]
 pub struct Archive {
     /// The objects whose references need definitions.
     pub roots: Vec<Root>,
@@ -78,6 +107,8 @@ pub struct Archive {
     pub unread: Vec<MemberId>,
     /// Archive members that were skipped for their class or machine.
     pub foreign: Vec<MemberId>,
+    /// The answer to `--self`.
+    pub installed: Option<Installed>,
 }
 
 impl Archive {
@@ -129,6 +160,7 @@ impl Archive {
             lazy,
             archives,
             candidates,
+            installed: None,
         })
     }
 

@@ -1,0 +1,103 @@
+//! Strong references of archives that no archive of the set defines, in whatever order they are linked.
+//! Each name has a set of the targets for which it is defined, so that the cost grows with the symbols,
+//! and not with pairs of archives. `audit::installed` is the caller.
+
+use super::{ArchiveSet, LinkerDefined, Output};
+use crate::format::archive::SymbolKind;
+use crate::format::elf::Target;
+use crate::id::{ArchiveId, FastMap, Id as _, MemberId, NameId};
+use crate::parallel;
+
+/// The entry point of C: every program defines it.
+const MAIN: &[u8] = b"main";
+
+/// A reference without a definition in any archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LackingReference {
+    /// The name.
+    pub name: NameId,
+    /// The member that refers to it.
+    pub member: MemberId,
+    /// What the member is built for; nothing if that is not known of the whole archive.
+    pub target: Option<Target>,
+    /// No shared object satisfies it.
+    pub restricted: bool,
+}
+
+/// The references of each of `archives` that no archive of the set defines, in the order of members.
+/// Names that every linker defines for `output` are left out.
+pub fn lacking(
+    library: &ArchiveSet,
+    archives: &[ArchiveId],
+    output: Output,
+) -> Vec<Vec<LackingReference>> {
+    let known = Targets::new(library);
+    parallel::map_single(archives, |archive| known.lacking(*archive, output))
+}
+
+/// The targets for which names are defined.
+struct Targets<'l> {
+    library: &'l ArchiveSet,
+    classes: FastMap<Target, u32>,
+    /// By name: a bit for each class of targets.
+    defined: Vec<u32>,
+}
+
+/// The bit of members whose target is unknown, and of all targets after the first thirty.
+const ANY: u32 = 1 << 31;
+
+impl<'l> Targets<'l> {
+    fn new(library: &'l ArchiveSet) -> Self {
+        let mut out =
+            Self { library, classes: FastMap::default(), defined: vec![0; library.names()] };
+        for archive in library.entries().map(|(archive, _)| archive) {
+            for member in library.members_of(archive) {
+                let class = library.member(member).target.map_or(ANY, |target| out.class(target));
+                for (name, symbol) in library.symbols(member) {
+                    if symbol.kind.is_definition() {
+                        out.defined[name.index()] |= class;
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn class(&mut self, target: Target) -> u32 {
+        let next = u32::try_from(self.classes.len()).unwrap_or(31).min(31);
+        *self.classes.entry(target).or_insert(1 << next)
+    }
+
+    /// The bits of all targets that link with `target`.
+    fn links_with(&self, target: Option<Target>) -> u32 {
+        let Some(target) = target else { return u32::MAX };
+        let fits = self.classes.iter().filter(|(other, _)| target.links_with(**other));
+        fits.fold(ANY, |bits, (_, bit)| bits | bit)
+    }
+
+    fn lacking(&self, archive: ArchiveId, output: Output) -> Vec<LackingReference> {
+        let library = self.library;
+        let of_archive =
+            library.entry(archive).members.list.iter().find_map(|member| member.target);
+        let mut last = (None, self.links_with(None));
+        let mut out = Vec::new();
+        for member in library.members_of(archive) {
+            let target = library.member(member).target.or(of_archive);
+            if last.0 != target {
+                last = (target, self.links_with(target));
+            }
+            for (name, symbol) in library.symbols(member) {
+                let text = || library.text(name);
+                if symbol.kind == SymbolKind::Undefined
+                    && self.defined[name.index()] & last.1 == 0
+                    && text() != MAIN
+                    && output.defines(target, text()) != LinkerDefined::Always
+                {
+                    let restricted = symbol.is_restricted();
+                    out.push(LackingReference { name, member, target, restricted });
+                }
+            }
+        }
+        out
+    }
+}

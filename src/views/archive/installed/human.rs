@@ -1,0 +1,154 @@
+//! `archive --self` for people: an entry for each archive that cannot be linked, with the undefined
+//! names and the members that refer to them, and the summary.
+
+use super::super::Archive;
+use super::super::human::{MOST, MOST_BY, notes, symbol};
+use super::{Broken, Installed};
+use crate::cover::{ArchiveSet, Undefined};
+use crate::report::{Style, incomplete};
+use crate::text::{show, show_path};
+use crate::views::Subject;
+use crate::views::count;
+use std::io::{self, Write};
+
+pub(in super::super) fn render(
+    subject: &Subject<'_>,
+    (view, installed): (&Archive, &Installed),
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let library = &subject.audit.library;
+    for broken in &installed.broken {
+        entry(broken, library, style, out)?;
+    }
+    unread(view, library, out)?;
+    summary(subject, (view, installed), style, out)
+}
+
+/// One archive.
+fn entry(
+    broken: &Broken,
+    library: &ArchiveSet,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let entry = library.entry(broken.found.archive);
+    let (path, of) = (style.bold(&show_path(&entry.path)), entry.members.list.len());
+    let heading = |list: &[Undefined], one: &str, many: &str| {
+        let members = Broken::members(list).len();
+        format!(
+            "{}, referenced by {members} of {}",
+            count(list.len(), one, many),
+            count(of, "member", "members")
+        )
+    };
+    let found = &broken.found;
+    if !found.undefined.is_empty() {
+        let text = heading(&found.undefined, "undefined symbol", "undefined symbols");
+        writeln!(out, "{path}: {}", style.alarm(&text))?;
+        names(&found.undefined, library, style, out)?;
+    }
+    if !found.unknown.is_empty() {
+        let text = heading(&found.unknown, "unknown symbol", "unknown symbols");
+        writeln!(out, "{path}: {text}")?;
+        names(&found.unknown, library, style, out)?;
+    }
+    let most = if style.verbose { usize::MAX } else { MOST_BY };
+    for part in broken.parts.iter().take(most) {
+        writeln!(out, "    members also in {}", show_path(&library.entry(*part).path))?;
+    }
+    let hidden = broken.parts.len().saturating_sub(most);
+    if hidden > 0 {
+        let archives = count(hidden, "more archive", "more archives");
+        writeln!(out, "    {}", style.dim(&format!("… and in {archives} (-v shows all)")))?;
+    }
+    if style.quiet { Ok(()) } else { writeln!(out) }
+}
+
+/// Names with the members that refer to them.
+fn names(
+    list: &[Undefined],
+    library: &ArchiveSet,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let most = if style.verbose { usize::MAX } else { MOST };
+    // `-q` names none.
+    let most = if style.quiet { 0 } else { most };
+    for undefined in list.iter().take(most) {
+        let (name, by) = (symbol(&undefined.symbol), referrers(undefined, library, style));
+        let line = format!("{name}  by {by}");
+        if line.chars().count() + 4 <= style.columns() {
+            writeln!(out, "    {line}")?;
+        } else {
+            writeln!(out, "    {name}\n        by {}", style.fit(&by, 11))?;
+        }
+    }
+    match list.len().saturating_sub(most) {
+        hidden if hidden > 0 && !style.quiet => {
+            let text = format!("… and {hidden} more (-v shows all)");
+            writeln!(out, "    {}", style.dim(&text))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The names of the members that refer to a name.
+fn referrers(undefined: &Undefined, library: &ArchiveSet, style: Style) -> String {
+    let most = if style.verbose { usize::MAX } else { MOST_BY };
+    let members = undefined.by.iter().filter_map(|by| by.member());
+    let names: Vec<String> =
+        members.take(most).map(|member| show(library.member_name(member))).collect();
+    match undefined.by.len().saturating_sub(most) {
+        0 => names.join(", "),
+        rest => format!("{} and {rest} more", names.join(", ")),
+    }
+}
+
+/// Members that may define the unknown names.
+fn unread(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
+    let unread = view.unread.iter().filter(|_| !view.unknown.is_empty());
+    for member in unread.take(MOST_BY) {
+        let reason = super::super::reason(library.member(*member).kind);
+        writeln!(out, "{} may define unknown symbols: {reason}", view.member(library, *member))?;
+    }
+    Ok(())
+}
+
+/// The summary, for the table too.
+pub(super) fn summary(
+    subject: &Subject<'_>,
+    (view, installed): (&Archive, &Installed),
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let library = &subject.audit.library;
+    let is_complete = view.is_complete(subject.report.complete);
+    let undefined = view.coverage.undefined.len();
+    let text = match undefined {
+        0 if !is_complete => "no undefined symbols, as far as known".to_owned(),
+        0 => "no undefined symbols".to_owned(),
+        n => count(n, "undefined symbol", "undefined symbols"),
+    };
+    let code = match (view.fails(), is_complete) {
+        (true, _) => "1;31",
+        (false, true) => "1;32",
+        (false, false) => "1;35",
+    };
+    let is_bad = |broken: &&Broken| !broken.found.undefined.is_empty();
+    let bad: usize = installed.broken.iter().filter(is_bad).map(|one| 1 + one.parts.len()).sum();
+    let archives = count(view.archives.len(), "archive", "archives");
+    let archives = if bad > 0 { format!("{bad} of {archives}") } else { archives };
+    let libraries = count(installed.libraries, "shared library", "shared libraries");
+    let text = style.paint(code, &text);
+    if bad > 0 {
+        writeln!(out, "{text}: {archives} cannot be linked; {libraries} searched")?;
+    } else {
+        writeln!(out, "{text}: {archives}; {libraries} searched")?;
+    }
+    notes(view, library, out)?;
+    if undefined > 0 && !installed.has_libc {
+        writeln!(out, "help: no C library was read: add its directory: --from /usr/lib")?;
+    }
+    incomplete(subject.report, style, out)
+}

@@ -1,0 +1,111 @@
+//! `archive --self`: the archives of a prefix that cannot be linked with what lies there. The names that
+//! stay undefined are those of [`Archive::coverage`]; here they are by archive.
+
+pub(super) mod human;
+pub(super) mod table;
+
+use super::Archive;
+use crate::audit::{Audit, Unlinkable};
+use crate::cover::{self, Coverage, Output, Undefined};
+use crate::id::{ArchiveId, FastMap, FastSet, MemberId};
+use crate::order::Arrange as _;
+use crate::tree::Tree;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The answer, besides that of [`Archive`].
+pub struct Installed {
+    /// `--self`
+    pub dirs: Vec<PathBuf>,
+    /// How many shared libraries were searched for definitions.
+    pub libraries: usize,
+    /// True if a C library is among the files.
+    pub has_libc: bool,
+    /// The archives that cannot be linked, by path. Those that are a part of another are not among them.
+    pub broken: Vec<Broken>,
+}
+
+/// An archive that cannot be linked.
+pub struct Broken {
+    /// The archive with the names that stay undefined.
+    pub found: Unlinkable,
+    /// Archives that cannot be linked either, all of whose members this archive has too.
+    pub parts: Vec<ArchiveId>,
+}
+
+impl Broken {
+    /// Members that refer to names of `list`.
+    fn members(list: &[Undefined]) -> FastSet<MemberId> {
+        let by = list.iter().flat_map(|undefined| &undefined.by);
+        by.filter_map(|by| by.member()).collect()
+    }
+}
+
+impl Archive {
+    /// Answers the question about all archives below `dirs`.
+    pub fn installed(audit: &Audit, tree: &dyn Tree, dirs: &[PathBuf], output: Output) -> Self {
+        let real = dirs.iter().filter_map(|dir| tree.real_path(dir).ok());
+        let below: Vec<PathBuf> = dirs.iter().cloned().chain(real).collect();
+        let checked = audit.archives_below(&below);
+        let library = &audit.library;
+        let broken = broken(audit, audit.unlinkable(tree, &checked, output));
+        let members = || checked.iter().flat_map(|archive| library.members_of(*archive));
+        let opaque = members().filter(|member| library.member(*member).is_unknown()).collect();
+        let all = library.entries().flat_map(|(archive, _)| library.members_of(archive));
+        let unread = all.filter(|member| audit.is_unread(*member)).collect();
+        let undefined = joined(broken.iter().map(|one| &one.found.undefined));
+        let unknown = joined(broken.iter().map(|one| &one.found.unknown));
+        let is_libc =
+            |soname: &[u8]| soname.starts_with(b"libc.so") || soname.starts_with(b"libc.musl");
+        let mut shared = audit.shared_providers().map(|(_, object)| object);
+        let mut archives = library.entries();
+        let installed = Installed {
+            dirs: dirs.to_vec(),
+            libraries: audit.shared_providers().count(),
+            has_libc: shared.any(|object| object.soname().is_some_and(is_libc))
+                || archives.any(|(_, entry)| entry.path.ends_with("libc.a")),
+            broken,
+        };
+        let archives =
+            checked.iter().map(|archive| (*archive, library.entry(*archive).path.to_path_buf()));
+        Self {
+            archives: archives.collect(),
+            linked: checked.iter().copied().collect(),
+            coverage: Coverage { undefined, opaque, ..Coverage::default() },
+            unknown,
+            unread,
+            installed: Some(installed),
+            ..Self::default()
+        }
+    }
+}
+
+/// Archives that are a part of another are named with that one.
+fn broken(audit: &Audit, found: Vec<Unlinkable>) -> Vec<Broken> {
+    let library = &audit.library;
+    let archives: Vec<ArchiveId> = found.iter().map(|one| one.archive).collect();
+    let whole = cover::contained(library, &archives);
+    let mut parts: FastMap<ArchiveId, Vec<ArchiveId>> = FastMap::default();
+    for (archive, whole) in archives.iter().zip(&whole) {
+        if let Some(whole) = whole {
+            parts.entry(*whole).or_default().push(*archive);
+        }
+    }
+    let kept = found.into_iter().zip(whole).filter(|(_, whole)| whole.is_none());
+    kept.map(|(found, _)| Broken { parts: parts.remove(&found.archive).unwrap_or_default(), found })
+        .collect()
+}
+
+/// The names of all archives, each once with all its members.
+fn joined<'a>(lists: impl Iterator<Item = &'a Vec<Undefined>>) -> Vec<Undefined> {
+    let mut by_name: BTreeMap<&[u8], Vec<cover::By>> = BTreeMap::new();
+    for undefined in lists.flatten() {
+        by_name.entry(&undefined.symbol).or_default().extend(&undefined.by);
+    }
+    let mut out = Vec::with_capacity(by_name.len());
+    for (symbol, mut by) in by_name {
+        by.arrange();
+        out.push(Undefined { symbol: symbol.into(), by });
+    }
+    out
+}
