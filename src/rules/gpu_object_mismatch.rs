@@ -83,10 +83,15 @@ fn damage(query: &Query<'_>, file: FileId, what: String) -> Box<Finding> {
     finding
 }
 
+/// The words for a contradiction, and the target of the entry.
+type Contradiction = (String, Option<TargetId>);
+/// The number of entries that have it, and the member of the first one.
+type Found<'a> = (usize, Option<&'a [u8]>);
+
 /// Contradictions in entries; the same one in many bundles of a file is one finding, about the first member
 /// of an archive that has it.
 fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
-    let mut told: BTreeMap<(String, Option<TargetId>), (usize, Option<&[u8]>)> = BTreeMap::new();
+    let mut told: BTreeMap<Contradiction, Found<'_>> = BTreeMap::new();
     for container in &code.containers {
         for entry in &container.entries {
             let Some(object) = &entry.code else { continue };
@@ -96,10 +101,7 @@ fn entries(query: &Query<'_>, file: FileId, code: &DeviceCode) -> Findings {
             }
         }
     }
-    let finding = |((what, target), (count, member)): (
-        (String, Option<TargetId>),
-        (usize, Option<&[u8]>),
-    )| {
+    let finding = |((what, target), (count, member)): (Contradiction, Found<'_>)| {
         let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
         let mut finding = query.about(RULE.id, file, format!("{what}{times}"));
         finding.target = target.map(|target| target.to_string().into_bytes());

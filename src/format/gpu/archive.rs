@@ -25,7 +25,7 @@ pub fn read(handle: &Handle, depth: Depth) -> Result<DeviceCode, ReadError> {
         let container = |container: Container| {
             let (offset, member) =
                 (place.offset.saturating_add(container.offset), Some(Arc::clone(&member)));
-            Container { offset, member, ..container }
+            Container { member, offset, ..container }
         };
         out.containers.extend(own.containers.into_iter().map(container));
         out.faults.extend(own.faults.into_iter().map(fault));
