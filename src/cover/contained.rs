@@ -1,5 +1,5 @@
 //! Archives that are a part of another: every member of the one is in the other too, by the names that
-//! it defines and refers to. `audit::installed` is the caller.
+//! it defines and refers to. `audit::unlinkable` is the caller.
 
 use super::ArchiveSet;
 use crate::id::{ArchiveId, FastMap, FastSet, Id as _, MemberId};

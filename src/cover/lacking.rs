@@ -1,6 +1,6 @@
 //! Strong references of archives that no archive of the set defines, in whatever order they are linked.
 //! Each name has a set of the targets for which it is defined, so that the cost grows with the symbols,
-//! and not with pairs of archives. `audit::installed` is the caller.
+//! and not with pairs of archives. `audit::unlinkable` is the caller.
 
 use super::{ArchiveSet, LinkerDefined, Output};
 use crate::format::archive::SymbolKind;
