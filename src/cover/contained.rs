@@ -23,14 +23,15 @@ pub fn contained(library: &ArchiveSet, archives: &[ArchiveId]) -> Vec<Option<Arc
         let few = own.iter().map(|one| owners.get(one).map_or(&[][..], Vec::as_slice));
         let few = few.min_by_key(|owners| owners.len()).unwrap_or_default();
         let holds = |owner: &&usize| own.iter().all(|one| whole[**owner].contains(one));
-        match few.iter().find(holds) {
-            Some(owner) => out[at] = Some(archives[places[*owner]]),
-            None => {
-                own.iter().for_each(|one| owners.entry(*one).or_default().push(whole.len()));
-                whole.push(own.iter().copied().collect());
-                places.push(at);
-            }
+        if let Some(owner) = few.iter().find(holds) {
+            out[at] = Some(archives[places[*owner]]);
+            continue;
         }
+        for one in own {
+            owners.entry(*one).or_default().push(whole.len());
+        }
+        whole.push(own.iter().copied().collect());
+        places.push(at);
     }
     out
 }

@@ -221,7 +221,7 @@ fn people_read_names_members_and_copies() {
 /// Archives and shared libraries of x86-64 below `dirs`, links resolved.
 fn files(dirs: &[&str]) -> (BTreeSet<PathBuf>, BTreeSet<PathBuf>) {
     let (mut archives, mut shared) = (BTreeSet::new(), BTreeSet::new());
-    for entry in dirs.iter().flat_map(|dir| walkdir::WalkDir::new(dir)).flatten() {
+    for entry in dirs.iter().flat_map(walkdir::WalkDir::new).flatten() {
         let Ok(path) = entry.path().canonicalize() else { continue };
         let mut head = [0; 20];
         let read = std::fs::File::open(&path).and_then(|mut file| file.read_exact(&mut head));
