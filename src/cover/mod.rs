@@ -3,7 +3,7 @@
 //! members come from the corpus ([`crate::facts::Need::Members`]).
 //!
 //! [`cover`] answers without regard to the order of archives, [`in_order`] by the rules of a linker,
-//! [`lacking`] for all archives of a system at once. A
+//! [`lacking()`] for all archives of a system at once. A
 //! [`Question`] names archives of a [`ArchiveSet`]; it may be asked of any set of them, so that a fix is
 //! proven by asking again. `audit`, the view `archive` and fixes are the callers.
 
