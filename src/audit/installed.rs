@@ -178,7 +178,10 @@ impl Search<'_> {
             let Some(object) = self.corpus.files[one.file].object() else { continue };
             let target = object.header.target();
             let is_at_hand = || self.providers.of(&one.symbol, one.file, target).next().is_some();
-            if one.version.is_some() || is_at_hand() {
+            let path = || self.prefixes.locate(&self.corpus.files[one.file].path).path;
+            // A symbol that a policy claims was lost in a link: a library of the system would be a
+            // second copy of that code in the process.
+            if one.version.is_some() || is_at_hand() || self.plan.policy.claims(&one.symbol, path) {
                 continue;
             }
             let new = || Open { root: one.site.root, target, names: Vec::new() };

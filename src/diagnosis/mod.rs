@@ -201,13 +201,7 @@ impl<'a> Claims<'a> {
     /// True if a `[[provider]]` entry or a `covers` pattern claims `symbol`: an object in `file`
     /// then lost it when it was linked.
     fn policy_claims(self, source: DiagnosisInput<'_>, file: FileId, symbol: &[u8]) -> bool {
-        let below = || source.prefixes.locate(&source.view.file(file).path).path;
-        let provider =
-            |known: &crate::policy::Provider| known.claims(symbol) && known.is_about(&below());
-        let covers = |entry: &crate::policy::ArchivePolicy| {
-            entry.covers.iter().any(|pattern| pattern.matches(symbol))
-        };
-        self.policy.providers.iter().any(provider) || self.policy.archives.iter().any(covers)
+        self.policy.claims(symbol, || source.prefixes.locate(&source.view.file(file).path).path)
     }
 }
 

@@ -232,6 +232,15 @@ impl FileList {
 }
 
 impl Policy {
+    /// True if a `[[provider]]` entry about this file, whose path below its prefix is `path`, or a
+    /// `covers` pattern claims `symbol`.
+    pub fn claims(&self, symbol: &[u8], path: impl Fn() -> PathBuf) -> bool {
+        let provider = |known: &Provider| known.claims(symbol) && known.is_about(&path());
+        let covers =
+            |entry: &ArchivePolicy| entry.covers.iter().any(|pattern| pattern.matches(symbol));
+        self.providers.iter().any(provider) || self.archives.iter().any(covers)
+    }
+
     /// Components of a CMake package that the policy requires.
     pub fn components_of(&self, package: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let is_it = |one: &&RequiredPackage| one.name.as_bytes().eq_ignore_ascii_case(package);

@@ -67,8 +67,8 @@ that they need. Without a candidate, it explains all other undefined references 
 except symbols of a static archive or of a policy.
 
 Libraries of the system are searched only for symbols without a version that no audited file and no file of
-`--lib-path` defines, and never under a whitelist. They are evidence: they change no verdict and no
-fingerprint.
+`--lib-path` defines and that no policy claims, and never under a whitelist. They are evidence: they change no
+verdict and no fingerprint.
 
 Symbols that a program looks up with dlsym are not checked. Weak references may stay undefined.
 ";

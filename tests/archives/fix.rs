@@ -66,7 +66,7 @@ fn the_plan_as_data_follows_the_schema() {
     let entry = |name: &str| {
         serde_json::json!({
             "intent": "add-to-list", "list": "deps.cmake", "set": "parts", "entry": name,
-            "level": "safe", "proven": true, "unknown": null,
+            "from": null, "level": "safe", "proven": true, "unknown": null,
         })
     };
     assert_eq!(fix, serde_json::json!([entry("one"), entry("two")]));
