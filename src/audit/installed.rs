@@ -240,6 +240,8 @@ impl Search<'_> {
         for loader in loaders {
             paths.extend(self.paths(resolver.loaders.get(loader)));
         }
+        // Objects are not linked with a loader; musl's would bring a second C library.
+        paths.retain(|path| !last_part(path.as_os_str().as_bytes()).starts_with(b"ld-"));
         paths.arrange();
         paths.dedup();
         paths.truncate(MOST_FILES);

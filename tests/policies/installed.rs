@@ -59,6 +59,9 @@ fn a_library_that_nothing_needs() {
     let foo = library("libfoo.so.1", &[]).defines("foo").defines("bar");
     lab.write("r/usr/lib/x86_64-linux-gnu/libfoo.so.1.2", foo.bytes());
     lab.link("libfoo.so.1.2", "r/usr/lib/x86_64-linux-gnu/libfoo.so.1");
+    // musl's loader is its C library: nothing that glibc loads is linked with it.
+    let musl = library("libc.so", &[]).defines("foo");
+    lab.write("r/usr/lib/ld-musl-x86_64.so.1", musl.bytes());
     lab.write("r/opt/app/lib/libapp.so", library("libapp.so", &[]).refers("foo").bytes());
     let report = audit(&lab, "/opt/app", &[]);
     let expected = format!("installed | {LIBS}/libfoo.so.1 | - | not needed by libapp.so");
