@@ -40,7 +40,7 @@ patch() {
     fi
     shift 4
     # A file is changed as a whole or not at all.
-    new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" || { failed=1; return; }
+    new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" || { rm -f "$new"; failed=1; return; }
     while [ $# -gt 1 ]; do
         # Options are several words.
         # shellcheck disable=SC2086
