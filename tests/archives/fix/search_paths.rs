@@ -202,7 +202,16 @@ fn problems(lab: &Lab, tree: &str, entry_points: &[String]) -> BTreeSet<String> 
             let line = line.replace(&format!("({root}/"), "(").replace(&format!("({tree}/"), "(");
             let line = line.replace(&format!("(./{tree}/"), "(").replace('\t', " ");
             match line.split_once('(') {
-                Some((what, path)) => format!("{what}({}", normal(path)),
+                // One file may be loaded by its own name and by a link.
+                Some((what, path)) => {
+                    let path = normal(path.trim_end_matches(')'));
+                    let real = lab.path(tree).join(&path).canonicalize();
+                    let real = real.ok().and_then(|real| {
+                        let below = real.strip_prefix(lab.root().canonicalize().ok()?.join(tree));
+                        Some(below.ok()?.display().to_string())
+                    });
+                    format!("{what}({})", real.unwrap_or(path))
+                }
                 None => line,
             }
         };
