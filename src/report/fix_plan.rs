@@ -55,7 +55,8 @@ pub fn write(
             plural(members)
         )?;
     }
-    writeln!(out, "{proven} of {all} finding{} have a verified fix", plural(all))?;
+    let have = if all == 1 { "finding has" } else { "findings have" };
+    writeln!(out, "{proven} of {all} {have} a verified fix")?;
     incomplete(report, style, out)
 }
 
