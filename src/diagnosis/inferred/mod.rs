@@ -17,6 +17,9 @@
 //!   have been lost too. It is no evidence, unless the archive is the static edition of the library
 //!   that defines the symbol. The other symbols must outnumber such ones.
 //!
+//! Symbols that a `[[host]]` entry gives to a program are evidence of that program, for a plugin that
+//! lacks others too: perl's modules use `pthread_getspecific` of the libpthread that perl brings.
+//!
 //! A plugin may take the rest of its symbols from other plugins of that program, in its directory
 //! or the one above or below, and from the libraries that they bring. zsh, uwsgi and dovecot have
 //! such plugins.
@@ -146,6 +149,8 @@ struct Reference<'a> {
     version: u16,
     /// True if it belongs to a missing library, by its version or because a candidate defines it.
     of_missing: bool,
+    /// True if a `[[host]]` entry of the policy says that the program defines it.
+    by_policy: bool,
 }
 
 /// A shared object that may be a plugin.
@@ -182,7 +187,7 @@ fn plugins<'a>(
             return None;
         }
         let missing = missing(source, closure);
-        let unmet = list.iter().filter(|open| open.host.is_none());
+        let is_explained = list.iter().all(|open| open.host.is_some());
         let reference = |open: &Open| {
             let object = object_of(source.view, closure, open.module)?;
             let name = object.symbol_name(open.symbol);
@@ -196,11 +201,14 @@ fn plugins<'a>(
                     |file| file.is_some_and(|file| object.str(file) == *library),
                 )
             });
-            Some(Reference { object, name, version: open.version, of_missing })
+            let (version, by_policy) = (open.version, open.host.is_some());
+            Some(Reference { object, name, version, of_missing, by_policy })
         };
+        let unmet = list.iter().filter(|_| !is_explained);
         let references: Vec<Reference<'_>> = unmet.filter_map(reference).collect();
-        let is_claimed =
-            |reference: &Reference<'_>| claims.policy_claims(source, file, reference.name);
+        let is_claimed = |reference: &Reference<'_>| {
+            !reference.by_policy && claims.policy_claims(source, file, reference.name)
+        };
         let lost = references.is_empty() || references.iter().any(is_claimed);
         (!lost).then_some(Plugin { source, claims, root, file, references, missing })
     };
@@ -475,14 +483,15 @@ impl<'a> Search<'a> {
                 file == closure.root.file
                     || !is_default(hosts, closure, &hosts.view.file(file).path)
             });
-            let is_own = plugin.is_unclaimed(*reference, file);
+            let is_own = reference.by_policy || plugin.is_unclaimed(*reference, file);
             claimed += usize::from(!is_own);
             private += usize::from(is_own && is_private);
         }
         for reference in rest {
             let serving = others.and_then(|others| others.serving(plugin, reference.name));
             let Some(file) = serving else { return Ok(false) };
-            claimed += usize::from(!plugin.is_unclaimed(reference, Some(file)));
+            let is_own = reference.by_policy || plugin.is_unclaimed(reference, Some(file));
+            claimed += usize::from(!is_own);
         }
         Ok(private > claimed)
     }

@@ -121,6 +121,36 @@ fn a_program_that_opens_nothing_is_no_host() {
     found(&lab, &["app"], "host_call");
 }
 
+/// As Debian 11's perl: modules use functions of a library that many programs load.
+#[test]
+fn names_of_a_host_in_the_policy_are_evidence() {
+    let lab = Lab::new();
+    lab.so(
+        "app/lib/libshared.so.0",
+        "int shared_key(void) { return 1; }",
+        &["-Wl,-soname,libshared.so.0"],
+    );
+    let shared = lab.path("app/lib/libshared.so.0").display().to_string();
+    let flags = ["-rdynamic", "-Wl,--no-as-needed", &shared, "-Wl,-rpath,$ORIGIN/../lib"];
+    for name in ["one", "two", "three", "four"] {
+        program(&lab, &format!("app/bin/{name}"), "", &flags);
+    }
+    let module = "int Perl_call(void); int shared_key(void);\n\
+        int boot_Key(void) { return Perl_call() + shared_key(); }";
+    let plugin = "app/share/perl5/auto/Key/Key.so";
+    lab.so(plugin, module, &[]);
+    let alone = report(&lab, &["app"]);
+    let undefined = of_rule(&alone, "undefined-symbol").into_iter();
+    let names: Vec<&str> = undefined.map(|finding| text(&finding["symbol"])).collect();
+    assert_eq!(names, ["shared_key"]);
+
+    program(&lab, "app/bin/perl", "int Perl_call(void) { return 1; }", &flags);
+    excused(&lab, &["app"], "app/bin/perl", plugin);
+    let lost = module.replace("shared_key", "shared_kee");
+    lab.so(plugin, &lost, &[]);
+    found(&lab, &["app"], "shared_kee");
+}
+
 #[test]
 fn many_programs_tell_nothing() {
     let lab = Lab::new();
