@@ -113,6 +113,7 @@ const RATTLER: &str = "
     cat > $LAB/recipe/build.sh <<END
 exec >$LAB/build.log 2>&1
 export PATH=$LAB/bin:\\$PATH
+make libdemo.so.1
 make install DESTDIR=\"\\$PREFIX\" LIBDIR=/lib LDFLAGS='-Wl,-rpath,\\\\\\$\\$ORIGIN/../../lib'
 \"\\$RECIPE_DIR/linkaudit.sh\" $MORE
 END
