@@ -65,6 +65,15 @@ impl EvidenceKind {
     ];
 }
 
+/// A target of a CMake package.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CMakeTarget {
+    /// The name for `find_package`.
+    pub package: String,
+    /// The name for `target_link_libraries`.
+    pub target: String,
+}
+
 /// One piece of evidence; fields that do not apply are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Evidence {
@@ -94,6 +103,12 @@ pub struct Evidence {
     /// The package that installed the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub package: Option<String>,
+    /// The pkg-config package that links an archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pkg_config: Option<Box<str>>,
+    /// The CMake package that imports an archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cmake: Option<Box<CMakeTarget>>,
     /// The reason why the loader did not take it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -115,6 +130,8 @@ impl Evidence {
             member: None,
             how: None,
             package: None,
+            pkg_config: None,
+            cmake: None,
             reason: None,
             minor: false,
         }
@@ -130,6 +147,12 @@ impl Evidence {
     pub fn is_of_system(&self) -> bool {
         let system = [INSTALLED, SHADOWED, REMOVED];
         self.how.as_deref().is_some_and(|how| system.contains(&how))
+    }
+
+    /// True for an archive of an installed package, of which only the name is known.
+    pub fn is_unread_archive(&self) -> bool {
+        let path = self.path.as_deref().filter(|_| self.is_of_system() && self.symbol.is_none());
+        path.and_then(Path::extension).is_some_and(|extension| extension == "a")
     }
 }
 

@@ -1,6 +1,7 @@
 //! The pipeline: walk, read, resolve, bind, diagnose. Only this module loops over missing facts: a
 //! stage returns the facts that it lacks, the collector reads them, and the stage runs again.
 
+mod archive_owners;
 pub(crate) mod archives;
 mod beside;
 mod binding;
@@ -30,6 +31,7 @@ mod unlinkable;
 mod what_if;
 
 use crate::order::Arrange as _;
+pub use archive_owners::{ArchiveOwner, ArchiveOwners};
 pub use binding::{NamedBindings, bind_names};
 pub use candidates::{Candidates, named_below};
 pub use coverage::Line;

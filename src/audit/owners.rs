@@ -1,6 +1,6 @@
 //! The Debian packages that own files, by the lists that dpkg keeps of installed packages. One pass
 //! over the lists answers for all names that are asked about. `installed` asks, and only where
-//! something is undefined or missing. Without dpkg's lists there is no answer.
+//! something is undefined or missing; `archive_owners` asks for archives. Without dpkg's lists there is no answer.
 //!
 //! `dpkg -S FILE` gives the same packages for a path as a list spells it. Here a path is also found if
 //! the list spells it through a link to its directory (`/lib` on a merged `/usr`), and a diverted file
@@ -188,7 +188,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// The bytes of a file of at most this size.
-fn contents(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
+pub(super) fn contents(tree: &dyn Tree, path: &Path, most: u64) -> Option<Vec<u8>> {
     let Ok(Opened::File(handle)) = tree.open(path) else { return None };
     let len = handle.stat().len;
     let len = usize::try_from(len).ok().filter(|_| len <= most)?;

@@ -20,6 +20,8 @@ pub struct Traced {
     pub archive: ArchiveId,
     /// The first members that refer to it, each with the archive it was merged from.
     pub members: Vec<(MemberId, Option<ArchiveId>)>,
+    /// How many more members there refer to it.
+    pub more: usize,
 }
 
 /// Traced symbols by object and name.
@@ -61,9 +63,10 @@ pub fn trace(audit: &Audit, plan: &Plan) -> Traces {
             let Some(archive) = { archive }.find(|archive| of(*archive).next().is_some()) else {
                 continue;
             };
-            let members =
+            let members: Vec<_> =
                 of(archive).take(MOST).map(|member| (member, referrers.origin(member))).collect();
-            out.insert((file, name.to_vec()), Traced { archive, members });
+            let more = of(archive).count() - members.len();
+            out.insert((file, name.to_vec()), Traced { archive, members, more });
         }
     }
     out

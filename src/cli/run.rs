@@ -6,6 +6,7 @@ use super::baseline::Baselines;
 use super::progress::Progress;
 use crate::audit::{self, Audit, Ground};
 use crate::facts::FileFacts;
+use crate::fix::owners;
 use crate::fix::propose::{Proposal, propose};
 use crate::merged::solve::Solved;
 use crate::plan::Plan;
@@ -74,10 +75,12 @@ impl Run {
         let (explained, solved) = (audit.explain(&plan), Solved::default());
         let given = Given { explained: &explained, solved: &solved };
         let mut findings = rules::check(&audit, &plan, given);
-        let proposal = plan
+        let mut proposal = plan
             .fix
             .clone()
             .map(|request| propose(&mut audit, &plan, tree, &request, (&mut findings, &solved)));
+        let found = proposal.as_mut().and_then(|proposal| proposal.as_mut().ok());
+        owners::attach(&plan, tree, &mut findings, found);
         let soname = |f: &FileFacts| f.object().and_then(|o| o.soname()).map(<[u8]>::to_vec);
         let files = audit.corpus.files.iter().map(|f| (&*f.path, soname(f)));
         let sonames = Sonames::new(files);

@@ -3,7 +3,7 @@
 //! `merge` finds the archive that is merged from a list, `solve` finds out what it lacks, `place`
 //! which set of the list takes what, `link_order` in which order a linker needs it, `prove` runs
 //! resolving and binding again with the fix applied. `search_path`, `needs` and `dead_entries` change
-//! dynamic sections, and `patch` verifies that.
+//! dynamic sections, and `patch` verifies that. `owners` names the packages of archives.
 //!
 //! `propose` strings them together. Nothing here changes a file that is audited, and nothing here
 //! opens or writes one: that is `emit`'s.
@@ -18,6 +18,7 @@ pub mod fix_plan;
 mod link_order;
 mod minimal;
 mod needs;
+pub mod owners;
 mod patch;
 mod place;
 pub mod propose;

@@ -14,7 +14,7 @@ use super::place::{ListPosition, Listed, find_merged, is_listed, none_at_hand, p
 use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
 use super::search_path;
-use crate::audit::Audit;
+use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, Intent, Proof};
 use crate::format::deps_list::{Change, Origin};
@@ -40,6 +40,8 @@ pub struct Proposal {
     pub members: usize,
     /// What was looked for, by library and symbol.
     pub wanted: Vec<Wanted>,
+    /// Who installs the archives that are added, by path.
+    pub owners: BTreeMap<PathBuf, ArchiveOwner>,
 }
 
 /// An undefined symbol that archives were asked for.
@@ -146,7 +148,7 @@ fn of_symbols(
     if let Some(change) = &mut remedy.list {
         change.drop(&drop);
     }
-    Ok(Proposal { remedy, members, wanted })
+    Ok(Proposal { remedy, members, wanted, ..Proposal::default() })
 }
 
 /// Findings about the list itself go away with the same fix.

@@ -1,15 +1,19 @@
 //! The result of `fix` in a few lines for people: the archives that join each set, the verified
 //! fixes, and the symbols without a candidate. `cli::fix` writes it after the report.
 
-use super::model::{Finding, Report};
-use super::{Style, incomplete};
-use crate::finding::Proof;
-use crate::fix::fix_plan::FixPlan;
+use super::layout::wrap;
+use super::model::{Causes, Finding, Report};
+use super::referring::Referring;
+use super::{Style, incomplete, repair, unread};
+use crate::audit::ArchiveOwner;
+use crate::finding::{EvidenceKind, Proof};
 use crate::fix::propose::{Proposal, Wanted};
+use crate::format::deps_list::bare_name;
 use crate::order;
 use crate::text::{shell, show, show_path};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 /// Symbols shown for one library without `-v`.
@@ -26,8 +30,17 @@ pub fn write(
     for wanted in proposal.wanted.chunk_by(|a, b| a.library == b.library) {
         symbols(wanted, verbose, out)?;
     }
-    changes(&proposal.remedy, out)?;
+    changes(proposal, out)?;
     let found: Vec<&Finding> = report.faults().collect();
+    let referring = Referring::of(&Causes::of(report), found.iter().copied());
+    if let Some(members) = referring.words(verbose) {
+        wrapped(
+            &format!("or stop building the members that refer to them: {members}"),
+            style,
+            out,
+        )?;
+    }
+    not_read(report, &found, style, out)?;
     let proofs: BTreeSet<&Proof> =
         order::set(found.iter().flat_map(|finding| &finding.fix).map(|fix| &fix.proof));
     for proof in &proofs {
@@ -88,8 +101,9 @@ fn symbols(wanted: &[Wanted], verbose: bool, out: &mut dyn Write) -> io::Result<
     }
 }
 
-fn changes(remedy: &FixPlan, out: &mut dyn Write) -> io::Result<()> {
-    links(remedy, out)?;
+fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
+    let remedy = &proposal.remedy;
+    links(proposal, out)?;
     let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
     if adds_needs {
         writeln!(out, "or, without another link:")?;
@@ -104,21 +118,64 @@ fn changes(remedy: &FixPlan, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Archives of installed packages with the names of missing ones, which no option names.
+fn not_read(
+    report: &Report,
+    found: &[&Finding],
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let causes = Causes::of(report);
+    let candidates = found.iter().flat_map(|f| causes.evidence(f, EvidenceKind::Candidate));
+    let lines = unread::lines(candidates, style.verbose);
+    for (how, text) in &lines {
+        wrapped(&format!("{how}: {text}"), style, out)?;
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "help: these archives were not read: add their directory: --lib-path DIR")
+}
+
+/// A paragraph.
+fn wrapped(text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    for (at, line) in wrap(text, style.columns(), 0, 4).iter().enumerate() {
+        writeln!(out, "{}{line}", if at == 0 { "" } else { "    " })?;
+    }
+    Ok(())
+}
+
+/// The packages that install an archive, for the end of a line.
+fn packages(owner: &ArchiveOwner) -> Option<String> {
+    let ArchiveOwner { package, pkg_config, cmake, .. } = owner;
+    let words = repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())?;
+    Some(format!(" ({words})"))
+}
+
 /// What joins lists and links.
-fn links(remedy: &FixPlan, out: &mut dyn Write) -> io::Result<()> {
+fn links(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
+    let remedy = &proposal.remedy;
     let Some(change) = &remedy.list else {
         for archive in &remedy.add {
-            writeln!(out, "link with {}", show_path(archive))?;
+            let owner = proposal.owners.get(archive).and_then(packages).unwrap_or_default();
+            writeln!(out, "link with {}{owner}", show_path(archive))?;
         }
         return Ok(());
     };
+    // A list has the names of archives.
+    let by_name = proposal.owners.iter().filter_map(|(path, owner)| {
+        let file = path.file_name()?.as_bytes();
+        Some((bare_name(file).unwrap_or(file), packages(owner)?))
+    });
+    let by_name: BTreeMap<&[u8], String> = order::map(by_name);
     for (set, change) in &change.changes {
         let Some(found) = remedy.list.as_ref().and_then(|list| list.list.sets().get(*set)) else {
             continue;
         };
         let set = show(&found.name);
         for name in &change.add {
-            writeln!(out, "add {} to {set}", show(name))?;
+            let owner = by_name.get(&**name).map(String::as_str).unwrap_or_default();
+            writeln!(out, "add {} to {set}{owner}", show(name))?;
         }
         for name in &change.drop {
             writeln!(out, "drop {} from {set}", show(name))?;

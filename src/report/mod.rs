@@ -20,11 +20,13 @@ pub(crate) mod markdown;
 pub mod model;
 mod paths;
 mod platforms;
+mod referring;
 pub(crate) mod repair;
 mod sarif;
 mod style;
 mod summary;
 mod table;
+mod unread;
 mod waived;
 
 pub(crate) use dot::quoted;

@@ -1,6 +1,6 @@
 //! Fixes in words, for every output that names one.
 
-use crate::finding::{Fix, Intent};
+use crate::finding::{CMakeTarget, Evidence, Fix, Intent};
 use crate::text::{show, show_path};
 
 /// The action of a fix, without the name that it is about: `link with`.
@@ -26,4 +26,28 @@ pub(crate) fn sentence(fix: &Fix) -> Option<String> {
     };
     let sure = if fix.is_proven() { "verified" } else { "not verified" };
     Some(format!("{}: {entry} ({sure})", action(fix)))
+}
+
+/// The packages that install a candidate, in words: `package libfoo-dev, pkg-config package foo`.
+pub(crate) fn packages(evidence: &Evidence) -> Option<String> {
+    owner(evidence.package.as_deref(), evidence.pkg_config.as_deref(), evidence.cmake.as_deref())
+}
+
+/// The same of the packages themselves: Debian's, pkg-config's and CMake's.
+pub(crate) fn owner(
+    package: Option<&str>,
+    pkg_config: Option<&str>,
+    cmake: Option<&CMakeTarget>,
+) -> Option<String> {
+    let shown = |text: &str| show(text.as_bytes());
+    let cmake = cmake.map(|CMakeTarget { package, target }| {
+        format!("CMake package {} with target {}", shown(package), shown(target))
+    });
+    let words = [
+        package.map(|package| format!("package {}", shown(package))),
+        pkg_config.map(|package| format!("pkg-config package {}", shown(package))),
+        cmake,
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }

@@ -62,6 +62,9 @@ no known origin.
 A variable that the file does not set may list more names: one finding gives the first.
 ";
 
+/// Names without a candidate that a finding has as evidence.
+const MOST_NAMED: usize = 100;
+
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (entry, archives) in query.merged() {
@@ -153,13 +156,19 @@ impl<'a> Drift<'a> {
                 format!("{name} is in {list}, and no member of its archive is inside"),
             ));
         }
-        let missing = self.names.len() - at_hand.len();
-        if missing > 0 {
-            let list = &self.list_name;
-            out.push(self.finding(
+        let missing: Vec<&[u8]> = self.names.difference(&at_hand).copied().collect();
+        if !missing.is_empty() {
+            let (count, list) = (missing.len(), &self.list_name);
+            let mut finding = self.finding(
                 "not compared",
-                format!("{missing} of the names in {list} have no candidate archive: not compared"),
-            ));
+                format!("{count} of the names in {list} have no candidate archive: not compared"),
+            );
+            let names = missing.into_iter().take(MOST_NAMED);
+            finding.evidence.extend(names.map(|name| Evidence {
+                name: Some(name.to_vec()),
+                ..Evidence::new(EvidenceKind::Provider)
+            }));
+            out.push(finding);
         }
         let listed: FastSet<ArchiveId> = self.listed.iter().copied().collect();
         for (origin, members) in found.iter().filter(|(origin, _)| !listed.contains(*origin)) {

@@ -154,7 +154,16 @@ impl Query<'_> {
             archive: origin.map(path),
             ..Evidence::at(EvidenceKind::Reference, path(traced.archive))
         };
-        traced.members.iter().map(evidence).collect()
+        let mut out: Vec<Evidence> = traced.members.iter().map(evidence).collect();
+        if traced.more > 0 {
+            out.push(Evidence {
+                symbol: Some(symbol.to_vec()),
+                reason: Some(format!("{} more members refer to it", traced.more)),
+                minor: true,
+                ..Evidence::at(EvidenceKind::Reference, path(traced.archive))
+            });
+        }
+        out
     }
 
     /// Says of candidates that they are not on the list that the object's archive is merged from.

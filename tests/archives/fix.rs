@@ -11,6 +11,7 @@ mod libraries;
 mod linkable;
 mod links;
 mod mri;
+mod owners;
 mod proofs;
 mod search_paths;
 

@@ -8,6 +8,7 @@ use crate::package::search_entry;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name, some};
 use crate::report::model::{CauseKind, Finding};
+use crate::report::referring::Referring;
 use crate::text::{shell, show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -28,8 +29,14 @@ impl Sheet<'_> {
                 let text = "install the library for the architecture of the files that need it";
                 page.help(text, None)
             }
-            (CauseKind::ArchiveNotListed, _) => self.regenerate(entry, page),
-            (CauseKind::ProviderNotLinked, _) => self.link(entry, first, page),
+            (CauseKind::ArchiveNotListed, _) => {
+                self.regenerate(entry, page)?;
+                self.leave_out(entry, page)
+            }
+            (CauseKind::ProviderNotLinked, _) => {
+                self.link(entry, first, page)?;
+                self.leave_out(entry, page)
+            }
             (_, "missing-version") => {
                 let library = first.library.as_deref().map(show).unwrap_or_default();
                 let version = first.version.as_deref().map(show).unwrap_or_default();
@@ -119,7 +126,7 @@ impl Sheet<'_> {
         }
         let installed = system.iter().filter(|e| e.how.as_deref() == Some(INSTALLED));
         let mut symbols: BTreeMap<&Path, BTreeSet<Option<&[u8]>>> = BTreeMap::new();
-        for evidence in installed {
+        for evidence in installed.filter(|e| !e.is_unread_archive()) {
             let Some(path) = evidence.path.as_deref() else { continue };
             symbols.entry(path).or_default().insert(evidence.symbol.as_deref());
         }
@@ -156,9 +163,19 @@ impl Sheet<'_> {
         let (Some(list), Some(first)) = (list, entry.findings.first()) else { return Ok(()) };
         let [candidates, members] = [EvidenceKind::Candidate, EvidenceKind::Reference]
             .map(|kind| self.entries.evidence(entry, kind));
+        // Several releases of a package have an archive of the same name: the reader must choose.
+        let system = candidates
+            .iter()
+            .filter(|e| e.is_unread_archive() && e.how.as_deref() == Some(INSTALLED));
+        let system = system.filter_map(|evidence| evidence.path.as_deref()?.parent());
+        let system: BTreeSet<&Path> = order::set(system);
+        let candidates = candidates.into_iter().filter(|e| !e.is_unread_archive());
         let archives = members.into_iter().filter(|e| e.member.is_some()).chain(candidates);
-        let directories: BTreeSet<&Path> =
+        let mut directories: BTreeSet<&Path> =
             order::set(archives.filter_map(|evidence| evidence.path.as_deref()?.parent()));
+        if system.len() == 1 && page.style.verbose {
+            directories.extend(system);
+        }
         let quoted = |path: &Path| shell(&show_path(path));
         let mut command = format!("linkaudit fix {}", quoted(&first.full_path()));
         if directories.is_empty() {
@@ -169,6 +186,15 @@ impl Sheet<'_> {
         }
         command.extend([" --deps-list ", &quoted(list), " --emit cmake-deps"]);
         page.help("regenerate the list", Some(&command))
+    }
+
+    /// The other way: to build without the members that refer to what archives would define.
+    fn leave_out(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
+        let findings = entry.findings.iter().copied();
+        let members = Referring::of(&self.entries.causes, findings).words(page.style.verbose);
+        let Some(members) = members else { return Ok(()) };
+        let them = if entry.symbols() == 1 { "it" } else { "them" };
+        page.help(&format!("or stop building the members that refer to {them}: {members}"), None)
     }
 
     /// Undefined symbols, with or without a provider.

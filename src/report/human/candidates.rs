@@ -8,7 +8,7 @@ use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
 use crate::report::model::CauseKind;
-use crate::report::repair;
+use crate::report::{repair, unread};
 use crate::text::{show, show_path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -58,19 +58,21 @@ impl Sheet<'_> {
     ) -> io::Result<()> {
         let mut places: BTreeMap<(String, Option<&str>), usize> = BTreeMap::new();
         let mut files: Vec<File<'_>> = Vec::new();
-        let all = self.entries.evidence(entry, EvidenceKind::Candidate);
+        let mut all = self.entries.evidence(entry, EvidenceKind::Candidate);
         // Findings about a list repeat the archives that symbols already name with the member.
         let has_members = all.iter().any(|evidence| evidence.member.is_some());
         let by_member = has_members && entry.cause.kind == CauseKind::ArchiveNotListed;
-        for evidence in all.into_iter().filter(|e| !by_member || e.member.is_some()) {
+        let unread = unread::lines(all.iter().copied(), page.style.verbose);
+        all.retain(|e| !e.is_unread_archive() && (!by_member || e.member.is_some()));
+        for evidence in all {
             let mut file = evidence.path.as_deref().map(show_path).unwrap_or_default();
             if let Some(member) = &evidence.member {
                 file = format!("{file}({})", show(member));
             }
             let mut file = name(&file);
-            if let Some(package) = &evidence.package {
-                let package = show(package.as_bytes());
-                file = format!("{file} ({})", name(&format!("package {package}")));
+            if let Some(packages) = repair::packages(evidence) {
+                let words: Vec<String> = packages.split(", ").map(name).collect();
+                file = format!("{file} ({})", words.join(", "));
             }
             // In a group the reason would name another program for each object.
             let is_installed = evidence.is_of_system();
@@ -104,7 +106,13 @@ impl Sheet<'_> {
                 if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
             page.item(label, &format!("{file}{words}"))?;
         }
-        page.more(files.len().saturating_sub(most), "candidate", "candidates")
+        page.more(files.len().saturating_sub(most), "candidate", "candidates")?;
+        if page.style.verbose {
+            for (how, text) in unread {
+                page.item(if how == REMOVED { "removed" } else { "installed" }, &text)?;
+            }
+        }
+        Ok(())
     }
 }
 

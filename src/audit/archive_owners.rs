@@ -1,0 +1,332 @@
+//! Who installs an archive: the Debian package whose list has its path, the pkg-config package that
+//! links it, and the CMake package that imports it, both by files beside the archive. A name comes only
+//! from a file that names this archive. `fix::owners` asks for the archives of findings, and the view
+//! `archive` for those of its answer.
+
+use super::cmake_package_name;
+use super::owners::{Owned, Owners, contents};
+use crate::finding::CMakeTarget;
+use crate::format::cmake::{self, Command};
+use crate::format::pkg_config::{self, FlagKind};
+use crate::id::{FastMap, FastSet};
+use crate::order::Arrange as _;
+use crate::parallel;
+use crate::text::last_part;
+use crate::tree::{Kind, Node, Tree};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Most bytes of one file, and most files beside the archives of one directory: a desktop has 900 files
+/// of pkg-config and 2,000 of CMake.
+const MOST_OF_FILE: u64 = 8 << 20;
+const MOST_FILES: usize = 8000;
+/// Archives named for one name: several releases of LLVM have the same.
+const MOST: usize = 3;
+
+/// Who installs an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArchiveOwner {
+    /// The archive.
+    pub path: Arc<Path>,
+    /// True if it exists; a package may list a file that is gone.
+    pub exists: bool,
+    /// The Debian package.
+    pub package: Option<String>,
+    /// The pkg-config package.
+    pub pkg_config: Option<String>,
+    /// The CMake package, and the target in it.
+    pub cmake: Option<CMakeTarget>,
+}
+
+impl ArchiveOwner {
+    /// True if a package is known.
+    fn is_known(&self) -> bool {
+        self.package.is_some() || self.pkg_config.is_some() || self.cmake.is_some()
+    }
+}
+
+/// The answers.
+#[derive(Debug, Default)]
+pub struct ArchiveOwners {
+    by_path: FastMap<PathBuf, ArchiveOwner>,
+    by_name: BTreeMap<Vec<u8>, Vec<PathBuf>>,
+}
+
+impl ArchiveOwners {
+    /// Looks for the owners of archives at `paths`, and for archives of installed packages that are
+    /// called like one of `names`: `foo` for `libfoo.a`.
+    pub fn find(tree: &dyn Tree, paths: &BTreeSet<PathBuf>, names: &BTreeSet<Vec<u8>>) -> Self {
+        let mut out = Self::default();
+        if paths.is_empty() && names.is_empty() {
+            return out;
+        }
+        let file_name = |path: &PathBuf| Box::from(last_part(path.as_os_str().as_bytes()));
+        let real: Vec<(&PathBuf, PathBuf)> = paths
+            .iter()
+            .map(|path| (path, tree.real_path(path).unwrap_or_else(|_| path.clone())))
+            .collect();
+        let mut wanted: FastSet<Box<[u8]>> = real.iter().map(|(_, real)| file_name(real)).collect();
+        wanted.extend(names.iter().map(|name| Box::from(archive_name(name))));
+        let owners = Owners::read(tree, wanted);
+        let mut asked: Vec<(PathBuf, PathBuf)> =
+            real.iter().map(|(path, real)| ((*path).clone(), real.clone())).collect();
+        for name in names {
+            let owned = owners.named(&archive_name(name)).iter().take(MOST);
+            let owned: Vec<PathBuf> = owned.map(|Owned { path, .. }| path.clone()).collect();
+            asked.extend(owned.iter().map(|path| (path.clone(), path.clone())));
+            out.by_name.insert(name.clone(), owned);
+        }
+        asked.arrange();
+        asked.dedup();
+        // A link lies where others look, and has the name that they know.
+        let placed = |path: &PathBuf| {
+            let dir = tree.real_path(path.parent()?).ok()?;
+            Some(dir.join(path.file_name()?))
+        };
+        let links: Vec<(PathBuf, &PathBuf)> =
+            asked.iter().filter_map(|(path, real)| Some((placed(path)?, real))).collect();
+        let mut dirs: BTreeMap<&Path, FastMap<&[u8], &Path>> = BTreeMap::new();
+        let places = links.iter().map(|(place, real)| (place, *real));
+        for (place, real) in places.chain(asked.iter().map(|(_, real)| (real, real))) {
+            let archives = dirs.entry(place.parent().unwrap_or(Path::new("/"))).or_default();
+            archives.entry(last_part(place.as_os_str().as_bytes())).or_insert(real);
+        }
+        let beside = dirs.iter().map(|(dir, archives)| Beside::read(tree, dir, archives));
+        let beside: Vec<Beside<'_>> = beside.collect();
+        for (path, real) in &asked {
+            let packages = owners.of(real);
+            let pkg_config = beside.iter().find_map(|beside| beside.pkg_config.get(&**real));
+            let pkg_config = pkg_config.map(|(_, name)| name.clone());
+            let cmake = beside.iter().find_map(|beside| beside.cmake.get(&**real)).cloned();
+            let owner = ArchiveOwner {
+                path: Arc::from(path.as_path()),
+                exists: matches!(tree.kind(real), Ok(Kind::File)),
+                package: (!packages.is_empty()).then(|| packages.join(", ")),
+                pkg_config,
+                cmake,
+            };
+            out.by_path.insert(path.clone(), owner);
+        }
+        out
+    }
+
+    /// The owner of the archive at a path that was asked for.
+    pub fn of(&self, path: &Path) -> Option<&ArchiveOwner> {
+        self.by_path.get(path).filter(|owner| owner.is_known())
+    }
+
+    /// Archives of installed packages with a name that was asked for.
+    pub fn named(&self, name: &[u8]) -> impl Iterator<Item = &ArchiveOwner> {
+        let paths = self.by_name.get(name).into_iter().flatten();
+        paths.filter_map(|path| self.by_path.get(path))
+    }
+}
+
+/// The file name of the archive that lists call `name`.
+fn archive_name(name: &[u8]) -> Vec<u8> {
+    if name.ends_with(b".a") { name.to_vec() } else { [b"lib", name, b".a"].concat() }
+}
+
+/// Names of packages by archive, from the files beside the archives of one directory.
+struct Beside<'a> {
+    pkg_config: FastMap<&'a Path, (Rank, String)>,
+    cmake: FastMap<&'a Path, CMakeTarget>,
+}
+
+/// How well a package file fits: the place of the archive in `Libs`, and the number of its libraries.
+type Rank = (usize, usize);
+
+impl<'a> Beside<'a> {
+    fn read(tree: &dyn Tree, dir: &Path, by_name: &FastMap<&[u8], &'a Path>) -> Self {
+        let mut out = Self { pkg_config: FastMap::default(), cmake: FastMap::default() };
+        let prefix = prefix(dir);
+        let mut dirs = vec![dir.join("pkgconfig")];
+        dirs.extend(prefix.map(|prefix| prefix.join("share/pkgconfig")));
+        let files = files(tree, &dirs, ".pc");
+        let texts = parallel::map(&files, |file| contents(tree, file, MOST_OF_FILE));
+        for (file, text) in files.iter().zip(texts) {
+            out.add_pkg_config((tree, dir), file, &text.unwrap_or_default(), by_name);
+        }
+        let files = files_of_cmake(tree, dir, prefix);
+        let found = parallel::map(&files, |file| imported(tree, file, by_name));
+        for (file, found) in files.iter().zip(found) {
+            if found.is_empty() {
+                continue;
+            }
+            let Some(package) = package_of(tree, file) else { continue };
+            for (path, target) in found {
+                let target = CMakeTarget { package: package.clone(), target };
+                out.cmake.entry(path).or_insert(target);
+            }
+        }
+        out
+    }
+
+    /// A package file links an archive in `own` if it names its library, and no directory that has
+    /// another archive of the name.
+    fn add_pkg_config(
+        &mut self,
+        (tree, own): (&dyn Tree, &Path),
+        file: &Path,
+        text: &[u8],
+        by_name: &FastMap<&[u8], &'a Path>,
+    ) {
+        let Some(name) = file.file_stem().and_then(OsStr::to_str) else { return };
+        let dir = file.parent().unwrap_or(Path::new("/"));
+        let package = pkg_config::parse(text, dir.as_os_str().as_bytes());
+        let real = |path: &[u8]| tree.real_path(Path::new(OsStr::from_bytes(path))).ok();
+        let dirs = package.libs.iter().filter_map(|flag| match &flag.kind {
+            FlagKind::LibDir(dir) => real(dir),
+            _ => None,
+        });
+        let dirs: Vec<PathBuf> = dirs.collect();
+        let has = |dir: &PathBuf, file: &[u8]| {
+            tree.kind(&dir.join(OsStr::from_bytes(file))) == Ok(Kind::File)
+        };
+        let is_found = |file: &[u8]| {
+            let first = dirs.iter().find(|dir| **dir == own || has(dir, file));
+            first.is_none_or(|dir| dir == own)
+        };
+        let libs = package.libs.iter().filter_map(|flag| match &flag.kind {
+            FlagKind::Lib(name) => {
+                let file = match name.strip_prefix(b":") {
+                    Some(file) => file.to_vec(),
+                    None => [b"lib", &**name, b".a"].concat(),
+                };
+                Some(by_name.get(&*file).copied().filter(|_| is_found(&file)))
+            }
+            FlagKind::File(path) => {
+                let found = by_name.get(last_part(path)).copied();
+                Some(found.filter(|found| real(path).as_deref() == Some(*found)))
+            }
+            _ => None,
+        });
+        let libs: Vec<Option<&'a Path>> = libs.collect();
+        for (at, path) in libs.iter().enumerate() {
+            let Some(path) = path else { continue };
+            let new = ((at, libs.len()), name.to_owned());
+            let known = self.pkg_config.entry(path).or_insert_with(|| new.clone());
+            *known = std::cmp::min(known.clone(), new);
+        }
+    }
+}
+
+/// Names of directories of libraries.
+const LIBRARIES: [&str; 4] = ["lib", "lib64", "lib32", "libx32"];
+
+/// The prefix of a directory of libraries: `PREFIX/lib*` or `PREFIX/lib*/ARCHITECTURE`.
+fn prefix(dir: &Path) -> Option<&Path> {
+    let is_lib = |dir: &Path| LIBRARIES.iter().any(|name| dir.ends_with(name));
+    if is_lib(dir) {
+        return dir.parent();
+    }
+    let above = dir.parent()?;
+    if is_lib(above) { above.parent() } else { None }
+}
+
+/// Files in `dirs` whose names have this end, sorted.
+fn files(tree: &dyn Tree, dirs: &[PathBuf], end: &str) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    for dir in dirs {
+        // Without the directory no file names an archive.
+        let _ = tree.list(dir, &mut |name, node| {
+            let is_file = node != Node::Kind(Kind::Directory);
+            if is_file && name.as_bytes().ends_with(end.as_bytes()) && out.len() < MOST_FILES {
+                out.push(dir.join(name));
+            }
+        });
+    }
+    out.arrange();
+    out
+}
+
+/// Files of CMake packages that CMake finds for libraries in `dir` (cmake-commands(7),
+/// `find_package`): `lib*/cmake/NAME/`, `share/cmake/NAME/` and `share/NAME/cmake/`.
+fn files_of_cmake(tree: &dyn Tree, dir: &Path, prefix: Option<&Path>) -> Vec<PathBuf> {
+    let mut roots = vec![dir.to_path_buf()];
+    roots.extend(prefix.iter().flat_map(|prefix| [prefix.join("lib"), prefix.join("share")]));
+    roots.dedup();
+    let below = |dir: &Path| {
+        let mut out = Vec::new();
+        // As above.
+        let _ = tree.list(dir, &mut |name, node| {
+            if node != Node::Kind(Kind::File) && out.len() < MOST_FILES {
+                out.push(dir.join(name));
+            }
+        });
+        out
+    };
+    let mut dirs: Vec<PathBuf> = roots.iter().flat_map(|root| below(&root.join("cmake"))).collect();
+    let share = roots.iter().filter(|root| root.ends_with("share"));
+    dirs.extend(share.flat_map(|root| below(root)).map(|dir| dir.join("cmake")));
+    dirs.arrange();
+    dirs.dedup();
+    files(tree, &dirs, ".cmake")
+}
+
+/// The targets that a file of CMake imports, for archives of `by_name`.
+fn imported<'a>(
+    tree: &dyn Tree,
+    file: &Path,
+    by_name: &FastMap<&[u8], &'a Path>,
+) -> Vec<(&'a Path, String)> {
+    let Some(text) = contents(tree, file, MOST_OF_FILE) else { return Vec::new() };
+    if memchr::memmem::find(&text, LOCATION).is_none() {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    for command in cmake::commands(&text).map_while(Result::ok) {
+        let Some((target, location)) = location(&text, &command) else { continue };
+        let Some(path) = by_name.get(last_part(location)).copied() else { continue };
+        let is_it = if let Some(rest) = location.strip_prefix(b"${") {
+            // The variable is the prefix of the package.
+            let end = rest.iter().position(|byte| *byte == b'}').map_or(rest.len(), |at| at + 1);
+            rest[end..].starts_with(b"/") && path.as_os_str().as_bytes().ends_with(&rest[end..])
+        } else {
+            let location = Path::new(OsStr::from_bytes(location));
+            tree.real_path(location).is_ok_and(|real| real == path)
+        };
+        if is_it {
+            out.push((path, String::from_utf8_lossy(target).into_owned()));
+        }
+    }
+    out
+}
+
+/// The property with the file of an imported target, for one configuration or all.
+const LOCATION: &[u8] = b"IMPORTED_LOCATION";
+
+/// The target and the file of `set_target_properties(TARGET PROPERTIES … IMPORTED_LOCATION* FILE …)`.
+fn location<'t>(text: &'t [u8], command: &Command) -> Option<(&'t [u8], &'t [u8])> {
+    if !text[command.name.clone()].eq_ignore_ascii_case(b"set_target_properties") {
+        return None;
+    }
+    let mut words = command.arguments.iter().map(|argument| &text[argument.inside.clone()]);
+    let target = words.next()?;
+    let mut words = words.skip_while(|word| *word != b"PROPERTIES").skip(1);
+    while let (Some(key), Some(value)) = (words.next(), words.next()) {
+        if key.starts_with(LOCATION) {
+            return Some((target, value));
+        }
+    }
+    None
+}
+
+/// The package whose configuration file lies beside `file`: the only one, or the one whose name the
+/// file's begins with.
+fn package_of(tree: &dyn Tree, file: &Path) -> Option<String> {
+    let dir = file.parent()?;
+    let files = files(tree, &[dir.to_path_buf()], ".cmake");
+    let names: Vec<&[u8]> = files.iter().filter_map(|path| cmake_package_name(path)).collect();
+    let own = last_part(file.as_os_str().as_bytes());
+    let begins =
+        |name: &&&[u8]| own.get(..name.len()).is_some_and(|b| b.eq_ignore_ascii_case(name));
+    let name = match names[..] {
+        [one] => one,
+        _ => names.iter().filter(begins).max_by_key(|name| name.len())?,
+    };
+    Some(String::from_utf8_lossy(name).into_owned())
+}

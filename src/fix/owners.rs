@@ -1,0 +1,103 @@
+//! Says of archives in findings and in the fix plan who installs them: the packages that a person adds
+//! to the dependencies of a build. They are evidence, so that no verdict, cause or fingerprint depends on
+//! them. `cli::run` calls it after the fixes were made.
+
+use super::propose::Proposal;
+use crate::audit::{ArchiveOwner, ArchiveOwners};
+use crate::finding::{Evidence, EvidenceKind, Finding, Findings, INSTALLED, Intent, REMOVED};
+use crate::format::deps_list::bare_name;
+use crate::plan::Plan;
+use crate::tree::Tree;
+use crate::wants::Wants;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Attaches the owners of candidate archives to the evidence that names them, and archives of installed
+/// packages to findings whose archive is not among the candidates.
+pub fn attach(
+    plan: &Plan,
+    tree: &dyn Tree,
+    findings: &mut Findings,
+    proposal: Option<&mut Proposal>,
+) {
+    // Under a whitelist the report is the same on every machine.
+    if !plan.rule_wants.holds(Wants::INSTALLED)
+        || plan.policy.is_closed()
+        || plan.every_file_is_root
+    {
+        return;
+    }
+    let candidates = |finding: &Finding| -> Vec<PathBuf> {
+        let found = finding.evidence.iter().filter_map(candidate);
+        found.map(Path::to_path_buf).collect()
+    };
+    let mut paths: BTreeSet<PathBuf> = findings.iter().flat_map(|f| candidates(f)).collect();
+    paths
+        .extend(proposal.iter().flat_map(|one| &one.remedy.add).filter(|p| is_archive(p)).cloned());
+    let names: BTreeSet<Vec<u8>> = findings.iter().flat_map(|f| missing(f)).collect();
+    let owners = ArchiveOwners::find(tree, &paths, &names);
+    for finding in findings.iter_mut() {
+        for evidence in &mut finding.evidence {
+            if let Some(owner) = candidate(evidence).and_then(|path| owners.of(path)) {
+                name(evidence, owner);
+            }
+        }
+        let names = missing(finding);
+        let found = names.iter().flat_map(|name| owners.named(name));
+        finding.evidence.extend(found.map(installed));
+    }
+    if let Some(proposal) = proposal {
+        let known = proposal.remedy.add.iter().filter_map(|path| owners.of(path));
+        proposal.owners = known.map(|owner| (owner.path.to_path_buf(), owner.clone())).collect();
+    }
+}
+
+fn is_archive(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_bytes().ends_with(b".a"))
+}
+
+/// The archive of a candidate at hand.
+fn candidate(evidence: &Evidence) -> Option<&Path> {
+    let is_it = evidence.kind == EvidenceKind::Candidate && !evidence.is_of_system();
+    let path = evidence.path.as_deref().filter(|_| is_it)?;
+    (evidence.member.is_some() || is_archive(path)).then_some(path)
+}
+
+/// Names of archives that a finding lacks and that no candidate has: those of suggestions, and listed
+/// names that were not compared.
+fn missing(finding: &Finding) -> BTreeSet<Vec<u8>> {
+    let has = |name: &[u8]| {
+        let paths = finding.evidence.iter().filter_map(candidate).filter_map(Path::file_name);
+        paths.map(OsStrExt::as_bytes).any(|file| file == name || bare_name(file) == Some(name))
+    };
+    let is_suggestion = |intent: Intent| matches!(intent, Intent::AddToList | Intent::LinkArchive);
+    let fixes = finding.fix.iter().filter(|fix| is_suggestion(fix.intent) && !fix.is_proven());
+    let suggested = fixes.filter_map(|fix| fix.entry.clone());
+    let is_list = finding.rule == *"deps-list-drift";
+    let listed = finding.evidence_of(EvidenceKind::Provider).filter(|_| is_list);
+    let listed = listed.filter_map(|evidence| evidence.name.clone());
+    let names = suggested.chain(listed);
+    names.filter(|name| !name.contains(&b'/') && !has(name)).collect()
+}
+
+fn name(evidence: &mut Evidence, owner: &ArchiveOwner) {
+    evidence.package.clone_from(&owner.package);
+    evidence.pkg_config = owner.pkg_config.as_deref().map(Box::from);
+    evidence.cmake = owner.cmake.clone().map(Box::new);
+}
+
+/// An archive of an installed package: a candidate that was not read.
+fn installed(owner: &ArchiveOwner) -> Evidence {
+    let how = if owner.exists { INSTALLED } else { REMOVED };
+    let path = Arc::clone(&owner.path);
+    let mut out = Evidence {
+        how: Some(Cow::Borrowed(how)),
+        minor: true,
+        ..Evidence::at(EvidenceKind::Candidate, path)
+    };
+    name(&mut out, owner);
+    out
+}

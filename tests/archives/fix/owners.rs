@@ -1,0 +1,99 @@
+//! Where the archive comes from that a finding lacks, and the other way out: to build without the members
+//! that refer to it. The linker takes that way, and nothing stays undefined.
+
+use super::kit::{fix, object, text, three, tool};
+use super::support::{Lab, linkaudit};
+use std::collections::BTreeSet;
+
+/// A library that lacks an archive which only an installed package has.
+fn lacking() -> Lab {
+    let lab = Lab::new();
+    object(
+        &lab,
+        "user.o",
+        "void LLVMInitializeX86TargetInfo(void);\n\
+        void user(void) { LLVMInitializeX86TargetInfo(); }",
+    );
+    lab.mkdir("r/opt");
+    lab.mkdir("r/usr/lib/llvm-9/lib/cmake/llvm");
+    lab.link("usr/lib", "r/lib");
+    tool(&lab, "cc -shared -nostdlib -o r/opt/libuser.so user.o");
+    lab.write("r/usr/lib/llvm-9/lib/libLLVMX86Info.a", "!<arch>\n");
+    lab.write(
+        "r/usr/lib/llvm-9/lib/cmake/llvm/LLVMExports.cmake",
+        "set_property(TARGET x)\nset_target_properties(LLVMX86Info PROPERTIES\n  IMPORTED_LOCATION \
+         \"${_IMPORT_PREFIX}/lib/libLLVMX86Info.a\")\n",
+    );
+    lab.write("r/usr/lib/llvm-9/lib/cmake/llvm/LLVMConfig.cmake", "");
+    let list = "/usr/lib/llvm-9/lib/libLLVMX86Info.a\n";
+    lab.write("r/var/lib/dpkg/info/llvm-9-dev:amd64.list", list);
+    lab
+}
+
+fn run(lab: &Lab, args: &[&str]) -> String {
+    let mut command = linkaudit();
+    command.current_dir(lab.root()).args(args).args(["--isolated", "--root", "r", "/opt"]);
+    let words = text(&command.output().expect("linkaudit runs").stdout);
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn packages_of_an_archive_that_is_not_read() {
+    let lab = lacking();
+    let package = "/usr/lib/llvm-9/lib (package llvm-9-dev, CMake package LLVM): libLLVMX86Info.a";
+    let said = run(&lab, &["fix"]);
+    assert!(said.contains(&format!("installed: {package}")), "{said}");
+    assert!(said.contains("--lib-path DIR"), "{said}");
+    // A report for people is the same on every machine; `-v` has the packages.
+    assert!(!run(&lab, &["check"]).contains("llvm-9-dev"));
+    let said = run(&lab, &["check", "-v"]);
+    assert!(said.contains(&format!("installed {package}")), "{said}");
+    // The evidence changes nothing else, and a package whose file is gone is named too.
+    let json = |lab: &Lab| -> serde_json::Value {
+        let mut command = linkaudit();
+        command.current_dir(lab.root()).args(["--isolated", "--root", "r", "/opt"]);
+        let output = command.args(["--format", "json"]).output().expect("linkaudit runs");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let with = json(&lab);
+    let evidence = with["findings"][0]["evidence"].as_array().expect("evidence");
+    let found: Vec<_> = evidence.iter().filter(|one| one["how"] == "installed").collect();
+    assert_eq!(found.len(), 1, "{with}");
+    assert_eq!(found[0]["cmake"]["target"], "LLVMX86Info");
+    assert_eq!(found[0]["package"], "llvm-9-dev");
+    std::fs::remove_file(lab.path("r/usr/lib/llvm-9/lib/libLLVMX86Info.a")).expect("a file");
+    assert!(run(&lab, &["fix"]).contains("removed: /usr/lib/llvm-9/lib (package llvm-9-dev"));
+    std::fs::remove_dir_all(lab.path("r/var")).expect("a directory");
+    let mut bare = json(&lab);
+    let mut with = with;
+    for report in [&mut bare, &mut with] {
+        for finding in report["findings"].as_array_mut().into_iter().flatten() {
+            if let Some(evidence) = finding["evidence"].as_array_mut() {
+                evidence.retain(|one| one["how"] != "installed");
+            }
+        }
+    }
+    assert_eq!(bare, with);
+}
+
+#[test]
+fn the_members_that_may_be_left_out() {
+    let lab = three();
+    let run = fix(&lab, &["--deps-list", "deps.cmake"]);
+    let said = text(&run.stdout);
+    assert!(said.contains("add one to parts\n"), "{said}");
+    let way = "or stop building the members that refer to them: user.o of libuser.a\n";
+    assert!(said.contains(way), "{said}");
+    // In words of `check`, too.
+    let args = ["check", "own/libuser.so", "--lib-path", "own", "--lib-path", "parts"];
+    let check = text(&lab.linkaudit(&args).stdout);
+    let check = check.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        check.contains("stop building the members that refer to it: user.o of libuser.a"),
+        "{check}"
+    );
+    // The linker: without that member nothing is undefined.
+    assert_eq!(lab.undefined("own/libuser.so"), BTreeSet::from(["one".to_owned()]));
+    tool(&lab, "ar d own/libfat.a user.o && cc -shared -o own/libuser.so -Wl,-u,base own/libfat.a");
+    assert!(lab.undefined("own/libuser.so").is_empty());
+}
