@@ -9,6 +9,7 @@ mod candidates;
 mod collected;
 mod coverage;
 mod definers;
+mod definitions;
 mod diagnosis;
 mod dlopens;
 mod explained;

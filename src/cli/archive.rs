@@ -58,7 +58,8 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     let walked = walk(&plan, &*prepared.tree, &progress);
     let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
-    let view = Archive::new(&run.audit, &*prepared.tree, &asked).map_err(anyhow::Error::msg)?;
+    let view =
+        Archive::new(&run.audit, &run.plan, &*prepared.tree, &asked).map_err(anyhow::Error::msg)?;
     drop(progress);
     write_files(&sinks, &run, &view, prepared.style)?;
     let library = &run.audit.library;
@@ -96,7 +97,7 @@ fn installed(shared: &Shared, options: &ArchiveOptions, start: Instant) -> Resul
     walked.add_providers(&plan, &*prepared.tree, &named);
     let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
-    let view = Archive::installed(&run.audit, &*prepared.tree, &dirs, output(options));
+    let view = Archive::installed(&run.audit, &run.plan, &*prepared.tree, &dirs, output(options));
     drop(progress);
     if view.archives.is_empty() {
         let dirs: Vec<String> = options.self_dirs.iter().map(|dir| show_path(dir)).collect();

@@ -75,6 +75,7 @@ impl Run {
         let (explained, solved) = (audit.explain(&plan), Solved::default());
         let given = Given { explained: &explained, solved: &solved };
         let mut findings = rules::check(&audit, &plan, given);
+        rules::near_archives::attach(&audit, tree, &mut findings);
         let mut proposal = plan
             .fix
             .clone()

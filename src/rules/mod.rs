@@ -47,6 +47,7 @@ mod missing_relro;
 mod missing_version;
 mod mixed_runtime;
 mod near;
+pub mod near_archives;
 mod outside_closure;
 mod pkgconfig_missing_file;
 mod pkgconfig_missing_requirement;
@@ -81,7 +82,7 @@ mod writable_code;
 mod wrong_architecture;
 mod wrong_resource_dir;
 
-pub(crate) use near::NearMisses;
+pub(crate) use near::{NearMisses, Wanted};
 pub(crate) use words::{outcome, typeable};
 
 pub use query::Query;

@@ -1,11 +1,13 @@
 //! Definitions that nearly fit undefined symbols: in the scope of an entry point, the same
 //! name with another version, tag or parameter list, else other members of its class or namespace.
 //! One pass over the tables of the scopes answers for all symbols; without undefined symbols nothing
-//! is looked at. `undefined-symbol` adds them as evidence, and `why` shows them.
+//! is looked at. `undefined-symbol` adds them as evidence, and `why` shows them. For the view `archive`
+//! and its rules the same is asked of members of archives.
 
 use super::mangled::{Parts, first_component, parts};
 use crate::audit::Audit;
-use crate::format::elf::{Object, Tables};
+use crate::format::archive;
+use crate::format::elf::{Object, Tables, Target};
 use crate::id::{FastMap, FastSet, FileId, RootId};
 use crate::order::Arrange as _;
 use crate::parallel;
@@ -20,6 +22,7 @@ const MOST_MEMBERS: usize = 2;
 /// How a definition differs, the nearest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Miss {
+    Machine,
     Version,
     Tag,
     Qualifiers,
@@ -30,6 +33,7 @@ enum Miss {
 impl Miss {
     fn reason(self) -> &'static str {
         match self {
+            Self::Machine => "another class or machine",
             Self::Version => "another version",
             Self::Tag => "another [abi:…] tag",
             Self::Qualifiers => "other qualifiers",
@@ -48,18 +52,22 @@ pub(crate) struct NearMiss<'a> {
     pub(crate) symbol: &'a [u8],
     /// Its version.
     pub(crate) version: Option<&'a [u8]>,
+    /// The member, if the file is an archive.
+    pub(crate) member: Option<&'a [u8]>,
     /// How it differs.
     pub(crate) reason: &'static str,
     /// It is another member of the class, and no edition of the symbol.
     pub(crate) is_minor: bool,
 }
 
-/// A definition in a file of a scope.
+/// A definition in a file of a scope, or in a member of an archive.
 #[derive(Clone, Copy)]
 struct Definition<'a> {
     file: FileId,
     name: &'a [u8],
     version: Option<&'a [u8]>,
+    member: Option<&'a [u8]>,
+    target: Option<Target>,
 }
 
 /// What a definition is looked up by.
@@ -79,22 +87,28 @@ pub(crate) struct NearMisses<'a> {
 
 /// The names and classes that are asked about.
 #[derive(Default)]
-struct Wanted {
+pub(crate) struct Wanted {
     names: FastSet<Vec<u8>>,
     keys: FastSet<Key>,
     first_components: FastSet<Vec<u8>>,
 }
 
 impl Wanted {
-    fn new(undefined: &[(&[u8], RootId)]) -> Self {
+    /// What is near these undefined names.
+    pub(crate) fn new<'n>(undefined: impl Iterator<Item = &'n [u8]>) -> Self {
         let mut out = Self::default();
-        for (symbol, _) in undefined {
+        for symbol in undefined {
             out.names.insert(symbol.to_vec());
             let Some(parts) = parts(symbol) else { continue };
             out.first_components.extend(first_component(symbol).map(<[u8]>::to_vec));
             out.keys.extend(keys(&parts));
         }
         out
+    }
+
+    /// True for a definition that is asked about.
+    pub(crate) fn is_near(&self, name: &[u8]) -> bool {
+        !self.of(split(name).0).is_empty()
     }
 
     /// The keys of a definition that are asked about.
@@ -132,26 +146,70 @@ impl<'a> NearMisses<'a> {
         let mut files: Vec<FileId> = scopes.values().flatten().copied().collect();
         files.arrange();
         files.dedup();
-        let wanted = Wanted::new(undefined);
+        let wanted = Wanted::new(undefined.iter().map(|(symbol, _)| *symbol));
         let of_files: Vec<Vec<(Key, Definition<'a>)>> = parallel::map(&files, |file| {
             view.object(*file).map(|object| scan(*file, object, &wanted)).unwrap_or_default()
         });
-        let mut found: FastMap<Key, Vec<Definition<'a>>> = FastMap::default();
-        for (key, definition) in of_files.into_iter().flatten() {
-            let all = found.entry(key).or_default();
-            if all.len() < MOST_OF_ALL {
-                all.push(definition);
-            }
+        Self { found: gathered(of_files), scopes }
+    }
+
+    /// Looks through shared objects, and through definitions in archives that [`Wanted`] selected.
+    pub(crate) fn in_link(
+        wanted: &Wanted,
+        objects: impl Iterator<Item = (FileId, &'a Object)>,
+        members: impl Iterator<Item = (FileId, &'a archive::Definition)>,
+    ) -> Self {
+        let mut of_files: Vec<_> =
+            objects.map(|(file, object)| scan(file, object, wanted)).collect();
+        for (file, found) in members {
+            let (name, version) = split(&found.symbol);
+            let (member, target) = (Some(&*found.member), found.target);
+            let definition = Definition { file, name, version, member, target };
+            of_files.push(wanted.of(name).into_iter().map(|key| (key, definition)).collect());
         }
-        Self { found, scopes }
+        Self { found: gathered(of_files), scopes: FastMap::default() }
+    }
+
+    /// The nearest definitions of all for one symbol of an object for `target`, the nearest first. One
+    /// of the same name, version and machine was not taken for a reason that the caller knows, and is
+    /// none.
+    pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
+        let (name, version) = split(symbol);
+        let links = |definition: &Definition<'a>| match (target, definition.target) {
+            (Some(target), Some(other)) => target.links_with(other),
+            _ => true,
+        };
+        let found = self.nearest(name, &|definition| {
+            links(definition)
+                && (definition.name != name
+                    || definition.version.is_some() && definition.version != version)
+        });
+        let mut out: Vec<NearMiss<'a>> = found
+            .into_iter()
+            .filter(|near| near.symbol != name || near.version.is_some())
+            .collect();
+        if out.is_empty() {
+            let same = self.found.get(&Key::Name(name.to_vec())).into_iter().flatten();
+            let other = same.filter(|definition| !links(definition)).take(MOST);
+            out.extend(other.map(|definition| near_miss(Miss::Machine, definition)));
+        }
+        out
     }
 
     /// The nearest definitions for one symbol in the scope of an entry point, the nearest first.
     pub(crate) fn of(&self, symbol: &[u8], root: RootId) -> Vec<NearMiss<'a>> {
         let Some(scope) = self.scopes.get(&root) else { return Vec::new() };
+        self.nearest(symbol, &|definition| scope.contains(&definition.file))
+    }
+
+    fn nearest(
+        &self,
+        symbol: &[u8],
+        is_inside: &dyn Fn(&Definition<'a>) -> bool,
+    ) -> Vec<NearMiss<'a>> {
         let inside = |key: &Key| -> Vec<Definition<'a>> {
             let all = self.found.get(key).into_iter().flatten();
-            all.filter(|definition| scope.contains(&definition.file)).copied().collect()
+            all.filter(|definition| is_inside(definition)).copied().collect()
         };
         let whole = inside(&Key::Name(symbol.to_vec()));
         let mut near: Vec<(Miss, Definition<'a>)> =
@@ -167,15 +225,38 @@ impl<'a> NearMisses<'a> {
         }
         near.arrange_by_key(|(miss, _)| *miss);
         near.truncate(MOST);
-        let near_miss = |(miss, definition): (Miss, Definition<'a>)| NearMiss {
-            file: definition.file,
-            symbol: definition.name,
-            version: definition.version,
-            reason: miss.reason(),
-            is_minor: miss == Miss::Member,
-        };
-        near.into_iter().map(near_miss).collect()
+        near.iter().map(|(miss, definition)| near_miss(*miss, definition)).collect()
     }
+}
+
+fn near_miss<'a>(miss: Miss, definition: &Definition<'a>) -> NearMiss<'a> {
+    NearMiss {
+        file: definition.file,
+        symbol: definition.name,
+        version: definition.version,
+        member: definition.member,
+        reason: miss.reason(),
+        is_minor: miss == Miss::Member,
+    }
+}
+
+/// A name of an archive's symbol, and its version: `foo@V1` and `foo@@V1` are versions of `foo`.
+fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let Some(at) = memchr::memchr(b'@', name) else { return (name, None) };
+    let version = &name[at + 1..];
+    (&name[..at], Some(version.strip_prefix(b"@").unwrap_or(version)))
+}
+
+/// Definitions by their keys, in order.
+fn gathered(of_files: Vec<Vec<(Key, Definition<'_>)>>) -> FastMap<Key, Vec<Definition<'_>>> {
+    let mut found: FastMap<Key, Vec<Definition<'_>>> = FastMap::default();
+    for (key, definition) in of_files.into_iter().flatten() {
+        let all = found.entry(key).or_default();
+        if all.len() < MOST_OF_ALL {
+            all.push(definition);
+        }
+    }
+    found
 }
 
 /// How another member of the same name differs.
@@ -201,7 +282,8 @@ fn scan<'a>(file: FileId, object: &'a Object, wanted: &Wanted) -> Vec<(Key, Defi
             if *count <= MOST_OF_FILE {
                 let version = object.versions.entry(symbol.versym & 0x7fff);
                 let version = version.map(|entry| object.str(entry.name));
-                out.push((key, Definition { file, name: symbol.name, version }));
+                let (name, target) = (symbol.name, Some(object.header.target()));
+                out.push((key, Definition { file, name, version, member: None, target }));
             }
         }
     }

@@ -42,7 +42,8 @@ error[uncovered-symbol] lib/librockCompiler.a: refers to LLVMInitializeX86Target
 ## How to fix
 
 Merge the archive that defines the symbol: `linkaudit archive` names it, and `linkaudit fix` repairs the
-list. Or build the referring members without the feature that needs the symbol.
+list. Or build the referring members without the feature that needs the symbol. A `near miss` is a similar
+definition in an archive: another version, `[abi:…]` tag or parameter list, or another member of the class.
 
 ## Limits
 

@@ -5,6 +5,7 @@
 
 mod check;
 mod graphs;
+mod hints;
 mod installed;
 mod kit;
 mod linkers;

@@ -73,16 +73,28 @@ impl Names {
     }
 }
 
+/// A selection of names.
+type IsWanted<'a> = &'a dyn Fn(&[u8]) -> bool;
+
 /// Members of the archive in `file` that define one of `names`, in the order of its index.
 pub fn definitions(
     file: &Handle,
     names: &Names,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
+    matching(file, &|name| names.contains(name), defects)
+}
+
+/// The same for all names that `is_wanted` selects.
+pub fn matching(
+    file: &Handle,
+    is_wanted: IsWanted<'_>,
+    defects: &mut Vec<Defect>,
+) -> Result<Vec<Definition>, ReadError> {
     let Some(first) = MemberHeader::read(file, FIRST)? else { return Ok(Vec::new()) };
     match first.special(b"") {
-        Some(Special::GnuIndex(width)) => gnu_index(file, &first, width, names, defects),
-        _ => scan(file, names, defects),
+        Some(Special::GnuIndex(width)) => gnu_index(file, &first, width, is_wanted, defects),
+        _ => scan(file, is_wanted, defects),
     }
 }
 
@@ -91,7 +103,7 @@ fn gnu_index(
     file: &Handle,
     index: &MemberHeader,
     width: usize,
-    names: &Names,
+    is_wanted: IsWanted<'_>,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
     let bytes = read_range(file, index.data, index.size)?;
@@ -111,7 +123,7 @@ fn gnu_index(
     let mut long_names: Option<LongNames> = None;
     let mut out = Vec::new();
     for (i, symbol) in texts.split(|b| *b == 0).take(count).enumerate() {
-        if !names.contains(symbol) {
+        if !is_wanted(symbol) {
             continue;
         }
         let at = number((i + 1) * width).unwrap_or(0);
@@ -136,7 +148,7 @@ fn gnu_index(
 /// An archive without a GNU index: every member's own symbol table.
 fn scan(
     file: &Handle,
-    names: &Names,
+    is_wanted: IsWanted<'_>,
     defects: &mut Vec<Defect>,
 ) -> Result<Vec<Definition>, ReadError> {
     if read_range(file, 0, FIRST)? == archive::THIN_MAGIC {
@@ -153,7 +165,7 @@ fn scan(
     for member in &found.list {
         for symbol in found.symbols(member) {
             let text = texts.text(symbol.name);
-            if symbol.kind.is_definition() && names.contains(text) {
+            if symbol.kind.is_definition() && is_wanted(text) {
                 out.push(Definition {
                     symbol: text.into(),
                     member: found.name(member).into(),

@@ -18,7 +18,7 @@ mod places;
 mod read;
 mod symbols;
 
-pub use find::{Definition, Names, definitions, names};
+pub use find::{Definition, Names, definitions, matching, names};
 pub use index::Index;
 pub use link_facts::{Global, LinkFacts, Relocation, Section, link_facts, link_facts_of_object};
 pub use members::{Member, MemberDefect, MemberKind, Members, NAMELESS, Symbol, SymbolKind};

@@ -138,8 +138,8 @@ impl Sheet<'_> {
     /// Findings that the heading does not state in full, each with its message.
     fn findings(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let findings = &entry.findings;
-        if findings.len() == 1 {
-            return Ok(());
+        if let [one] = &findings[..] {
+            return self.near_misses(one, page);
         }
         let most = page.limit(MOST_FINDINGS);
         for finding in findings.iter().take(most) {

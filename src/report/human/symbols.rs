@@ -99,7 +99,8 @@ impl Sheet<'_> {
         self.near_misses(finding, page)
     }
 
-    fn near_misses(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+    /// Definitions that nearly fit the symbol of a finding.
+    pub(super) fn near_misses(&self, finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
         let near = self.near(finding);
         let most = page.limit(MOST_NEAR);
         for evidence in near.iter().take(most) {
@@ -115,7 +116,10 @@ impl Sheet<'_> {
     fn near_words(&self, evidence: &Evidence) -> String {
         let symbol = spaced(evidence.symbol.as_deref().unwrap_or_default());
         let version = evidence.version.as_deref().map(|v| format!(", version {}", show(v)));
-        let path = evidence.path.as_deref().map(|path| name(&self.entries.short(path)));
+        let member = evidence.member.as_deref().map(|member| format!("({})", show(member)));
+        let member = member.unwrap_or_default();
+        let path = evidence.path.as_deref();
+        let path = path.map(|path| name(&format!("{}{member}", self.entries.short(path))));
         let reason = evidence.reason.as_deref().map(|reason| format!(": {reason}"));
         let version = version.unwrap_or_default();
         let (path, reason) = (path.unwrap_or_default(), reason.unwrap_or_default());

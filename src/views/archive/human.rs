@@ -2,12 +2,14 @@
 //! decided, the undefined names with all that refer to them, and the summary.
 
 use super::Archive;
+use crate::audit::ArchiveOwner;
 use crate::cover::{ArchiveSet, By, Needed};
 use crate::demangle::demangle;
 use crate::format::archive::{Member, MemberKind};
 use crate::id::{ArchiveId, MemberId};
 use crate::order::Arrange as _;
-use crate::report::{Style, incomplete};
+use crate::report::layout::wrap;
+use crate::report::{Style, incomplete, repair};
 use crate::text::{show, show_path};
 use crate::views::Subject;
 use crate::views::count;
@@ -61,7 +63,10 @@ fn needed(
         let entry = library.entry(archive);
         let heading = style.bold(&show_path(&entry.path));
         let of = entry.members.list.len();
-        writeln!(out, "{heading}: {count} of {of} {}", if of == 1 { "member" } else { "members" })?;
+        let members = if of == 1 { "member" } else { "members" };
+        let owner = view.hints.owners.of(&entry.path).and_then(packages);
+        let owner = owner.map(|words| format!(" ({words})")).unwrap_or_default();
+        writeln!(out, "{heading}: {count} of {of} {members}{owner}")?;
         let here = |needed: &&Needed| library.archive_of(needed.member) == archive;
         let mut here: Vec<&Needed> = view.coverage.needed.iter().filter(here).collect();
         if !style.verbose {
@@ -101,6 +106,55 @@ fn more(hidden: usize, style: Style, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// The packages that install an archive, in words.
+fn packages(owner: &ArchiveOwner) -> Option<String> {
+    let ArchiveOwner { package, pkg_config, cmake, .. } = owner;
+    repair::owner(package.as_deref(), pkg_config.as_deref(), cmake.as_ref())
+}
+
+/// Where an undefined name may come from.
+pub(super) fn hints(
+    view: &Archive,
+    name: &[u8],
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let Some(hints) = view.hints.of(name) else { return Ok(()) };
+    let mut lines = Vec::new();
+    for (archive, source) in &hints.archives {
+        lines.push(format!("defined by {} ({source} says so)", show(archive.as_bytes())));
+        for owner in view.hints.owners.named(archive.as_bytes()) {
+            let packages = packages(owner).map(|words| format!(" ({words})"));
+            let how = if owner.exists { "installed" } else { "removed" };
+            let path = show_path(&owner.path);
+            lines.push(format!("{how}: {path}{}", packages.unwrap_or_default()));
+        }
+    }
+    for near in &hints.near {
+        let version = near.version.as_deref().map(|v| format!(", version {}", show(v)));
+        let member = near.member.as_deref().map(|member| format!("({})", show(member)));
+        let (version, member) = (version.unwrap_or_default(), member.unwrap_or_default());
+        let (found, file) = (symbol(&near.symbol), super::file_name(&near.path));
+        lines.push(format!("near miss: {found}{version} in {file}{member}: {}", near.reason));
+    }
+    lines.iter().try_for_each(|line| paragraph(line, 4, style, out))
+}
+
+/// Wrapped text; lines after the first are indented further.
+pub(super) fn paragraph(
+    text: &str,
+    indent: usize,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (mut indent, rest) = (indent, indent + 4);
+    for line in wrap(text, style.columns(), indent, rest) {
+        writeln!(out, "{:indent$}{line}", "")?;
+        indent = rest;
+    }
+    Ok(())
+}
+
 /// Undefined names, each with its referrers.
 pub(super) fn undefined(
     view: &Archive,
@@ -112,11 +166,17 @@ pub(super) fn undefined(
     let most_by = if style.verbose { usize::MAX } else { MOST_BY };
     for undefined in view.coverage.undefined.iter().take(most) {
         let label = style.alarm("undefined");
-        writeln!(out, "{label} {}: no archive defines it", symbol(&undefined.symbol))?;
+        let name = symbol(&undefined.symbol);
+        let reason = match view.untaken(library, &undefined.symbol) {
+            None => "no archive defines it".to_owned(),
+            Some(member) => format!("not taken from {}", view.member(library, member)),
+        };
+        writeln!(out, "{label} {name}: {reason}")?;
         for by in undefined.by.iter().take(most_by) {
             writeln!(out, "    by {}", view.who(library, *by))?;
         }
         more(undefined.by.len().saturating_sub(most_by), style, out)?;
+        hints(view, &undefined.symbol, style, out)?;
     }
     more(view.coverage.undefined.len().saturating_sub(most), style, out)?;
     for unknown in view.unknown.iter().take(most) {
@@ -124,6 +184,7 @@ pub(super) fn undefined(
         for by in unknown.by.iter().take(most_by) {
             writeln!(out, "    by {}", view.who(library, *by))?;
         }
+        hints(view, &unknown.symbol, style, out)?;
     }
     more(view.unknown.len().saturating_sub(most), style, out)?;
     let unread = view.unread.iter().filter(|_| !view.unknown.is_empty());

@@ -1,8 +1,11 @@
 //! `archive` for programs, by the schema `linkaudit.archive/1` in `docs/archive.schema.json`.
 
+use super::hints::Near;
 use super::{Archive, Installed};
+use crate::audit::ArchiveOwner;
 use crate::cover::{ArchiveSet, By, Linker, Needed, Undefined};
 use crate::demangle::demangle;
+use crate::finding::CMakeTarget;
 use crate::id::{ArchiveId, MemberId};
 use crate::order::Arrange as _;
 use crate::report::Style;
@@ -61,7 +64,31 @@ struct ArchiveOut<'a> {
     archive: Text<'a>,
     candidate: bool,
     total: usize,
+    owner: Option<OwnerOut<'a>>,
     members: Vec<MemberOut<'a>>,
+}
+
+/// The packages that install an archive.
+#[derive(Serialize)]
+struct OwnerOut<'a> {
+    path: Text<'a>,
+    exists: bool,
+    package: Option<&'a str>,
+    pkg_config: Option<&'a str>,
+    cmake: Option<&'a CMakeTarget>,
+}
+
+impl<'a> OwnerOut<'a> {
+    fn new(owner: &'a ArchiveOwner) -> Self {
+        let ArchiveOwner { path, exists, package, pkg_config, cmake } = owner;
+        Self {
+            path: Text::path(path),
+            exists: *exists,
+            package: package.as_deref(),
+            pkg_config: pkg_config.as_deref(),
+            cmake: cmake.as_ref(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -87,6 +114,26 @@ struct UndefinedOut<'a> {
     symbol: Text<'a>,
     demangled: Option<String>,
     by: Vec<ByOut<'a>>,
+    archives: Vec<ProviderOut<'a>>,
+    near_misses: Vec<NearOut<'a>>,
+}
+
+/// An archive that a policy names for a symbol, and archives of installed packages with that name.
+#[derive(Serialize)]
+struct ProviderOut<'a> {
+    name: &'a str,
+    policy: &'a str,
+    installed: Vec<OwnerOut<'a>>,
+}
+
+/// A definition that nearly fits.
+#[derive(Serialize)]
+struct NearOut<'a> {
+    path: Text<'a>,
+    member: Option<Text<'a>>,
+    symbol: Text<'a>,
+    version: Option<Text<'a>>,
+    reason: &'static str,
 }
 
 #[derive(Serialize)]
@@ -140,6 +187,16 @@ pub(super) fn render(
     out.write_all(b"\n")
 }
 
+fn near_miss(near: &Near) -> NearOut<'_> {
+    NearOut {
+        path: Text::path(&near.path),
+        member: near.member.as_deref().map(Text),
+        symbol: Text(&near.symbol),
+        version: near.version.as_deref().map(Text),
+        reason: near.reason,
+    }
+}
+
 struct Page<'a> {
     view: &'a Archive,
     library: &'a ArchiveSet,
@@ -151,12 +208,24 @@ impl<'a> Page<'a> {
     }
 
     fn undefined(&self, list: &'a [Undefined]) -> Vec<UndefinedOut<'a>> {
-        let out = |undefined: &'a Undefined| UndefinedOut {
-            symbol: Text(&undefined.symbol),
-            demangled: demangle(&undefined.symbol),
-            by: undefined.by.iter().filter_map(|by| self.by(*by)).collect(),
+        let out = |undefined: &'a Undefined| {
+            let hints = self.view.hints.of(&undefined.symbol);
+            let archives = hints.into_iter().flat_map(|hints| &hints.archives);
+            let near = hints.into_iter().flat_map(|hints| &hints.near);
+            UndefinedOut {
+                symbol: Text(&undefined.symbol),
+                demangled: demangle(&undefined.symbol),
+                by: undefined.by.iter().filter_map(|by| self.by(*by)).collect(),
+                archives: archives.map(|(name, policy)| self.provider(name, policy)).collect(),
+                near_misses: near.map(near_miss).collect(),
+            }
         };
         list.iter().map(out).collect()
+    }
+
+    fn provider(&self, name: &'a str, policy: &'a str) -> ProviderOut<'a> {
+        let installed = self.view.hints.owners.named(name.as_bytes()).map(OwnerOut::new);
+        ProviderOut { name, policy, installed: installed.collect() }
     }
 
     fn origin(&self, member: MemberId) -> Option<Text<'a>> {
@@ -194,6 +263,12 @@ impl<'a> Page<'a> {
                 archive: self.path(archive),
                 candidate: !self.view.is_linked(archive),
                 total: self.library.entry(archive).members.list.len(),
+                owner: self
+                    .view
+                    .hints
+                    .owners
+                    .of(&self.library.entry(archive).path)
+                    .map(OwnerOut::new),
                 members: group.iter().map(|needed| self.member(needed)).collect(),
             }
         };

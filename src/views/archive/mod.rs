@@ -2,6 +2,7 @@
 //! undefined; or which archives of a prefix cannot be linked (`installed`). This module builds the question from an audit and the command line; `cover` answers
 //! it.
 
+mod hints;
 mod human;
 mod inputs;
 mod installed;
@@ -9,6 +10,7 @@ mod json;
 pub mod lld;
 mod table;
 
+pub use hints::Hints;
 pub use inputs::{Item, Position, TypedLink};
 pub use installed::Installed;
 
@@ -21,6 +23,7 @@ use crate::format::elf::Object;
 use crate::id::{ArchiveId, FastSet, FileId, MemberId};
 use crate::merged::solve::is_runtime;
 use crate::order::Arrange as _;
+use crate::plan::Plan;
 use crate::report::Style;
 use crate::text::{show, show_path};
 use crate::tree::Tree;
@@ -109,11 +112,13 @@ pub struct Archive {
     pub foreign: Vec<MemberId>,
     /// The answer to `--self`.
     pub installed: Option<Installed>,
+    /// Where undefined names may come from.
+    pub hints: Hints,
 }
 
 impl Archive {
     /// Answers the question. The error is a sentence about the arguments.
-    pub fn new(audit: &Audit, tree: &dyn Tree, asked: &Asked) -> Result<Self, String> {
+    pub fn new(audit: &Audit, plan: &Plan, tree: &dyn Tree, asked: &Asked) -> Result<Self, String> {
         let inputs = Inputs::new(audit, asked)?;
         let Inputs { archives, candidates, typed, lazy, files, roots, link } = inputs;
         let libraries = audit.libraries_of(&files);
@@ -144,7 +149,11 @@ impl Archive {
             Some(_) => std::mem::take(&mut coverage.undefined),
             None => Vec::new(),
         };
-        Ok(Self {
+        let places = hints::Asked {
+            archives: linked.iter().chain(&added).copied().collect(),
+            objects: files.iter().zip(&objects).filter_map(|(f, o)| Some((*f, (*o)?))).collect(),
+        };
+        let mut out = Self {
             symbols: asked.symbols.clone(),
             all_members: asked.all_members,
             linker: link.map(|link| link.linker),
@@ -161,7 +170,10 @@ impl Archive {
             archives,
             candidates,
             installed: None,
-        })
+            hints: Hints::default(),
+        };
+        out.hints = Hints::new((audit, plan, tree), &out, &places);
+        Ok(out)
     }
 
     /// True if a name stays undefined that must not.
@@ -178,6 +190,17 @@ impl Archive {
     /// True for an archive that is linked in any case.
     pub fn is_linked(&self, archive: ArchiveId) -> bool {
         self.linked.contains(&archive)
+    }
+
+    /// A member that defines a name which stays undefined: the order, the target or the visibility is
+    /// why the linker did not take it.
+    fn untaken(&self, library: &ArchiveSet, name: &[u8]) -> Option<MemberId> {
+        let found = library.definitions(library.find(name)?);
+        let given = |member: &MemberId| {
+            let archive = library.archive_of(*member);
+            self.linked.contains(&archive) || self.added.contains(&archive)
+        };
+        found.map(|definition| definition.member).filter(given).min()
     }
 
     /// The origin of a merged member of an archive that is linked in any case.

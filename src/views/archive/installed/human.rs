@@ -2,9 +2,10 @@
 //! names and the members that refer to them, and the summary.
 
 use super::super::Archive;
-use super::super::human::{MOST, MOST_BY, notes, symbol};
+use super::super::human::{MOST, MOST_BY, hints, notes, paragraph, symbol};
 use super::{Broken, Installed};
 use crate::cover::{ArchiveSet, Undefined};
+use crate::report::layout::{name as glued, wrap};
 use crate::report::{Style, incomplete};
 use crate::text::{show, show_path};
 use crate::views::Subject;
@@ -19,21 +20,22 @@ pub(in super::super) fn render(
 ) -> io::Result<()> {
     let library = &subject.audit.library;
     for broken in &installed.broken {
-        entry(broken, library, style, out)?;
+        entry(view, broken, library, style, out)?;
     }
-    unread(view, library, out)?;
+    unread(view, library, style, out)?;
     summary(subject, (view, installed), style, out)
 }
 
 /// One archive.
 fn entry(
+    view: &Archive,
     broken: &Broken,
     library: &ArchiveSet,
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let entry = library.entry(broken.found.archive);
-    let (path, of) = (style.bold(&show_path(&entry.path)), entry.members.list.len());
+    let (path, of) = (show_path(&entry.path), entry.members.list.len());
     let heading = |list: &[Undefined], one: &str, many: &str| {
         let members = Broken::members(list).len();
         format!(
@@ -45,17 +47,18 @@ fn entry(
     let found = &broken.found;
     if !found.undefined.is_empty() {
         let text = heading(&found.undefined, "undefined symbol", "undefined symbols");
-        writeln!(out, "{path}: {}", style.alarm(&text))?;
-        names(&found.undefined, library, style, out)?;
+        title(&path, &text, true, style, out)?;
+        names(view, &found.undefined, library, style, out)?;
     }
     if !found.unknown.is_empty() {
         let text = heading(&found.unknown, "unknown symbol", "unknown symbols");
-        writeln!(out, "{path}: {text}")?;
-        names(&found.unknown, library, style, out)?;
+        title(&path, &text, false, style, out)?;
+        names(view, &found.unknown, library, style, out)?;
     }
     let most = if style.verbose { usize::MAX } else { MOST_BY };
     for part in broken.parts.iter().take(most) {
-        writeln!(out, "    members also in {}", show_path(&library.entry(*part).path))?;
+        let text = format!("members also in {}", glued(&show_path(&library.entry(*part).path)));
+        paragraph(&text, 4, style, out)?;
     }
     let hidden = broken.parts.len().saturating_sub(most);
     if hidden > 0 {
@@ -65,8 +68,31 @@ fn entry(
     if style.quiet { Ok(()) } else { writeln!(out) }
 }
 
+/// The heading of an archive, wrapped: its path is never divided.
+fn title(
+    path: &str,
+    text: &str,
+    is_alarm: bool,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let taken = path.chars().count() + 2;
+    let is_long = taken + text.chars().count() > style.columns();
+    let lines = wrap(text, style.columns(), if is_long { 4 } else { taken }, 4);
+    let shown = |line: &String| if is_alarm { style.alarm(line) } else { line.clone() };
+    let path = style.bold(path);
+    match &lines[..] {
+        [one] if !is_long => writeln!(out, "{path}: {}", shown(one)),
+        _ => {
+            writeln!(out, "{path}:")?;
+            lines.iter().try_for_each(|line| writeln!(out, "    {}", shown(line)))
+        }
+    }
+}
+
 /// Names with the members that refer to them.
 fn names(
+    view: &Archive,
     list: &[Undefined],
     library: &ArchiveSet,
     style: Style,
@@ -81,8 +107,10 @@ fn names(
         if line.chars().count() + 4 <= style.columns() {
             writeln!(out, "    {line}")?;
         } else {
-            writeln!(out, "    {name}\n        by {}", style.fit(&by, 11))?;
+            paragraph(&name, 4, style, out)?;
+            paragraph(&format!("by {by}"), 8, style, out)?;
         }
+        hints(view, &undefined.symbol, style, out)?;
     }
     match list.len().saturating_sub(most) {
         hidden if hidden > 0 && !style.quiet => {
@@ -106,11 +134,17 @@ fn referrers(undefined: &Undefined, library: &ArchiveSet, style: Style) -> Strin
 }
 
 /// Members that may define the unknown names.
-fn unread(view: &Archive, library: &ArchiveSet, out: &mut dyn Write) -> io::Result<()> {
+fn unread(
+    view: &Archive,
+    library: &ArchiveSet,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let unread = view.unread.iter().filter(|_| !view.unknown.is_empty());
     for member in unread.take(MOST_BY) {
         let reason = super::super::reason(library.member(*member).kind);
-        writeln!(out, "{} may define unknown symbols: {reason}", view.member(library, *member))?;
+        let member = glued(&view.member(library, *member));
+        paragraph(&format!("{member} may define unknown symbols: {reason}"), 0, style, out)?;
     }
     Ok(())
 }
@@ -140,12 +174,11 @@ pub(super) fn summary(
     let archives = count(view.archives.len(), "archive", "archives");
     let archives = if bad > 0 { format!("{bad} of {archives}") } else { archives };
     let libraries = count(installed.libraries, "shared library", "shared libraries");
-    let text = style.paint(code, &text);
-    if bad > 0 {
-        writeln!(out, "{text}: {archives} cannot be linked; {libraries} searched")?;
-    } else {
-        writeln!(out, "{text}: {archives}; {libraries} searched")?;
-    }
+    let cannot = if bad > 0 { " cannot be linked" } else { "" };
+    let rest = format!(": {archives}{cannot}; {libraries} searched");
+    let mut lines = wrap(&rest, style.columns(), text.chars().count(), 4).into_iter();
+    writeln!(out, "{}{}", style.paint(code, &text), lines.next().unwrap_or_default())?;
+    lines.try_for_each(|line| writeln!(out, "    {line}"))?;
     notes(view, library, out)?;
     if undefined > 0 && !installed.has_libc {
         writeln!(out, "help: no C library was read: add its directory: --from /usr/lib")?;

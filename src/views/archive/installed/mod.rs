@@ -5,10 +5,12 @@ pub(super) mod human;
 pub(super) mod table;
 
 use super::Archive;
+use super::hints::{self, Hints};
 use crate::audit::{Audit, Unlinkable};
 use crate::cover::{self, Coverage, Output, Undefined};
 use crate::id::{ArchiveId, FastMap, FastSet, MemberId};
 use crate::order::Arrange as _;
+use crate::plan::Plan;
 use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,7 +45,13 @@ impl Broken {
 
 impl Archive {
     /// Answers the question about all archives below `dirs`.
-    pub fn installed(audit: &Audit, tree: &dyn Tree, dirs: &[PathBuf], output: Output) -> Self {
+    pub fn installed(
+        audit: &Audit,
+        plan: &Plan,
+        tree: &dyn Tree,
+        dirs: &[PathBuf],
+        output: Output,
+    ) -> Self {
         let real = dirs.iter().filter_map(|dir| tree.real_path(dir).ok());
         let below: Vec<PathBuf> = dirs.iter().cloned().chain(real).collect();
         let checked = audit.archives_below(&below);
@@ -68,7 +76,11 @@ impl Archive {
         };
         let archives =
             checked.iter().map(|archive| (*archive, library.entry(*archive).path.to_path_buf()));
-        Self {
+        let places = hints::Asked {
+            archives: library.entries().map(|(archive, _)| archive).collect(),
+            objects: audit.shared_providers().collect(),
+        };
+        let mut out = Self {
             archives: archives.collect(),
             linked: checked.iter().copied().collect(),
             coverage: Coverage { undefined, opaque, ..Coverage::default() },
@@ -76,7 +88,9 @@ impl Archive {
             unread,
             installed: Some(installed),
             ..Self::default()
-        }
+        };
+        out.hints = Hints::new((audit, plan, tree), &out, &places);
+        out
     }
 }
 

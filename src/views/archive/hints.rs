@@ -1,0 +1,140 @@
+//! Where undefined names may come from, and who installs the archives of the answer: archives that a
+//! policy names (`[[provider]]`), packages, and definitions that nearly fit. They change no answer.
+
+use super::Archive;
+use crate::audit::{ArchiveOwners, Audit};
+use crate::cover::{By, Undefined};
+use crate::format::deps_list::bare_name;
+use crate::format::elf::Object;
+use crate::id::{ArchiveId, FileId};
+use crate::plan::Plan;
+use crate::rules::{NearMisses, Wanted};
+use crate::tree::Tree;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What is known besides the answer.
+#[derive(Default)]
+pub struct Hints {
+    /// Who installs archives that are added, and archives of installed packages by name.
+    pub owners: ArchiveOwners,
+    /// Hints by undefined name.
+    by_symbol: BTreeMap<Box<[u8]>, SymbolHints>,
+}
+
+/// Hints for one undefined name.
+#[derive(Default)]
+pub struct SymbolHints {
+    /// Archives that policies name for it and that are not given, each with the policy.
+    pub archives: Vec<(String, String)>,
+    /// Definitions that nearly fit.
+    pub near: Vec<Near>,
+}
+
+/// A definition that nearly fits an undefined name.
+pub struct Near {
+    /// The shared object, or the archive.
+    pub path: Arc<Path>,
+    /// The member of the archive.
+    pub member: Option<Vec<u8>>,
+    /// The name.
+    pub symbol: Vec<u8>,
+    /// Its version.
+    pub version: Option<Vec<u8>>,
+    /// How it differs.
+    pub reason: &'static str,
+}
+
+/// The files of a question.
+pub(super) struct Asked<'a> {
+    /// The archives.
+    pub(super) archives: Vec<ArchiveId>,
+    /// The shared objects.
+    pub(super) objects: Vec<(FileId, &'a Object)>,
+}
+
+impl Hints {
+    /// Looks for hints about the answer of `view`.
+    pub(super) fn new(
+        (audit, plan, tree): (&Audit, &Plan, &dyn Tree),
+        view: &Archive,
+        asked: &Asked<'_>,
+    ) -> Self {
+        let mut out = Self::default();
+        let open = || view.coverage.undefined.iter().chain(&view.unknown);
+        out.near((audit, tree), view, open(), asked);
+        // Under a whitelist the answer is the same on every machine.
+        if plan.policy.is_closed() {
+            return out;
+        }
+        let library = &audit.library;
+        let names = asked
+            .archives
+            .iter()
+            .filter_map(|archive| bare_name(library.entry(*archive).path.file_name()?.as_bytes()));
+        let given: BTreeSet<&[u8]> = names.collect();
+        let mut missing: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let below: Vec<PathBuf> =
+            view.roots.iter().map(|root| audit.prefixes.locate(&root.path).path).collect();
+        for undefined in open() {
+            for provider in &plan.policy.providers {
+                let Some(name) = provider.archive_of(&undefined.symbol) else { continue };
+                let is_about =
+                    provider.path.is_none() || below.iter().any(|path| provider.is_about(path));
+                let hints = out.by_symbol.entry(undefined.symbol.clone()).or_default();
+                let is_known = hints.archives.iter().any(|(known, _)| *known == name);
+                if is_about && !is_known && !given.contains(name.as_bytes()) {
+                    missing.insert(name.clone().into_bytes());
+                    hints.archives.push((name, provider.origin.source.to_string()));
+                }
+            }
+        }
+        let needed = view.coverage.archives(library).into_iter().map(|(archive, _)| archive);
+        let added = needed.filter(|archive| !view.is_linked(*archive));
+        let added = added.map(|archive| library.entry(archive).path.to_path_buf()).collect();
+        out.owners = ArchiveOwners::find(tree, &added, &missing);
+        out
+    }
+
+    /// The hints for an undefined name.
+    pub fn of(&self, symbol: &[u8]) -> Option<&SymbolHints> {
+        self.by_symbol.get(symbol)
+    }
+
+    fn near<'n>(
+        &mut self,
+        (audit, tree): (&Audit, &dyn Tree),
+        view: &Archive,
+        open: impl Iterator<Item = &'n Undefined> + Clone,
+        asked: &Asked<'_>,
+    ) {
+        if open.clone().next().is_none() {
+            return;
+        }
+        let wanted = Wanted::new(open.clone().map(|undefined| &*undefined.symbol));
+        let members = audit.definitions_like(tree, &asked.archives, &|name| wanted.is_near(name));
+        let members = members.iter().map(|(file, definition)| (*file, definition));
+        let near = NearMisses::in_link(&wanted, asked.objects.iter().copied(), members);
+        for undefined in open {
+            let target = undefined.by.iter().find_map(|by| match by {
+                By::Member(member) => audit.library.member(*member).target,
+                By::Root(at) => view.roots.get(*at)?.target,
+                By::Asked => None,
+            });
+            let found = near.of_link(&undefined.symbol, target).into_iter();
+            let found = found.map(|miss| Near {
+                path: Arc::clone(&audit.corpus.files[miss.file].path),
+                member: miss.member.map(<[u8]>::to_vec),
+                symbol: miss.symbol.to_vec(),
+                version: miss.version.map(<[u8]>::to_vec),
+                reason: miss.reason,
+            });
+            let found: Vec<Near> = found.collect();
+            if !found.is_empty() {
+                self.by_symbol.entry(undefined.symbol.clone()).or_default().near = found;
+            }
+        }
+    }
+}
