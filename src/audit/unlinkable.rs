@@ -187,6 +187,8 @@ impl Audit {
             objects: &[],
             provided: &|_| false,
             output,
+            gc_sections: false,
+            link: None,
         };
         self.refine(tree, &question, &[], &mut coverage);
         let target = question.target();

@@ -159,6 +159,7 @@ fn ask(options: &ArchiveOptions, prepared: &Prepared) -> Result<(Asked, Plan)> {
         symbols: symbols.clone(),
         all_members: options.all_members,
         output: output(options),
+        gc_sections: options.gc_sections,
         ..Asked::default()
     };
     let mut paths: Vec<PathBuf> = objects.to_vec();

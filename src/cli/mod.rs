@@ -230,6 +230,9 @@ pub struct ArchiveOptions {
     /// Link a position-independent program
     #[arg(long)]
     pub pie: bool,
+    /// Leave out sections that nothing refers to: their undefined names are not reported
+    #[arg(long)]
+    pub gc_sections: bool,
     /// Check all archives below DIR: which cannot be linked with the archives and shared libraries there
     /// and in --from
     #[arg(
@@ -238,7 +241,7 @@ pub struct ArchiveOptions {
         conflicts_with_all = [
             "archives", "order", "linker", "start_lib", "end_lib", "whole_archive", "no_whole_archive",
             "start_group", "end_group", "undefined", "defsym", "wrap", "root_object", "root_symbol",
-            "all_members", "why_extract", "archive_stats",
+            "all_members", "why_extract", "archive_stats", "gc_sections",
         ]
     )]
     pub self_dirs: Vec<PathBuf>,

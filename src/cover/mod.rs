@@ -9,6 +9,7 @@
 
 mod archive_set;
 mod contained;
+mod gc;
 mod lacking;
 mod link;
 mod linker_defined;
@@ -100,6 +101,10 @@ pub struct Question<'a> {
     pub provided: &'a dyn Fn(&[u8]) -> bool,
     /// What the linker makes, which decides the names that it defines itself.
     pub output: Output,
+    /// `--gc-sections`: sections that nothing refers to are dropped.
+    pub gc_sections: bool,
+    /// The link, if its order counts.
+    pub link: Option<&'a Link>,
 }
 
 impl<'a> Question<'a> {

@@ -1,7 +1,9 @@
 //! Removes names that stay undefined by the symbol tables alone: the linker defines them because of a
 //! section, or no relocation that ends up in the output refers to them. lld reports only those
-//! (`scanRelocations` in `lld/ELF/Relocations.cpp`); GNU ld and mold look at debug sections too.
+//! (`scanRelocations` in `lld/ELF/Relocations.cpp`); GNU ld and mold look at debug sections too. `gc` has
+//! the sections that `--gc-sections` drops.
 
+use super::gc::Kept;
 use super::{By, Coverage, Linker, LinkerDefined, Question};
 use crate::format::archive::LinkFacts;
 use crate::id::{FastMap, FastSet, MemberId};
@@ -16,7 +18,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    fn of(&self, by: By) -> Option<&LinkFacts> {
+    pub(super) fn of(&self, by: By) -> Option<&LinkFacts> {
         match by {
             By::Asked => None,
             By::Root(at) => self.roots.get(at)?.as_ref(),
@@ -26,13 +28,14 @@ impl Facts {
 }
 
 /// Members whose facts [`refine`] needs: those that refer to what is undefined, and all if a section
-/// anywhere decides or a group may be discarded.
+/// anywhere decides, sections are collected, or a group may be discarded.
 pub fn referring(question: &Question<'_>, coverage: &Coverage) -> Vec<MemberId> {
     let decides = |name: &[u8]| {
         let defined = question.output.defines(question.target(), name);
         !matches!(defined, LinkerDefined::No | LinkerDefined::Always)
     };
-    if coverage.undefined.iter().any(|undefined| decides(&undefined.symbol)) {
+    let is_all = question.gc_sections && !coverage.undefined.is_empty();
+    if is_all || coverage.undefined.iter().any(|undefined| decides(&undefined.symbol)) {
         return coverage.order.clone();
     }
     let by = coverage.undefined.iter().flat_map(|undefined| &undefined.by);
@@ -68,7 +71,11 @@ pub fn refine(question: &Question<'_>, coverage: &mut Coverage, facts: &Facts) {
     let places: Vec<By> =
         places.chain(coverage.order.iter().map(|member| By::Member(*member))).collect();
     let owners = owners(&places, facts);
-    let live = Live { question, facts, owners };
+    let live = Live { question, facts, owners, kept: None };
+    let is_discarded =
+        |by: By, section: usize| facts.of(by).is_some_and(|of| live.is_discarded(by, of, section));
+    let kept = question.gc_sections.then(|| Kept::find(question, (facts, &places), &is_discarded));
+    let live = Live { kept, owners: live.owners.clone(), ..live };
     coverage.undefined.retain_mut(|undefined| {
         if live.is_linker_defined(&undefined.symbol, &places) {
             return false;
@@ -93,12 +100,18 @@ struct Live<'a> {
     question: &'a Question<'a>,
     facts: &'a Facts,
     owners: FastMap<&'a [u8], By>,
+    /// The sections that are in the output, if others are dropped.
+    kept: Option<Kept<'a>>,
 }
 
 impl Live<'_> {
     fn is_discarded(&self, by: By, facts: &LinkFacts, section: usize) -> bool {
         let group = facts.group_of(section);
         group.is_some_and(|group| self.owners.get(group).is_some_and(|owner| *owner != by))
+    }
+
+    fn is_dropped(&self, by: By, section: usize) -> bool {
+        self.kept.as_ref().is_some_and(|kept| !kept.has(by, section))
     }
 
     /// True if a relocation of a section that is kept refers to `name`, and where that is not known.
@@ -112,6 +125,7 @@ impl Live<'_> {
             relocation.global == Some(symbol)
                 && (facts.is_loaded(section) || every_section && facts.is_kept(section))
                 && !self.is_discarded(by, facts, section)
+                && !self.is_dropped(by, section)
         })
     }
 
@@ -130,7 +144,8 @@ impl Live<'_> {
         places.iter().any(|by| {
             let Some(facts) = self.facts.of(*by) else { return self.is_unknown(*by) };
             facts.sections.iter().enumerate().any(|(at, section)| {
-                decides(section) && facts.is_kept(at) && !self.is_discarded(*by, facts, at)
+                let is_gone = self.is_discarded(*by, facts, at) || self.is_dropped(*by, at);
+                decides(section) && facts.is_kept(at) && !is_gone
             })
         })
     }

@@ -36,6 +36,8 @@ pub(super) fn needless(
         objects: &[],
         provided: &|name| libraries.define(name),
         output: Output::default(),
+        gc_sections: false,
+        link: None,
     });
     let later = solutions.iter().flat_map(|solution| &solution.coverage.needed);
     let needed: FastSet<MemberId> =

@@ -124,6 +124,8 @@ fn solve(audit: &Audit, file: FileId, fat: Option<ArchiveId>) -> Option<Solution
         objects: &[Some(object)],
         provided: &|name| libraries.define(name),
         output,
+        gc_sections: false,
+        link: None,
     });
     let output = (output, object.header.target());
     Some(Graph::new(audit, &coverage, output).solution(file, &symbols, linked, coverage))

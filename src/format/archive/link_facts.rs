@@ -25,6 +25,18 @@ pub struct Section {
     pub kind: u32,
     /// Its COMDAT group, by index into [`LinkFacts::groups`].
     pub group: Option<usize>,
+    /// Its group of any kind, by the index of that section: its sections stay together.
+    pub unit: Option<usize>,
+    /// The section before which it is ordered (SHF_LINK_ORDER), and with which it stays.
+    pub ordered_by: Option<usize>,
+    /// It is `.eh_frame`.
+    pub is_unwind_table: bool,
+    /// Only debuggers read it.
+    pub is_debug: bool,
+    /// It is `.jcr`, which linkers other than mold keep.
+    pub is_jcr: bool,
+    /// Linkers keep sections of its name.
+    is_named: bool,
 }
 
 /// A global symbol.
@@ -57,6 +69,8 @@ pub struct Relocation {
     pub global: Option<usize>,
     /// The symbol is absolute, or there is none.
     pub absolute: bool,
+    /// The section of a local symbol; 0 without.
+    pub target: usize,
 }
 
 /// Facts of one object.
@@ -72,7 +86,19 @@ pub struct LinkFacts {
     pub relocations: Vec<Relocation>,
 }
 
+/// Begins of names of sections that are kept although nothing refers to them (`KEEP` in
+/// `ld/scripttempl/elf.sc`, `isReserved` in `lld/ELF/MarkLive.cpp`).
+const KEPT: [&[u8]; 5] = [b".init_array", b".fini_array", b".preinit_array", b".ctors", b".dtors"];
+
 impl Section {
+    /// True if `--gc-sections` keeps it although nothing refers to it.
+    pub fn is_reserved(&self) -> bool {
+        let arrays = [elf::SHT_INIT_ARRAY.0, elf::SHT_FINI_ARRAY.0, elf::SHT_PREINIT_ARRAY.0];
+        let is_note = self.kind == elf::SHT_NOTE.0 && self.unit.is_none();
+        let is_retained = self.flags & elf::SHF_GNU_RETAIN.0 != 0;
+        self.is_named || is_note || is_retained || arrays.contains(&self.kind)
+    }
+
     /// True for thread-local data.
     pub fn is_tls(&self) -> bool {
         self.flags & elf::SHF_TLS.0 != 0
@@ -163,6 +189,14 @@ fn parse<H: FileHeader<Endian = Endianness>>(data: &[u8]) -> Option<LinkFacts> {
             flags: section.sh_flags(e).0,
             kind: section.sh_type(e).0,
             group: None,
+            unit: None,
+            ordered_by: (section.sh_flags(e).0 & elf::SHF_LINK_ORDER.0 != 0)
+                .then_some(section.sh_link(e) as usize),
+            is_unwind_table: name == b".eh_frame",
+            is_debug: name.starts_with(b".debug") || name.starts_with(b".stab"),
+            is_named: KEPT.iter().any(|begin| name.starts_with(begin))
+                || [&b".init"[..], b".fini", b".jcr"].contains(&name),
+            is_jcr: name == b".jcr",
         });
     }
     let first = symbols.iter().take_while(|symbol| symbol.st_bind() == elf::STB_LOCAL).count();
@@ -196,8 +230,14 @@ fn groups<'d, H: FileHeader<Endian = Endianness>>(
     (e, data): (Endianness, &'d [u8]),
     out: &mut LinkFacts,
 ) -> Option<()> {
-    for section in sections.iter() {
+    for (index, section) in sections.iter().enumerate() {
         let Some((flag, members)) = section.group(e, data).ok()? else { continue };
+        for member in members {
+            let member: &U32<Endianness> = member;
+            if let Some(section) = out.sections.get_mut(member.get(e) as usize) {
+                section.unit = Some(index);
+            }
+        }
         if flag.0 & elf::GRP_COMDAT.0 == 0 {
             continue;
         }
@@ -230,7 +270,17 @@ fn relocations<'d, H: FileHeader<Endian = Endianness>>(
             let absolute =
                 symbol == 0 || of.is_some_and(|symbol| symbol.st_shndx(e) == elf::SHN_ABS);
             let global = symbol.checked_sub(first).filter(|_| symbol > 0);
-            out.relocations.push(Relocation { section: target, kind, global, absolute });
+            let local = of.filter(|_| global.is_none()).and_then(|of| {
+                symbols.symbol_section(e, of, object::SymbolIndex(symbol)).ok().flatten()
+            });
+            let to = local.map_or(0, |section| section.0);
+            out.relocations.push(Relocation {
+                section: target,
+                kind,
+                global,
+                absolute,
+                target: to,
+            });
             out.relocations.len() <= most
         };
         if let Some((list, _)) = section.rela(e, data).ok()? {

@@ -78,6 +78,8 @@ pub struct Asked {
     pub all_members: bool,
     /// The kind of output file, and the linker.
     pub output: cover::Output,
+    /// `--gc-sections`
+    pub gc_sections: bool,
 }
 
 /// The answer, with its question.
@@ -138,6 +140,8 @@ impl Archive {
             objects: &objects,
             provided: &|name| libraries.define(name),
             output: asked.output,
+            gc_sections: asked.gc_sections,
+            link: link.as_ref(),
         };
         let mut coverage = match &link {
             Some(link) => cover::in_order(&question, link),

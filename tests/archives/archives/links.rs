@@ -261,7 +261,7 @@ fn member(word: &str) -> Option<String> {
     (is_one && plain && !word.starts_with('(')).then_some(word)
 }
 
-fn undefined_name(line: &str) -> Option<String> {
+pub(super) fn undefined_name(line: &str) -> Option<String> {
     let lld = line.split_once("symbol: ").filter(|_| line.contains("undefined"));
     let option = line.split_once("symbol not found: ");
     let gnu = line.split_once("undefined reference to `");

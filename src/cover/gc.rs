@@ -1,0 +1,301 @@
+//! The sections that `--gc-sections` keeps: only what they refer to is reported if it is undefined. `refine` asks for each reference.
+//!
+//! Kept are the sections of the entry point and of exported names, those that a linker script keeps, and
+//! all that those refer to (`lld/ELF/MarkLive.cpp`; `bfd/elflink.c`, `bfd_elf_gc_sections`). In doubt a
+//! section is kept: an object that could not be read keeps everything that it refers to, and in each
+//! `.eh_frame` all functions count as kept.
+
+use super::refine::Facts;
+use super::{By, ENTRY, Linker, OutputKind, Question};
+use crate::format::archive::{LinkFacts, SymbolKind};
+use crate::id::{FastMap, FastSet};
+use object::elf;
+
+/// A section of an object.
+type Node = (By, usize);
+
+/// The sections that are kept.
+pub(super) struct Kept<'a> {
+    facts: &'a Facts,
+    live: FastSet<Node>,
+    /// Objects with a kept section that is loaded.
+    used: FastSet<By>,
+    is_gnu: bool,
+}
+
+/// What defines a name.
+#[derive(Clone, Copy)]
+struct Definition {
+    node: Node,
+    is_weak: bool,
+    is_exported: bool,
+}
+
+struct Marker<'a> {
+    question: &'a Question<'a>,
+    facts: &'a Facts,
+    places: &'a [By],
+    discarded: &'a dyn Fn(By, usize) -> bool,
+    defined: FastMap<&'a [u8], Definition>,
+    live: FastSet<Node>,
+    todo: Vec<Node>,
+}
+
+impl<'a> Kept<'a> {
+    /// Marks what is kept of the objects at `places`, in link order.
+    pub(super) fn find(
+        question: &'a Question<'a>,
+        (facts, places): (&'a Facts, &'a [By]),
+        discarded: &'a dyn Fn(By, usize) -> bool,
+    ) -> Self {
+        let mut marker = Marker {
+            question,
+            facts,
+            places,
+            discarded,
+            defined: FastMap::default(),
+            live: FastSet::default(),
+            todo: Vec::new(),
+        };
+        marker.define();
+        marker.begin();
+        marker.spread();
+        let live = marker.live;
+        let is_loaded = |(by, section): &Node| {
+            facts.of(*by).is_some_and(|facts| {
+                let is_other = facts.sections.get(*section).is_some_and(|section| {
+                    section.is_unwind_table || section.kind == elf::SHT_NOTE.0
+                });
+                facts.is_loaded(*section) && !is_other
+            })
+        };
+        let used = live.iter().filter(|node| is_loaded(node)).map(|(by, _)| *by).collect();
+        let is_gnu = question.output.linker == Some(Linker::Gnu);
+        Self { facts, live, used, is_gnu }
+    }
+
+    /// True if a section of an object is in the output. lld and mold keep sections that are not loaded;
+    /// GNU ld keeps those of debuggers, and drops them with the last loaded section of their object
+    /// (`_bfd_elf_gc_mark_extra_sections`).
+    pub(super) fn has(&self, by: By, section: usize) -> bool {
+        let Some(facts) = self.facts.of(by) else { return true };
+        if self.live.contains(&(by, section)) {
+            // GNU ld drops a section with the one that orders it, whatever refers to it.
+            let parent = facts.sections.get(section).and_then(|section| section.ordered_by);
+            return !self.is_gnu || parent.is_none_or(|parent| self.live.contains(&(by, parent)));
+        }
+        let is_debug = || facts.sections.get(section).is_some_and(|section| section.is_debug);
+        !facts.is_loaded(section) && (!self.is_gnu || self.used.contains(&by) && is_debug())
+    }
+}
+
+impl<'a> Marker<'a> {
+    fn objects(&self) -> impl Iterator<Item = (By, &'a LinkFacts)> + use<'a> {
+        let facts = self.facts;
+        self.places.iter().filter_map(move |by| Some((*by, facts.of(*by)?)))
+    }
+
+    /// Notes which section defines each name: the first strong definition, else the first.
+    fn define(&mut self) {
+        for (by, facts) in self.objects() {
+            for global in facts.globals.iter().filter(|global| global.section > 0) {
+                let node = (by, global.section);
+                if global.common || global.absolute || (self.discarded)(by, global.section) {
+                    continue;
+                }
+                let hidden = [elf::STV_HIDDEN.0, elf::STV_INTERNAL.0];
+                let new = Definition {
+                    node,
+                    is_weak: global.bind == elf::STB_WEAK.0,
+                    is_exported: !hidden.contains(&global.visibility),
+                };
+                let known = self.defined.entry(&global.name).or_insert(new);
+                if known.is_weak && !new.is_weak {
+                    *known = new;
+                }
+            }
+        }
+    }
+
+    /// The sections that are kept whatever refers to them.
+    fn begin(&mut self) {
+        let question = self.question;
+        let link = question.link;
+        let options = link
+            .into_iter()
+            .flat_map(|link| link.undefined.iter().map(|name| &**name).chain(link.expressions()));
+        let asked: Vec<&[u8]> = options.collect();
+        let is_shared = question.output.kind == OutputKind::Shared
+            || question.output.kind == OutputKind::Any
+                && question.roots.iter().any(|root| root.linked && !root.input);
+        let mut names: FastSet<&[u8]> = asked.iter().copied().collect();
+        names.extend(question.symbols.iter().map(|name| &**name));
+        names.extend([&b"_init"[..], b"_fini"]);
+        // Start files refer to `main`, if they are not among the inputs.
+        let entry = [ENTRY, b"main"].into_iter().find(|name| self.defined.contains_key(*name));
+        names.extend(entry);
+        for root in question.roots.iter().filter(|root| root.linked) {
+            let undefined = root.symbols.iter().filter(|(_, kind)| *kind != SymbolKind::Strong);
+            names.extend(undefined.map(|(name, _)| &**name));
+        }
+        // Of an object that cannot be read, all references count.
+        for by in self.places.iter().filter(|by| self.facts.of(**by).is_none()) {
+            if let By::Member(member) = by {
+                let symbols = question.library.symbols(*member);
+                names.extend(symbols.map(|(name, _)| question.library.text(name)));
+            }
+        }
+        if question.output.linker == Some(Linker::Gnu) {
+            names.extend(self.marked_by_debuggers());
+        }
+        for name in names {
+            self.name(name);
+        }
+        if is_shared {
+            let exported = self.defined.values().filter(|definition| definition.is_exported);
+            self.todo.extend(exported.map(|definition| definition.node));
+        }
+        let is_blind = entry.is_none() && !is_shared && names_nothing(question, &asked);
+        for (by, facts) in self.objects() {
+            for (at, section) in facts.sections.iter().enumerate() {
+                let is_root = is_blind && matches!(by, By::Root(_));
+                // mold keeps sections that `__start_` may mark.
+                let is_mold = question.output.linker == Some(Linker::Mold);
+                let is_marked = is_mold && section.name.is_some();
+                let is_reserved = section.is_reserved() && !(is_mold && section.is_jcr);
+                if facts.is_loaded(at) && (is_reserved || is_marked || is_root) {
+                    self.add((by, at));
+                }
+            }
+        }
+    }
+
+    /// `__start_SECTION` in sections of debuggers, which for GNU ld keeps the section.
+    fn marked_by_debuggers(&self) -> Vec<&'a [u8]> {
+        let of_object = |(_, facts): (By, &'a LinkFacts)| {
+            let relocations = facts.relocations.iter().filter(|relocation| {
+                facts.sections.get(relocation.section).is_some_and(|section| section.is_debug)
+            });
+            relocations.filter_map(|r| Some(&*facts.globals.get(r.global?)?.name))
+        };
+        let names = self.objects().flat_map(of_object);
+        names.filter(|n| n.starts_with(b"__start_") || n.starts_with(b"__stop_")).collect()
+    }
+
+    fn name(&mut self, name: &[u8]) {
+        if let Some(definition) = self.defined.get(name) {
+            self.add(definition.node);
+        }
+        let Some(section) = name.strip_prefix(b"__start_").or(name.strip_prefix(b"__stop_")) else {
+            return;
+        };
+        // lld: `-z start-stop-gc`, but for glibc's sections; the others keep all sections of the name.
+        let is_kept = self.question.output.linker != Some(Linker::Lld)
+            && self.question.output.linker.is_some()
+            || section.starts_with(b"__libc_");
+        if is_kept && !self.defined.contains_key(name) {
+            for (by, facts) in self.objects() {
+                for (at, other) in facts.sections.iter().enumerate() {
+                    if other.name.as_deref() == Some(section) {
+                        self.add((by, at));
+                    }
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, node: Node) {
+        if !(self.discarded)(node.0, node.1) {
+            self.todo.push(node);
+        }
+    }
+
+    /// Marks everything that marked sections refer to.
+    fn spread(&mut self) {
+        let mut by_section: FastMap<Node, Vec<(Option<usize>, usize)>> = FastMap::default();
+        for (by, facts) in self.objects() {
+            for relocation in &facts.relocations {
+                let to = (relocation.global, relocation.target);
+                by_section.entry((by, relocation.section)).or_default().push(to);
+            }
+            // Sections of one group stay together, and one that is ordered by another stays with it.
+            let mut groups: FastMap<usize, Vec<usize>> = FastMap::default();
+            for (at, section) in facts.sections.iter().enumerate() {
+                if let Some(group) = section.unit {
+                    groups.entry(group).or_default().push(at);
+                }
+                // mold 1.10 does not know the order.
+                let is_mold = self.question.output.linker == Some(Linker::Mold);
+                if let Some(parent) = section.ordered_by.filter(|_| !is_mold) {
+                    by_section.entry((by, parent)).or_default().push((None, at));
+                }
+            }
+            for sections in groups.values() {
+                for at in sections {
+                    let others = sections.iter().filter(|other| *other != at);
+                    let others = others.map(|other| (None, *other));
+                    by_section.entry((by, *at)).or_default().extend(others);
+                }
+            }
+            // The unwinder's table is in the output, and keeps no code.
+            for (at, section) in facts.sections.iter().enumerate() {
+                if section.is_unwind_table && self.live.insert((by, at)) {
+                    let to = by_section.remove(&(by, at)).unwrap_or_default();
+                    for (global, target) in to {
+                        self.refer(by, facts, (global, target), true);
+                    }
+                }
+            }
+        }
+        while let Some(node) = self.todo.pop() {
+            if !self.live.insert(node) {
+                continue;
+            }
+            let Some(facts) = self.facts.of(node.0) else { continue };
+            // Other linkers begin with these, and do not look into them.
+            if !facts.is_loaded(node.1) && self.question.output.linker != Some(Linker::Gnu) {
+                continue;
+            }
+            for to in by_section.remove(&node).unwrap_or_default() {
+                self.refer(node.0, facts, to, false);
+            }
+        }
+    }
+
+    fn refer(
+        &mut self,
+        by: By,
+        facts: &'a LinkFacts,
+        (global, target): (Option<usize>, usize),
+        is_unwinding: bool,
+    ) {
+        let global = global.and_then(|global| facts.globals.get(global));
+        let node = match global {
+            // A definition of its own may have lost to another.
+            Some(global) => {
+                let name = self.question.link.map_or(&*global.name, |l| l.reference(&global.name));
+                match self.defined.get(name) {
+                    Some(definition) => definition.node,
+                    None => return self.name(name),
+                }
+            }
+            None if target > 0 => (by, target),
+            None => return,
+        };
+        let section = self.facts.of(node.0).and_then(|facts| facts.sections.get(node.1));
+        let is_code = section.is_some_and(|section| {
+            section.flags & (elf::SHF_EXECINSTR.0 | elf::SHF_LINK_ORDER.0) != 0
+                || section.unit.is_some()
+        });
+        // The personality of an entry is a name, which is kept.
+        if !(is_unwinding && is_code && global.is_none()) {
+            self.add(node);
+        }
+    }
+}
+
+/// True if nothing names what is kept.
+fn names_nothing(question: &Question<'_>, asked: &[&[u8]]) -> bool {
+    let linked = question.roots.iter().any(|root| root.linked);
+    question.symbols.is_empty() && asked.is_empty() && !linked
+}

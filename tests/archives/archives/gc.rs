@@ -1,0 +1,147 @@
+//! `--gc-sections`: undefined names of sections that a linker drops are not reported. Random links with
+//! every kind of section that keeps others, made by lld 19, GNU ld and mold.
+
+use super::kit::{ar, archive, object, undefined};
+use super::links::undefined_name;
+use crate::support::random::{Random, number};
+use crate::support::{Lab, clean, has, skip};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+const LINKERS: &[(&str, &str)] = &[("ld.lld-19", "lld"), ("ld", "gnu"), ("mold", "mold")];
+
+/// The undefined names of a link that does not end at them.
+fn theirs(lab: &Lab, program: &str, args: &[&str]) -> Option<BTreeSet<String>> {
+    let mut command = clean(program);
+    command.current_dir(lab.root()).args(["-o", "/dev/null", "--gc-sections", "-z", "defs"]);
+    command.args(["--noinhibit-exec", "--allow-multiple-definition", "-z", "muldefs"]);
+    if program == "ld.lld-19" {
+        command.arg("--error-limit=0");
+    }
+    let output = command.args(args).output().expect("a linker runs");
+    // mold 1.10 crashes on some links.
+    output.status.code().filter(|code| *code != 139)?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    // GNU ld ends at some errors before it has read all relocations.
+    let is_early = text.contains("non-copyable")
+        || text.contains("final link failed")
+        || text.contains("defined in discarded section");
+    (!is_early).then(|| text.lines().filter_map(undefined_name).collect())
+}
+
+fn ours(lab: &Lab, linker: &str, args: &[&str]) -> BTreeSet<String> {
+    let (answer, _) =
+        archive(&lab.root(), &[&["--gc-sections", "--linker", linker], args].concat());
+    undefined(&answer)
+}
+
+/// The section that begins a part of an object, and a reference to `name` in it.
+fn section(random: &mut Random, at: usize, parent: Option<usize>) -> String {
+    let part = match random.below(14) {
+        0 => ".section .init_array,\"aw\"".to_owned(),
+        1 => format!(".section .note.n{at},\"a\",@note"),
+        2 => format!(".section .keep{at},\"awR\""),
+        3 => format!(".section ident{},\"aw\"", random.below(2)),
+        4 => format!(".section .debug_x{at},\"\",@progbits"),
+        5 => format!(".section .comment{at},\"\",@progbits"),
+        6 => format!(".section .text.g{at},\"axG\",@progbits,group{},comdat", random.below(3)),
+        7 => format!(".section .data.g{at},\"awG\",@progbits,group{},comdat", random.below(3)),
+        8 => match parent {
+            Some(parent) => format!(".section .meta{at},\"ao\",@progbits,.text.f{parent}"),
+            None => format!(".section .data.d{at},\"aw\""),
+        },
+        9 => ".section .jcr,\"aw\"".to_owned(),
+        10 | 11 => format!(".section .data.d{at},\"aw\""),
+        _ => format!(".section .text.f{at},\"ax\",@progbits"),
+    };
+    format!("{part}\n")
+}
+
+fn source(random: &mut Random, own: usize, begins: bool) -> String {
+    let mut out = String::new();
+    if begins {
+        out += ".section .text.start,\"ax\"\n.globl _start\n_start: .quad n0\n";
+    }
+    let mut parent = None;
+    for at in 0..random.between(2, 6) {
+        let begin = section(random, at, parent);
+        if begin.contains(".text.f") && begin.contains("\"ax\"") {
+            parent = Some(at);
+        }
+        out += &begin;
+        let (name, is_group) = (format!("n{}", own * 6 + at), begin.contains("comdat"));
+        if !is_group && random.chance(60) {
+            let visibility = random.weighted(&[(70, ""), (15, ".hidden"), (15, ".protected")]);
+            let bind = random.weighted(&[(85, ".globl"), (15, ".weak")]);
+            writeln!(out, "{bind} {name}").expect("a string");
+            if !visibility.is_empty() {
+                writeln!(out, "{visibility} {name}").expect("a string");
+            }
+            writeln!(out, "{name}:").expect("a string");
+        }
+        writeln!(out, ".Lpart{at}:\nlocal{at}: .quad 0").expect("a string");
+        for _ in 0..random.between(0, 2) {
+            let what = match random.below(10) {
+                0..=3 => format!("n{}", random.below(24)),
+                4 | 5 => format!("gone{}", random.below(12)),
+                6 => format!("__start_ident{}", random.below(2)),
+                _ => format!("local{}", random.below(at + 1)),
+            };
+            writeln!(out, ".quad {what}").expect("a string");
+        }
+    }
+    out
+}
+
+/// One link: a program or shared object of an object and archives.
+fn differences(seed: u64) -> (usize, Vec<String>) {
+    let mut random = Random::new(seed);
+    let lab = Lab::new();
+    let mut sources = String::new();
+    for own in 0..4 {
+        let text = source(&mut random, own, own == 0);
+        object(&lab, &format!("x{own}.o"), &text);
+        write!(sources, "x{own}.o:\n{text}").expect("a string");
+    }
+    ar(&lab, "rc", "liba.a", &["x1.o", "x2.o"]);
+    ar(&lab, "rc", "libb.a", &["x3.o"]);
+    let kind = random.weighted(&[(5, ""), (2, "--pie"), (3, "--shared")]);
+    let mut args = vec!["x0.o", "liba.a", "libb.a"];
+    if random.chance(20) {
+        args.extend(["-u", "n9"]);
+    }
+    let (mut cases, mut out) = (0, Vec::new());
+    for (program, linker) in LINKERS.iter().filter(|(program, _)| has(program)) {
+        let mut kinds: Vec<&str> = Vec::new();
+        kinds.extend((!kind.is_empty()).then_some(kind));
+        let link = kind.replace("--", "-");
+        let link: Vec<&str> = [link.as_str()].into_iter().filter(|k| !k.is_empty()).collect();
+        let Some(theirs) = theirs(&lab, program, &[&link[..], &args].concat()) else { continue };
+        cases += 1;
+        let ours = ours(&lab, linker, &[&kinds[..], &args].concat());
+        if ours != theirs {
+            let (more, less): (Vec<_>, Vec<_>) =
+                (ours.difference(&theirs).collect(), theirs.difference(&ours).collect());
+            out.push(format!(
+                "seed {seed} {linker} {kind}: only ours {more:?}, only theirs {less:?}\n{sources}"
+            ));
+        }
+    }
+    (cases, out)
+}
+
+#[test]
+fn random_links_with_collected_sections() {
+    if !has("ld.lld-19") {
+        return skip("random_links_with_collected_sections", "lld-19 is not installed");
+    }
+    let count = number("LINKAUDIT_LINKS", 60);
+    let (mut cases, mut wrong) = (0, Vec::new());
+    for seed in 0..count {
+        let (some, found) = differences(7000 + seed);
+        cases += some;
+        wrong.extend(found);
+    }
+    println!("{cases} links with --gc-sections, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong[..wrong.len().min(40)].join("\n"));
+}
