@@ -5,7 +5,7 @@
 //! section is kept: an object that could not be read keeps everything that it refers to, and in each
 //! `.eh_frame` all functions count as kept.
 
-use super::refine::Facts;
+use super::object_facts::Facts;
 use super::{By, ENTRY, Linker, OutputKind, Question};
 use crate::format::archive::{LinkFacts, SymbolKind};
 use crate::id::{FastMap, FastSet};

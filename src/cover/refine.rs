@@ -4,28 +4,10 @@
 //! the sections that `--gc-sections` drops.
 
 use super::gc::Kept;
+use super::object_facts::Facts;
 use super::{By, Coverage, Linker, LinkerDefined, Question};
 use crate::format::archive::LinkFacts;
 use crate::id::{FastMap, FastSet, MemberId};
-
-/// Facts of roots, in their order, and of members.
-#[derive(Default)]
-pub struct Facts {
-    /// Nothing for a linked root, and where they could not be read.
-    pub roots: Vec<Option<LinkFacts>>,
-    /// Members that could not be read are not in it.
-    pub members: FastMap<MemberId, LinkFacts>,
-}
-
-impl Facts {
-    pub(super) fn of(&self, by: By) -> Option<&LinkFacts> {
-        match by {
-            By::Asked => None,
-            By::Root(at) => self.roots.get(at)?.as_ref(),
-            By::Member(member) => self.members.get(&member),
-        }
-    }
-}
 
 /// Members whose facts [`refine`] needs: those that refer to what is undefined, and all if a section
 /// anywhere decides, sections are collected, or a group may be discarded.
