@@ -265,7 +265,14 @@ impl Plan {
             return Reading { classes: reading.classes.with(Class::LinkerScript), ..reading };
         }
         if self.members && !self.fix.as_ref().is_some_and(|fix| links(fix)) {
-            Reading { lean: true, ..Reading::default() }
+            let lean = Reading { lean: true, ..Reading::default() };
+            // `archive` adds what linker scripts there name.
+            let classes = lean.classes.with(Class::LinkerScript);
+            if self.fix.as_ref().is_none_or(|fix| fix.merged_only) {
+                Reading { classes, ..lean }
+            } else {
+                lean
+            }
         } else {
             self.reading()
         }

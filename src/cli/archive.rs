@@ -55,7 +55,9 @@ pub(super) fn archive(shared: &Shared, options: &ArchiveOptions) -> Result<Exit>
     // What linker scripts name is read too.
     output_conflicts::check(&plan, &*prepared.tree, shared, &tables)?;
     let progress = Progress::new(prepared.progress);
-    let walked = walk(&plan, &*prepared.tree, &progress);
+    let mut walked = walk(&plan, &*prepared.tree, &progress);
+    let named = scripts::named(&*prepared.tree, walked.scripts(), &plan.lib_paths);
+    walked.add_providers(&plan, &*prepared.tree, &named);
     let run = Run::new(plan, &*prepared.tree, walked, &prepared.baselines, Parts::default());
     let rendering = Instant::now();
     let view =

@@ -398,3 +398,30 @@ fn a_near_miss_of_an_uncovered_symbol() {
     let near = "near miss A::f(long) [_ZN1A1fEl] in libother.a(def.o): other parameters";
     assert!(words.contains(near), "{text}");
 }
+
+/// A linker script in a directory of `--from` stands for the archives that it names, wherever they lie:
+/// GNU ld links the same with `-l`.
+#[test]
+fn scripts_in_directories_name_archives() {
+    let lab = Lab::new();
+    object(&lab, "a.o", ".globl a\na: .quad b\n.quad c\n");
+    object(&lab, "b.o", ".globl b\nb: .quad 0\n");
+    object(&lab, "c.o", ".globl c\nc: .quad 0\n");
+    for dir in ["p", "far"] {
+        lab.mkdir(dir);
+    }
+    ar(&lab, "rc", "liba.a", &["a.o"]);
+    ar(&lab, "rc", "far/libreal.a", &["b.o"]);
+    ar(&lab, "rc", "p/libother.a", &["c.o"]);
+    let far = lab.path("far/libreal.a");
+    let text = format!("/* GNU ld script */\nGROUP ( AS_NEEDED ( {} ) -lother )\n", far.display());
+    lab.write("p/libfoo.so", text);
+    lab.write("p/notes.a", "no script\n");
+    let args = ["liba.a", "--root-symbol", "a", "--from", "p"];
+    let (answer, status) = archive(&lab.root(), &args);
+    assert!(undefined(&answer).is_empty() && status == Some(0), "{answer}");
+    let needed = super::kit::members(&answer);
+    assert_eq!(needed, ["liba.a(a.o)", "libother.a(c.o)", "libreal.a(b.o)"]);
+    let link = ["-shared", "-z", "defs", "-o", "out.so", "-u", "a", "liba.a", "-Lp", "-lfoo"];
+    run(clean("ld").current_dir(lab.root()).args(link));
+}
