@@ -115,7 +115,7 @@ fn packages(owner: &ArchiveOwner) -> Option<String> {
 /// Where an undefined name may come from.
 pub(super) fn hints(
     view: &Archive,
-    name: &[u8],
+    (name, indent): (&[u8], usize),
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -137,7 +137,7 @@ pub(super) fn hints(
         let (found, file) = (symbol(&near.symbol), super::file_name(&near.path));
         lines.push(format!("near miss: {found}{version} in {file}{member}: {}", near.reason));
     }
-    lines.iter().try_for_each(|line| paragraph(line, 4, style, out))
+    lines.iter().try_for_each(|line| paragraph(line, indent, style, out))
 }
 
 /// Wrapped text; lines after the first are indented further.
@@ -176,7 +176,7 @@ pub(super) fn undefined(
             writeln!(out, "    by {}", view.who(library, *by))?;
         }
         more(undefined.by.len().saturating_sub(most_by), style, out)?;
-        hints(view, &undefined.symbol, style, out)?;
+        hints(view, (&undefined.symbol, 4), style, out)?;
     }
     more(view.coverage.undefined.len().saturating_sub(most), style, out)?;
     for unknown in view.unknown.iter().take(most) {
@@ -184,7 +184,7 @@ pub(super) fn undefined(
         for by in unknown.by.iter().take(most_by) {
             writeln!(out, "    by {}", view.who(library, *by))?;
         }
-        hints(view, &unknown.symbol, style, out)?;
+        hints(view, (&unknown.symbol, 4), style, out)?;
     }
     more(view.unknown.len().saturating_sub(most), style, out)?;
     let unread = view.unread.iter().filter(|_| !view.unknown.is_empty());

@@ -110,7 +110,7 @@ fn names(
             paragraph(&name, 4, style, out)?;
             paragraph(&format!("by {by}"), 8, style, out)?;
         }
-        hints(view, &undefined.symbol, style, out)?;
+        hints(view, (&undefined.symbol, 8), style, out)?;
     }
     match list.len().saturating_sub(most) {
         hidden if hidden > 0 && !style.quiet => {
