@@ -177,6 +177,12 @@ pub enum Intent {
     AddSearchPath,
     /// Drop an entry from the search path of a library or program.
     DropSearchEntry,
+    /// Set the tag of the search path: DT_RPATH or DT_RUNPATH.
+    SetSearchTag,
+    /// Drop a library from those that a library or program needs.
+    DropNeed,
+    /// Give a needed library another name.
+    RenameNeed,
     /// Install a file that installed files name.
     InstallFile,
     /// Build and install a component of the package.

@@ -4,14 +4,13 @@
 
 use super::{Emission, Emitted};
 use crate::fix::fix_plan::ElfPatch;
-use crate::order::Arrange as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 const HEAD: &str = "\
 #!/bin/sh
 # Search paths and needed libraries that linkaudit verified: what was missing is found, and every file
-# that was loaded before is loaded still.
+# that was loaded before and is needed is loaded still.
 # usage: sh SCRIPT [PREFIX]
 set -u
 ";
@@ -23,31 +22,24 @@ case $prefix in
 esac
 failed=0
 
-# patch FILE SHA256 SEARCH-PATH NEEDED [PATCHELF-OPTIONS VALUE]...
-# SEARCH-PATH and NEEDED, sorted, are those of the patched file.
+# patch FILE SHA256 SEARCH-PATH NEEDED [OPTIONS]
+# SEARCH-PATH and NEEDED, sorted, are those of the patched file; `edit` makes it. With OPTIONS, which set the
+# tag of its search path, patchelf changes nothing in it.
 patch() {
     name=$1
     file=$prefix/$1
+    new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" || { rm -f "$new"; failed=1; return; }
+    # Options are several words.
+    # shellcheck disable=SC2086
     if [ "$(patchelf --print-rpath "$file")" = "$3" ] &&
-        [ "$(patchelf --print-needed "$file" | LC_ALL=C sort)" = "$4" ]; then
+        [ "$(patchelf --print-needed "$file" | LC_ALL=C sort)" = "$4" ] &&
+        { [ $# -eq 4 ] || patchelf $5 "$3" "$new" && cmp -s "$file" "$new"; }; then
         printf '%s\n' "unchanged: $name"
-        return
-    fi
-    if [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" != "$2" ]; then
+    elif [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" != "$2" ]; then
         printf '%s\n' "refused: $name is not the file that was audited" >&2
         failed=1
-        return
-    fi
-    shift 4
     # A file is changed as a whole or not at all.
-    new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" || { rm -f "$new"; failed=1; return; }
-    while [ $# -gt 1 ]; do
-        # Options are several words.
-        # shellcheck disable=SC2086
-        if [ -n "$2" ]; then patchelf $1 "$2" "$new"; else patchelf $1 "$new"; fi || break
-        shift 2
-    done
-    if [ $# -eq 0 ] && cat "$new" >"$file"; then
+    elif cp -p "$file" "$new" && edit "$new" && cat "$new" >"$file"; then
         printf '%s\n' "changed: $name"
     else
         failed=1
@@ -69,31 +61,43 @@ pub(super) fn render(emission: &Emission<'_>) -> Emitted {
     for patch in files {
         let file = &patch.file;
         let name = file.strip_prefix(&prefix).unwrap_or(file).as_os_str().as_bytes();
-        let mut needed: Vec<&[u8]> =
-            patch.needed.iter().chain(&patch.new_needs).map(Vec::as_slice).collect();
-        needed.arrange();
+        let needed = patch.needed_after();
         // The end of a line is lost in the output of a command, or divides a name.
         let mut texts = [name, &patch.path].into_iter().chain(needed.iter().copied());
         if texts.any(|text| text.contains(&b'\n')) {
             out.refuse(name, "has the end of a line in a name or in its search path");
             continue;
         }
+        edit(patch, &mut out.bytes);
         out.bytes.extend(b"patch ");
         quote(name, &mut out.bytes);
         out.bytes.extend(format!(" {} ", patch.sha256).as_bytes());
         quote(&patch.path, &mut out.bytes);
         out.bytes.push(b' ');
         quote(&needed.join(&b'\n'), &mut out.bytes);
-        for (options, value) in patch.calls() {
+        if let Some(options) = patch.change.options().filter(|_| patch.new_tag) {
             out.bytes.push(b' ');
             quote(options.as_bytes(), &mut out.bytes);
-            out.bytes.push(b' ');
-            quote(value.unwrap_or_default(), &mut out.bytes);
         }
         out.bytes.push(b'\n');
     }
     out.bytes.extend(b"exit $failed\n");
     out
+}
+
+/// The function that changes a file.
+fn edit(patch: &ElfPatch, out: &mut Vec<u8>) {
+    out.extend(b"edit() {");
+    for (place, (options, values)) in patch.calls().into_iter().enumerate() {
+        out.extend(if place == 0 { &b"\n"[..] } else { b" &&\n" });
+        out.extend(format!("    patchelf {options} ").as_bytes());
+        for value in values {
+            quote(value, out);
+            out.push(b' ');
+        }
+        out.extend(b"\"$1\"");
+    }
+    out.extend(b"\n}\n");
 }
 
 /// The prefix of all files, or the directory that holds their prefixes.

@@ -1,12 +1,11 @@
 //! Entries of search paths that can go: of directories that do not exist, and of unsafe directories in
 //! which no library is found. `patch` verifies that the same files are loaded without them.
 
-use super::patch::{Patch, Patcher, Step, Verified};
+use super::patch::{Patch, Step, Verified};
+use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, EntryState};
-use crate::finding::{Finding, Findings, Fix, Intent, Proof};
+use crate::finding::{Finding, Findings, Intent};
 use crate::id::FileId;
-use crate::plan::Plan;
-use crate::tree::Tree;
 
 const DEAD: &str = "dead-search-entry";
 const UNSAFE: &str = "unsafe-search-entry";
@@ -18,40 +17,19 @@ const MAY_OPEN: &str = "a library that is opened with dlopen may lie there";
 const MAY_BRING: &str = "another package may bring the directory";
 
 /// Attaches fixes to findings, and adds those that were verified.
-pub(super) fn attach(
-    audit: &mut Audit,
-    plan: &Plan,
-    tree: &dyn Tree,
-    findings: &mut Findings,
-    verified: Verified,
-) -> Verified {
-    let (mut certain, mut doubtful) = (Vec::new(), Vec::new());
-    for (place, finding) in findings.iter().enumerate() {
-        let Some((file, entry)) = entry(audit, finding) else { continue };
-        let dropped = [entry.to_vec()].into_iter().collect();
-        let ways = vec![Patch { dropped, ..Patch::default() }];
-        let step = Step { file, ways, cures: Vec::new() };
-        match doubt(audit, finding, file, entry) {
-            None => certain.push((step, place)),
-            Some(doubt) => doubtful.push((step, (place, doubt))),
-        }
-    }
-    let (steps, places): (Vec<Step>, Vec<usize>) = certain.into_iter().unzip();
-    let (settled, verified) = Patcher::new(audit, plan, tree, verified).run(&steps);
-    for (place, settled) in places.into_iter().zip(settled) {
-        let proof = match settled {
-            Ok(_) => Proof::Proven("resolved and bound again without the entry".into()),
-            Err(why) => Proof::Unknown(why.into()),
-        };
-        drop_entry(&mut findings[place], proof);
-    }
-    let (steps, places): (Vec<Step>, Vec<(usize, &str)>) = doubtful.into_iter().unzip();
-    let (settled, _) = Patcher::new(audit, plan, tree, verified.clone()).run(&steps);
-    for ((place, doubt), settled) in places.into_iter().zip(settled) {
-        let why = settled.err().unwrap_or_else(|| doubt.to_owned());
-        drop_entry(&mut findings[place], Proof::Unknown(why.into()));
-    }
-    verified
+pub(super) fn attach(work: &mut Work<'_>, findings: &mut Findings, verified: Verified) -> Verified {
+    let found = findings.iter().enumerate();
+    let cures = found.filter_map(|(place, finding)| cure(work.audit, place, finding)).collect();
+    steps::attach(work, findings, verified, cures, "resolved and bound again without the entry")
+}
+
+fn cure(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
+    let (file, entry) = entry(audit, finding)?;
+    let doubt = doubt(audit, finding, file, entry);
+    let dropped = [entry.to_vec()].into_iter().collect();
+    let step = Step { file, ways: vec![Patch { dropped, ..Patch::default() }], cures: Vec::new() };
+    let entry = finding.detail.clone();
+    Some(Cure { place, intent: Intent::DropSearchEntry, entry, step, doubt })
 }
 
 /// The file and the entry of a finding about an entry that is of no use.
@@ -72,8 +50,4 @@ fn doubt(audit: &Audit, finding: &Finding, file: FileId, text: &[u8]) -> Option<
     let prefix = audit.prefixes.locate(&audit.corpus.files[file].path).prefix;
     let is_own = prefix.is_some_and(|prefix| entry.directory.starts_with(prefix));
     (finding.rule != *UNSAFE && !is_own).then_some(MAY_BRING)
-}
-
-fn drop_entry(finding: &mut Finding, proof: Proof) {
-    finding.fix = vec![Fix::new(Intent::DropSearchEntry, finding.detail.clone(), proof)];
 }

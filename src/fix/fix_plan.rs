@@ -33,10 +33,16 @@ pub struct ElfPatch {
     pub path: Vec<u8>,
     /// How it is changed.
     pub change: PathChange,
-    /// The names of needed libraries as they are now, without the new ones.
+    /// True if it has the other of the two tags now.
+    pub new_tag: bool,
+    /// The names of needed libraries as they are now.
     pub needed: Vec<Vec<u8>>,
     /// Names of libraries that are to be needed in addition, in byte order.
     pub new_needs: Vec<Vec<u8>>,
+    /// Names of libraries that are to be needed no longer, in byte order.
+    pub dropped_needs: Vec<Vec<u8>>,
+    /// Names of needed libraries with their new names, in byte order.
+    pub renamed_needs: Vec<(Vec<u8>, Vec<u8>)>,
     /// SHA-256 of the file, in hexadecimal.
     pub sha256: String,
 }
@@ -68,14 +74,27 @@ impl PathChange {
 }
 
 impl ElfPatch {
-    /// The calls of patchelf that make the changes: options, and a value. Each is a call of its own, because
-    /// patchelf 0.14 writes a wrong search path if one call adds a need too. It puts a new need before the
-    /// others, so that the last one comes first.
-    pub fn calls(&self) -> Vec<(&'static str, Option<&[u8]>)> {
-        let value = Some(self.path.as_slice()).filter(|_| self.change != PathChange::Remove);
-        let path = self.change.options().map(|options| (options, value));
-        let needs = self.new_needs.iter().rev();
-        path.into_iter().chain(needs.map(|name| ("--add-needed", Some(name.as_slice())))).collect()
+    /// The names of needed libraries as they are to be, in byte order.
+    pub fn needed_after(&self) -> Vec<&[u8]> {
+        let new_name = |name: &Vec<u8>| self.renamed_needs.iter().find(|(old, _)| old == name);
+        let kept = self.needed.iter().filter(|name| !self.dropped_needs.contains(name));
+        let kept = kept.map(|name| new_name(name).map_or(&**name, |(_, new)| new));
+        let mut out: Vec<&[u8]> = kept.chain(self.new_needs.iter().map(Vec::as_slice)).collect();
+        out.sort_unstable();
+        out
+    }
+
+    /// The calls of patchelf that make the changes: an option of several words, and values. Each is a call
+    /// of its own, because patchelf 0.14 writes a wrong search path if one call adds a need too. It puts a
+    /// new need before the others, so that the last one comes first.
+    pub fn calls(&self) -> Vec<(&'static str, Vec<&[u8]>)> {
+        let path = Some(self.path.as_slice()).filter(|_| self.change != PathChange::Remove);
+        let path = self.change.options().map(|options| (options, path.into_iter().collect()));
+        let renamed = self.renamed_needs.iter();
+        let renamed = renamed.map(|(old, new)| ("--replace-needed", vec![&**old, &**new]));
+        let dropped = self.dropped_needs.iter().map(|name| ("--remove-needed", vec![&**name]));
+        let added = self.new_needs.iter().rev().map(|name| ("--add-needed", vec![&**name]));
+        path.into_iter().chain(renamed).chain(dropped).chain(added).collect()
     }
 }
 

@@ -2,8 +2,9 @@
 //! found them and verified a new link; here the file stays, and only its list of needs changes.
 
 use super::patch::{Patch, Patcher, Step, Verified};
+use super::steps::{self, Cure, Work};
 use crate::audit::{Audit, LoadError};
-use crate::finding::{Findings, Intent};
+use crate::finding::{EvidenceKind, Finding, Findings, Intent};
 use crate::id::FileId;
 use crate::package::search_entry;
 use crate::plan::Plan;
@@ -40,6 +41,29 @@ pub(super) fn attach(
     });
     let steps: Vec<Step> = steps.collect();
     Patcher::new(audit, plan, tree, verified).run(&steps).1
+}
+
+/// Adds the needs of libraries that are loaded through others alone.
+pub(super) fn attach_indirect(
+    work: &mut Work<'_>,
+    findings: &mut Findings,
+    verified: Verified,
+) -> Verified {
+    let found = findings.iter().enumerate();
+    let cures = found.filter_map(|(place, finding)| indirect(work.audit, place, finding)).collect();
+    let said = "resolved and bound again with the library as a need";
+    steps::attach(work, findings, verified, cures, said)
+}
+
+fn indirect(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
+    let mut providers = finding.evidence_of(EvidenceKind::Provider);
+    let provider =
+        providers.next().filter(|_| finding.rule == *"indirect-library")?.path.clone()?;
+    let file = audit.corpus.file_at(&finding.full_path())?;
+    let ways = ways(audit, file, audit.corpus.file_at(&provider)?)?;
+    let entry = Some(provider.as_os_str().as_bytes().to_vec());
+    let step = Step { file, ways, cures: Vec::new() };
+    Some(Cure { place, intent: Intent::LinkLibrary, entry, step, doubt: None })
 }
 
 /// The need, alone or with an entry of the search path if both files are of one prefix.

@@ -1,16 +1,18 @@
 //! Changes of dynamic sections, as patchelf makes them, and their verification: the audit resolves and
 //! binds again with the changed objects. No error may be new, every file that was loaded before must be
-//! loaded still, and a new need must leave every other binding as it is. `search_path`, `needs` and
-//! `dead_entries` make the steps.
+//! loaded still, and a change of needs must leave every other binding as it is. A library that is needed no
+//! longer may go, with what only it brought, unless it has constructors. `search_path`, `search_policy`,
+//! `needs`, `renamed_needs`, `unused_needs` and `dead_entries` make the steps.
 
 use super::fix_plan::{ElfPatch, PathChange};
 use crate::audit::{Audit, LoadError};
 use crate::facts::Edits;
-use crate::format::elf::NeedKind;
-use crate::format::elf::edit::Edited;
-use crate::id::{FastSet, FileId};
+use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
+use crate::format::elf::{NeedKind, Object};
+use crate::id::{FastSet, FileId, ModuleId};
 use crate::order::Arrange as _;
 use crate::plan::Plan;
+use crate::resolve::{Closure, Edge};
 use crate::text::{show, show_path};
 use crate::tree::{Handle, Tree};
 use sha2::{Digest as _, Sha256};
@@ -30,6 +32,21 @@ pub(super) struct Patch {
     pub(super) dropped: BTreeSet<Vec<u8>>,
     /// Names of further needs.
     pub(super) needs: BTreeSet<Vec<u8>>,
+    /// Names of needs that are dropped.
+    pub(super) dropped_needs: BTreeSet<Vec<u8>>,
+    /// New names of needs by the old ones.
+    pub(super) renamed_needs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The tag that the search path gets, if not the one that it has.
+    pub(super) tag: Option<PathTag>,
+    /// True if the whole search path goes.
+    pub(super) no_path: bool,
+}
+
+/// The tag of a search path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PathTag {
+    Rpath,
+    Runpath,
 }
 
 /// One change of one file.
@@ -59,10 +76,31 @@ impl Patch {
         self.entries.extend(other.entries.clone());
         self.dropped.extend(other.dropped.iter().cloned());
         self.needs.extend(other.needs.iter().cloned());
+        self.dropped_needs.extend(other.dropped_needs.iter().cloned());
+        self.renamed_needs.extend(other.renamed_needs.clone());
+        self.tag = other.tag.or(self.tag);
+        self.no_path |= other.no_path;
+    }
+
+    fn changes_needs(&self) -> bool {
+        !(self.needs.is_empty() && self.dropped_needs.is_empty() && self.renamed_needs.is_empty())
+    }
+
+    fn drops(&self, audit: &Audit, edge: &Edge) -> bool {
+        self.dropped_needs.contains(audit.resolver.strings.text(edge.raw))
+    }
+
+    /// The tag of the search path: the one that the loader uses, unless it changes.
+    fn tag(&self, object: &Object) -> PathTag {
+        let has_rpath_alone = object.rpath.is_some() && object.runpath.is_none();
+        self.tag.unwrap_or(if has_rpath_alone { PathTag::Rpath } else { PathTag::Runpath })
     }
 
     /// The search path of a file with the changes.
     fn path(&self, audit: &Audit, file: FileId) -> Vec<u8> {
+        if self.no_path {
+            return Vec::new();
+        }
         let mut known: FastSet<&[u8]> = FastSet::default();
         let old = old_path(audit, file).unwrap_or_default();
         let old = old.split(|byte| *byte == b':').filter(|entry| !self.dropped.contains(*entry));
@@ -76,9 +114,16 @@ impl Patch {
     fn applied(&self, audit: &Audit, file: FileId) -> Option<Edited> {
         let object = audit.corpus.files[file].object()?;
         let relocations = audit.corpus.relocations(file).ok()?;
-        let edited = object.with_search_path(relocations, &self.path(audit, file))?;
-        let needs: Vec<&[u8]> = self.needs.iter().map(Vec::as_slice).collect();
-        edited.object.with_first_needs(&edited.relocations, &needs)
+        let path = self.path(audit, file);
+        let is_rpath = self.tag(object) == PathTag::Rpath;
+        let path = NewSearchPath { is_rpath, text: &path };
+        let edited = object.with_search_path(relocations, path)?;
+        let needs = NewNeeds {
+            first: &self.needs,
+            dropped: &self.dropped_needs,
+            replaced: &self.renamed_needs,
+        };
+        edited.object.with_needs(&edited.relocations, needs)
     }
 }
 
@@ -164,11 +209,18 @@ impl<'a> Patcher<'a> {
         if let Some(error) = again.errors.difference(&self.before).next() {
             return Err(format!("with the fix {} would fail", show(&error.name)));
         }
-        if let Some(lost) = again.lost.iter().min() {
+        let dispensable = dispensable(self.audit, &files);
+        if let Some(lost) = again.lost.iter().filter(|file| !dispensable.contains(*file)).min() {
             let lost = show_path(&self.audit.corpus.files[*lost].path);
             return Err(format!("another file would be loaded instead of {lost}"));
         }
-        if steps.iter().any(|(_, patch)| !patch.needs.is_empty())
+        if let Some(late) = late_constructors(self.audit, &files) {
+            let late = show_path(&self.audit.corpus.files[late].path);
+            return Err(format!(
+                "the constructors of {late} would not run before those of the file"
+            ));
+        }
+        if steps.iter().any(|(_, patch)| patch.changes_needs())
             && let Some(name) = self.audit.rebound(self.plan, self.tree, &edits)
         {
             return Err(format!("{} would be bound to another library", show(&name)));
@@ -178,6 +230,66 @@ impl<'a> Patcher<'a> {
     }
 }
 
+/// The files that dropped needs bring: the library, and all that it needs.
+fn dispensable(audit: &Audit, files: &Verified) -> FastSet<FileId> {
+    let mut out = FastSet::default();
+    for_each_drop(audit, files, |closure, _, dropped| {
+        let below = below(audit, closure, &Verified::new(), dropped);
+        out.extend(below.into_iter().filter_map(|module| closure.module(module).file));
+    });
+    out
+}
+
+/// A file with constructors that ran before those of a file with dropped needs, and need not do so now.
+fn late_constructors(audit: &Audit, files: &Verified) -> Option<FileId> {
+    let mut out = None;
+    for_each_drop(audit, files, |closure, module, dropped| {
+        let kept = below(audit, closure, files, vec![module]);
+        let lost = below(audit, closure, &Verified::new(), dropped);
+        let late = lost.difference(&kept).filter_map(|module| closure.module(*module).file);
+        let has_some =
+            |file: &FileId| audit.corpus.files[*file].object().is_none_or(Object::has_constructors);
+        out = out.or(late.filter(has_some).min());
+    });
+    out
+}
+
+/// Calls `what` with each closure, each module in it that drops needs, and the modules that these name.
+fn for_each_drop(
+    audit: &Audit,
+    files: &Verified,
+    mut what: impl FnMut(&Closure, ModuleId, Vec<ModuleId>),
+) {
+    let dropping: Vec<_> =
+        files.iter().filter(|(_, patch)| !patch.dropped_needs.is_empty()).collect();
+    for closure in audit.closures.roots.iter() {
+        for (file, patch) in &dropping {
+            for (module, _) in closure.found().filter(|(_, found)| found == *file) {
+                let edges = closure.needs(module).iter();
+                let dropped = edges.filter(|edge| patch.drops(audit, edge)).map(|edge| edge.to);
+                what(closure, module, dropped.collect());
+            }
+        }
+    }
+}
+
+/// These modules and all that they need with the changes.
+fn below(
+    audit: &Audit,
+    closure: &Closure,
+    files: &Verified,
+    mut next: Vec<ModuleId>,
+) -> FastSet<ModuleId> {
+    let mut out: FastSet<ModuleId> = next.iter().copied().collect();
+    while let Some(module) = next.pop() {
+        let patch = closure.module(module).file.and_then(|file| files.get(&file));
+        let edges = closure.needs(module).iter();
+        let kept = edges.filter(|edge| patch.is_none_or(|patch| !patch.drops(audit, edge)));
+        next.extend(kept.map(|edge| edge.to).filter(|to| out.insert(*to)));
+    }
+    out
+}
+
 /// The changes for the emitters.
 pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<ElfPatch> {
     let of_file = |(file, patch): (&FileId, &Patch)| {
@@ -185,19 +297,25 @@ pub(super) fn plan(audit: &Audit, tree: &dyn Tree, verified: &Verified) -> Vec<E
         let object = facts.object()?;
         let needs = object.needs.iter().filter(|need| need.kind == NeedKind::Needed);
         let path = patch.path(audit, *file);
-        let change = match (path == old_path(audit, *file).unwrap_or_default(), path.is_empty()) {
-            (true, _) => PathChange::Keep,
-            (false, true) => PathChange::Remove,
-            (false, false) if object.has_rpath_alone() => PathChange::Rpath,
-            (false, false) => PathChange::Runpath,
+        let tag = patch.tag(object);
+        let keeps_tag = tag == Patch::default().tag(object);
+        let is_same = path == old_path(audit, *file).unwrap_or_default();
+        let change = match (is_same && keeps_tag, path.is_empty(), tag) {
+            (true, _, _) => PathChange::Keep,
+            (false, true, _) => PathChange::Remove,
+            (false, false, PathTag::Rpath) => PathChange::Rpath,
+            (false, false, PathTag::Runpath) => PathChange::Runpath,
         };
         Some(ElfPatch {
             file: PathBuf::from(&*facts.path),
             prefix: audit.prefixes.locate(&facts.path).prefix?,
+            new_tag: !keeps_tag && !path.is_empty(),
             path,
             change,
             needed: needs.map(|need| object.str(need.name).to_vec()).collect(),
             new_needs: patch.needs.iter().cloned().collect(),
+            dropped_needs: patch.dropped_needs.iter().cloned().collect(),
+            renamed_needs: patch.renamed_needs.clone().into_iter().collect(),
             sha256: digest(&tree.open_regular(&facts.path).ok()?)?,
         })
     };

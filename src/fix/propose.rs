@@ -13,7 +13,11 @@ use super::patch::{self, Verified};
 use super::place::{ListPosition, Listed, find_merged, is_listed, none_at_hand, place};
 use super::prove::{Proofs, prove};
 use super::referrers::Referrers;
+use super::renamed_needs;
 use super::search_path;
+use super::search_policy;
+use super::steps::Work;
+use super::unused_needs;
 use crate::audit::{ArchiveOwner, Audit};
 use crate::finding::{Evidence, EvidenceKind, Finding, Findings};
 use crate::finding::{Fix, Intent, Proof};
@@ -71,7 +75,12 @@ pub fn propose(
     let verified = search_path::attach(audit, plan, tree, findings, Verified::new());
     let mut out = of_symbols(audit, plan, tree, request, (findings, solved))?;
     let verified = needs::attach(audit, plan, tree, findings, verified);
-    let verified = dead_entries::attach(audit, plan, tree, findings, verified);
+    let mut work = Work { audit, plan, tree };
+    let verified = needs::attach_indirect(&mut work, findings, verified);
+    let verified = renamed_needs::attach(&mut work, findings, verified);
+    let verified = dead_entries::attach(&mut work, findings, verified);
+    let verified = search_policy::attach(&mut work, findings, verified);
+    let verified = unused_needs::attach(&mut work, findings, verified);
     out.remedy.patches = patch::plan(audit, tree, &verified);
     files::attach(plan, tree, findings);
     Ok(out)

@@ -105,14 +105,14 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     let remedy = &proposal.remedy;
     links(proposal, out)?;
     let adds_needs = remedy.patches.iter().any(|patch| !patch.new_needs.is_empty());
-    if adds_needs {
+    if adds_needs && !remedy.add.is_empty() {
         writeln!(out, "or, without another link:")?;
     }
     for patch in &remedy.patches {
         let file = shell(&show_path(&patch.file));
-        for (options, value) in patch.calls() {
-            let value = value.map(|value| format!(" {}", shell(&show(value)))).unwrap_or_default();
-            writeln!(out, "patchelf {options}{value} {file}")?;
+        for (options, values) in patch.calls() {
+            let values: String = values.iter().map(|v| format!(" {}", shell(&show(v)))).collect();
+            writeln!(out, "patchelf {options}{values} {file}")?;
         }
     }
     Ok(())

@@ -12,6 +12,9 @@ pub(crate) fn action(fix: &Fix) -> String {
         (Intent::LinkArchive | Intent::LinkLibrary, _) => "link with".to_owned(),
         (Intent::AddSearchPath, _) => "add to the search path".to_owned(),
         (Intent::DropSearchEntry, _) => "drop from the search path".to_owned(),
+        (Intent::SetSearchTag, _) => "change the search path to".to_owned(),
+        (Intent::DropNeed, _) => "drop from the needed libraries".to_owned(),
+        (Intent::RenameNeed, _) => "change the needed name to".to_owned(),
         (Intent::InstallFile, _) => "install".to_owned(),
         (Intent::BuildComponent, _) => "build and install the component".to_owned(),
     }

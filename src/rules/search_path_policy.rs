@@ -42,7 +42,7 @@ error[search-path-policy] bin/app: DT_RUNPATH has /home/me/lib, which linkaudit.
 ## How to fix
 
 Pass another `-rpath`, `--enable-new-dtags` or `--disable-new-dtags` to the linker. Or change the file with
-`patchelf --set-rpath` and `--force-rpath`.
+`patchelf --set-rpath` and `--force-rpath`: `linkaudit fix` verifies that the same files are loaded then.
 
 ## Limits
 

@@ -42,7 +42,7 @@ warning[unused-library] bin/app: libm.so.6 is needed, but no reference is bound 
 ## How to fix
 
 Link with `-Wl,--as-needed` before the libraries, or remove the library from the link. `patchelf --remove-needed`
-changes a built file.
+changes a built file: `linkaudit fix --warn unused-library` verifies that and writes the commands.
 
 ## Limits
 

@@ -57,6 +57,9 @@ pub(super) struct Dynamic {
     /// `elf/get-dynamic-info.h`).
     pub(super) absurd: bool,
     pub(super) relr: bool,
+    /// DT_INIT_ARRAYSZ and DT_FINI_ARRAYSZ.
+    pub(super) init_size: u64,
+    pub(super) fini_size: u64,
     pub(super) flags: u64,
     pub(super) flags_1: u64,
     /// The global offset table of a MIPS object.
@@ -185,6 +188,8 @@ impl Dynamic {
             elf::DT_RELSZ => self.relsz = value,
             elf::DT_RELACOUNT => self.relacount = value,
             elf::DT_RELCOUNT => self.relcount = value,
+            elf::DT_INIT_ARRAYSZ => self.init_size = value,
+            elf::DT_FINI_ARRAYSZ => self.fini_size = value,
             elf::DT_PLTRELSZ => self.pltrelsz = value,
             elf::DT_PLTREL => {
                 self.plt_is_rela = value == elf::DT_RELA.0 as u64;
@@ -226,6 +231,12 @@ impl Dynamic {
     fn address(&mut self, value: u64) -> u64 {
         self.addresses.push(value);
         value
+    }
+
+    /// The larger number of functions in DT_INIT_ARRAY and DT_FINI_ARRAY.
+    pub(super) fn constructors(&self, header: &Header) -> u32 {
+        let each = if header.is_64 { 8 } else { 4 };
+        u32::try_from(self.init_size.max(self.fini_size) / each).unwrap_or(u32::MAX)
     }
 
     pub(super) fn symbolic(&self) -> bool {

@@ -6,6 +6,7 @@ use super::tables::Symbol;
 use super::{NameLen, Need, NeedKind, Object, RefKind, Reference, Str, Tables, hash};
 use crate::format::elf::machine::LookupClass;
 use object::elf;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An object and its relocations after a change.
 #[derive(Debug)]
@@ -79,37 +80,73 @@ impl Object {
     }
 }
 
+/// The search path of an object: its tag and its text. An empty text stands for no search path.
+#[derive(Clone, Copy, Debug)]
+pub struct NewSearchPath<'a> {
+    /// True for DT_RPATH, false for DT_RUNPATH.
+    pub is_rpath: bool,
+    /// The entries, divided by colons.
+    pub text: &'a [u8],
+}
+
+/// Changes of the DT_NEEDED entries, as patchelf makes them.
+#[derive(Clone, Copy, Debug)]
+pub struct NewNeeds<'a> {
+    /// Further needs, before the others.
+    pub first: &'a BTreeSet<Vec<u8>>,
+    /// Needs that are dropped.
+    pub dropped: &'a BTreeSet<Vec<u8>>,
+    /// New names by old name. DT_VERNEED changes with them.
+    pub replaced: &'a BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
 impl Object {
-    /// The object with another search path, in the tag that it has: DT_RUNPATH unless it has DT_RPATH alone.
-    /// An empty path removes both tags. `None` if its tables were not kept.
-    pub fn with_search_path(&self, relocations: &Relocations, path: &[u8]) -> Option<Edited> {
+    /// The object with another search path. `None` if its tables were not kept.
+    pub fn with_search_path(
+        &self,
+        relocations: &Relocations,
+        path: NewSearchPath<'_>,
+    ) -> Option<Edited> {
         let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
         let mut edited = self.linked_again(relocations, &none)?;
         let object = &mut edited.object;
-        if path.is_empty() {
-            (object.rpath, object.runpath) = (None, None);
-            return Some(edited);
-        }
-        let entry = object.add_text(path)?;
-        if self.has_rpath_alone() {
-            object.rpath = Some(entry);
-        } else {
-            object.runpath = Some(entry);
+        (object.rpath, object.runpath) = (None, None);
+        if !path.text.is_empty() {
+            let entry = object.add_text(path.text)?;
+            let tag = if path.is_rpath { &mut object.rpath } else { &mut object.runpath };
+            *tag = Some(entry);
         }
         Some(edited)
     }
 
-    /// The object with further needs before its own, where patchelf puts them. `None` if its tables were
-    /// not kept.
-    pub fn with_first_needs(&self, relocations: &Relocations, names: &[&[u8]]) -> Option<Edited> {
+    /// The object with other needs. `None` if its tables were not kept.
+    pub fn with_needs(&self, relocations: &Relocations, change: NewNeeds<'_>) -> Option<Edited> {
         let none = Relink { inside: &|_| false, outside: &[], needs: &[] };
         let mut edited = self.linked_again(relocations, &none)?;
+        let object = &mut edited.object;
         let mut needs = Vec::new();
-        for name in names {
-            needs.push(Need { kind: NeedKind::Needed, name: edited.object.add_text(name)? });
+        for name in change.first {
+            needs.push(Need { kind: NeedKind::Needed, name: object.add_text(name)? });
         }
-        needs.extend(self.needs.iter().copied());
-        edited.object.needs = needs.into();
+        for need in &*self.needs {
+            let old = self.str(need.name);
+            let name = match change.replaced.get(old) {
+                Some(new) if need.kind == NeedKind::Needed => object.add_text(new)?,
+                _ => need.name,
+            };
+            if need.kind != NeedKind::Needed || !change.dropped.contains(old) {
+                needs.push(Need { kind: need.kind, name });
+            }
+        }
+        object.needs = needs.into();
+        let mut versions = self.versions.needs.clone();
+        for version in &mut versions {
+            if let Some(new) = change.replaced.get(self.str(version.file)) {
+                version.file = object.add_text(new)?;
+            }
+        }
+        object.versions.needs = versions;
+        object.versions.index();
         Some(edited)
     }
 

@@ -85,6 +85,8 @@ pub struct Object {
     /// True if DT_RELR is present: glibc requires the GLIBC_ABI_DT_RELR marker
     /// (`elf/dl-version.c`).
     pub relr: bool,
+    /// The larger number of functions in DT_INIT_ARRAY and DT_FINI_ARRAY.
+    pub constructors: u32,
     /// True if it is linked as a program, so that its data may be the target of copy relocations.
     pub may_copy: bool,
     /// Needed and defined versions.
@@ -241,6 +243,7 @@ impl Object {
             symbolic: false,
             textrel: false,
             relr: false,
+            constructors: 0,
             may_copy: false,
             versions: Versions::default(),
             references: Box::default(),
@@ -323,6 +326,14 @@ impl Object {
             Verdict::Fatal(text) => Some(text),
             Verdict::Accepted | Verdict::WrongClass | Verdict::WrongMachine => self.unmappable,
         }
+    }
+
+    /// True if functions of its own run when it is loaded or unloaded. The start files of GCC bring one of
+    /// each kind, and refer to `_ITM_registerTMCloneTable` (`crtstuff.c`).
+    pub fn has_constructors(&self) -> bool {
+        let names = || self.references.iter().map(|reference| self.reference_name(reference));
+        let has_start_file = || names().any(|name| name == b"_ITM_registerTMCloneTable");
+        self.constructors > 1 || self.constructors == 1 && !has_start_file()
     }
 
     /// True if a loader can start from the object.

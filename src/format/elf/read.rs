@@ -203,6 +203,7 @@ impl Reader<'_> {
         object.symbolic = dynamic.symbolic();
         object.textrel = dynamic.textrel();
         object.relr = dynamic.relr;
+        object.constructors = dynamic.constructors(&object.header);
         let (known, mut lost) = (object.defects.len(), Vec::new());
         object.relocations = self.relocation_places(&dynamic, &mut lost);
         self.read_tables(object, &dynamic)?;

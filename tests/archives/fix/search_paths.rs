@@ -182,7 +182,7 @@ fn compare(seed: u64, out: &mut Compared) {
 }
 
 /// The files that no other one loads.
-fn entry_points(report: &Value) -> Vec<String> {
+pub(super) fn entry_points(report: &Value) -> Vec<String> {
     let files = report["files"].as_array().expect("files").iter();
     let by_itself = files.filter(|file| file["root"] == file["path"] && !file["root"].is_null());
     let path = |file: &Value| file["path"].as_str().expect("a path").to_owned();
@@ -190,7 +190,7 @@ fn entry_points(report: &Value) -> Vec<String> {
 }
 
 /// The problems that the loader has with these files in a tree, with paths below the tree.
-fn problems(lab: &Lab, tree: &str, entry_points: &[String]) -> BTreeSet<String> {
+pub(super) fn problems(lab: &Lab, tree: &str, entry_points: &[String]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for file in entry_points {
         let (_, below) = file.split_once("/tree/").expect("a file of the tree");
@@ -241,8 +241,9 @@ fn patched_symbols(report: &Value, script: &str) -> BTreeSet<Pair> {
         let library = fix.and_then(|fix| fix["entry"].as_str()).unwrap_or_default();
         // The soname is the name without the version of the file behind the link.
         let name = library.rsplit('/').next().unwrap_or_default().trim_end_matches(".1.0");
-        let line = script.split("\npatch ").find(|line| line.starts_with(&format!("'{path}'")));
-        if line.is_some_and(|line| line.contains(&format!("'--add-needed' '{name}'"))) {
+        let call = format!("\npatch '{path}' ");
+        let change = script.split("\nedit() {").find(|change| change.contains(&call));
+        if change.is_some_and(|change| change.contains(&format!("--add-needed '{name}'"))) {
             out.insert((path.to_owned(), finding["symbol"].as_str().expect("a symbol").to_owned()));
         }
     }
@@ -260,14 +261,14 @@ fn dead_entries(report: &Value) -> BTreeSet<Pair> {
 }
 
 /// Runs the script on a tree; its status, and the first words of its lines.
-fn patch(lab: &Lab, tree: &str) -> (Option<i32>, BTreeSet<String>) {
+pub(super) fn patch(lab: &Lab, tree: &str) -> (Option<i32>, BTreeSet<String>) {
     let run = lab.sh(&format!("sh fix.sh {tree} 2>&1"));
     let lines = text(&run.stdout);
     let first = |line: &str| line.split(':').next().unwrap_or(line).to_owned();
     (run.status.code(), lines.lines().map(first).collect())
 }
 
-fn words(words: &[&str]) -> BTreeSet<String> {
+pub(super) fn words(words: &[&str]) -> BTreeSet<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 

@@ -1,0 +1,68 @@
+//! Fixes of findings that change dynamic sections, one step a finding: `patch` verifies the steps, and each
+//! finding gets its fix with the result.
+
+use super::patch::{Patcher, Step, Verified};
+use crate::audit::Audit;
+use crate::finding::{Findings, Fix, Intent, Proof};
+use crate::plan::Plan;
+use crate::tree::Tree;
+
+/// What a run of `fix` works on.
+pub(super) struct Work<'a> {
+    pub(super) audit: &'a mut Audit,
+    pub(super) plan: &'a Plan,
+    pub(super) tree: &'a dyn Tree,
+}
+
+/// A step for one finding.
+pub(super) struct Cure {
+    /// The index of the finding.
+    pub(super) place: usize,
+    pub(super) intent: Intent,
+    /// What is added, dropped or set, for the report.
+    pub(super) entry: Option<Vec<u8>>,
+    pub(super) step: Step,
+    /// Why it is a suggestion even if nothing changes for the audited files.
+    pub(super) doubt: Option<&'static str>,
+}
+
+/// Verifies the steps on top of `verified`, attaches them to their findings, and returns all verified
+/// changes. `said` names what was verified.
+pub(super) fn attach(
+    work: &mut Work<'_>,
+    findings: &mut Findings,
+    verified: Verified,
+    cures: Vec<Cure>,
+    said: &'static str,
+) -> Verified {
+    let (doubtful, certain): (Vec<Cure>, Vec<Cure>) =
+        cures.into_iter().partition(|cure| cure.doubt.is_some());
+    let verified = run(work, findings, verified, certain, said);
+    run(work, findings, verified.clone(), doubtful, said);
+    verified
+}
+
+fn run(
+    Work { audit, plan, tree }: &mut Work<'_>,
+    findings: &mut Findings,
+    verified: Verified,
+    cures: Vec<Cure>,
+    said: &'static str,
+) -> Verified {
+    let mut steps = Vec::new();
+    let mut fixes = Vec::new();
+    for Cure { place, intent, entry, step, doubt } in cures {
+        steps.push(step);
+        fixes.push((place, intent, entry, doubt));
+    }
+    let (settled, verified) = Patcher::new(audit, plan, *tree, verified).run(&steps);
+    for ((place, intent, entry, doubt), settled) in fixes.into_iter().zip(settled) {
+        let proof = match (settled, doubt) {
+            (Ok(_), None) => Proof::Proven(said.into()),
+            (Ok(_), Some(doubt)) => Proof::Unknown(doubt.into()),
+            (Err(why), _) => Proof::Unknown(why.into()),
+        };
+        findings[place].fix = vec![Fix::new(intent, entry, proof)];
+    }
+    verified
+}

@@ -1,0 +1,268 @@
+//! Changes of needs and of the tag of search paths that `fix` verifies, written into the files by patchelf.
+//! Random trees of libraries have needs that nothing uses, needs that name a file of a build, libraries
+//! whose link is not there, symbols of indirect needs, constructors, and search paths of both kinds under a
+//! policy that wants one. The real loader must then find more, and the program must print the same.
+//!
+//! `LINKAUDIT_PATCHES=300` runs more trees; `LINKAUDIT_SEED` picks the first.
+
+use super::kit::{text, tool};
+use super::search_paths::{entry_points, patch, problems, words};
+use crate::support::random::{self, Random};
+use crate::support::{Lab, has, skip};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+const PLACES: [&str; 3] = ["lib", "lib64", "lib/private"];
+const INTENTS: [&str; 4] = ["drop-need", "rename-need", "set-search-tag", "link-library"];
+
+#[derive(Default)]
+struct Compared {
+    trees: usize,
+    /// Verified fixes, by intent.
+    verified: BTreeMap<String, usize>,
+    /// Programs that ran before and after.
+    ran: usize,
+    /// Programs that run only with the fixes.
+    repaired: usize,
+    refused: usize,
+    differences: Vec<String>,
+}
+
+#[test]
+fn verified_needs_and_tags_change_what_they_should() {
+    if !has("patchelf") {
+        return skip(
+            "verified_needs_and_tags_change_what_they_should",
+            "patchelf is not installed",
+        );
+    }
+    let first = random::number("LINKAUDIT_SEED", 1);
+    let mut compared = Compared::default();
+    for seed in first..first + random::number("LINKAUDIT_PATCHES", 25) {
+        compare(seed, &mut compared);
+    }
+    println!(
+        "dynamic sections: {} trees, verified {:?}, {} not verified, {} programs ran before, {} run only with \
+         the fixes, {} differences",
+        compared.trees,
+        compared.verified,
+        compared.refused,
+        compared.ran,
+        compared.repaired,
+        compared.differences.len()
+    );
+    for intent in INTENTS {
+        assert!(compared.verified.contains_key(intent), "no case of {intent}");
+    }
+    assert!(compared.refused > 0 && compared.ran > 0 && compared.repaired > 0);
+    assert!(compared.differences.is_empty(), "{}", compared.differences.join("\n"));
+}
+
+/// A need with a version table stays: the loader would stop at the versions of a file that is not needed.
+#[test]
+fn a_need_whose_versions_are_needed_stays() {
+    let lab = Lab::new();
+    lab.write("v.map", "V1 { *; };");
+    lab.so("tree/lib/libv.so", "int v(void) { return 1; }", &["-Wl,--version-script=v.map"]);
+    lab.so("tree/lib/libw.so", "int v(void) { return 2; }", &["-Wl,--version-script=v.map"]);
+    let source = "int v(void); int main(void) { return v() - 1; }";
+    let link = ["-Wl,--no-as-needed", "tree/lib/libv.so", "tree/lib/libw.so"];
+    let link = link.map(|word| word.replace("tree", &lab.path("tree").display().to_string()));
+    let mut flags: Vec<&str> = link.iter().map(String::as_str).collect();
+    flags.push("-Wl,-rpath,$ORIGIN/../lib");
+    lab.exe("tree/bin/prog", source, &flags);
+    let args = ["fix", "tree", "--isolated", "--warn", "unused-library", "--format", "json"];
+    let report: Value = serde_json::from_slice(&lab.linkaudit(&args).stdout).expect("JSON");
+    let unused = findings(&report, "unused-library");
+    let libraries: Vec<&str> = unused.iter().filter_map(|one| one["library"].as_str()).collect();
+    assert!(libraries.iter().any(|name| name.ends_with("libw.so")), "{report:#}");
+    for finding in unused {
+        let proven = finding["fix"][0]["proven"].as_bool();
+        let shown = tool(&lab, "readelf -V tree/bin/prog");
+        let has_versions =
+            shown.contains(&format!("File: {}", finding["library"].as_str().expect("a name")));
+        assert_eq!(proven, Some(!has_versions), "{finding:#}");
+    }
+}
+
+/// One tree: fixed, patched as a copy, loaded, run and audited again.
+fn compare(seed: u64, out: &mut Compared) {
+    let lab = Lab::new();
+    let random = &mut Random::new(seed);
+    tree(&lab, random);
+    let tag = *random.pick(&["rpath", "runpath"]);
+    lab.write("policy.toml", &format!("schema = 1\n[search-path]\nrequire = \"{tag}\"\n"));
+    let fixed = lab.linkaudit(&[
+        "fix",
+        "--prefix",
+        "tree",
+        "tree",
+        "--isolated",
+        "--policy",
+        "policy.toml",
+        "--warn",
+        "unused-library",
+        "--warn",
+        "indirect-library",
+        "--emit",
+        "patchelf",
+        "-o",
+        "patchelf=fix.sh",
+        "-o",
+        "json=fix.json",
+    ]);
+    let report = std::fs::read(lab.path("fix.json"))
+        .unwrap_or_else(|error| panic!("seed {seed}: {error}: {}", text(&fixed.stderr)));
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    tool(&lab, "cp -a tree copy; cp -a tree other");
+    let entry_points = entry_points(&report);
+    let before = problems(&lab, "tree", &entry_points);
+    let script = std::fs::read_to_string(lab.path("fix.sh")).unwrap_or_default();
+    if !script.is_empty() {
+        assert_eq!(patch(&lab, "copy"), (Some(0), words(&["changed"])), "seed {seed}");
+        assert_eq!(patch(&lab, "copy"), (Some(0), words(&["unchanged"])), "seed {seed}");
+        tool(&lab, "find other -type f -exec sh -c 'printf x >>\"$1\"' - {} ';'");
+        assert_eq!(patch(&lab, "other"), (Some(1), words(&["refused"])), "seed {seed}");
+    }
+    out.trees += 1;
+    for problem in problems(&lab, "copy", &entry_points).difference(&before) {
+        out.differences.push(format!("seed {seed}: new: {problem}"));
+    }
+    for finding in report["findings"].as_array().expect("findings") {
+        let fix = &finding["fix"][0];
+        let Some(intent) = fix["intent"].as_str().filter(|intent| INTENTS.contains(intent)) else {
+            continue;
+        };
+        if fix["proven"] == true {
+            *out.verified.entry(intent.to_owned()).or_default() += 1;
+            out.differences.extend(contradiction(&lab, seed, finding, intent));
+        } else {
+            out.refused += 1;
+        }
+    }
+    let [old, new] = ["tree", "copy"].map(|tree| {
+        let run = lab.sh(&format!("cd {tree}; bin/prog"));
+        // Constructors of libraries that do not need each other run in any order.
+        let mut constructors = run.stderr;
+        constructors.sort_unstable();
+        (run.status.code(), text(&run.stdout), constructors)
+    });
+    match (old.0, new.0) {
+        (Some(0), _) => {
+            out.ran += 1;
+            if old != new {
+                out.differences.push(format!("seed {seed}: prog: {old:?} before, {new:?} after"));
+            }
+        }
+        (_, Some(0)) => out.repaired += 1,
+        _ => {}
+    }
+}
+
+/// What a patched file has against the fix that it was given.
+fn contradiction(lab: &Lab, seed: u64, finding: &Value, intent: &str) -> Option<String> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (path, library) = (word(&finding["path"]), word(&finding["library"]));
+    let entry = word(&finding["fix"][0]["entry"]);
+    let shown = tool(lab, &format!("readelf -dW 'copy/{path}'"));
+    let needs = |name: &str| shown.contains(&format!("Shared library: [{name}]"));
+    let holds = match intent {
+        "drop-need" => !needs(&library),
+        "rename-need" => !needs(&library) && needs(&entry),
+        "set-search-tag" => {
+            let tags = [("DT_RPATH", "(RPATH)"), ("DT_RUNPATH", "(RUNPATH)")];
+            tags.iter().all(|(name, tag)| shown.contains(tag) == (*name == entry))
+        }
+        // An undefined symbol may need a new link instead of a further need.
+        _ if finding["rule"] == "undefined-symbol" => true,
+        _ => needs(&library),
+    };
+    (!holds).then(|| format!("seed {seed}: {path}: {intent} {library} {entry}: {shown}"))
+}
+
+fn findings<'r>(report: &'r Value, rule: &str) -> Vec<&'r Value> {
+    let all = report["findings"].as_array().expect("findings").iter();
+    all.filter(|finding| finding["rule"] == rule).collect()
+}
+
+/// Libraries of random needs, moved after their links, and a program that prints what they return.
+fn tree(lab: &Lab, random: &mut Random) {
+    let count = random.between(3, 7);
+    let mut paths: Vec<String> = Vec::new();
+    let mut gone: BTreeSet<String> = BTreeSet::new();
+    for number in 0..=count {
+        let needs: Vec<usize> = (0..number)
+            .filter(|need| number == count || *need + 1 == number || random.chance(35))
+            .collect();
+        // A used function may be that of a library which others alone need.
+        let mut linked: Vec<usize> = needs.clone();
+        linked.retain(|_| !random.chance(15));
+        let used: Vec<usize> = needs.into_iter().filter(|_| random.chance(65)).collect();
+        let calls: String = used.iter().map(|n| format!(" + f{n}()")).collect();
+        let declared: String = used.iter().map(|n| format!("int f{n}(void);")).collect();
+        let hello = match number < count && random.chance(15) {
+            true => format!(
+                "#include <unistd.h>\n__attribute__((constructor)) static void hello(void) {{ \
+                 if (write(2, \"{number}\", 1) < 0) _exit(9); }}\n"
+            ),
+            false => String::new(),
+        };
+        let place = if number == count { "bin" } else { *random.pick(&PLACES) };
+        let up = if place.contains('/') { "../.." } else { ".." };
+        let mut flags =
+            vec!["-Wl,--no-as-needed".to_owned(), "-Wl,--unresolved-symbols=ignore-all".to_owned()];
+        let entries: Vec<String> =
+            PLACES.iter().map(|place| format!("$ORIGIN/{up}/{place}")).collect();
+        if number == count || random.chance(75) {
+            let tag = *random.pick(&["-Wl,--enable-new-dtags", "-Wl,--disable-new-dtags"]);
+            flags.extend([format!("-Wl,-rpath,{}", entries.join(":")), tag.to_owned()]);
+        }
+        flags.extend(linked.iter().map(|need| lab.path(&paths[*need]).display().to_string()));
+        if number == count {
+            let main = "#include <stdio.h>\nint main(void) { printf(\"%d\\n\", sum()); return 0; }";
+            let source = format!("{declared} static int sum(void) {{ return 0{calls}; }}\n{main}");
+            let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+            lab.exe("tree/bin/prog", &source, &flags);
+            break;
+        }
+        let name = format!("lib{number}.so");
+        // Without a soname the need is the path of the link line.
+        if random.chance(85) {
+            flags.push(format!("-Wl,-soname,{name}"));
+        }
+        let value = 1 << number;
+        let source = format!("{hello}{declared} int f{number}(void) {{ return {value}{calls}; }}");
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let path = format!("tree/{place}/{name}");
+        std::fs::create_dir_all(lab.path(&path).parent().expect("a directory"))
+            .expect("a directory");
+        lab.so(&path, &source, &flags);
+        if random.chance(30) {
+            tool(lab, &format!("cd tree/{place}; mv {name} {name}.1.0; ln -s {name}.1.0 {name}"));
+            if random.chance(30) {
+                gone.insert(path.clone());
+            }
+        }
+        paths.push(path);
+    }
+    for link in gone {
+        tool(lab, &format!("rm {link}"));
+    }
+    move_away(lab);
+}
+
+/// Makes needs that are paths name a directory that is not there.
+fn move_away(lab: &Lab) {
+    let root = lab.path("tree").display().to_string();
+    let files = tool(lab, "find tree -type f");
+    for file in files.lines() {
+        for need in tool(lab, &format!("patchelf --print-needed '{file}'")).lines() {
+            if let Some(below) = need.strip_prefix(&root) {
+                tool(
+                    lab,
+                    &format!("patchelf --replace-needed '{need}' '/build/x{below}' '{file}'"),
+                );
+            }
+        }
+    }
+}
