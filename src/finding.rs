@@ -156,6 +156,8 @@ impl Evidence {
     }
 }
 
+/// `how` of a part of a large image.
+pub const LARGEST: &str = "largest";
 /// `how` of a candidate outside of the audited files: a library of the system.
 pub const INSTALLED: &str = "installed";
 /// The same where the process loads another file of that soname.

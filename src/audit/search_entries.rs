@@ -4,7 +4,7 @@
 use super::binding::Resolved;
 use crate::diagnosis::Site;
 use crate::facts::Corpus;
-use crate::id::{FastMap, FastSet, FileId, ModuleId};
+use crate::id::{FastMap, FastSet, FileId, ModuleId, StrId};
 use crate::package::Prefixes;
 use crate::plan::Plan;
 use crate::resolve::{self, Closure, ROOT};
@@ -39,7 +39,8 @@ pub enum EntryState {
     Unknown,
 }
 
-/// The entries of one object, and where it is loaded first.
+/// The entries of one object, and where it is loaded first. An entry that names no directory does so from
+/// every path by which the object is loaded.
 #[derive(Debug)]
 pub struct SearchEntries {
     /// The first occurrence of the object in a closure.
@@ -80,35 +81,56 @@ pub(super) fn find(
     if !plan.rule_wants.holds(Wants::SEARCH_ENTRIES) {
         return out;
     }
-    let mut met: FastSet<FileId> = FastSet::default();
+    // A library may be opened by several paths, which are several origins.
+    let mut met: FastSet<(FileId, StrId)> = FastSet::default();
+    let mut known: FastSet<FileId> = FastSet::default();
     let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
     for (root, closure) in resolved.closures.roots.entries() {
         for (module, file) in closure.in_scope() {
             let facts = &corpus.files[file];
             let list = facts.object().and_then(|object| object.search_path());
-            let Some(list) = list.filter(|_| facts.audited && met.insert(file)) else {
+            let path = closure.module(module).path;
+            let Some(list) = list.filter(|_| facts.audited && met.insert((file, path))) else {
                 continue;
             };
             let origin = origin(corpus, resolved, (closure, module, file));
             let loader = resolved.resolver.loaders.get(closure.root.loader);
-            let (mut entries, mut seen, mut left_out) = (Vec::new(), FastSet::default(), 0);
-            for text in list.split(|b| *b == b':').filter(|text| seen.insert(*text)) {
-                if entries.len() == MOST {
-                    left_out += 1;
-                    continue;
-                }
-                let entry = probes.entry(text, resolve::expanded(text, loader, &origin));
-                if entry.is_suspect() {
-                    entries.push(entry);
-                }
-            }
-            let site = Site { root, module };
-            if !entries.is_empty() {
-                out.insert(file, SearchEntries { site, entries, left_out });
+            let mut entry =
+                |text: &[u8]| probes.entry(text, resolve::expanded(text, loader, &origin));
+            if known.insert(file) {
+                let found = SearchEntries::new(Site { root, module }, list, entry);
+                out.insert(file, found);
+            } else if let Some(found) = out.get_mut(&file) {
+                // An entry that names a directory from one origin is of use.
+                let is_dead = |known: &SearchEntry| {
+                    known.state != EntryState::Absent
+                        || entry(&known.text).state == EntryState::Absent
+                };
+                found.entries.retain(is_dead);
             }
         }
     }
+    out.retain(|_, found| !found.entries.is_empty());
     out
+}
+
+impl SearchEntries {
+    /// The suspect entries of a search path; `entry` looks at one.
+    fn new(site: Site, list: &[u8], mut entry: impl FnMut(&[u8]) -> SearchEntry) -> Self {
+        let mut out = Self { site, entries: Vec::new(), left_out: 0 };
+        let mut seen = FastSet::default();
+        for text in list.split(|b| *b == b':').filter(|text| seen.insert(*text)) {
+            if out.entries.len() == MOST {
+                out.left_out += 1;
+                continue;
+            }
+            let entry = entry(text);
+            if entry.is_suspect() {
+                out.entries.push(entry);
+            }
+        }
+        out
+    }
 }
 
 /// `$ORIGIN`: the directory of the program's file, or of the path that a library was opened by.

@@ -262,7 +262,7 @@ fn for_each_drop(
 ) {
     let dropping: Vec<_> =
         files.iter().filter(|(_, patch)| !patch.dropped_needs.is_empty()).collect();
-    for closure in audit.closures.roots.iter() {
+    for closure in &audit.closures.roots {
         for (file, patch) in &dropping {
             for (module, _) in closure.found().filter(|(_, found)| found == *file) {
                 let edges = closure.needs(module).iter();

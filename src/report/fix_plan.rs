@@ -111,8 +111,11 @@ fn changes(proposal: &Proposal, out: &mut dyn Write) -> io::Result<()> {
     for patch in &remedy.patches {
         let file = shell(&show_path(&patch.file));
         for (options, values) in patch.calls() {
-            let values: String = values.iter().map(|v| format!(" {}", shell(&show(v)))).collect();
-            writeln!(out, "patchelf {options}{values} {file}")?;
+            write!(out, "patchelf {options} ")?;
+            for value in values {
+                write!(out, "{} ", shell(&show(value)))?;
+            }
+            writeln!(out, "{file}")?;
         }
     }
     Ok(())

@@ -36,6 +36,18 @@ pub enum FoundBy {
 }
 
 impl FoundBy {
+    /// True if the loader searches LD_LIBRARY_PATH before the place where it found the library, or did not
+    /// find it (`elf/dl-load.c`, `_dl_map_new_object`: DT_RPATH, LD_LIBRARY_PATH, DT_RUNPATH, cache, default).
+    pub fn yields_to_ld_library_path(self) -> bool {
+        match self {
+            Self::LdLibraryPath | Self::Runpath | Self::Cache | Self::Default | Self::Missing => {
+                true
+            }
+            Self::Root | Self::Dlopen | Self::Loaded | Self::Path | Self::Rpath(_) => false,
+            Self::Preload | Self::Builtin | Self::Provided => false,
+        }
+    }
+
     /// The word for machine formats.
     pub fn name(self) -> &'static str {
         match self {

@@ -2,8 +2,10 @@
 
 use super::{Query, Rule};
 use crate::catalogue::SIZE;
-use crate::finding::{Evidence, EvidenceKind, Findings};
-use crate::format::elf::{Object, Role, Segment};
+use crate::finding::{Evidence, EvidenceKind, Findings, LARGEST};
+use crate::format::elf::sections::{LARGE, span};
+use crate::format::elf::{Object, Section, Segment};
+use crate::text::show;
 use object::elf;
 
 pub(super) static RULE: Rule =
@@ -12,13 +14,14 @@ pub(super) static RULE: Rule =
 
 /// The reach of a signed 32-bit displacement, in bytes.
 const REACH: u64 = 1 << 31;
-/// The share of it, in percent, from which an object is reported.
-const NEAR: u64 = 75;
+/// Sections that are named.
+const MOST: usize = 3;
 
 const DOCS: &str = "\
 ## What it does
 
-Reports x86-64 objects whose loaded segments span at least 1.5 GiB, and names the largest segments.
+Reports x86-64 objects whose loaded segments span at least 1.5 GiB. Names the largest sections, how far code and data
+are apart, and which sections hold code for GPUs.
 
 ## Why it matters
 
@@ -29,7 +32,9 @@ soon as a few more kernels or GPU targets are added.
 ## Example
 
 ```text
-warning[image-span] lib/libkernels.so: spans 1945 MiB, 94 % of the 2 GiB that its code can reach
+warning[image-span] lib/libkernels.so: spans 1945 MiB, 95 % of the 2 GiB that its code can reach; code and
+data are up to 1940 MiB apart
+    largest    the section .hip_fatbin at 0x200000: 1800 MiB of GPU code
 ```
 
 ## How to fix
@@ -40,49 +45,67 @@ limit, at a cost.
 
 ## Limits
 
-The span counts, not the displacements in the code. Sections are not read, so the page of a segment does not name
-its parts.
+The distance is that of the farthest ends of code and other sections. Which data the code refers to is not known, as
+linked objects do not say. Without section headers, the page names segments.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, object) in query.audited_objects() {
-        let Some(span) = span(object).filter(|span| *span >= REACH / 100 * NEAR) else { continue };
+        let is_x86_64 = object.header.machine == elf::EM_X86_64.0;
+        let Some(span) = span(object).filter(|span| is_x86_64 && *span >= LARGE) else { continue };
         let share = u128::from(span) * 100 / u128::from(REACH);
-        let message =
-            format!("spans {} MiB, {share} % of the 2 GiB that its code can reach", span >> 20);
+        let apart = apart(&object.sections)
+            .map(|bytes| format!("; code and data are up to {} MiB apart", bytes >> 20));
+        let message = format!(
+            "spans {} MiB, {share} % of the 2 GiB that its code can reach{}",
+            span >> 20,
+            apart.unwrap_or_default()
+        );
         let mut finding = query.about(RULE.id, file, message);
-        let mut loads: Vec<&Segment> = loads(object).collect();
-        loads.sort_by_key(|load| std::cmp::Reverse((load.memsz, load.vaddr)));
-        for load in loads.into_iter().take(3) {
-            let text = format!(
-                "the {} segment at {:#x}: {} MiB",
-                kind(load),
-                load.vaddr,
-                load.memsz >> 20
-            );
+        finding.evidence.extend(largest(object).into_iter().map(|text| {
             let evidence = Evidence::new(EvidenceKind::Reference);
-            finding.evidence.push(Evidence { reason: Some(text), ..evidence });
-        }
-        finding.witness = query.quoted(file).map(|file| format!("readelf -lW {file}"));
+            Evidence { reason: Some(text), how: Some(LARGEST.into()), ..evidence }
+        }));
+        let tool = if object.sections.is_empty() { "readelf -lW" } else { "readelf -SW" };
+        finding.witness = query.quoted(file).map(|file| format!("{tool} {file}"));
         out.push(finding);
     }
     out
 }
 
-fn loads(object: &Object) -> impl Iterator<Item = &Segment> {
-    object.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0)
+/// The largest sections in words, or the largest segments of an object without section headers.
+fn largest(object: &Object) -> Vec<String> {
+    let mut parts: Vec<(u64, String)> = Vec::new();
+    for section in &object.sections {
+        let (name, mib) = (show(&section.name), section.size >> 20);
+        let device = if is_device(&section.name) { " of GPU code" } else { "" };
+        let text = format!("the section {name} at {:#x}: {mib} MiB{device}", section.address);
+        parts.push((section.size, text));
+    }
+    let loads = object.segments.iter().filter(|s| s.kind == elf::PT_LOAD.0);
+    for load in loads.filter(|_| object.sections.is_empty()) {
+        let (kind, mib) = (kind(load), load.memsz >> 20);
+        parts.push((load.memsz, format!("the {kind} segment at {:#x}: {mib} MiB", load.vaddr)));
+    }
+    parts.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
+    parts.truncate(MOST);
+    parts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Bytes from the first to the last loaded address.
-fn span(object: &Object) -> Option<u64> {
-    let is_code = matches!(object.role, Role::Program | Role::Shared | Role::Static);
-    if !is_code || object.header.machine != elf::EM_X86_64.0 {
-        return None;
-    }
-    let first = loads(object).map(|s| s.vaddr).min()?;
-    let last = loads(object).map(|s| s.vaddr.saturating_add(s.memsz)).max()?;
-    last.checked_sub(first)
+/// The largest distance between an end of a section of code and one of another section, in bytes.
+fn apart(sections: &[Section]) -> Option<u64> {
+    let extent = |is_code: bool| {
+        let some = || sections.iter().filter(move |section| section.is_code == is_code);
+        Some((some().map(|s| s.address).min()?, some().map(Section::end).max()?))
+    };
+    let (code, data) = (extent(true)?, extent(false)?);
+    Some(data.1.saturating_sub(code.0).max(code.1.saturating_sub(data.0)))
+}
+
+/// True for the sections of code for GPUs (HIP, CUDA, LLVM's offloading).
+fn is_device(name: &[u8]) -> bool {
+    [&b".hip_fatbin"[..], b".nv_fatbin", b"__nv_relfatbin", b".llvm.offloading"].contains(&name)
 }
 
 fn kind(load: &Segment) -> &'static str {

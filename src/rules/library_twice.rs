@@ -229,7 +229,7 @@ fn compare(query: &Query<'_>, two: Two) -> Option<Kind> {
 }
 
 /// `libfoo` of `libfoo.so.1` and of `libfoo-1.2.so.0`.
-fn stem(soname: &[u8]) -> &[u8] {
+pub(crate) fn stem(soname: &[u8]) -> &[u8] {
     let end = memchr::memmem::find(soname, b".so").unwrap_or(soname.len());
     let name = &soname[..end];
     match name.iter().rposition(|b| *b == b'-') {

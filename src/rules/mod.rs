@@ -82,6 +82,7 @@ mod writable_code;
 mod wrong_architecture;
 mod wrong_resource_dir;
 
+pub(crate) use library_twice::stem;
 pub(crate) use near::{NearMisses, Wanted};
 pub(crate) use words::{outcome, typeable};
 

@@ -14,6 +14,9 @@ use std::path::Path;
 
 /// Directories of builds and of single users.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
+/// Directories into which packages are installed, which are nobody's build.
+const INSTALLED: [&str; 9] =
+    ["/usr", "/opt", "/lib", "/lib64", "/bin", "/sbin", "/srv", "/nix/store", "/gnu/store"];
 /// Libraries named for one entry.
 const MOST: usize = 3;
 
@@ -108,6 +111,19 @@ impl Query<'_> {
         }
         let mut bases =
             BUILD.iter().map(Path::new).filter(|base| entry.directory.starts_with(base));
-        bases.find(|base| !is_own(base)).map(|base| format!("below {}", show_path(base)))
+        if let Some(base) = bases.find(|base| !is_own(base)) {
+            return Some(format!("below {}", show_path(base)));
+        }
+        let cwd = self.build_directory().filter(|cwd| entry.directory.starts_with(cwd))?;
+        let is_inside = located.prefix.as_deref().is_some_and(|prefix| cwd.starts_with(prefix));
+        (!is_inside && !is_own(cwd)).then(|| "below the current directory".to_owned())
+    }
+
+    /// The current directory, if it may be that of a build: packages are audited from there.
+    fn build_directory(&self) -> Option<&Path> {
+        let plan = self.plan();
+        let cwd = Some(&*plan.cwd).filter(|_| !plan.has_root && !plan.cwd_stated)?;
+        let is_installed = INSTALLED.iter().any(|base| cwd.starts_with(base));
+        (cwd.parent().is_some() && !is_installed).then_some(cwd)
     }
 }

@@ -22,6 +22,7 @@ Reports entries of DT_RPATH and DT_RUNPATH that
 
 - are empty or relative: the loader takes them from the current directory
 - lie below `/tmp`, `/var/tmp`, `/home`, `/root`, `/build`, `/usr/src` or `/nix/build`: build directories
+- lie below the current directory and outside of the prefix: a gate runs in the directory of the build
 - name a directory that every user may write to, or that every user can create or replace
 
 ## Why it matters
@@ -44,7 +45,8 @@ library is found there, move it and correct the path.
 ## Limits
 
 Rights of groups and access control lists are not checked. Entries that begin with `$ORIGIN` are not checked, and
-neither are entries inside an audited prefix that lies below such a directory itself.
+neither are entries inside an audited prefix that lies below such a directory itself. The current directory does not
+count with `--cwd` or `--root`, inside the prefix, and below `/usr`, `/opt`, `/srv` and other places of packages.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

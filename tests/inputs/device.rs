@@ -9,6 +9,7 @@ mod formats;
 mod kpack;
 mod oracle;
 mod rows;
+mod spans;
 mod wheels;
 
 use crate::support::device;

@@ -69,6 +69,7 @@ impl Object {
             references: references.into(),
             text: text.into(),
             segments: self.segments.clone(),
+            sections: self.sections.clone(),
             dlopen_notes: self.dlopen_notes.clone(),
             tables: Some(tables.with_undefined(relink.outside)?),
             needs: needs.into(),

@@ -24,6 +24,7 @@ mod read;
 mod references;
 mod release;
 pub mod relocs;
+pub mod sections;
 mod segments;
 mod strings;
 pub mod symtab;
@@ -36,6 +37,7 @@ pub use foreign::Foreign;
 pub use header::{Header, Ident, Verdict};
 pub use read::read;
 pub use release::{GlibcVersion, MuslVersion};
+pub use sections::Section;
 pub use segments::Segment;
 pub use tables::Tables;
 pub use target::Target;
@@ -60,6 +62,8 @@ pub struct Object {
     pub unmappable: Option<&'static str>,
     /// Its program headers, if a loader can use them.
     pub segments: Box<[Segment]>,
+    /// The loaded sections, if its image is large ([`sections::LARGE`]) and they can be read.
+    pub sections: Box<[Section]>,
     /// PT_INTERP.
     pub interp: Option<Str>,
     /// DT_NEEDED, DT_AUXILIARY and DT_FILTER in the order of the dynamic section.
@@ -231,6 +235,7 @@ impl Object {
             refused: None,
             unmappable: None,
             segments: Box::default(),
+            sections: Box::default(),
             interp: None,
             needs: Box::default(),
             needs_left_out: 0,

@@ -11,6 +11,7 @@ use super::hash_table::HashTable;
 use super::header::Header;
 use super::pieces::{self, Piece, pieces, read_pieces};
 use super::relocs::{self, Place, Places};
+use super::sections;
 use super::segments::Segments;
 use super::strings::{self, Apart, Strings};
 use super::tables::Tables;
@@ -99,6 +100,7 @@ pub fn read(file: &Handle, head: &[u8], reading: Reading) -> Result<Object, Read
     reader.text.text.clear();
     SCRATCH.set(Scratch { text: reader.text.text, ..reader.scratch });
     result.map(|()| {
+        object.sections = sections::of_large(file, head, &object);
         object.foreign = Foreign::of(&object, noted);
         object
     })

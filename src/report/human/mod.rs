@@ -15,7 +15,7 @@ use super::entry::{Entries, ReportEntry};
 use super::layout::{Page, name};
 use super::model::{CauseKind, Finding, Report};
 use super::{Rendering, Style, summary};
-use crate::finding::EvidenceKind;
+use crate::finding::{EvidenceKind, LARGEST};
 use crate::text::show_path;
 use std::io::{self, Write};
 
@@ -139,6 +139,7 @@ impl Sheet<'_> {
     fn findings(&self, entry: &ReportEntry<'_>, page: &mut Page<'_>) -> io::Result<()> {
         let findings = &entry.findings;
         if let [one] = &findings[..] {
+            largest(one, page)?;
             return self.near_misses(one, page);
         }
         let most = page.limit(MOST_FINDINGS);
@@ -157,6 +158,7 @@ impl Sheet<'_> {
             if several {
                 let file = name(&self.entries.file(finding));
                 page.item("finding", &format!("{file}: {}", finding.message))?;
+                largest(finding, page)?;
                 self.own_chain(finding, page)?;
                 let roots = finding.evidence_of(EvidenceKind::Root).filter(|e| e.how.is_none());
                 let roots: Vec<_> = roots.filter_map(|root| root.path.as_deref()).collect();
@@ -168,4 +170,11 @@ impl Sheet<'_> {
         }
         Ok(())
     }
+}
+
+/// The largest parts of an image.
+fn largest(finding: &Finding, page: &mut Page<'_>) -> io::Result<()> {
+    let parts = finding.evidence_of(EvidenceKind::Reference);
+    let mut parts = parts.filter(|part| part.how.as_deref() == Some(LARGEST));
+    parts.try_for_each(|part| page.item(LARGEST, part.reason.as_deref().unwrap_or_default()))
 }

@@ -1,5 +1,6 @@
 //! `why` for programs, by the schema `linkaudit.why/1` in `docs/why.schema.json`.
 
+use super::elsewhere::Copy;
 use super::library::{self, Library};
 use super::symbol::{self, Symbol};
 use super::undefined::Outcome;
@@ -26,8 +27,19 @@ struct Out<'a, P, R> {
     complete: bool,
     providers: Vec<P>,
     requesters: Vec<R>,
+    copies: Vec<CopyOut<'a>>,
     searched: Vec<Searched<'a>>,
     near: Vec<Text<'a>>,
+}
+
+/// Another file of the library in the process.
+#[derive(Serialize)]
+struct CopyOut<'a> {
+    path: Text<'a>,
+    root: Text<'a>,
+    position: Option<u32>,
+    how: &'static str,
+    needed_by: Option<Text<'a>>,
 }
 
 #[derive(Serialize)]
@@ -62,6 +74,7 @@ struct LibraryRequester<'a> {
     chain: Vec<Text<'a>>,
     roots: Vec<Text<'a>>,
     tried: Vec<TriedOut<'a>>,
+    instead: Option<Vec<Text<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -134,10 +147,11 @@ pub(super) fn render(
 ) -> io::Result<()> {
     let audit = subject.audit;
     match &why.answer {
-        Answer::Library(Library { providers, requesters, .. }) => {
+        Answer::Library(Library { providers, requesters, copies, .. }) => {
             let providers = providers.iter().map(|p| library_provider(audit, p)).collect();
             let requesters = requesters.iter().map(|r| library_requester(audit, r)).collect();
-            let lists = Lists { providers, requesters, searched: Vec::new(), near: Vec::new() };
+            let copies = copies.iter().map(|copy| copy_out(audit, copy)).collect();
+            let lists = Lists { copies, ..Lists::new(providers, requesters) };
             write(subject, why, "library", lists, out)
         }
         Answer::Symbol(symbol) => {
@@ -149,13 +163,12 @@ pub(super) fn render(
                 files: paths(audit, &scope.files),
             };
             let searched = symbol.searched.iter().map(scope).collect();
-            let lists = Lists { providers, requesters, searched, near: Vec::new() };
+            let lists = Lists { searched, ..Lists::new(providers, requesters) };
             write(subject, why, "symbol", lists, out)
         }
         Answer::Unknown(near) => {
-            let (providers, requesters): (Vec<()>, Vec<()>) = Default::default();
             let near = near.iter().map(|name| Text(name)).collect();
-            let lists = Lists { providers, requesters, searched: Vec::new(), near };
+            let lists = Lists { near, ..Lists::<(), ()>::new(Vec::new(), Vec::new()) };
             write(subject, why, "unknown", lists, out)
         }
     }
@@ -165,8 +178,15 @@ pub(super) fn render(
 struct Lists<'a, P, R> {
     providers: Vec<P>,
     requesters: Vec<R>,
+    copies: Vec<CopyOut<'a>>,
     searched: Vec<Searched<'a>>,
     near: Vec<Text<'a>>,
+}
+
+impl<P, R> Lists<'_, P, R> {
+    fn new(providers: Vec<P>, requesters: Vec<R>) -> Self {
+        Self { providers, requesters, copies: Vec::new(), searched: Vec::new(), near: Vec::new() }
+    }
 }
 
 fn write<P: Serialize, R: Serialize>(
@@ -176,7 +196,7 @@ fn write<P: Serialize, R: Serialize>(
     lists: Lists<'_, P, R>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let Lists { providers, requesters, searched, near } = lists;
+    let Lists { providers, requesters, copies, searched, near } = lists;
     let whole = Out {
         schema: SCHEMA,
         name: Text(&why.name),
@@ -185,6 +205,7 @@ fn write<P: Serialize, R: Serialize>(
         complete: subject.report.complete,
         providers,
         requesters,
+        copies,
         searched,
         near,
     };
@@ -206,6 +227,16 @@ fn root(audit: &Audit, root: RootId) -> Text<'_> {
 
 fn text(bytes: Option<&Vec<u8>>) -> Option<Text<'_>> {
     bytes.map(|bytes| Text(bytes))
+}
+
+fn copy_out<'a>(audit: &'a Audit, copy: &Copy) -> CopyOut<'a> {
+    CopyOut {
+        path: path(audit, copy.file),
+        root: root(audit, copy.root),
+        position: copy.position,
+        how: copy.how.name(),
+        needed_by: copy.needed_by.map(|file| path(audit, file)),
+    }
 }
 
 fn library_provider<'a>(audit: &'a Audit, provider: &library::Provider) -> LibraryProvider<'a> {
@@ -239,6 +270,10 @@ fn library_requester<'a>(
         chain: requester.chain.iter().map(|hop| path(audit, *hop)).collect(),
         roots: requester.roots.iter().map(|id| root(audit, *id)).collect(),
         tried: requester.tried.iter().map(TriedOut::new).collect(),
+        instead: requester
+            .instead
+            .as_ref()
+            .map(|files| files.iter().map(|file| path(audit, *file)).collect()),
     }
 }
 

@@ -1,12 +1,14 @@
 //! `why` for a library: the files that answer to the name, and every need that requests it by that
 //! name or finds one of these files.
 
+use super::elsewhere::{Copy, copies, instead};
+use super::under::position;
 use crate::audit::Audit;
 use crate::facts::{FileFacts, PathState};
 use crate::id::{FastMap, FastSet, FileId, ModuleId, RootId, StrId};
 use crate::order::Arrange as _;
 use crate::resolve::trace::Tried;
-use crate::resolve::{Closure, FoundBy, ROOT};
+use crate::resolve::{FoundBy, ROOT};
 use crate::text::last_part;
 use crate::views::tree::{Edge, Tag, Tree};
 use std::os::unix::ffi::OsStrExt as _;
@@ -55,6 +57,9 @@ pub struct Requester {
     pub chain: Vec<FileId>,
     /// Paths that the search skipped.
     pub tried: Vec<Tried>,
+    /// With `--under`: the files of this name that a directory in LD_LIBRARY_PATH would bring; `None` if
+    /// such a directory is searched too late or not at all.
+    pub instead: Option<Vec<FileId>>,
 }
 
 impl Requester {
@@ -73,6 +78,8 @@ pub struct Library {
     pub requesters: Vec<Requester>,
     /// Programs whose interpreter it is.
     pub programs: Vec<FileId>,
+    /// With `--under`: other files of the library in the process.
+    pub copies: Vec<Copy>,
 }
 
 impl Library {
@@ -107,8 +114,15 @@ impl Library {
             let file = |root: &RootId| audit.closures.roots[*root].root.file;
             programs.retain(|program| under.iter().any(|root| file(root) == *program));
             providers.retain(|provider| !provider.places.is_empty());
+            for requester in &mut requesters {
+                let name = audit.text(requester.name);
+                let yields = requester.how.yields_to_ld_library_path() && !name.contains(&b'/');
+                requester.instead = yields.then(|| instead(audit, name, requester.to));
+            }
         }
-        Some(Self { providers, requesters, programs })
+        let known = providers.iter().map(|provider| provider.file).collect();
+        let copies = under.map(|under| copies(audit, &known, under)).unwrap_or_default();
+        Some(Self { providers, requesters, programs, copies })
     }
 }
 
@@ -169,6 +183,7 @@ fn requesters(audit: &Audit, edges: &[&Edge], is_meant: impl Fn(RootId) -> bool)
             roots: Vec::new(),
             chain: Vec::new(),
             tried: edge.tried.clone(),
+            instead: None,
         });
     }
     for (root, closure) in audit.closures.roots.entries().filter(|(root, _)| is_meant(*root)) {
@@ -224,10 +239,4 @@ fn providers(
         }
     }
     out
-}
-
-/// The index of a module in the scope.
-pub(super) fn position(closure: &Closure, module: ModuleId) -> Option<u32> {
-    let place = closure.whole_scope().position(|other| other == module)?;
-    u32::try_from(place).ok()
 }

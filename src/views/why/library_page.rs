@@ -1,6 +1,7 @@
 //! The page of a library: files with its name, then the files that need it, with missing ones
 //! first.
 
+use super::elsewhere::Copy;
 use super::human::{Cell, Page, column};
 use super::library::{self, Library};
 use crate::id::FileId;
@@ -21,7 +22,7 @@ impl Page<'_> {
         library: &Library,
         under: Option<&str>,
     ) -> io::Result<()> {
-        let Library { providers, requesters, programs } = library;
+        let Library { providers, requesters, programs, copies } = library;
         if !self.style.quiet {
             if !providers.is_empty() {
                 self.heading("files of this name")?;
@@ -29,6 +30,13 @@ impl Page<'_> {
                     self.library_provider(provider)?;
                 }
                 self.more(providers.len())?;
+            }
+            if !copies.is_empty() {
+                self.heading("other files of the library in the process")?;
+                for copy in copies.iter().take(self.most()) {
+                    self.copy(copy)?;
+                }
+                self.more(copies.len())?;
             }
             if !programs.is_empty() {
                 self.heading(&format!("the interpreter of {}", roots_in_words(programs.len())))?;
@@ -83,6 +91,30 @@ impl Page<'_> {
         self.row(3, &[Cell::new(path, 0), Cell::dim(text)])
     }
 
+    fn copy(&mut self, copy: &Copy) -> io::Result<()> {
+        let place = match copy.position {
+            Some(at) => format!("place {at} in the scope"),
+            None => "in the link map".to_owned(),
+        };
+        let by = copy.needed_by.map(|file| format!(", needed by {}", self.path(file)));
+        let text = format!("{place}{}", by.unwrap_or_default());
+        let path = self.path(copy.file);
+        self.row(3, &[Cell::new(path, 0), Cell::dim(text)])
+    }
+
+    /// What LD_LIBRARY_PATH would change for a need.
+    fn library_path(&mut self, requester: &library::Requester) -> io::Result<()> {
+        let text = match (&requester.instead, requester.how) {
+            (None, FoundBy::Rpath(_)) => "comes after DT_RPATH".to_owned(),
+            (Some(files), _) if !files.is_empty() => {
+                let files: Vec<String> = files.iter().map(|file| self.path(*file)).collect();
+                format!("with the directory would find {}", files.join(" or "))
+            }
+            _ => return Ok(()),
+        };
+        self.detail("LD_LIBRARY_PATH", &text)
+    }
+
     fn library_requester(
         &mut self,
         requester: &library::Requester,
@@ -112,6 +144,7 @@ impl Page<'_> {
             let roots = self.roots(*first, requester.roots.len());
             self.detail("under", &roots)?;
         }
+        self.library_path(requester)?;
         let verbose = self.style.verbose;
         let wanted = |tried: &&Tried| verbose || (requester.is_missing() && !tried.subdir);
         for tried in requester.tried.iter().filter(wanted) {

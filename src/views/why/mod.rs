@@ -3,6 +3,7 @@
 //! decides which of the two a name is, and `under` selects the entry point.
 
 mod asked;
+mod elsewhere;
 mod human;
 mod json;
 pub mod library;

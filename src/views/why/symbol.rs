@@ -2,7 +2,7 @@
 //! bindings, and definitions that no entry point loads. `undefined` adds details about undefined
 //! references.
 
-use super::library::position;
+use super::under::position;
 use crate::audit::{Audit, NamedBindings};
 use crate::bind::{Binding, symbol_query};
 use crate::diagnosis::{FirstLoader, ReferenceState};

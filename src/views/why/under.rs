@@ -4,9 +4,10 @@ use super::names;
 use crate::audit::Audit;
 use crate::diagnosis::FirstLoader;
 use crate::facts::FileFacts;
-use crate::id::{FileId, RootId};
+use crate::id::{FileId, ModuleId, RootId};
 use crate::order;
 use crate::order::Arrange as _;
+use crate::resolve::Closure;
 use crate::text::show_path;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -108,4 +109,10 @@ fn near<'f>(typed: &Path, entries: impl Iterator<Item = &'f FileFacts>) -> Vec<S
     out.arrange();
     out.truncate(MOST);
     out
+}
+
+/// The index of a module in the scope.
+pub(super) fn position(closure: &Closure, module: ModuleId) -> Option<u32> {
+    let place = closure.whole_scope().position(|other| other == module)?;
+    u32::try_from(place).ok()
 }

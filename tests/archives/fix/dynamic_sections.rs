@@ -91,7 +91,7 @@ fn compare(seed: u64, out: &mut Compared) {
     let random = &mut Random::new(seed);
     tree(&lab, random);
     let tag = *random.pick(&["rpath", "runpath"]);
-    lab.write("policy.toml", &format!("schema = 1\n[search-path]\nrequire = \"{tag}\"\n"));
+    lab.write("policy.toml", format!("schema = 1\n[search-path]\nrequire = \"{tag}\"\n"));
     let fixed = lab.linkaudit(&[
         "fix",
         "--prefix",
@@ -200,13 +200,7 @@ fn tree(lab: &Lab, random: &mut Random) {
         let used: Vec<usize> = needs.into_iter().filter(|_| random.chance(65)).collect();
         let calls: String = used.iter().map(|n| format!(" + f{n}()")).collect();
         let declared: String = used.iter().map(|n| format!("int f{n}(void);")).collect();
-        let hello = match number < count && random.chance(15) {
-            true => format!(
-                "#include <unistd.h>\n__attribute__((constructor)) static void hello(void) {{ \
-                 if (write(2, \"{number}\", 1) < 0) _exit(9); }}\n"
-            ),
-            false => String::new(),
-        };
+        let hello = if number < count && random.chance(15) { hello(number) } else { String::new() };
         let place = if number == count { "bin" } else { *random.pick(&PLACES) };
         let up = if place.contains('/') { "../.." } else { ".." };
         let mut flags =
@@ -249,6 +243,14 @@ fn tree(lab: &Lab, random: &mut Random) {
         tool(lab, &format!("rm {link}"));
     }
     move_away(lab);
+}
+
+/// A constructor that says that it ran.
+fn hello(number: usize) -> String {
+    format!(
+        "#include <unistd.h>\n__attribute__((constructor)) static void hello(void) {{ \
+         if (write(2, \"{number}\", 1) < 0) _exit(9); }}\n"
+    )
 }
 
 /// Makes needs that are paths name a directory that is not there.

@@ -4,6 +4,7 @@ use super::kit::{findings, run};
 use crate::support::{self, Lab};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 const MAIN: &str = "int main(void) { return 0; }";
 
@@ -109,4 +110,60 @@ fn entries_of_builds_and_of_the_prefix_itself() {
     let closed = found(&lab, &["p", "--policy", "manylinux_2_28"]);
     assert!(!closed.iter().any(|line| line.contains("/usr/srcs")), "{closed:#?}");
     assert!(closed.iter().any(|line| line.contains("/build/x")), "{closed:#?}");
+}
+
+/// A gate that runs in the directory of a build finds paths into that directory. `/dev/shm` is below none
+/// of the directories that are known for builds.
+#[test]
+fn entries_below_the_current_directory() {
+    let name = format!("/dev/shm/linkaudit-test-{}", std::process::id());
+    let build = Path::new(&name);
+    let made =
+        ["lib", "stage/bin", "stage/own"].map(|dir| std::fs::create_dir_all(build.join(dir)));
+    if made.iter().any(Result::is_err) {
+        return support::skip("entries_below_the_current_directory", "/dev/shm is not writable");
+    }
+    let lab = Lab::new();
+    lab.exe("app", MAIN, &[&format!("-Wl,-rpath,{name}/lib:{name}/stage/own:/usr/lib")]);
+    std::fs::copy(lab.path("app"), build.join("stage/bin/app")).expect("a copy");
+    let said = |cwd: &str, args: &[&str]| {
+        let mut linkaudit = support::linkaudit();
+        linkaudit.args(args).args(["--format", "json", "-A", "undecided"]);
+        let run = linkaudit.current_dir(build.join(cwd)).output().expect("linkaudit runs");
+        let report: Value = support::whole(&run.stdout);
+        let messages = findings(&report).iter().filter_map(|finding| finding["message"].as_str());
+        messages
+            .filter(|message| message.contains("current directory"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let found = [
+        said("", &["stage"]),
+        said("", &["stage", "--cwd", "/"]),
+        said("stage", &["."]),
+        said("stage/bin", &["--prefix", "..", "app"]),
+    ];
+    std::fs::remove_dir_all(build).expect("removed");
+    let expected = format!(
+        "DT_RUNPATH entry {name}/lib: below the current directory; no library is found there"
+    );
+    assert_eq!(found, [vec![expected], vec![], vec![], vec![]]);
+}
+
+/// An entry that names a directory from one of the paths by which a library is loaded is of use.
+#[test]
+fn entries_of_a_library_with_several_origins() {
+    let lab = Lab::new();
+    lab.so("p/lib/libf.so", "int f(void) { return 1; }", &["-Wl,-rpath,$ORIGIN/../x"]);
+    lab.mkdir("p/y/x");
+    lab.mkdir("p/y/lib");
+    std::os::unix::fs::symlink("../../lib/libf.so", lab.path("p/y/lib/libf.so")).expect("a link");
+    let link = lab.path("p/y/lib/libf.so").display().to_string();
+    let flags = ["-Wl,--no-as-needed", &link, "-Wl,-rpath,$ORIGIN/../y/lib"];
+    let dead = |found: &[String]| found.iter().filter(|line| line.starts_with("dead")).count();
+    assert_eq!(dead(&found(&lab, &["p"])), 1);
+    lab.exe("p/bin/app", "int f(void); int main(void) { return f(); }", &flags);
+    assert_eq!(dead(&found(&lab, &["p"])), 0);
+    let both = ["p/lib/libf.so", "p/bin/app"];
+    assert_eq!(dead(&found(&lab, &both)), 0);
 }

@@ -48,7 +48,9 @@ fn a_library_under_one_entry_point() {
     }
     let page = run(&lab, &["why", "libfoo.so", "p", "--under", "app-one"]);
     assert_eq!(page.status, 0);
-    assert!(!page.out.contains("p/two"), "{}", page.out);
+    // The other file of the name is only one that LD_LIBRARY_PATH would bring.
+    let of_two = page.out.lines().filter(|line| line.contains("p/two"));
+    assert!({ of_two }.all(|line| line.contains("LD_LIBRARY_PATH")), "{}", page.out);
     let end = format!("2 files; 1 file of this name under {}\n", at(&lab, "p/one/app-one"));
     assert!(page.out.ends_with(&end), "{}", page.out);
 }
@@ -102,4 +104,51 @@ fn the_same_bytes_however_it_is_asked() {
             assert_eq!(why(&lab, name, &[options, &args].concat()).to_string(), whole);
         }
     }
+}
+
+/// Two versions of a library in one process, and what the real loader does with LD_LIBRARY_PATH.
+#[test]
+fn other_files_of_a_library_and_of_its_name() {
+    let lab = Lab::new();
+    for (dir, major) in [("a", 1), ("b", 2), ("c", 1), ("d", 2)] {
+        let soname = format!("libf.so.{major}");
+        lab.so(&format!("p/{dir}/{soname}"), FOO, &[&format!("-Wl,-soname,{soname}")]);
+    }
+    let flags = [KEEP, "-Lp/b", "-l:libf.so.2", "-Wl,-soname,libh.so", "-Wl,-rpath,$ORIGIN"];
+    lab.so("p/b/libh.so", "int h(void) { return 1; }", &flags);
+    let source = "int h(void); int foo(void); int main(void) { return h() + foo(); }";
+    let flags = [KEEP, "-Lp/a", "-Lp/b", "-l:libf.so.1", "-lh", "-Wl,-rpath-link,p/b"];
+    let (mut cases, mut differences) = (0, Vec::new());
+    for tag in ["--enable-new-dtags", "--disable-new-dtags"] {
+        let tags = [&format!("-Wl,{tag}"), "-Wl,-rpath,$ORIGIN/../a:$ORIGIN/../b"];
+        lab.exe("p/bin/app", source, &[&flags[..], &tags].concat());
+        for (name, dir, other) in [("libf.so.1", "a", "c"), ("libf.so.2", "b", "d")] {
+            let found = why(&lab, name, &["p", "--under", "p/bin/app"]);
+            let copy = if dir == "a" { "p/b/libf.so.2" } else { "p/a/libf.so.1" };
+            assert_eq!(paths(&found["copies"]), [at(&lab, copy)], "{found:#}");
+            let needed_by = if dir == "a" { "p/b/libh.so" } else { "p/bin/app" };
+            assert_eq!(found["copies"][0]["needed_by"], at(&lab, needed_by));
+            let instead = &found["requesters"][0]["instead"];
+            let file = at(&lab, &format!("p/{other}/{name}"));
+            let expected = |is_found: bool| if is_found { json!([file]) } else { Value::Null };
+            let shown = lab.sh(&format!("LD_LIBRARY_PATH=$PWD/p/{other} ldd p/bin/app")).stdout;
+            let shown = String::from_utf8_lossy(&shown).into_owned();
+            let is_found = shown.contains(&format!("/p/{other}/{name}"));
+            cases += 1;
+            if *instead != expected(is_found) {
+                differences.push(format!("{tag} {name}: {instead} {shown}"));
+            }
+        }
+    }
+    println!("LD_LIBRARY_PATH: {cases} needs, {} differences", differences.len());
+    assert!(differences.is_empty(), "{differences:#?}");
+    let page = run(&lab, &["why", "libf.so.2", "p", "--under", "p/bin/app"]).out;
+    assert!(page.contains("other files of the library in the process\n"), "{page}");
+    assert!(page.contains(&format!(", needed by {}\n", at(&lab, "p/bin/app"))), "{page}");
+    assert!(page.contains("LD_LIBRARY_PATH with the directory would find "), "{page}");
+    let without = why(&lab, "libf.so.2", &["p"]);
+    assert_eq!(
+        (&without["copies"], &without["requesters"][0]["instead"]),
+        (&json!([]), &Value::Null)
+    );
 }

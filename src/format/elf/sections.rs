@@ -1,0 +1,97 @@
+//! Sections of an object whose image is large. Loaders ignore sections; `image-span` names those that fill
+//! the image. Other objects are read without them.
+
+use super::{Header, Object, Role, header::endian};
+use crate::format::{c_string, read_range};
+use crate::tree::Handle;
+use object::read::elf::{FileHeader, SectionHeader};
+use object::{Endianness, elf};
+
+/// Bytes from the first to the last loaded address from which sections are read: three quarters of the reach
+/// of a signed 32-bit displacement.
+pub const LARGE: u64 = 3 << 29;
+
+/// Upper bounds for the section headers and their names, in bytes.
+const MOST_HEADERS: u64 = 4 << 20;
+const MOST_NAMES: u64 = 1 << 20;
+
+/// A section that is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name, without the NUL.
+    pub name: Box<[u8]>,
+    /// sh_addr
+    pub address: u64,
+    /// sh_size
+    pub size: u64,
+    /// SHF_EXECINSTR
+    pub is_code: bool,
+}
+
+impl Section {
+    /// The address behind it.
+    pub fn end(&self) -> u64 {
+        self.address.saturating_add(self.size)
+    }
+}
+
+/// Bytes from the first to the last loaded address of a program or library; `None` without a segment.
+pub fn span(object: &Object) -> Option<u64> {
+    if !matches!(object.role, Role::Program | Role::Shared | Role::Static) {
+        return None;
+    }
+    let loads = || object.segments.iter().filter(|segment| segment.kind == elf::PT_LOAD.0);
+    let first = loads().map(|segment| segment.vaddr).min()?;
+    let last = loads().map(|segment| segment.vaddr.saturating_add(segment.memsz)).max()?;
+    last.checked_sub(first)
+}
+
+/// The loaded sections of a large object in the order of their headers; none of any other object, and none if
+/// the section headers cannot be read.
+pub(super) fn of_large(file: &Handle, head: &[u8], object: &Object) -> Box<[Section]> {
+    if span(object).is_none_or(|span| span < LARGE) {
+        return Box::default();
+    }
+    let header = &object.header;
+    let found = if header.is_64 {
+        read::<elf::FileHeader64<Endianness>>(file, head, header)
+    } else {
+        read::<elf::FileHeader32<Endianness>>(file, head, header)
+    };
+    found.unwrap_or_default().into()
+}
+
+fn read<H: FileHeader<Endian = Endianness>>(
+    file: &Handle,
+    head: &[u8],
+    header: &Header,
+) -> Option<Vec<Section>> {
+    let e = endian(header.big);
+    let (raw, _) = object::pod::from_bytes::<H>(head).ok()?;
+    let (start, end) = header.sections;
+    let size = end.checked_sub(start).filter(|size| *size <= MOST_HEADERS)?;
+    let bytes = read_range(file, start, size).ok()?;
+    let count = bytes.len() / size_of::<H::SectionHeader>();
+    let (sections, _) = object::pod::slice_from_bytes::<H::SectionHeader>(&bytes, count).ok()?;
+    let names = match raw.e_shstrndx(e) {
+        // With 65,280 sections or more, the first section header has the index.
+        elf::SHN_XINDEX => sections.first()?.sh_link(e) as usize,
+        index => usize::from(index.0),
+    };
+    let names = sections.get(names)?;
+    let names_size: u64 = names.sh_size(e).into();
+    let names = read_range(file, names.sh_offset(e).into(), names_size.min(MOST_NAMES)).ok()?;
+    let section = |section: &H::SectionHeader| {
+        let flags = section.sh_flags(e).0;
+        let is_loaded = flags & elf::SHF_ALLOC.0 != 0;
+        // .tbss takes no room of its own.
+        let is_empty = section.sh_type(e) == elf::SHT_NOBITS && flags & elf::SHF_TLS.0 != 0;
+        (is_loaded && !is_empty).then(|| Section {
+            name: c_string(&names, section.sh_name(e) as usize).unwrap_or_default().into(),
+            address: section.sh_addr(e).into(),
+            size: section.sh_size(e).into(),
+            is_code: flags & elf::SHF_EXECINSTR.0 != 0,
+        })
+    };
+    Some(sections.iter().filter_map(section).collect())
+}

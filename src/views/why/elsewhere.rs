@@ -1,0 +1,81 @@
+//! `why LIBRARY --under ENTRY`: the other files of the library that the process loads, and the files that
+//! LD_LIBRARY_PATH could bring in its place.
+
+use super::under::position;
+use crate::audit::Audit;
+use crate::facts::FileFacts;
+use crate::id::{FastSet, FileId, RootId};
+use crate::order::Arrange as _;
+use crate::resolve::FoundBy;
+use crate::rules::stem;
+use crate::text::last_part;
+use std::os::unix::ffi::OsStrExt as _;
+
+/// Files named for one need.
+const MOST: usize = 4;
+
+/// Another file of the library in the same process: of the same soname, or another version.
+#[derive(Debug)]
+pub struct Copy {
+    /// The file.
+    pub file: FileId,
+    /// The entry point.
+    pub root: RootId,
+    /// Its index in the scope; `None` if it is outside the scope.
+    pub position: Option<u32>,
+    /// How it was found.
+    pub how: FoundBy,
+    /// The file whose need loaded it.
+    pub needed_by: Option<FileId>,
+}
+
+/// The other files of the libraries in `known` under these entry points, in scope order.
+pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
+    let name = |file: &FileId| stem(library_name(&audit.corpus.files[*file]));
+    let stems: FastSet<&[u8]> = known.iter().map(name).collect();
+    let mut out = Vec::new();
+    for root in under {
+        let closure = &audit.closures.roots[*root];
+        for (module, file) in closure.found() {
+            let facts = &audit.corpus.files[file];
+            let is_library = facts.object().is_some_and(|object| object.soname().is_some());
+            if known.contains(&file) || !is_library || !stems.contains(stem(library_name(facts))) {
+                continue;
+            }
+            let of_module = closure.module(module);
+            let needed_by = of_module.requester.and_then(|by| closure.module(by).file);
+            let position = position(closure, module);
+            out.push(Copy { file, root: *root, position, how: of_module.how, needed_by });
+        }
+    }
+    out
+}
+
+/// The files with the needed name outside of the directories in which it was found: LD_LIBRARY_PATH with
+/// the directory of one brings it.
+pub(super) fn instead(audit: &Audit, name: &[u8], found: Option<FileId>) -> Vec<FileId> {
+    let has_name = |facts: &FileFacts| {
+        let mut names = facts.names.iter().map(|other| &*other.path).chain([&*facts.path]);
+        names.any(|path| last_part(path.as_os_str().as_bytes()) == name)
+    };
+    let target =
+        found.and_then(|file| audit.corpus.files[file].object()).map(|o| o.header.target());
+    let is_alike = |facts: &FileFacts| {
+        facts.object().is_some_and(|object| {
+            object.is_dynamic() && target.is_none_or(|target| object.header.target() == target)
+        })
+    };
+    let files = audit.corpus.files.entries();
+    let alike =
+        files.filter(|(file, facts)| Some(*file) != found && is_alike(facts) && has_name(facts));
+    let mut out: Vec<FileId> = alike.map(|(file, _)| file).collect();
+    out.arrange_by_key(|file| audit.corpus.files[*file].path.as_os_str());
+    out.truncate(MOST);
+    out
+}
+
+/// DT_SONAME of a file, or its file name.
+fn library_name(facts: &FileFacts) -> &[u8] {
+    let soname = facts.object().and_then(|object| object.soname());
+    soname.unwrap_or_else(|| last_part(facts.path.as_os_str().as_bytes()))
+}

@@ -1,0 +1,126 @@
+//! What `image-span` says of large objects, against `readelf -S`: the largest sections, and how far code and
+//! data are apart. Data that the file does not hold makes them large.
+
+use crate::support::{self, Lab};
+use serde_json::Value;
+
+/// A loaded section: name, address, size and flags.
+type Section = (String, u64, u64, String);
+
+#[test]
+fn sections_and_distances_equal_those_of_readelf() {
+    let lab = Lab::new();
+    let device = "__attribute__((section(\".hip_fatbin\"))) const char d[3 << 20] = {1};";
+    let text = "__attribute__((section(\".far\"))) void far(void) {}";
+    let thread = "__thread char t[1700ul << 20]; char *thread(void) { return t; }";
+    let cases: [(&str, String, &[&str]); 5] = [
+        ("bss", "char a[1600ul << 20]; char *start(void) { return a; }".into(), &[]),
+        (
+            "device",
+            format!("{device} char a[1790ul << 20]; char *start(void) {{ return a; }}"),
+            &[],
+        ),
+        (
+            "two",
+            format!(
+                "char a[900ul << 20]; char b[900ul << 20] __attribute__((section(\".lbss,\\\"aw\\\",@nobits#\"))); {text}"
+            ),
+            &[],
+        ),
+        // .tbss takes no room: the second array makes the image large.
+        (
+            "thread",
+            format!("{thread} char a[1600ul << 20]; char *start(void) {{ return a; }}"),
+            &[],
+        ),
+        (
+            "code first",
+            "char a[1600ul << 20]; char *start(void) { return a; }".into(),
+            &["-Wl,-z,noseparate-code"],
+        ),
+    ];
+    let (mut sections, mut differences) = (0, Vec::new());
+    for (name, source, flags) in &cases {
+        let path = format!("{}/lib/liblarge.so", name.replace(' ', "-"));
+        let flags = [&["-mcmodel=large", "-Wl,-soname,liblarge.so"], *flags].concat();
+        lab.so(&path, source, &flags);
+        let (message, parts) = said(&lab, &path);
+        let (apart, largest) = expected(&lab, &path);
+        if !message.ends_with(&format!("code and data are up to {apart} MiB apart")) {
+            differences.push(format!("{name}: {message}: {apart}"));
+        }
+        sections += parts.len();
+        if parts != largest {
+            differences.push(format!("{name}: {parts:#?} {largest:#?}"));
+        }
+    }
+    println!(
+        "image-span: {} images, {sections} sections, {} differences",
+        cases.len(),
+        differences.len()
+    );
+    assert!(sections == 3 * cases.len() && differences.is_empty(), "{differences:#?}");
+}
+
+/// Without section headers the segments are named.
+#[test]
+fn segments_stand_for_sections_that_are_not_there() {
+    let lab = Lab::new();
+    lab.so(
+        "p/libl.so",
+        "char a[1600ul << 20]; char *start(void) { return a; }",
+        &["-mcmodel=large"],
+    );
+    let mut bytes = std::fs::read(lab.path("p/libl.so")).expect("a library");
+    // e_shoff, then e_shnum and e_shstrndx.
+    bytes[40..48].fill(0);
+    bytes[60..64].fill(0);
+    std::fs::write(lab.path("p/libl.so"), bytes).expect("written");
+    let (message, parts) = said(&lab, "p/libl.so");
+    assert!(!message.contains("apart"), "{message}");
+    assert!(parts[0].starts_with("the writable segment at 0x"), "{parts:?}");
+}
+
+/// The message of the only finding, and the largest parts.
+fn said(lab: &Lab, path: &str) -> (String, Vec<String>) {
+    let args = ["check", path, "--isolated", "--format", "json"];
+    let report: Value = support::whole(&lab.linkaudit(&args).stdout);
+    let findings = report["findings"].as_array().expect("findings");
+    let finding = findings.iter().find(|one| one["rule"] == "image-span");
+    let finding = finding.unwrap_or_else(|| panic!("{path}: {report:#}"));
+    let parts = finding["evidence"].as_array().expect("evidence").iter();
+    let parts = parts.filter(|part| part["how"] == "largest");
+    let text = |value: &Value| value.as_str().expect("a string").to_owned();
+    (text(&finding["message"]), parts.map(|part| text(&part["reason"])).collect())
+}
+
+/// The same by `readelf`.
+fn expected(lab: &Lab, path: &str) -> (u64, Vec<String>) {
+    let shown = lab.sh(&format!("readelf -SW {path}")).stdout;
+    let shown = String::from_utf8_lossy(&shown).into_owned();
+    let mut all: Vec<Section> = shown.lines().filter_map(section).collect();
+    let extent = |is_code: bool| {
+        let some = || all.iter().filter(|section| section.3.contains('X') == is_code);
+        let first = some().map(|section| section.1).min().expect("a section");
+        (first, some().map(|section| section.1 + section.2).max().expect("a section"))
+    };
+    let (code, data) = (extent(true), extent(false));
+    let apart = data.1.saturating_sub(code.0).max(code.1.saturating_sub(data.0));
+    all.sort_by_key(|section| std::cmp::Reverse(section.2));
+    let words = |(name, address, size, _): &Section| {
+        let device = if name == ".hip_fatbin" { " of GPU code" } else { "" };
+        format!("the section {name} at {address:#x}: {} MiB{device}", size >> 20)
+    };
+    (apart >> 20, all.iter().take(3).map(words).collect())
+}
+
+/// A line of `readelf -SW`: number, name, type, address, offset, size, entry size, flags.
+fn section(line: &str) -> Option<Section> {
+    let (number, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
+    let _: u32 = number.trim().parse().ok()?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let [name, kind, address, _, size, _, flags, ..] = words[..] else { return None };
+    let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+    let is_loaded = flags.contains('A') && !(kind == "NOBITS" && flags.contains('T'));
+    is_loaded.then(|| Some((name.to_owned(), hex(address)?, hex(size)?, flags.to_owned())))?
+}
