@@ -19,7 +19,7 @@ pub enum Class {
     CMake,
     /// `*.pc`
     PkgConfig,
-    /// Other text files with paths in them: of compiler wrappers, drivers, units, desktops, libtool.
+    /// Other text files with paths in them: of compilers, drivers, loaders, units, desktops, Python, libtool.
     Loose,
     /// Files that C and C++ code includes.
     Header,
@@ -71,7 +71,12 @@ const MARKS: &[(Class, Mark)] = &[
     (Class::Loose, Mark::Suffix(b".icd")),
     (Class::Loose, Mark::Suffix(b".service")),
     (Class::Loose, Mark::Suffix(b".desktop")),
+    (Class::Loose, Mark::Suffix(b".pth")),
+    (Class::Loose, Mark::Suffix(b".specs")),
+    (Class::Loose, Mark::Suffix(b"/specs")),
+    (Class::Loose, Mark::Suffix(b"/etc/ld.so.conf")),
     (Class::Loose, Mark::Inside(b"nix-support")),
+    (Class::Loose, Mark::Inside(b"ld.so.conf.d")),
     (Class::Header, Mark::Below(b"/include/")),
     (Class::Header, Mark::Suffix(b".h")),
     (Class::Header, Mark::Suffix(b".hh")),

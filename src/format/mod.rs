@@ -9,8 +9,10 @@ pub mod cmake;
 pub mod cross_check;
 pub mod deps_list;
 pub mod elf;
+pub mod gcc_specs;
 pub mod gpu;
 pub mod header;
+pub mod ld_so_conf;
 pub mod pkg_config;
 pub mod script;
 

@@ -24,13 +24,16 @@ const DOCS: &str = "\
 Reports absolute paths into the package's own prefix or store that do not exist, in text files that programs read:
 the interpreter (`#!`) of executable scripts below `bin`, `sbin` or `libexec`, the program that such a script starts
 with `exec`, flags of compiler wrappers (`nix-support/*`, `*.cfg` of clang), `library_path` in files of the Vulkan
-and EGL loaders, OpenCL vendors, `ExecStart` of systemd units, `Exec` of desktop files, `dependency_libs` of libtool.
+and EGL loaders, OpenCL vendors, `ExecStart` of systemd units, `Exec` of desktop files, `dependency_libs` of libtool,
+directories in `*.pth` of Python, directories and files in `ld.so.conf` and `ld.so.conf.d/*.conf`, and GCC's specs
+(`lib/gcc/TARGET/VERSION/specs`, `*.specs`).
 In a prefix with ROCm's compiler, the same for `amdclang`, `amdclang++` and `amdflang` that a script starts by name.
 
 ## Why it matters
 
 The kernel says `bad interpreter`, the loader of drivers skips the driver without a word, and a compiler
-wrapper ignores a missing include directory until a header is not found.
+wrapper ignores a missing include directory until a header is not found. Python and ldconfig skip a missing directory
+too, and modules or libraries are then not found.
 
 ## Example
 
@@ -47,7 +50,10 @@ Correct the path, or install what it names.
 
 Paths outside of the prefix, and below `/run`, `/var`, `/tmp`, `/etc` and `/usr/local`, are not judged, and neither
 are other paths with variables. Of a script, only its first line and an `exec` that no condition encloses are read.
-Units with conditions and desktop files with `TryExec` are skipped.
+Units with conditions and desktop files with `TryExec` are skipped. `import` lines of `*.pth` are code and are not
+judged; `*.pth` are read in `site-packages` and `dist-packages`. Patterns of `include` may match no file, and the
+default directories of the loader may be absent. In specs, words in braces (`%{…}`) and words with other
+substitutions are not judged.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -21,8 +21,10 @@ pub(super) static RULE: Rule = Rule::new(
 const DOCS: &str = "\
 ## What it does
 
-Reports `-l` flags in the files of a compiler wrapper: `nix-support/*` of Nix and the configuration files of clang
-(`*clang*.cfg`).
+Reports `-l` flags in the files of a compiler wrapper: `nix-support/*` of Nix, the configuration files of clang
+(`*clang*.cfg`), and the specs that GCC reads without an option (`lib/gcc/TARGET/VERSION/specs`, for Linux). In
+these specs, it also reports `-L`, `-B` and `-rpath` of a directory outside of the compiler's prefix and of the system's
+library directories.
 
 ## Why it matters
 
@@ -43,8 +45,8 @@ without its wrapper.
 
 ## Limits
 
-Flags that a hook or script computes are not seen. `-L` and `-B` are not reported: wrappers need them to find the C
-library.
+Flags that a hook or script computes are not seen. Other `-L` and `-B` are not reported: wrappers need them to find the
+C library. Specs in braces (`%{…}`) depend on options and are not reported, and neither are files for `-specs=`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

@@ -2,6 +2,7 @@
 //! includes, then the built-in ones (`elf/ldconfig.c`, `parse_conf` and `main`).
 
 use crate::format::elf::interpreter::Interpreter;
+use crate::format::ld_so_conf::{self, Line};
 use crate::id::FastSet;
 use crate::order::Arrange as _;
 use crate::policy::Pattern;
@@ -61,33 +62,18 @@ fn add(tree: &dyn Tree, path: &Path, read: &mut FastSet<PathBuf>, dirs: &mut Vec
     }
     let Some(text) = bytes(tree, path, MOST_BYTES) else { return };
     for line in text.split(|byte| *byte == b'\n') {
-        let line = line.split(|byte| matches!(byte, b'#' | 0)).next().unwrap_or_default();
-        let line = line.trim_ascii();
-        let rest = line.strip_prefix(b"include").filter(|rest| starts_blank(rest));
-        if let Some(patterns) = rest {
-            let words = patterns.split(|byte| matches!(byte, b' ' | b'\t'));
-            for word in words.filter(|word| !word.is_empty()) {
-                for file in matching(tree, &beside(path, word)) {
-                    add(tree, &file, read, dirs);
+        match ld_so_conf::read(line) {
+            Some(Line::Include(patterns)) => {
+                for pattern in patterns {
+                    for file in matching(tree, &beside(path, pattern)) {
+                        add(tree, &file, read, dirs);
+                    }
                 }
             }
-        } else if !is_hwcap(line) && !line.is_empty() {
-            let end = line.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
-            if end > 0 {
-                dirs.push(PathBuf::from(OsString::from_vec(line[..end].to_vec())));
-            }
+            Some(Line::Directory(dir)) => dirs.push(PathBuf::from(OsStr::from_bytes(dir))),
+            None => {}
         }
     }
-}
-
-fn starts_blank(text: &[u8]) -> bool {
-    matches!(text.first(), Some(b' ' | b'\t'))
-}
-
-/// True for a directive that newer releases ignore.
-fn is_hwcap(line: &[u8]) -> bool {
-    line.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"hwcap"))
-        && starts_blank(&line[5..])
 }
 
 /// The pattern of an `include` line in the file at `path`.

@@ -1,8 +1,9 @@
 //! What text files promise, compared with the programs that read them: pkgconf and the linker for
-//! package files, CMake for CMake packages.
+//! package files, CMake for CMake packages; Python, ldconfig and GCC for their own text files.
 
 mod cmake;
 mod headers;
+mod loose;
 mod pkg_config;
 
 use crate::support;

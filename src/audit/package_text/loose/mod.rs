@@ -1,13 +1,20 @@
-//! Paths in text files that programs read or run: scripts, flags of compiler wrappers, files of loaders of
-//! drivers, units, desktop files, libtool archives. Only paths into the own prefix or store are judged, and
+//! Paths in text files that programs read or run: scripts, flags of compiler wrappers, specs of GCC, files of
+//! loaders, units, desktop files, libtool archives, search paths of Python and of ldconfig. Only paths into the own prefix or store are judged, and
 //! only where the text leaves no doubt.
 
+mod places;
+mod specs;
+
 use super::{Texts, read_start};
+use crate::format::gcc_specs;
+use crate::format::ld_so_conf::{self, Line};
 use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::sniff::Class;
 use crate::tree::walk::UnreadablePath;
 use crate::tree::{Errno, Kind, Tree, without_dots};
+use places::{LIB_DIRS, is_for_linux, is_main_specs, is_site, is_system_dir};
+use specs::{Named, NamedKind};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -36,7 +43,7 @@ pub enum LoosePathKind {
     ResourceDir(PathBuf),
     /// A directory of device bitcode that does not exist or holds none.
     Bitcode,
-    /// A library that a wrapper adds to every link.
+    /// A library, or a directory of libraries, that a wrapper adds to every link.
     Injected,
 }
 
@@ -101,6 +108,11 @@ enum Reader {
     Unit,
     Desktop,
     Libtool,
+    LdConf,
+    Python,
+    Specs,
+    /// The specs that GCC reads without `-specs`.
+    MainSpecs,
 }
 
 struct Judge<'a> {
@@ -121,6 +133,12 @@ impl Judge<'_> {
             Reader::Unit => !contains(&text, b"\nCondition") && !contains(&text, b"\nAssert"),
             Reader::Desktop => !contains(&text, b"\nTryExec"),
             Reader::Libtool => text.starts_with(b"# ") && contains(&text, b"libtool"),
+            // Python stops with an error at other text.
+            Reader::Python => std::str::from_utf8(&text).is_ok(),
+            Reader::Specs | Reader::MainSpecs => {
+                self.specs(&text, matches!(reader, Reader::MainSpecs));
+                false
+            }
             _ => true,
         };
         for line in text.split(|b| *b == b'\n').filter(|_| is_judged) {
@@ -133,6 +151,9 @@ impl Judge<'_> {
                 Reader::Unit => self.unit(line),
                 Reader::Desktop => self.desktop(line),
                 Reader::Libtool => self.libtool(line),
+                Reader::LdConf => self.ld_conf(line),
+                Reader::Python => line.split(|b| *b == b'\r').for_each(|line| self.python(line)),
+                Reader::Specs | Reader::MainSpecs => {}
             }
         }
         Ok(())
@@ -151,6 +172,12 @@ impl Judge<'_> {
             return Some(Reader::Script);
         }
         match name.rsplit(|b| *b == b'.').next()? {
+            b"conf" if dir == Some(b"ld.so.conf.d") || name == b"ld.so.conf" => {
+                Some(Reader::LdConf)
+            }
+            b"pth" if is_site(dir) && !name.starts_with(b".") => Some(Reader::Python),
+            b"specs" if is_main_specs(self.file) => Some(Reader::MainSpecs),
+            b"specs" if name != b"specs" && self.is_below(&LIB_DIRS) => Some(Reader::Specs),
             b"cfg" if contains(name, b"clang") => Some(Reader::Flags),
             b"json" if self.is_below(&MANIFESTS) => Some(Reader::Json),
             b"icd" if dir == Some(b"vendors") => Some(Reader::Vendor),
@@ -165,9 +192,14 @@ impl Judge<'_> {
         names.iter().any(|name| self.file.iter().any(|part| part == *name))
     }
 
-    /// True if a path is the package's own and does not exist.
+    /// True if a path without variables and patterns is the package's own and does not exist.
     fn is_missing(&self, path: &Path) -> bool {
         let is_plain = !path.as_os_str().as_bytes().iter().any(|b| b"$`*?%@{".contains(b));
+        is_plain && self.is_absent(path)
+    }
+
+    /// True if a path is the package's own and does not exist.
+    fn is_absent(&self, path: &Path) -> bool {
         let own = self.prefixes.locate(self.file).prefix;
         let in_store = |path: &Path| path.ancestors().any(is_store);
         // Where one store item lies, those that it names lie too.
@@ -178,8 +210,7 @@ impl Judge<'_> {
         let is_volatile = |dir: &str| {
             path.starts_with(dir) && !own.as_deref().is_some_and(|own| own.starts_with(dir))
         };
-        is_plain
-            && is_own
+        is_own
             && path.is_absolute()
             && !volatile.iter().any(|dir| is_volatile(dir))
             && matches!(self.tree.kind(path), Err(Errno::NOENT | Errno::NOTDIR))
@@ -347,6 +378,75 @@ impl Judge<'_> {
         let Some(command) = line.strip_prefix(b"Exec=") else { return };
         let program = command.split(u8::is_ascii_whitespace).next().unwrap_or_default();
         self.judge("Exec", program);
+    }
+
+    /// A directory, or a file to include, of the loader's configuration. A pattern may match nothing.
+    fn ld_conf(&mut self, line: &[u8]) {
+        match ld_so_conf::read(line) {
+            Some(Line::Directory(dir)) => {
+                let path = Path::new(OsStr::from_bytes(dir));
+                // Older releases read `DIRECTORY=TYPE`.
+                if !dir.contains(&b'=') && !is_system_dir(path) && self.is_absent(path) {
+                    self.add("library directory", path.to_path_buf(), LoosePathKind::Missing);
+                }
+            }
+            Some(Line::Include(patterns)) => {
+                for pattern in patterns.iter().filter(|one| !one.contains(&b'[')) {
+                    self.judge("include", pattern);
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// A directory or archive of `sys.path`, by `addpackage` in Python's `site.py`.
+    fn python(&mut self, line: &[u8]) {
+        let is_code = line.starts_with(b"import ") || line.starts_with(b"import\t");
+        // Releases differ about a byte order mark.
+        let is_skipped = line.starts_with(b"#") || line.starts_with(b"\xef\xbb\xbf");
+        let line = line.trim_ascii_end();
+        let Some(dir) = self.file.parent().filter(|_| !is_code && !is_skipped) else { return };
+        let path = without_dots(&dir.join(OsStr::from_bytes(line)));
+        if !line.is_empty() && self.is_absent(&path) {
+            self.add("entry of sys.path", path, LoosePathKind::Missing);
+        }
+    }
+
+    /// Paths and libraries in a specs file of GCC, outside of conditions.
+    fn specs(&mut self, text: &[u8], is_main: bool) {
+        let specs = gcc_specs::parse(text, is_main);
+        for include in &specs.includes {
+            self.line = include.line;
+            self.judge("%include", include.text);
+        }
+        for Named { line, text, kind } in specs::named(&specs) {
+            self.line = line;
+            match kind {
+                NamedKind::File => self.judge("path", text),
+                NamedKind::Flag | NamedKind::LinkFlag(_) => self.judge("flag for", text),
+                NamedKind::Library => {}
+            }
+            let flag = match kind {
+                NamedKind::Library if is_for_linux(self.file) => "",
+                NamedKind::LinkFlag("-rpath") if self.is_foreign(text) => "-rpath=",
+                NamedKind::LinkFlag(flag) if self.is_foreign(text) => flag,
+                _ => continue,
+            };
+            if is_main {
+                let path = PathBuf::from(OsStr::from_bytes(&[flag.as_bytes(), text].concat()));
+                self.add("adds", path, LoosePathKind::Injected);
+            }
+        }
+    }
+
+    /// True for an absolute directory of libraries that is neither the system's, nor in the compiler's own
+    /// prefix or in the store with it.
+    fn is_foreign(&self, dir: &[u8]) -> bool {
+        let dir = Path::new(OsStr::from_bytes(dir));
+        let own = self.prefixes.locate(self.file).prefix;
+        let in_store = |path: &Path| path.ancestors().any(is_store);
+        let is_own = |own: &Path| dir.starts_with(own) || in_store(own) && in_store(dir);
+        dir.is_absolute() && !is_system_dir(dir) && own.is_some_and(|own| !is_own(&own))
     }
 
     fn libtool(&mut self, line: &[u8]) {

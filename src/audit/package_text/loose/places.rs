@@ -1,0 +1,42 @@
+//! Which places have a meaning of their own for Python, GCC and ldconfig. Used by `mod.rs`.
+
+use memchr::memmem;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// Directories of libraries: their names.
+pub(super) const LIB_DIRS: [&str; 5] = ["lib", "lib32", "lib64", "libx32", "libexec"];
+
+/// True for the name of a directory in which Python reads `*.pth`.
+pub(super) fn is_site(dir: Option<&[u8]>) -> bool {
+    dir == Some(b"site-packages") || dir == Some(b"dist-packages")
+}
+
+/// True for `lib/gcc/TARGET/VERSION/specs` and `lib/gcc/TARGET/specs`: GCC reads them without an option.
+pub(super) fn is_main_specs(file: &Path) -> bool {
+    let mut above = file.ancestors().skip(2);
+    let ends = |dir: Option<&Path>| {
+        let is_gcc = |lib: &&str| dir.is_some_and(|dir| dir.ends_with(Path::new(lib).join("gcc")));
+        LIB_DIRS.iter().any(is_gcc)
+    };
+    file.ends_with("specs") && (ends(above.next()) || ends(above.next()))
+}
+
+/// True if the target in the path of a specs file is a Linux. Others link more libraries by default.
+pub(super) fn is_for_linux(file: &Path) -> bool {
+    let mut parts = file.iter().skip_while(|part| *part != "gcc").skip(1);
+    parts.next().is_some_and(|target| memmem::find(target.as_bytes(), b"-linux").is_some())
+}
+
+/// True for directories in which the loader looks anyway, or that need not exist: `/lib`, `/usr/lib64`, one
+/// of a multiarch target in them, and all below `/usr/local`.
+pub(super) fn is_system_dir(dir: &Path) -> bool {
+    let is_lib = |dir: &Path| {
+        let above =
+            dir.parent().filter(|above| *above == Path::new("/") || *above == Path::new("/usr"));
+        above.is_some() && LIB_DIRS[..4].iter().any(|lib| dir.ends_with(lib))
+    };
+    let is_target =
+        dir.file_name().is_some_and(|name| memmem::find(name.as_bytes(), b"-linux-").is_some());
+    dir.starts_with("/usr/local") || is_lib(dir) || is_target && dir.parent().is_some_and(is_lib)
+}

@@ -1,0 +1,121 @@
+//! What a specs file of GCC names: paths in the specs of compilations and links, and what it adds to every
+//! link. `mod.rs` judges them.
+
+use crate::format::gcc_specs::{Specs, Word};
+
+/// Specs of a default link or compilation (`link_command_spec` and `default_compilers` in GCC).
+const USED: [&str; 13] = [
+    "asm",
+    "cc1",
+    "cc1_options",
+    "cc1plus",
+    "cpp",
+    "cpp_options",
+    "cpp_unique_options",
+    "endfile",
+    "lib",
+    "libgcc",
+    "link",
+    "link_gcc_c_sequence",
+    "link_libgcc",
+];
+/// Specs of a link, also of one without options.
+const LINKS: [&str; 5] = ["lib", "libgcc", "link", "link_gcc_c_sequence", "link_libgcc"];
+/// Libraries that GCC itself links for C (`LIB_SPEC`, `LIBGCC_SPEC`, `gnu-user.h`).
+const OWN: [&[u8]; 6] = [b"-lc", b"-lgcc", b"-lgcc_eh", b"-lgcc_s", b"-lm", b"-lpthread"];
+/// Flags whose next word is a path.
+const PATHS: [&str; 12] = [
+    "--dynamic-linker",
+    "--sysroot",
+    "-B",
+    "-I",
+    "-L",
+    "-dynamic-linker",
+    "-idirafter",
+    "-include",
+    "-iquote",
+    "-isystem",
+    "-rpath",
+    "-rpath-link",
+];
+/// Flags whose next word is a file that the link writes, or no path.
+const OTHERS: [&str; 4] = ["-Map", "-o", "-soname", "-z"];
+
+/// Something that a specs file names.
+pub(super) struct Named<'a> {
+    /// The line, from 1.
+    pub(super) line: u32,
+    /// The path, or the library with its flag.
+    pub(super) text: &'a [u8],
+    /// What it is.
+    pub(super) kind: NamedKind,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum NamedKind {
+    /// A file that GCC reads or links.
+    File,
+    /// A path behind a flag.
+    Flag,
+    /// The same with a flag that every link gets: `-L`, `-B` or `-rpath`.
+    LinkFlag(&'static str),
+    /// A library that every link gets.
+    Library,
+}
+
+/// All that the specs in force name. A later spec replaces an earlier one, unless it adds to it.
+pub(super) fn named<'a>(file: &Specs<'a>) -> Vec<Named<'a>> {
+    let mut out = Vec::new();
+    for name in USED {
+        let same = file.specs.iter().filter(|spec| spec.name == name.as_bytes());
+        let all: Vec<_> = same.collect();
+        let start = all.iter().rposition(|spec| !spec.is_added).unwrap_or(0);
+        for spec in &all[start..] {
+            words(&spec.words, LINKS.contains(&name), &mut out);
+        }
+    }
+    out
+}
+
+fn words<'a>(words: &[Word<'a>], is_link: bool, out: &mut Vec<Named<'a>>) {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut add = |line, text, kind| out.push(Named { line, text, kind });
+        let is_word = |flag: &&&str| flag.as_bytes() == word.text;
+        if OTHERS.iter().any(|flag| flag.as_bytes() == word.text) {
+            words.next();
+        } else if let Some(flag) = PATHS.iter().find(is_word) {
+            let Some(path) = words.next() else { break };
+            for part in path.text.split(|b| *b == b':') {
+                add(path.line, part, flag_kind(flag, is_link));
+            }
+        } else if word.text.starts_with(b"/") {
+            add(word.line, word.text, NamedKind::File);
+        } else if word.text.starts_with(b"-l") && word.text.len() > 2 {
+            if is_link && !OWN.contains(&word.text) {
+                add(word.line, word.text, NamedKind::Library);
+            }
+        } else if let Some((flag, rest)) = joined(word.text) {
+            for part in rest.split(|b| *b == b':') {
+                add(word.line, part, flag_kind(flag, is_link));
+            }
+        }
+    }
+}
+
+/// A flag with its path in one word: `-L/dir`, `-rpath=/dir`.
+fn joined(word: &[u8]) -> Option<(&'static str, &[u8])> {
+    PATHS.iter().find_map(|flag| {
+        let rest = word.strip_prefix(flag.as_bytes())?;
+        let rest = rest.strip_prefix(b"=").unwrap_or(rest);
+        rest.starts_with(b"/").then_some((*flag, rest))
+    })
+}
+
+fn flag_kind(flag: &'static str, is_link: bool) -> NamedKind {
+    if is_link && ["-B", "-L", "-rpath"].contains(&flag) {
+        NamedKind::LinkFlag(flag)
+    } else {
+        NamedKind::Flag
+    }
+}
