@@ -91,11 +91,26 @@ fn device_code() {
         device::ccob(&plain, 3, "zlib"),
         device::offload_binary(2, "gfx1030"),
         device::nv_fatbin(&[(1, 90, 40)]),
+        database(),
         plain,
     ];
     for seed in &seeds {
         run("device", targets::device, seed);
     }
+}
+
+/// Two pages of SQLite, with the header that its library writes.
+fn database() -> Vec<u8> {
+    let mut bytes = b"SQLite format 3\0\x02\0\x01\x01\0\x40\x20\x20\0\0\0\x01\0\0\0\x02".to_vec();
+    bytes.resize(1024, 0);
+    bytes[95] = 1;
+    bytes
+}
+
+#[test]
+fn specs() {
+    let seed = b"%include <a.spec>\n\n*lib:\n%{pthread:-lpthread} -lm %(old) %:f(a b)\\\n -lc # d\n\n*a:\n\n\n";
+    run("specs", targets::specs, seed);
 }
 
 #[test]
@@ -111,7 +126,7 @@ fn pipeline() {
 /// The seeds that the fuzzer begins with, by the name of their target.
 #[test]
 fn corpus() {
-    let targets: [(&str, Target); 8] = [
+    let targets: [(&str, Target); 9] = [
         ("archive", targets::archive),
         ("deps_list", targets::deps_list),
         ("device", targets::device),
@@ -120,6 +135,7 @@ fn corpus() {
         ("object", targets::object),
         ("policy", targets::policies),
         ("script", targets::script),
+        ("specs", targets::specs),
     ];
     let mut size = 0;
     for (name, target) in targets {

@@ -98,6 +98,19 @@ pub fn device(bytes: &[u8]) {
             found.map_or(0, |f| f.containers.iter().map(|c| c.entries.len()).sum());
         assert!(entries <= bytes.len(), "{entries} entries in {} bytes", bytes.len());
     }
+    if let Ok(Ok(database)) = gpu::database::read(&file) {
+        let stated = u64::from(database.page_size) * database.pages;
+        assert!(stated < bytes.len() as u64 + 65_536, "{stated} bytes in {}", bytes.len());
+    }
+}
+
+/// Reads specs of GCC.
+pub fn specs(bytes: &[u8]) {
+    for is_main in [false, true] {
+        let found = linkaudit::format::gcc_specs::parse(bytes, is_main);
+        let words: usize = found.specs.iter().map(|spec| spec.words.len()).sum();
+        assert!(words <= bytes.len(), "{words} words in {} bytes", bytes.len());
+    }
 }
 
 /// Reads a linker script.

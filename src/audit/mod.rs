@@ -8,6 +8,7 @@ mod binding;
 mod candidates;
 mod collected;
 mod coverage;
+mod databases;
 mod definers;
 mod definitions;
 mod diagnosis;
@@ -305,6 +306,13 @@ impl Clock {
         self.laps.push((name, now - self.last));
         self.last = now;
     }
+
+    /// The same for a step that is often not taken.
+    fn lap_if(&mut self, was_taken: bool, name: &'static str) {
+        if was_taken {
+            self.lap(name);
+        }
+    }
 }
 
 /// The input of the stages: the facts of the walked files, and the prefixes of those files. An
@@ -455,15 +463,12 @@ pub fn audit(plan: &Plan, tree: &dyn Tree, ground: Ground) -> Audit {
     let own_loaders = own_loaders::find(plan, &mut corpus, &mut collector, resolved);
     let search_entries = search_entries::find(plan, tree, &corpus, &prefixes, resolved);
 
-    let devices = gpu::find(plan, tree, &corpus, &collector, resolved);
-    if !devices.files.is_empty() {
-        clock.lap("device code");
-    }
+    let mut devices = gpu::find(plan, tree, &corpus, &collector, resolved);
+    devices.databases = databases::find(plan, tree, &corpus, &prefixes, &mut problems);
+    clock.lap_if(!devices.files.is_empty(), "device code");
 
     let package_text = package_text::find(plan, tree, &prefixes, &texts, &mut problems);
-    if !texts.is_empty() {
-        clock.lap("package text");
-    }
+    clock.lap_if(!texts.is_empty(), "package text");
 
     let walked = candidates::Walked { given: &places, met: &met };
     let stage = Diagnosing { plan, tree, prefixes: &prefixes, bound, walked };

@@ -4,6 +4,7 @@
 
 pub mod compat;
 pub mod data;
+pub mod databases;
 mod runtime;
 
 pub use compat::{Coverage, Offer, Profile, coverage};
@@ -23,6 +24,8 @@ pub struct Devices {
     pub unreadable: Vec<(FileId, String)>,
     /// Data directories.
     pub sets: Vec<DataSet>,
+    /// Databases of MIOpen and rocFFT.
+    pub databases: Vec<databases::Database>,
     /// Libraries with Tensile data that have no data directory.
     pub without_data: Vec<(FileId, data::Tensile)>,
     /// Programs and libraries whose kpack files do not exist, with the first path.

@@ -27,19 +27,22 @@ const DOCS: &str = "\
 Reads the device code of programs and libraries, and of code objects and bundles on their own, and compares its
 parts: the target in the id of a bundle entry with the ELF header and the notes of the code object, the name of
 a file with its content, and the wrappers that register bundles with the bundles. Sizes that do not fit, unknown
-versions and metadata that the runtime cannot read are reported too.
+versions and metadata that the runtime cannot read are reported too. Of the databases of MIOpen (`*.kdb`, `*.db`) and
+rocFFT (`rocfft_kernel_cache*.db`), it reads the headers.
 
 ## Why it matters
 
 The runtime selects code by the id of its bundle entry and then checks the ELF header. Where they differ, no code
 is found, or the wrong code runs. A kernel whose name in the metadata is a boolean (an assembler read `Y` as
-true) makes the runtime reject the whole code object.
+true) makes the runtime reject the whole code object. SQLite refuses a database that lacks pages which its header
+counts.
 
 ## Example
 
 ```text
 error[gpu-object-mismatch] lib/libkernels.so: the entry for gfx1030 holds code for gfx90a
 error[gpu-object-mismatch] lib/kernels.co: the container at 0x0 is larger by its header than the space it has
+error[gpu-object-mismatch] share/miopen/db/gfx90a.kdb: has fewer bytes than the pages in its header
 ```
 
 ## How to fix
@@ -50,7 +53,9 @@ Build the file again, or copy it again if it was cut. In assembly, quote names i
 
 `check` does not inflate compressed bundles: it reads their headers and their tables of entries. `linkaudit gpu
 --deep` inflates them, and compares sums, ELF headers and notes. Processors that LLVM 23 does not name are not
-compared. Members of static archives are read by `linkaudit gpu`, and with a policy that lists targets.
+compared. Members of static archives are read by `linkaudit gpu`, and with a policy that lists targets. Of a database,
+only the header is compared with the size. An empty file is a valid database, and one for each GPU is not required:
+MIOpen and rocFFT compile kernels that they do not find.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -72,6 +77,13 @@ fn check(query: &Query<'_>) -> Findings {
         }
         out.extend(entries(query, *file, code));
         out.extend(name(query, *file, code));
+    }
+    for database in &query.devices().databases {
+        let Some(Err(defect)) = database.header else { continue };
+        let mut finding = query.about_text(RULE.id, &database.path, defect.to_owned());
+        finding.detail = Some(defect.as_bytes().to_vec());
+        finding.cause = Some(CauseHint::DamagedFile);
+        out.push(finding);
     }
     out
 }

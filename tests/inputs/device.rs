@@ -4,6 +4,7 @@
 mod archives;
 mod bombs;
 mod damage;
+mod databases;
 mod emitters;
 mod formats;
 mod kpack;

@@ -9,6 +9,7 @@ mod archive;
 mod bundle;
 mod bytes;
 mod code_object;
+pub mod database;
 mod deep;
 mod host;
 mod inflate;

@@ -6,6 +6,7 @@ use crate::audit::Audit;
 use crate::catalogue::Level;
 use crate::format::gpu::{Compression, Container, Kind};
 use crate::gpu::Coverage;
+use crate::gpu::databases::{self, Database};
 use crate::order::Arrange as _;
 use crate::report::{Style, incomplete};
 use crate::text::show;
@@ -29,6 +30,7 @@ pub(super) fn render(
 ) -> io::Result<()> {
     if !style.quiet {
         files(subject.audit, style, out)?;
+        databases(subject.audit, style, out)?;
         if let Some(all) = view.scopes.first().filter(|scope| !scope.rows.is_empty()) {
             matrix(subject.audit, all, style, out)?;
         }
@@ -90,6 +92,41 @@ fn files(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} more files (-v shows them)", groups.len() - most)?;
     }
     if !groups.is_empty() {
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The databases of each directory: kinds, sizes and targets.
+fn databases(audit: &Audit, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut dirs: BTreeMap<String, Vec<&Database>> = BTreeMap::new();
+    for database in &audit.devices.databases {
+        let dir = database.path.parent().unwrap_or(&database.path);
+        dirs.entry(format!("{}/", shown(audit, dir))).or_default().push(database);
+    }
+    for (dir, all) in &dirs {
+        writeln!(out, "{}", style.bold(dir))?;
+        let kinds: BTreeSet<_> = all.iter().map(|one| one.name.kind).collect();
+        for kind in kinds {
+            let own: Vec<_> = all.iter().filter(|one| one.name.kind == kind).collect();
+            let what = match kind {
+                databases::Kind::Kernels | databases::Kind::RocFft => "kernels",
+                databases::Kind::Performance => "tuned parameters",
+                databases::Kind::Find => "algorithms found",
+            };
+            let bytes = own.iter().map(|one| one.size).fold(0, u64::saturating_add);
+            let number = count(own.len(), "database", "databases");
+            let targets: BTreeSet<_> =
+                own.iter().filter_map(|one| one.name.target.as_ref()).collect();
+            let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
+            let line = format!("{number} of {what}, {}: {}", size(bytes), targets.join(" "));
+            let line = line.trim_end_matches([':', ' ']);
+            for line in wrapped(line, style.columns().saturating_sub(4)) {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    if !dirs.is_empty() {
         writeln!(out)?;
     }
     Ok(())

@@ -4,6 +4,7 @@
 use super::{Gpu, Scope};
 use crate::audit::Audit;
 use crate::format::gpu::{Container, DeviceCode, Entry};
+use crate::gpu::databases::Database;
 use crate::id::FileId;
 use crate::report::Style;
 use crate::text::Text;
@@ -21,6 +22,7 @@ struct Out<'a> {
     complete: bool,
     target: Option<String>,
     files: Vec<FileOut<'a>>,
+    databases: Vec<DatabaseOut<'a>>,
     matrix: Vec<ScopeOut<'a>>,
 }
 
@@ -55,6 +57,18 @@ struct EntryOut<'a> {
     size: u64,
     code_object_version: Option<u8>,
     kernels: Option<Vec<Text<'a>>>,
+}
+
+#[derive(Serialize)]
+struct DatabaseOut<'a> {
+    path: Text<'a>,
+    kind: &'static str,
+    target: Option<String>,
+    compute_units: Option<u32>,
+    size: u64,
+    page_size: Option<u32>,
+    pages: Option<u64>,
+    fault: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -95,6 +109,7 @@ pub(super) fn render(
         complete: subject.report.complete,
         target: view.target.as_ref().map(ToString::to_string),
         files,
+        databases: audit.devices.databases.iter().map(database).collect(),
         matrix: view.scopes.iter().map(scope).collect(),
     };
     crate::text::json(out, &whole)?;
@@ -116,6 +131,20 @@ fn file_out<'a>(audit: &'a Audit, file: FileId, code: &'a DeviceCode) -> FileOut
         bundles: code.containers.iter().map(bundle).collect(),
         faults: code.faults.iter().map(fault).collect(),
         unchecked: code.unchecked.iter().map(fault).collect(),
+    }
+}
+
+fn database(database: &Database) -> DatabaseOut<'_> {
+    let header = database.header.and_then(Result::ok);
+    DatabaseOut {
+        path: Text::path(&database.path),
+        kind: database.name.kind.name(),
+        target: database.name.target.as_ref().map(ToString::to_string),
+        compute_units: database.name.compute_units,
+        size: database.size,
+        page_size: header.map(|header| header.page_size),
+        pages: header.map(|header| header.pages),
+        fault: database.header.and_then(Result::err),
     }
 }
 

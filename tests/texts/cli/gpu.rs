@@ -100,7 +100,7 @@ fn its_json_fits_the_schema() {
         let answer = json(&lab, args);
         let errors: Vec<String> = validator.iter_errors(&answer).map(|e| e.to_string()).collect();
         assert!(errors.is_empty(), "{args:?}: {errors:#?}");
-        for key in ["schema", "complete", "files", "matrix"] {
+        for key in ["schema", "complete", "files", "databases", "matrix"] {
             let mut broken = answer.clone();
             broken.as_object_mut().expect("an object").remove(key);
             assert!(!validator.is_valid(&broken), "{key}");

@@ -1,0 +1,124 @@
+//! The databases of MIOpen and rocFFT: which directories are listed, and the headers of SQLite files in
+//! them. The directories are those beside the libraries and at their places in the audited prefixes.
+
+use crate::facts::{Corpus, FileFacts};
+use crate::format::elf::Object;
+use crate::format::gpu::database as header;
+use crate::gpu::databases::{Database, Name, of_miopen, of_rocfft};
+use crate::package::Prefixes;
+use crate::plan::Plan;
+use crate::tree::walk::{UnreadablePath, describe};
+use crate::tree::{Kind, Node, Opened, Tree};
+use crate::wants::Wants;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Most databases of a run. ROCm 6 has about 100.
+const MOST: usize = 10_000;
+/// MIOpen's directory in a prefix (`MIOPEN_SYSTEM_DB_PATH`).
+const MIOPEN: &str = "share/miopen/db";
+/// Directories for libraries in a prefix of ROCm.
+const LIBRARIES: [&str; 2] = ["lib", "lib64"];
+/// Directories for the cache of rocFFT, below that of the library.
+const ROCFFT: [&str; 2] = ["", "rocfft"];
+
+/// Whose databases a directory has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Owner {
+    MIOpen,
+    RocFft,
+}
+
+/// Reads the databases, if the plan asks for device code.
+pub(super) fn find(
+    plan: &Plan,
+    tree: &dyn Tree,
+    corpus: &Corpus,
+    prefixes: &Prefixes,
+    problems: &mut Vec<UnreadablePath>,
+) -> Vec<Database> {
+    let mut out = Vec::new();
+    if plan.gpu.is_none() && !plan.rule_wants.holds(Wants::DEVICE_CODE) {
+        return out;
+    }
+    for ((_, owner), dir) in directories(tree, corpus, prefixes) {
+        let mut names: BTreeSet<OsString> = BTreeSet::new();
+        let listed = tree.list(&dir, &mut |name, node| {
+            let is_file = !matches!(node, Node::Kind(Kind::Directory));
+            if is_file && names.len() < MOST {
+                names.insert(name.to_owned());
+            }
+        });
+        if listed.is_err() {
+            // The walk reports directories that it cannot list.
+            continue;
+        }
+        for file in names.iter().take(MOST.saturating_sub(out.len())) {
+            let name = match owner {
+                Owner::MIOpen => of_miopen(file.as_bytes()),
+                Owner::RocFft => of_rocfft(file.as_bytes()),
+            };
+            let Some(name) = name else { continue };
+            let path = dir.join(file);
+            match read(tree, &path, name) {
+                Ok(database) => out.extend(database),
+                Err(reason) => problems.push(UnreadablePath { path, reason }),
+            }
+        }
+    }
+    out
+}
+
+/// The directories that exist, each once, by their places without links.
+fn directories(
+    tree: &dyn Tree,
+    corpus: &Corpus,
+    prefixes: &Prefixes,
+) -> BTreeMap<(PathBuf, Owner), PathBuf> {
+    let mut found: Vec<(PathBuf, Owner)> = Vec::new();
+    for facts in corpus.files.iter().filter(|facts| facts.audited) {
+        let Some(dir) = facts.path.parent() else { continue };
+        if has_soname(facts, b"librocfft.so") {
+            found.extend(ROCFFT.map(|below| (dir.join(below), Owner::RocFft)));
+        }
+        if has_soname(facts, b"libMIOpen.so") {
+            // Debian's libraries lie one directory deeper.
+            let above = dir.ancestors().skip(1).take(2);
+            found.extend(above.map(|dir| (dir.join(MIOPEN), Owner::MIOpen)));
+        }
+    }
+    for prefix in prefixes.dirs() {
+        found.push((prefix.join(MIOPEN), Owner::MIOpen));
+        if prefix.ends_with("miopen/db") {
+            found.push((prefix.clone(), Owner::MIOpen));
+        }
+        let dirs = LIBRARIES.iter().flat_map(|dir| ROCFFT.map(|below| (dir, below)));
+        found.extend(dirs.map(|(dir, below)| (prefix.join(dir).join(below), Owner::RocFft)));
+    }
+    let mut out = BTreeMap::new();
+    for (dir, owner) in found {
+        if let Ok(real) = tree.real_path(&dir) {
+            out.entry((real, owner)).or_insert(dir);
+        }
+    }
+    out
+}
+
+fn has_soname(facts: &FileFacts, start: &[u8]) -> bool {
+    facts.object().and_then(Object::soname).is_some_and(|soname| soname.starts_with(start))
+}
+
+/// A database, unless it is not a regular file; an error in words.
+fn read(tree: &dyn Tree, path: &Path, name: Name) -> Result<Option<Database>, String> {
+    let Opened::File(handle) = tree.open(path).map_err(describe)? else { return Ok(None) };
+    let is_text = path.extension() == Some(OsStr::new("txt"));
+    let header = if is_text {
+        None
+    } else {
+        Some(header::read(&handle).map_err(|error| error.to_string())?)
+    };
+    let (path, size) = (path.to_path_buf(), handle.stat().len);
+    Ok(Some(Database { path, name, size, header }))
+}

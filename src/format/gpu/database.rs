@@ -1,0 +1,60 @@
+//! SQLite databases of kernels, by their header (`fileformat2.html` of SQLite, section 1.3). The conditions
+//! are those of `lockBtree` in `btree.c`, under which SQLite refuses to read a file.
+
+use crate::format::{ReadError, read_range};
+use crate::tree::Handle;
+
+/// Bytes of the header.
+const HEADER: usize = 100;
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// The header of a database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Database {
+    /// Bytes of a page; 0 for an empty file, which is an empty database.
+    pub page_size: u32,
+    /// Number of pages, by the header or, where SQLite ignores that, by the size of the file.
+    pub pages: u64,
+}
+
+/// Reads the header of a database; why SQLite does not read it, as the end of a sentence.
+pub fn read(file: &Handle) -> Result<Result<Database, &'static str>, ReadError> {
+    let head = read_range(file, 0, HEADER as u64)?;
+    Ok(parse(&head, file.stat().len))
+}
+
+/// The same for the first bytes of a file with `len` bytes.
+pub fn parse(head: &[u8], len: u64) -> Result<Database, &'static str> {
+    // SQLite itself writes one byte to a new file on some systems (`unixFileSize` in `os_unix.c`).
+    if len <= 1 {
+        return Ok(Database::default());
+    }
+    if !head.starts_with(MAGIC) {
+        return Err("is not an SQLite database");
+    }
+    let Some(head) = head.first_chunk::<HEADER>() else {
+        return Err("ends inside its header");
+    };
+    let page_size = match u32::from(u16::from_be_bytes([head[16], head[17]])) {
+        1 => 65_536,
+        size => size,
+    };
+    // The fractions of the payload are fixed. A page has at least 480 bytes that are not reserved.
+    let is_valid = page_size.is_power_of_two()
+        && page_size >= 512
+        && head[21..24] == [64, 32, 32]
+        && head[19] <= 2
+        && page_size - u32::from(head[20]) >= 480;
+    if !is_valid {
+        return Err("has an invalid header");
+    }
+    let stated = u32::from_be_bytes([head[28], head[29], head[30], head[31]]);
+    // The number counts only if the last writer knew this field.
+    let counts = stated != 0 && head[24..28] == head[92..96];
+    let pages = if counts { u64::from(stated) } else { len.div_ceil(u64::from(page_size)) };
+    // SQLite reads a file that ends inside its last page, and takes zeros for the rest. No writer leaves one.
+    if counts && len < pages * u64::from(page_size) {
+        return Err("has fewer bytes than the pages in its header");
+    }
+    Ok(Database { page_size, pages })
+}

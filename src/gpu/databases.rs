@@ -1,0 +1,140 @@
+//! Databases of MIOpen and rocFFT, by their names: kernels that were compiled before, and tuning results.
+//! Both libraries compile a kernel that no database has, so that a database for each GPU is not required.
+//! `audit::databases` lists the directories and reads the headers.
+
+use crate::format::gpu::database::Database as Header;
+use crate::format::gpu::{TargetId, processors};
+use std::path::PathBuf;
+
+/// A database.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// Its path.
+    pub path: PathBuf,
+    /// The meaning of its name.
+    pub name: Name,
+    /// Its size in bytes.
+    pub size: u64,
+    /// The header of SQLite; an error why SQLite does not read it. `None` for a text.
+    pub header: Option<Result<Header, &'static str>>,
+}
+
+/// The meaning of a name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Name {
+    /// The kind.
+    pub kind: Kind,
+    /// The GPU, if the name has one.
+    pub target: Option<TargetId>,
+    /// The number of its compute units, if the name has one.
+    pub compute_units: Option<u32>,
+}
+
+/// Kinds of databases.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// Compiled kernels of MIOpen: `*.kdb`.
+    Kernels,
+    /// Tuned parameters of MIOpen: `*.db` and `*.db.txt`.
+    Performance,
+    /// The fastest algorithms that MIOpen found: `*.fdb.txt`.
+    Find,
+    /// Compiled kernels of rocFFT.
+    RocFft,
+}
+
+impl Kind {
+    /// The name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernels => "miopen-kernels",
+            Self::Performance => "miopen-performance",
+            Self::Find => "miopen-find",
+            Self::RocFft => "rocfft-kernels",
+        }
+    }
+}
+
+/// The meaning of a name in MIOpen's directory: `gfx906_60.HIP.fdb.txt`, `gfx90a68.db.txt`, `gfx942.kdb`.
+pub fn of_miopen(name: &[u8]) -> Option<Name> {
+    let name = std::str::from_utf8(name).ok()?;
+    let (stem, ends) = name.split_once('.')?;
+    let kind = match ends {
+        "kdb" => Kind::Kernels,
+        "db" | "db.txt" => Kind::Performance,
+        "HIP.fdb.txt" | "OpenCL.fdb.txt" | "fdb.txt" => Kind::Find,
+        _ => return None,
+    };
+    let (target, compute_units) = device(stem)?;
+    Some(Name { kind, target: Some(target), compute_units })
+}
+
+/// A GPU with the number of its compute units: decimal behind `_`, hexadecimal without it. Which digits are
+/// those of the GPU is known only from the list of GPUs: `gfx90878` is a gfx908 with 120 compute units.
+fn device(stem: &str) -> Option<(TargetId, Option<u32>)> {
+    let fits = |name: &&str| stem.starts_with(*name);
+    let longest = processors().filter(fits).max_by_key(|name| name.len())?;
+    let rest = stem.get(longest.len()..)?;
+    let (rest, settings) = match rest.find(['-', ':']) {
+        Some(at) if rest.get(at + 1..)?.starts_with(['x', 's']) => {
+            (rest.get(..at)?, rest.get(at..)?)
+        }
+        _ => (rest, ""),
+    };
+    let settings = settings.replace("-xnack", ":xnack").replace("-sramecc", ":sramecc");
+    let target = TargetId::parse(format!("{longest}{settings}").as_bytes())?;
+    let units = match rest.strip_prefix('_') {
+        Some(decimal) => Some(decimal.parse().ok()?),
+        None if rest.is_empty() => None,
+        None => Some(u32::from_str_radix(rest, 16).ok()?),
+    };
+    Some((target, units))
+}
+
+/// The meaning of a name beside rocFFT: `rocfft_kernel_cache.db`, and one for each GPU in new releases.
+pub fn of_rocfft(name: &[u8]) -> Option<Name> {
+    let name = std::str::from_utf8(name).ok()?;
+    let rest = name.strip_prefix("rocfft_kernel_cache")?.strip_suffix(".db")?;
+    let target = match rest.strip_prefix('_') {
+        Some(target) => Some(TargetId::parse(target.as_bytes())?),
+        None if rest.is_empty() => None,
+        None => return None,
+    };
+    Some(Name { kind: Kind::RocFft, target, compute_units: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Name, of_miopen, of_rocfft};
+
+    fn words(name: Option<Name>) -> Option<String> {
+        let Name { kind, target, compute_units } = name?;
+        let target = target.map_or("-".to_owned(), |target| target.to_string());
+        Some(format!("{} {target} {}", kind.name(), compute_units.unwrap_or(0)))
+    }
+
+    #[test]
+    fn names_have_targets() {
+        for (name, expected) in [
+            ("gfx1030_36.HIP.fdb.txt", Some("miopen-find gfx1030 36")),
+            ("gfx906_60.OpenCL.fdb.txt", Some("miopen-find gfx906 60")),
+            ("gfx90878.db.txt", Some("miopen-performance gfx908 120")),
+            ("gfx90a6e.db", Some("miopen-performance gfx90a 110")),
+            ("gfx942130.HIP.fdb.txt", Some("miopen-find gfx942 304")),
+            ("gfx942e4.db.txt", Some("miopen-performance gfx942 228")),
+            ("gfx90a.kdb", Some("miopen-kernels gfx90a 0")),
+            ("gfx90a-xnack+.kdb", Some("miopen-kernels gfx90a:xnack+ 0")),
+            ("gfx908_ConvAsm1x1U_encoder.ktn.model", None),
+            ("gfx90a_metadata.tn.model", None),
+            ("passwords.kdb", None),
+            ("gfx90a_x.kdb", None),
+        ] {
+            assert_eq!(words(of_miopen(name.as_bytes())).as_deref(), expected, "{name}");
+        }
+        let cache = of_rocfft(b"rocfft_kernel_cache.db").map(|name| (name.kind, name.target));
+        assert_eq!(cache, Some((Kind::RocFft, None)));
+        let one = words(of_rocfft(b"rocfft_kernel_cache_gfx950.db"));
+        assert_eq!(one.as_deref(), Some("rocfft-kernels gfx950 0"));
+        assert_eq!(of_rocfft(b"rocfft_kernel_cacheX.db"), None);
+    }
+}
