@@ -5,7 +5,7 @@ use super::eval::{Eval, Flow, bytes};
 use super::parsed::Parsed;
 use super::state::Text;
 use super::value::{Truth, Value, Word, items, joined, known};
-use super::{Entry, EventKind};
+use super::{Entry, EventKind, modules};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -216,9 +216,7 @@ impl Eval<'_> {
 
     /// A module by its name: of the package, or of CMake itself, whose modules define functions.
     fn module(&mut self, name: &[u8], result: Option<&[u8]>) -> Flow {
-        const OF_CMAKE: [&[u8]; 6] =
-            [b"CMake", b"Check", b"Find", b"GNUInstallDirs", b"Feature", b"External"];
-        let is_of_cmake = OF_CMAKE.iter().any(|start| name.starts_with(start));
+        let is_of_cmake = modules::includes(name);
         if let Some(result) = result {
             self.state.set(result, known(name).filter(|_| is_of_cmake));
         }
@@ -230,7 +228,7 @@ impl Eval<'_> {
                 return self.include(&without_dots(&path));
             }
         }
-        // CMake may have a module of this name, or fail here.
+        // The consumer may have a module of this name, or fail here.
         self.may_fail |= !is_of_cmake && result.is_none();
         // These two define commands that are evaluated here.
         self.has_modules |=

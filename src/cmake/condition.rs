@@ -20,6 +20,10 @@ impl Eval<'_> {
         if words.iter().any(|word| word.value.is_none() && !word.quoted) {
             return Truth::Unknown;
         }
+        // `if()`: `cmConditionEvaluator::IsTrue` takes no words for false.
+        if words.is_empty() {
+            return Truth::False;
+        }
         let mut rest = words;
         let truth = self.any(&mut rest, 0);
         // CMake ends with an error here.

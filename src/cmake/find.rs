@@ -2,24 +2,11 @@
 
 use super::eval::{Eval, Flow};
 use super::value::{Truth, Word, constant, known};
-use super::{EventKind, Found, Wanted};
+use super::{EventKind, Found, Wanted, modules};
 use crate::tree::without_dots;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-
-/// Packages for which CMake 3.25 has a module, so that no configuration file is needed.
-const MODULES: &str = " ALSA ASPELL AVIFile Armadillo BISON BLAS BZip2 Backtrace Boost Bullet CABLE CUDA \
-CUDAToolkit CURL CVS Coin3D Cups Curses CxxTest Cygwin DCMTK Dart DevIL Doxygen EXPAT EnvModules FLEX FLTK \
-FLTK2 Fontconfig Freetype GCCXML GDAL GIF GLEW GLU GLUT GSL GTK GTK2 GTest Gettext Git GnuTLS Gnuplot HDF5 \
-HSPELL HTMLHelp Hg ICU Ice Iconv Icotool ImageMagick Intl JNI JPEG Jasper Java KDE3 KDE4 LAPACK LATEX LTTngUST \
-LibArchive LibLZMA LibXml2 LibXslt Libinput Lua Lua50 Lua51 MFC MPEG MPEG2 MPI Matlab Motif Msys ODBC OpenACC \
-OpenAL OpenCL OpenGL OpenMP OpenSP OpenSSL OpenSceneGraph OpenThreads PHP4 PNG Patch Perl PerlLibs PhysFS Pike \
-PkgConfig PostgreSQL Producer Protobuf Python Python2 Python3 PythonInterp PythonLibs Qt Qt3 Qt4 QuickTime RTI \
-Ruby SDL SDL_gfx SDL_image SDL_mixer SDL_net SDL_sound SDL_ttf SQLite3 SWIG SelfPackers Squish Subversion TCL \
-TIFF TclStub Tclsh Threads UnixCommands Vulkan Wget Wish X11 XCTest XMLRPC XalanC XercesC ZLIB osg osgAnimation \
-osgDB osgFX osgGA osgIntrospection osgManipulator osgParticle osgPresentation osgProducer osgQt osgShadow osgSim \
-osgTerrain osgText osgUtil osgViewer osgVolume osgWidget wxWidgets wxWindows ";
 
 /// Words that end a list of components, directories or names.
 const KEYS: [&str; 30] = [
@@ -84,7 +71,7 @@ impl Eval<'_> {
         if self.is_module(&request) {
             self.has_modules = true;
             // Modules of CMake define targets with known beginnings.
-            self.is_open |= !is_known_module(&name);
+            self.is_open |= !modules::finds(&name);
             self.module_answers(&name);
             if is_dependency || request.required {
                 // Otherwise the package is not found, and nothing that it says counts.
@@ -160,7 +147,7 @@ impl Eval<'_> {
         if name.starts_with(b"Python") {
             spaces.push(b"Python".to_vec());
         }
-        if name == b"PkgConfig" || is_known_module(name) {
+        if name == b"PkgConfig" || modules::finds(name) {
             spaces.push(name.to_vec());
         }
         self.state.namespaces.extend(spaces.into_iter().map(Into::into));
@@ -171,7 +158,7 @@ impl Eval<'_> {
         if request.wanted.config_only && !request.module_only {
             return false;
         }
-        if request.module_only || is_known_module(&request.wanted.name) {
+        if request.module_only || modules::finds(&request.wanted.name) {
             return true;
         }
         let Some(dirs) = self.value_of(b"CMAKE_MODULE_PATH") else { return true };
@@ -181,12 +168,6 @@ impl Eval<'_> {
             path.is_absolute() && self.host.look(&without_dots(&path)) != super::Entry::Absent
         })
     }
-}
-
-/// True if CMake has a module for a package.
-fn is_known_module(name: &[u8]) -> bool {
-    let name = String::from_utf8_lossy(name);
-    MODULES.contains(&format!(" {name} "))
 }
 
 /// A request; nothing without a known name.

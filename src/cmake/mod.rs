@@ -13,6 +13,7 @@ mod config;
 mod eval;
 mod find;
 mod lists;
+mod modules;
 mod parsed;
 mod pattern;
 mod state;
@@ -254,6 +255,21 @@ mod tests {
         assert_eq!(included(left), [""; 0]);
         let failed = "if($ENV{X})\n message(FATAL_ERROR no)\nendif()\ninclude(/p/a.cmake)";
         assert_eq!(included(failed), ["/p/a.cmake"]);
+    }
+
+    #[test]
+    fn conditions_without_words_and_modules() {
+        let found = |text: &str| outcome(text, &[]).found;
+        assert_eq!(included("if()\n include(/p/a.cmake)\nendif()"), [""; 0]);
+        assert_eq!(
+            found("set(e \"\")\nif(${e})\n include(/p/a.cmake)\nendif()"),
+            Some(Truth::True)
+        );
+        assert_eq!(found("if($ENV{X})\n include(/p/a.cmake)\nendif()"), Some(Truth::Unknown));
+        assert_eq!(found("include(MacroAddFileDependencies)"), Some(Truth::True));
+        assert_eq!(found("include(FindPkgConfig)\ninclude(CheckSymbolExists)"), Some(Truth::True));
+        assert_eq!(found("include(FindNone)"), Some(Truth::Unknown));
+        assert_eq!(found("include(CheckNone)"), Some(Truth::Unknown));
     }
 
     #[test]
