@@ -45,7 +45,8 @@ A finding needs an `#include` that every C++ compiler for Linux reaches: conditi
 the user's command line are not known, and what is inside of them is not judged. The name must be like those of the
 package: its first directory exists in a directory that users of the header search; a name without a directory is in
 quotes and begins as that of the file. A file of the same name in any directory of headers counts as found, because
-users may name that directory.
+users may name that directory. A file below `--lib-path` is a candidate; it counts as found only in a directory that
+a package of CMake or pkg-config names.
 
 In a prefix that is not part of a whole system, other packages may bring headers. There, only headers beside the
 including one are judged, unless the packages of CMake and pkg-config in the prefix say what they require and all of

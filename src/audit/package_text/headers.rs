@@ -10,7 +10,7 @@ use crate::order::Arrange as _;
 use crate::package::{Prefixes, is_store};
 use crate::parallel;
 use crate::sniff::Class;
-use crate::tree::walk::{self, UnreadablePath};
+use crate::tree::walk::{self, UnreadablePath, WalkedText};
 use crate::tree::{Errno, Kind, Node, Tree, is_answer, without_dots};
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -139,19 +139,31 @@ fn last(path: &[u8]) -> &[u8] {
     memchr::memrchr(b'/', path).map_or(path, |at| &path[at + 1..])
 }
 
-/// The walked files that may be included, by the ends of their paths.
+/// The walked files that may be included, by the ends of their paths. Those below `--lib-path` are only
+/// candidates: a build directory given there has the header that was not installed.
 struct Index<'a> {
     by_end: FastMap<&'a [u8], Vec<&'a [u8]>>,
     by_name: FastMap<&'a [u8], &'a [u8]>,
+    beside: FastMap<&'a [u8], &'a [u8]>,
 }
 
 impl<'a> Index<'a> {
     fn new(texts: &'a Texts) -> Self {
-        let mut index = Self { by_end: FastMap::default(), by_name: FastMap::default() };
-        for path in texts.all(Class::Header) {
-            let bytes = path.as_os_str().as_bytes();
-            index.by_end.entry(end(bytes)).or_default().push(bytes);
-            index.by_name.entry(last(bytes)).or_insert(bytes);
+        let mut index = Self {
+            by_end: FastMap::default(),
+            by_name: FastMap::default(),
+            beside: FastMap::default(),
+        };
+        let of = |texts: &'a [WalkedText]| {
+            let headers = texts.iter().filter(|text| text.class == Class::Header);
+            headers.map(|text| text.path.as_os_str().as_bytes())
+        };
+        for path in of(&texts.audited) {
+            index.by_end.entry(end(path)).or_default().push(path);
+            index.by_name.entry(last(path)).or_insert(path);
+        }
+        for path in of(&texts.beside) {
+            index.beside.entry(last(path)).or_insert(path);
         }
         index
     }
@@ -168,7 +180,8 @@ impl<'a> Index<'a> {
     }
 
     fn elsewhere(&self, name: &[u8]) -> Option<&'a Path> {
-        self.by_name.get(last(name)).map(|path| Path::new(OsStr::from_bytes(path)))
+        let found = self.by_name.get(last(name)).or_else(|| self.beside.get(last(name)));
+        found.map(|path| Path::new(OsStr::from_bytes(path)))
     }
 }
 

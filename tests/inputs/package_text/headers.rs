@@ -4,8 +4,9 @@
 
 use super::debian::{Debian, unpack_merged};
 use super::random::{Random, number};
+use super::report::{Report, evidence, text};
 use crate::staged::has_chroot;
-use crate::support::{Lab, clean, skip};
+use crate::support::{Lab, clean, linkaudit, skip};
 use linkaudit::audit::{self, Audit};
 use linkaudit::plan::Plan;
 use linkaudit::tree::DiskTree;
@@ -270,6 +271,57 @@ fn removed_headers_are_noticed() {
     );
     assert!(noticed > 0, "no deletion was noticed");
     assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
+
+/// A build directory given with `--lib-path` hides no missing header. The headers of a package that is found
+/// there count, as for the compiler, which gets the flags of both package files.
+#[test]
+fn headers_below_lib_path_are_candidates() {
+    let lab = Lab::new();
+    let package = |dir: &str, name: &str, more: &str| {
+        let prefix = lab.path(dir).display().to_string();
+        let text = format!(
+            "prefix={prefix}\nName: {name}\nDescription: a test\nVersion: 1\n{more}\
+             Cflags: -I${{prefix}}/include\n"
+        );
+        lab.write(&format!("{dir}/lib/pkgconfig/{name}.pc"), text);
+    };
+    package("p", "foo", "Requires: dep\n");
+    package("q", "dep", "");
+    let names = ["foo/built.h", "foo/gone.h", "dep/there.h", "dep/gone.h"];
+    let includes: Vec<String> = names.iter().map(|name| format!("#include <{name}>\n")).collect();
+    lab.write("p/include/foo/a.h", includes.concat());
+    lab.write("p/include/dep/own.h", "");
+    lab.write("q/include/dep/there.h", "");
+    lab.write("build/include/foo/built.h", "");
+    let mut theirs = BTreeSet::new();
+    for name in names {
+        lab.write("one.c", format!("#include <{name}>\n"));
+        let mut compiler = clean("gcc");
+        compiler.current_dir(lab.root()).args(["-fsyntax-only", "-Ip/include", "-Iq/include"]);
+        if !compiler.arg("one.c").output().expect("gcc").status.success() {
+            theirs.insert(name.to_owned());
+        }
+    }
+    let run = |paths: &[&str]| {
+        let mut command = linkaudit();
+        command.current_dir(lab.root()).args(["p", "--isolated", "-W", "missing-header"]);
+        Report::of(command.args(paths.iter().flat_map(|path| ["--lib-path", path])))
+    };
+    let report = run(&["q", "build"]);
+    let found = report.of_rule("missing-header").map(|finding| text(&finding["detail"]).to_owned());
+    let found: BTreeSet<String> = found.collect();
+    println!("headers below --lib-path: {} cases, {} missing", names.len(), theirs.len());
+    assert_eq!(found, theirs);
+    let built = report.of_rule("missing-header").find(|one| one["detail"] == "foo/built.h");
+    let candidates: Vec<_> = evidence(built.expect("a finding"), "candidate").collect();
+    assert!(
+        candidates[0]["path"]
+            .as_str()
+            .is_some_and(|path| path.ends_with("build/include/foo/built.h"))
+    );
+    // Without the requirement, other packages may bring any header.
+    assert_eq!(run(&["build"]).of_rule("missing-header").count(), 0);
 }
 
 fn missing(audit: &Audit) -> BTreeSet<(PathBuf, Vec<u8>)> {
