@@ -154,10 +154,17 @@ impl Evidence {
         let path = self.path.as_deref().filter(|_| self.is_of_system() && self.symbol.is_none());
         path.and_then(Path::extension).is_some_and(|extension| extension == "a")
     }
+
+    /// True for a candidate that is a program.
+    pub fn is_program(&self) -> bool {
+        self.how.as_deref() == Some(PROGRAM)
+    }
 }
 
 /// `how` of a part of a large image.
 pub const LARGEST: &str = "largest";
+/// `how` of a candidate that is a program: it may load the object, and no linker links with it.
+pub const PROGRAM: &str = "program";
 /// `how` of a candidate outside of the audited files: a library of the system.
 pub const INSTALLED: &str = "installed";
 /// The same where the process loads another file of that soname.

@@ -205,11 +205,11 @@ impl<'a> Claims<'a> {
     }
 }
 
-/// `foo` of `libfoo.so.1`, `libfoo-2.0.so` and `libfoo.a`: an archive and a library with the same stem
-/// are two editions of one library.
+/// `foo` of `libfoo.so.1`, `libfoo-2.0.so`, `libfoo.a` and OCaml's `dllfoo.so`: an archive and a
+/// library with the same stem are two editions of one library.
 fn stem(name: &[u8]) -> &[u8] {
     let name = crate::text::last_part(name);
-    let name = name.strip_prefix(b"lib").unwrap_or(name);
+    let name = [b"lib", b"dll"].iter().find_map(|start| name.strip_prefix(*start)).unwrap_or(name);
     let end = memchr::memmem::find(name, b".so").or_else(|| memchr::memmem::find(name, b".a"));
     let name = &name[..end.unwrap_or(name.len())];
     let version = name.iter().rposition(|byte| *byte == b'-').filter(|at| {

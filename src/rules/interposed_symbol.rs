@@ -42,11 +42,11 @@ the one whose definition is. Data of different size is a finding of its own. If 
 type and size in both libraries, they were probably built from one source, and the finding is a warning.
 
 Not reported are definitions of the program, of libraries that it opens from a list (`dependentlibs.list` of
-Firefox), of preloaded libraries and of sanitizers, the functions of `malloc` and `operator new`, `xerbla_` of
-BLAS, weak definitions on both sides (C++ inline functions and templates), inline members of a C++ class that a
-library defines although it takes the class itself from another, parts of one glibc, and symbols that cannot
-meet: hidden, protected, with other versions, or in a library linked with `-Bsymbolic`. The dispatch libraries
-of libglvnd count as one library.
+Firefox), of preloaded libraries and of sanitizers, the functions of `malloc`, `mmap` and `operator new`,
+`xerbla_` of BLAS and all of CBLAS, weak definitions on both sides (C++ inline functions and templates), inline
+members of a C++ class that a library defines although it takes the class itself from another, parts of one glibc,
+and symbols that cannot meet: hidden, protected, with other versions, or in a library linked with `-Bsymbolic`. The
+dispatch libraries of libglvnd count as one library.
 
 ## Why it matters
 

@@ -7,6 +7,7 @@ use crate::finding::{Finding, Findings};
 use crate::format::elf::Role;
 use crate::id::{FastSet, FileId};
 use crate::text::show;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 pub(super) static RULE: Rule = Rule::new(
@@ -42,8 +43,9 @@ Install the link `libfoo.so.1` beside the file, or correct the soname (`-Wl,-son
 
 ## Limits
 
-Files that were given by name are not checked, because the links beside them are not known. Plugins, which no
-linker reads, are checked only if their names begin with `lib`.
+Files that were given by name are not checked, because the links beside them are not known. Neither are files in
+private directories such as `lib/NAME/plugins`: programs open them by path, and a library that is needed and not
+found is a `missing-library`.
 ";
 
 fn check(query: &Query<'_>) -> Findings {
@@ -59,13 +61,28 @@ fn check(query: &Query<'_>) -> Findings {
         // A file outside that a link names is beside files that were not listed.
         let is_here = query.facts(file).real == query.facts(file).path && !given.contains(&file);
         let is_named = last_part(path) == soname;
-        if is_here && !is_named && is_library(soname) && is_library(last_part(path)) {
-            asked.push(Asked { file, directory: path.parent().unwrap_or(path), soname });
+        let directory = path.parent().unwrap_or(path);
+        let may = is_here && !is_named && !is_private(directory);
+        if may && is_library(soname) && is_library(last_part(path)) {
+            asked.push(Asked { file, directory, soname });
         }
     }
     let there = names(query, &asked);
     let missing = asked.iter().filter(|one| !there.contains(&(one.directory, one.soname)));
     missing.map(|one| finding(query, one)).collect()
+}
+
+/// True for a directory below `lib` where no linker searches; `lib/x86_64-linux-gnu` is none.
+fn is_private(directory: &Path) -> bool {
+    let names: Vec<&[u8]> =
+        directory.components().map(|name| name.as_os_str().as_bytes()).collect();
+    let is_lib = |name: &&[u8]| [&b"lib"[..], b"lib32", b"lib64", b"libx32"].contains(name);
+    let is_triplet = |name: &[u8]| memchr::memchr_iter(b'-', name).nth(1).is_some();
+    match names.iter().rposition(is_lib).map(|lib| &names[lib + 1..]) {
+        None | Some([]) => false,
+        Some([only]) => !is_triplet(only),
+        Some(_) => true,
+    }
 }
 
 /// A library and the name that its directory must have.

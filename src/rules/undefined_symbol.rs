@@ -59,8 +59,8 @@ Plugins: symbols of the host program are known only with `--host`. Otherwise the
 policy recognise plugins by path or by an exported symbol, and references to the symbols of their programs
 count as assumed. The same holds for libraries of the prefix that only plugins load. A reference with a
 version is never assumed, because the version names a library. For other plugins, linkaudit infers an audited
-program that provides all they lack; `--no-inferred-hosts` reports them instead. The summary names all these
-programs. A plugin that needs another plugin to be loaded first is reported.
+program or library that provides all they lack; `--no-inferred-hosts` reports them instead. The summary names all
+these programs. A plugin that needs a plugin of another program to be loaded first is reported.
 
 Missing libraries: a missing library explains the references that its candidates define, with the libraries
 that they need. Without a candidate, it explains all other undefined references of the objects that load it,

@@ -6,9 +6,9 @@ use crate::audit::InstalledLibrary;
 use crate::catalogue::RuleId;
 use crate::diagnosis::Site;
 use crate::facts::providers::Provider;
-use crate::finding::{Evidence, EvidenceKind, Finding, INSTALLED, REMOVED, SHADOWED};
+use crate::finding::{Evidence, EvidenceKind, Finding, INSTALLED, PROGRAM, REMOVED, SHADOWED};
 use crate::format::deps_list::bare_name;
-use crate::format::elf::{Object, Target};
+use crate::format::elf::{Object, Role, Target};
 use crate::id::{ArchiveId, FileId, MemberId, RootId};
 use crate::order::Arrange as _;
 use crate::policy::Waiver;
@@ -98,14 +98,22 @@ impl Query<'_> {
 
     /// Files at hand that define a symbol.
     pub(super) fn symbol_candidates(&self, name: &[u8], not: FileId) -> Vec<Evidence> {
-        let evidence = |provider: &Provider| Evidence {
+        let is_program = |provider: &Provider| {
+            let object = self.view().object(provider.file);
+            object.is_some_and(|object| object.role == Role::Program)
+        };
+        let evidence = |(provider, is_program): (&Provider, bool)| Evidence {
             symbol: Some(name.to_vec()),
             member: provider.member.as_deref().map(<[u8]>::to_vec),
+            how: is_program.then_some(Cow::Borrowed(PROGRAM)),
             ..Evidence::at(EvidenceKind::Candidate, self.shared_path(provider.file))
         };
         let Some(object) = self.view().object(not) else { return Vec::new() };
         let found = self.definers(name, not, object.header.target());
-        found.take(MOST_CANDIDATES).map(evidence).collect()
+        // No linker links with a program.
+        let (programs, libraries): (Vec<_>, Vec<_>) =
+            found.map(|provider| (provider, is_program(provider))).partition(|(_, is)| *is);
+        libraries.into_iter().chain(programs).take(MOST_CANDIDATES).map(evidence).collect()
     }
 
     /// Libraries of the system that define a symbol and that the process of `root` does not load.

@@ -7,7 +7,7 @@ use object::elf;
 
 /// Names that programs and libraries may replace (the replacement of malloc in glibc's manual), and names
 /// that every linker or start file defines.
-const REPLACEABLE: [&[u8]; 37] = [
+const REPLACEABLE: [&[u8]; 42] = [
     b"malloc",
     b"free",
     b"calloc",
@@ -26,6 +26,12 @@ const REPLACEABLE: [&[u8]; 37] = [
     b"malloc_trim",
     b"malloc_stats",
     b"__libc_memalign",
+    // What allocators wrap to see the pages that the program takes (tcmalloc's `malloc_hook.cc`).
+    b"mmap",
+    b"mmap64",
+    b"munmap",
+    b"mremap",
+    b"sbrk",
     // The error handler of BLAS and LAPACK, which a program or its runtime may replace (Level 3 BLAS,
     // section 8; `xerbla.f`). R and Octave do.
     b"xerbla_",
@@ -49,12 +55,13 @@ const REPLACEABLE: [&[u8]; 37] = [
     b"_DYNAMIC",
 ];
 
-/// True for a name whose replacement is normal: those above, and `operator new` and `operator delete` in all
-/// forms, which programs may replace ([new.delete]).
+/// True for a name whose replacement is normal: those above, `operator new` and `operator delete` in all
+/// forms, which programs may replace ([new.delete]), and the functions of CBLAS: GSL has them so that any
+/// other library of that interface may take their place (GSL manual, section 13).
 pub fn is_replaceable(name: &[u8]) -> bool {
     let is_operator =
         || [&b"_Znw"[..], b"_Zna", b"_Zdl", b"_Zda"].iter().any(|b| name.starts_with(b));
-    REPLACEABLE.contains(&name) || is_operator()
+    REPLACEABLE.contains(&name) || is_operator() || name.starts_with(b"cblas_")
 }
 
 /// True if any of these definitions of a name may stand for any other. The compiler emits inline

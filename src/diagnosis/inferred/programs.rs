@@ -40,7 +40,7 @@ impl Set {
         self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word &= other);
     }
 
-    fn holds(&self, program: usize) -> bool {
+    pub(super) fn holds(&self, program: usize) -> bool {
         self.0[program / 64] & 1 << (program % 64) != 0
     }
 
@@ -58,6 +58,7 @@ impl Set {
 pub(super) struct Programs {
     /// In the order of their paths.
     roots: Vec<RootId>,
+    by_file: FastMap<FileId, usize>,
     /// By file that defines one of the names: the programs that load it.
     loading_file: FastMap<FileId, Set>,
     /// The files that define each name.
@@ -94,9 +95,11 @@ impl Programs {
             .into_iter()
             .filter(|(_, closure)| closure.fatal().is_none() && can_open(closure))
             .collect();
+        let files = programs.iter().enumerate().map(|(at, (_, closure))| (closure.root.file, at));
         let none = Set(vec![0; programs.len().div_ceil(64)]);
         let mut out = Self {
             roots: programs.iter().map(|(root, _)| *root).collect(),
+            by_file: files.collect(),
             loading_file: FastMap::default(),
             definers: FastMap::default(),
             defining: FastMap::default(),
@@ -178,9 +181,22 @@ impl Programs {
         self.loaded.contains(&file)
     }
 
+    /// All files that some program loads at its start.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = FileId> {
+        self.loaded.iter().copied()
+    }
+
     /// The entry point of a program.
     pub(super) fn root(&self, program: usize) -> RootId {
         self.roots[program]
+    }
+
+    /// The programs among `files`.
+    pub(super) fn those(&self, files: &[FileId]) -> Set {
+        let mut out = self.none.clone();
+        let found = files.iter().filter_map(|file| self.by_file.get(file));
+        found.for_each(|program| out.insert(*program));
+        out
     }
 
     pub(super) fn none(&self) -> Set {

@@ -119,8 +119,9 @@ impl Sheet<'_> {
     /// The candidates at hand; without any, the libraries of the system that define most symbols.
     fn candidate_paths<'e>(&'e self, entry: &'e ReportEntry<'_>) -> Vec<&'e Path> {
         let candidates = self.entries.evidence(entry, EvidenceKind::Candidate);
+        let candidates = candidates.into_iter().filter(|evidence| !evidence.is_program());
         let (system, own): (Vec<&Evidence>, Vec<&Evidence>) =
-            candidates.into_iter().partition(|evidence| evidence.is_of_system());
+            candidates.partition(|evidence| evidence.is_of_system());
         if !own.is_empty() {
             return own.iter().filter_map(|evidence| evidence.path.as_deref()).collect();
         }

@@ -3,7 +3,7 @@
 
 use super::Sheet;
 use crate::demangle::demangle;
-use crate::finding::{EvidenceKind, Fix, Proof, REMOVED};
+use crate::finding::{EvidenceKind, Fix, PROGRAM, Proof, REMOVED};
 use crate::order::Arrange as _;
 use crate::report::entry::ReportEntry;
 use crate::report::layout::{Page, name};
@@ -82,6 +82,7 @@ impl Sheet<'_> {
             if place == files.len() {
                 let label = match evidence.how.as_deref() {
                     Some(REMOVED) => "removed",
+                    Some(PROGRAM) => "program",
                     _ if is_installed => "installed",
                     _ => "candidate",
                 };

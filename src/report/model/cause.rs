@@ -237,8 +237,9 @@ fn provider(finding: &Finding, prefixes: &Prefixes) -> Option<Named> {
     finding.symbol.as_ref()?;
     let fix = finding.fix.iter().find(|fix| fix.intent != Intent::AddToList);
     let linked = fix.and_then(|fix| fix.entry.as_deref());
-    let candidates = || finding.evidence_of(EvidenceKind::Candidate).filter(|e| !e.is_of_system());
-    let candidate = || candidates().find_map(|e| e.path.as_deref());
+    let candidates = || finding.evidence_of(EvidenceKind::Candidate);
+    let mut linkable = candidates().filter(|e| !e.is_of_system() && !e.is_program());
+    let mut candidate = || linkable.find_map(|e| e.path.as_deref());
     let path = linked.or_else(|| candidate().map(|path| path.as_os_str().as_bytes()))?;
     let base = last_part(path);
     let title = format!("{}: not linked", show(base));

@@ -270,6 +270,114 @@ fn a_library_of_a_program_is_judged_by_itself() {
     assert!(undefined.iter().all(|finding| finding["path"] != "lib/daemon/cpu.so"));
 }
 
+/// A system with the libc of this machine below `sys`, in which `libkit` opens plugins for five programs.
+fn system() -> Lab {
+    let lab = Lab::new();
+    let libc = "/lib/x86_64-linux-gnu";
+    for (file, place) in [("ld-linux-x86-64.so.2", "lib64"), ("libc.so.6", &libc[1..])] {
+        let bytes = std::fs::read(format!("{libc}/{file}")).expect("the libc");
+        lab.write(&format!("sys/{place}/{file}"), bytes);
+    }
+    let source = "#include <dlfcn.h>\nint host_call(void) { return 1; } \
+        void *kit_open(const char *name) { return dlopen(name, RTLD_NOW); }";
+    lab.so("sys/usr/lib/libkit.so.2", source, &["-Wl,-soname,libkit.so.2"]);
+    for name in ["a", "b", "c", "d", "e"] {
+        let flags = ["-Wl,--no-as-needed", "-Lsys/usr/lib", "-l:libkit.so.2"];
+        lab.exe(&format!("sys/usr/bin/{name}"), "int main(void) { return 0; }", &flags);
+    }
+    lab
+}
+
+/// The hosts in the system, or the undefined symbols.
+fn hosts(lab: &Lab) -> Vec<String> {
+    let report = report(lab, &["--root", "sys", "/usr"]);
+    let undefined = of_rule(&report, "undefined-symbol");
+    let names = undefined.iter().map(|finding| text(&finding["symbol"]).to_owned());
+    inferred(&report).into_iter().map(|(host, _)| host).chain(names).collect()
+}
+
+#[test]
+fn a_library_opens_the_plugins_in_the_directory_with_its_name() {
+    let lab = system();
+    lab.so("sys/usr/lib/kit/cpu.so", PLUGIN, &[]);
+    assert_eq!(hosts(&lab), ["/usr/lib/libkit.so.2"]);
+    lab.so("sys/usr/lib/kit/cpu.so", "int gone(void); int plugin(void) { return gone(); }", &[]);
+    assert_eq!(hosts(&lab), ["gone"]);
+    std::fs::remove_file(lab.path("sys/usr/lib/kit/cpu.so")).expect("the plugin");
+    lab.so("sys/usr/lib/kits/cpu.so", PLUGIN, &[]);
+    assert_eq!(hosts(&lab), ["host_call"]);
+}
+
+#[test]
+fn a_versioned_soname_in_a_directory_of_plugins_is_one_of_libtool() {
+    let lab = system();
+    let soname = "-Wl,-soname,libcpu.so.0";
+    program(&lab, "sys/usr/bin/tool", "int tool_call(void) { return 1; }", &["-rdynamic"]);
+    let source = "int tool_call(void); int plugin(void) { return tool_call(); }";
+    lab.so("sys/usr/lib/other/libcpu.so.0.0.0", source, &[soname]);
+    assert_eq!(hosts(&lab), ["/usr/bin/tool"]);
+    // A program links with another library of the directory.
+    lab.so("sys/usr/lib/other/libx.so.1", "int x(void) { return 1; }", &["-Wl,-soname,libx.so.1"]);
+    let flags = ["-Wl,--no-as-needed", "-Lsys/usr/lib/other", "-l:libx.so.1"];
+    let path = "-Wl,-rpath,/usr/lib/other";
+    lab.exe("sys/usr/bin/f", "int main(void) { return 0; }", &[&flags[..], &[path]].concat());
+    assert_eq!(hosts(&lab), ["tool_call"]);
+    std::fs::rename(lab.path("sys/usr/lib/other"), lab.path("sys/usr/lib/tool")).expect("a name");
+    let path = "-Wl,-rpath,/usr/lib/tool";
+    let flags = ["-Wl,--no-as-needed", "-Lsys/usr/lib/tool", "-l:libx.so.1", path];
+    lab.exe("sys/usr/bin/f", "int main(void) { return 0; }", &flags);
+    assert_eq!(hosts(&lab), ["/usr/bin/tool"]);
+}
+
+#[test]
+fn a_program_with_the_name_of_the_directory_brings_its_libraries() {
+    let lab = system();
+    let flags = ["-Wl,--no-as-needed", "-Lsys/usr/lib", "-l:libkit.so.2"];
+    lab.exe("sys/usr/bin/tool", "int main(void) { return 0; }", &flags);
+    lab.so("sys/usr/lib/tool/filters/cpu.so", PLUGIN, &[]);
+    assert_eq!(hosts(&lab), ["/usr/bin/tool"]);
+    std::fs::remove_file(lab.path("sys/usr/bin/tool")).expect("the program");
+    lab.exe("sys/usr/lib/tool/main", "int main(void) { return 0; }", &flags);
+    assert_eq!(hosts(&lab), ["/usr/lib/tool/main"]);
+}
+
+#[test]
+fn a_plugin_takes_symbols_of_another_plugin_in_another_directory() {
+    let lab = daemon();
+    let core = "int host_call(void); int core_call(void) { return host_call(); }";
+    lab.so("app/lib/daemon/core.so", core, &[]);
+    std::fs::remove_file(lab.path("app/lib/daemon/cpu.so")).expect("the plugin");
+    let define = "int host_call(void) { return 1; } int host_more(void) { return 1; }";
+    program(&lab, "app/bin/daemon", define, &["-rdynamic"]);
+    let source = "int host_call(void), host_more(void), core_call(void);\n\
+        int plugin(void) { return host_call() + host_more() + core_call(); }";
+    lab.so("app/share/perl/auto/cpu.so", source, &[]);
+    let found = inferred(&report(&lab, &["app"]));
+    let paths = vec![at(&lab, "app/lib/daemon/core.so"), at(&lab, "app/share/perl/auto/cpu.so")];
+    assert_eq!(found, [(at(&lab, "app/bin/daemon"), paths)]);
+    // The program must define more than the other plugin.
+    let source = "int host_call(void), core_call(void); \
+        int plugin(void) { return host_call() + core_call(); }";
+    lab.so("app/share/perl/auto/cpu.so", source, &[]);
+    let report = report(&lab, &["app"]);
+    assert_eq!(of_rule(&report, "undefined-symbol").len(), 2, "{}", report["findings"]);
+}
+
+#[test]
+fn a_plugin_of_a_known_program_takes_symbols_of_its_neighbour() {
+    let lab = Lab::new();
+    let own = "int zend_parse(void); int get_module(void) { return zend_parse(); }";
+    lab.so("app/lib/php/20220829/base.so", &format!("{own} int mbfl_x(void) {{ return 1; }}"), &[]);
+    let source = format!("int mbfl_x(void); {own} int more(void) {{ return mbfl_x(); }}");
+    lab.so("app/lib/php/20220829/mail.so", &source, &[]);
+    let report = report(&lab, &["app"]);
+    assert_eq!(summary(&report), Vec::<String>::new());
+    let paths = vec![at(&lab, "app/lib/php/20220829/mail.so")];
+    assert_eq!(inferred(&report), [(at(&lab, "app/lib/php/20220829/base.so"), paths)]);
+    std::fs::remove_file(lab.path("app/lib/php/20220829/base.so")).expect("the plugin");
+    found(&lab, &["app"], "mbfl_x");
+}
+
 /// A Java home in miniature: a library that needs the virtual machine, which no search finds.
 fn java_home() -> Lab {
     let lab = Lab::new();

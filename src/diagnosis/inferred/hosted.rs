@@ -1,0 +1,122 @@
+//! The symbols that plugins of known programs define, for other plugins of these programs.
+
+use super::super::DiagnosisInput;
+use super::place::dir;
+use super::plugin::Plugin;
+use crate::facts::View;
+use crate::facts::providers::defined;
+use crate::format::archive::Names;
+use crate::id::{FastMap, FileId, RootId};
+use crate::order::Arrange as _;
+use crate::parallel;
+use std::path::Path;
+
+/// Symbols with the file that defines each.
+type Symbols<'a> = FastMap<&'a [u8], FileId>;
+
+/// The symbols that plugins of known programs define, and the libraries that they bring.
+pub(super) struct Hosted<'a, 'n> {
+    source: DiagnosisInput<'a>,
+    /// The symbols of interest.
+    names: &'n Names,
+    /// The symbols of interest that a file defines, memoised.
+    defined: FastMap<FileId, Vec<&'a [u8]>>,
+    /// Of plugins and the libraries that they bring, by the plugin's directory and its parent.
+    by_dir: FastMap<&'a Path, Symbols<'a>>,
+    /// Of plugins alone, in the same way.
+    plugins_by_dir: FastMap<&'a Path, Symbols<'a>>,
+    /// Of plugins alone: the programs that open a plugin with the symbol.
+    programs: FastMap<&'a [u8], Vec<FileId>>,
+}
+
+impl<'a, 'n> Hosted<'a, 'n> {
+    pub(super) fn new(source: DiagnosisInput<'a>, names: &'n Names) -> Self {
+        Self {
+            source,
+            names,
+            defined: FastMap::default(),
+            by_dir: FastMap::default(),
+            plugins_by_dir: FastMap::default(),
+            programs: FastMap::default(),
+        }
+    }
+
+    /// Adds shared objects that may be plugins, by their entry points.
+    pub(super) fn insert_all(&mut self, roots: &[RootId]) {
+        let DiagnosisInput { view, closures, .. } = self.source;
+        let found = roots.iter().flat_map(|root| closures.roots[*root].found());
+        let mut files: Vec<FileId> = found.map(|(_, file)| file).collect();
+        files.arrange();
+        files.dedup();
+        let found = parallel::map(&files, |file| names_of(view, *file, self.names));
+        self.defined.extend(files.into_iter().zip(found));
+        for root in roots {
+            self.insert_with_libraries(*root);
+        }
+    }
+
+    /// Adds a plugin of `program` by its entry point.
+    pub(super) fn insert(&mut self, root: RootId, program: FileId) {
+        self.insert_with_libraries(root);
+        let file = self.source.closures.roots[root].root.file;
+        for name in &self.defined[&file] {
+            self.programs.entry(name).or_default().push(program);
+        }
+        self.insert_plugin(root);
+    }
+
+    /// Adds a plugin of an unknown program by its entry point.
+    pub(super) fn insert_plugin(&mut self, root: RootId) {
+        let DiagnosisInput { view, closures, .. } = self.source;
+        let file = closures.roots[root].root.file;
+        let names = self.names;
+        let found = self.defined.entry(file).or_insert_with(|| names_of(view, file, names));
+        for dir in dir(self.source, file).ancestors().take(2) {
+            let here = self.plugins_by_dir.entry(dir).or_default();
+            for name in &*found {
+                here.entry(name).or_insert(file);
+            }
+        }
+    }
+
+    fn insert_with_libraries(&mut self, root: RootId) {
+        let DiagnosisInput { view, closures, .. } = self.source;
+        let closure = &closures.roots[root];
+        let dir = dir(self.source, closure.root.file);
+        for (_, file) in closure.found() {
+            let names = self.names;
+            let found = self.defined.entry(file).or_insert_with(|| names_of(view, file, names));
+            for dir in dir.ancestors().take(2) {
+                let here = self.by_dir.entry(dir).or_default();
+                for name in &*found {
+                    here.entry(name).or_insert(file);
+                }
+            }
+        }
+    }
+
+    /// The nearby plugin that defines the symbol, or a library that it brings. Nearby is the
+    /// directory of `plugin`, its parent, its subdirectories and its sibling directories.
+    pub(super) fn serving(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> Option<FileId> {
+        let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
+        dirs.find_map(|dir| self.by_dir.get(dir)?.get(symbol).copied())
+    }
+
+    /// The nearby plugin that itself defines the symbol.
+    pub(super) fn neighbour(&self, plugin: &Plugin<'a>, symbol: &[u8]) -> Option<FileId> {
+        let mut dirs = dir(self.source, plugin.file).ancestors().take(2);
+        dirs.find_map(|dir| self.plugins_by_dir.get(dir)?.get(symbol).copied())
+    }
+
+    /// The programs that open a plugin with the symbol, wherever it is.
+    pub(super) fn programs(&self, symbol: &[u8]) -> &[FileId] {
+        self.programs.get(symbol).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The symbols of interest that a file defines.
+fn names_of<'a>(view: View<'a>, file: FileId, names: &Names) -> Vec<&'a [u8]> {
+    let tables = view.object(file).and_then(|object| object.tables.as_ref());
+    let found = tables.map(|tables| defined(tables, names)).unwrap_or_default();
+    found.into_iter().map(|(name, _)| name).collect()
+}
