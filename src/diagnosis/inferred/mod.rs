@@ -166,12 +166,13 @@ fn neighbour<'a>(plugin: &Plugin<'a>, hosted: &Hosted<'a, '_>) -> Option<FileId>
         return None;
     }
     let (mut first, mut claimed) = (None, 0_usize);
-    for reference in &plugin.references {
+    let unmet: Vec<_> = plugin.references.iter().filter(|r| !r.by_policy).collect();
+    for reference in &unmet {
         let file = hosted.neighbour(plugin, reference.name)?;
-        claimed += usize::from(!plugin.is_unclaimed(*reference, Some(file)));
+        claimed += usize::from(!plugin.is_unclaimed(**reference, Some(file)));
         first = first.or(Some(file));
     }
-    first.filter(|_| claimed * 2 < plugin.references.len())
+    first.filter(|_| claimed * 2 < unmet.len())
 }
 
 /// The search for the program of each plugin.
@@ -222,6 +223,7 @@ impl<'a> Search<'a> {
             }
             let programs = others.map(|others| others.programs(name)).unwrap_or_default();
             match (self.programs.defining(name), programs) {
+                (None, []) if reference.by_policy => {}
                 (None, []) => return Ok(None),
                 (Some(defining), []) => fitting.keep(defining),
                 (defining, programs) => {
@@ -348,14 +350,14 @@ impl<'a> Search<'a> {
             };
         }
         let program = closure.root.file;
-        for reference in rest {
+        // The policy excuses its own names also where the program does not define them.
+        for reference in rest.into_iter().filter(|reference| !reference.by_policy) {
             let Some(others) = others else { return Ok(None) };
             let serving = others.serving(plugin, reference.name);
             if serving.is_none() && !others.programs(reference.name).contains(&program) {
                 return Ok(None);
             }
-            let is_near = reference.by_policy
-                || serving.is_some_and(|file| plugin.is_unclaimed(reference, Some(file)));
+            let is_near = serving.is_some_and(|file| plugin.is_unclaimed(reference, Some(file)));
             against += usize::from(!is_near);
         }
         let is_met = private > against || private > 0 && against == by_program;
