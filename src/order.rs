@@ -76,7 +76,7 @@ fn places(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<
 mod tests {
     use super::Arrange as _;
 
-    /// All lists of up to seven digits of 0..3, with their positions: as the standard sort.
+    /// Sorts all lists of up to seven digits of 0..3 with their positions, and compares with the standard sort.
     #[test]
     fn lists_are_sorted_and_stable() {
         let mut compared = 0;

@@ -1,6 +1,6 @@
 //! The dynamic loader beside each C library. glibc's libc.so.6 and ld.so are two parts of one build:
-//! they share private structures, and a libc.so.6 fails under the ld.so of another build. A loop reads
-//! the path beside each libc.so.6 that a process loads with a loader of another directory.
+//! they share private structures, and a libc.so.6 fails under the ld.so of another build. For each libc.so.6
+//! that a process loads with an ld.so of another directory, this reads the ld.so beside the libc.
 
 use super::binding::Resolved;
 use crate::facts::collect::Collector;

@@ -62,8 +62,8 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Lets `render` write to a file, which is there whole or as it was: it is written under another name
-/// beside it, which then takes its place. What is no regular file is written to as it is.
+/// Lets `render` write a file. The output goes to a temporary file in the same directory, which replaces the
+/// file at the end: a reader never finds half of it. A pipe or a device is written to directly.
 pub(super) fn file(
     path: &Path,
     render: impl FnOnce(&mut dyn Write) -> io::Result<()>,

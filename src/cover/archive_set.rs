@@ -244,8 +244,8 @@ impl ArchiveSet {
         counts.copied().min().unwrap_or(usize::MAX)
     }
 
-    /// Members that may define the same names as this one, itself among them: the least of their
-    /// hashes is the same. None for a member that defines nothing.
+    /// Members that may define the same names as this one, with this one: those whose smallest hash of a
+    /// defined name is equal. Empty for a member that defines nothing.
     pub fn alike(&self, member: MemberId) -> impl Iterator<Item = MemberId> {
         let least = self.hashes(member).iter().min().copied();
         let start = self.alike.partition_point(|(other, _)| Some(*other) < least);

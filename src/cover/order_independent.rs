@@ -112,7 +112,7 @@ impl<'q> Run<'q> {
         }
     }
 
-    /// A name that no member may know.
+    /// Searches a name that may occur in no member.
     fn ask(&mut self, name: &'q [u8], by: By) {
         match self.question.library.find(name) {
             Some(id) => self.enqueue(id, by),

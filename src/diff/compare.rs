@@ -28,9 +28,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Symbols in the evidence of one finding.
+/// Most symbols in the evidence of one finding.
 const MOST: usize = 10_000;
-/// Pairs of symbol and user in the evidence of one finding.
+/// Most pairs of symbol and user in the evidence of one finding.
 const MOST_PIECES: usize = 50_000;
 
 /// Compares two sides. Files of `against` count as users of the old one.

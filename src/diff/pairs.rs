@@ -10,9 +10,9 @@ use crate::report::model::File;
 use crate::text::last_part;
 use std::path::Path;
 
-/// Part of the symbols that two libraries must share to be a pair, in percent.
+/// The share of symbols that two libraries must have in common to be a pair, in percent.
 const SHARED: usize = 60;
-/// Exports of a library from which a share of its symbols says anything.
+/// Libraries with fewer exports are not paired by shared symbols: two of them share many by chance.
 const ENOUGH: usize = 5;
 
 /// What two files must have in common; nothing for files that it cannot pair.

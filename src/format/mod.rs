@@ -26,12 +26,12 @@ pub struct Reading {
     pub classes: Classes,
     /// The dynamic tables are kept even where no DT_SONAME says that others may need the object.
     pub tables: bool,
-    /// They are kept nowhere until somebody asks for them.
+    /// Dynamic tables are kept for no object until a later step asks for them.
     pub lean: bool,
     /// The indexes of archives are read with their members.
     pub index: bool,
-    /// The names that members define are kept though nobody refers to them: an index is compared with
-    /// them, and what lies in a library.
+    /// The names that members define are kept even if nothing refers to them, to compare them with the index
+    /// of the archive and with the symbols of a library.
     pub names: bool,
     /// The relocations of an object are read with it.
     pub relocations: bool,

@@ -379,7 +379,7 @@ impl Solution {
         parts
     }
 
-    /// The additions by some of its parts alone.
+    /// What the link gains from these parts alone.
     pub fn gain(&self, audit: &Audit, parts: &[&SymbolClosure]) -> Cow<'_, Gain> {
         if parts.len() == self.parts().len() {
             return Cow::Borrowed(&self.gain);

@@ -45,7 +45,7 @@ impl Policy {
             .collect()
     }
 
-    /// Demands without a built rule, where `built` tells which rules are built.
+    /// Demands whose rule is not implemented; `built` is true for the id of an implemented rule.
     fn unchecked_by(&self, catalogue: &Catalogue, built: impl Fn(&str) -> bool) -> Vec<Unchecked> {
         let asked = |id: &str| {
             catalogue.known(id).is_some_and(|known| self.level_of(known) != Level::Allow)

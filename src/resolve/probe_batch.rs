@@ -13,7 +13,7 @@ const FURTHER: usize = 512;
 /// Progress of the search for one name in a list that is longer than [`FIRST`].
 #[derive(Clone, Copy, Default)]
 pub(super) struct Passed {
-    /// Number of probes after which the loader continues.
+    /// Number of probes that are done; the search continues behind them.
     pub(super) done: usize,
     /// Properties that those probes showed.
     pub(super) by_cwd: bool,

@@ -67,7 +67,7 @@ pub(super) struct Requester {
 }
 
 impl SearchResult {
-    /// Replaces the module of a DT_RPATH by the index of its list.
+    /// The same with the index of the requester's DT_RPATH list in place of the module that has it.
     pub(super) fn by_place(self, requester: &Requester) -> Self {
         let Found::File(file, path, FoundBy::Rpath(module)) = self.found else { return self };
         let place = requester.rpaths.iter().position(|(other, _)| *other == module);
@@ -75,7 +75,7 @@ impl SearchResult {
         Self { found: Found::File(file, path, how), ..self }
     }
 
-    /// Reverts `by_place`, for another requester with the same lists.
+    /// The reverse of `by_place`, for another requester with the same lists.
     pub(super) fn under(self, requester: &Requester) -> Self {
         let Found::File(file, path, FoundBy::Rpath(place)) = self.found else { return self };
         let how = FoundBy::Rpath(requester.rpaths.get(place.index()).map_or(place, |(at, _)| *at));

@@ -78,7 +78,7 @@ impl<'a> Query<'a> {
         std::iter::once(&*facts.path).chain(names).flat_map(|name| self.aliases(name)).collect()
     }
 
-    /// A path, and what it is called through linked directories.
+    /// A path, and the same path through links to its directories.
     pub(super) fn aliases(&self, path: &Path) -> Vec<PathBuf> {
         let linked = self.linked_directories().iter().filter_map(|(link, real)| {
             let rest = path.strip_prefix(real).ok()?;

@@ -170,9 +170,9 @@ impl<'a> NearMisses<'a> {
         Self { found: gathered(of_files), scopes: FastMap::default() }
     }
 
-    /// The nearest definitions of all for one symbol of an object for `target`, the nearest first. One
-    /// of the same name, version and machine was not taken for a reason that the caller knows, and is
-    /// none.
+    /// The definitions of all files that are most like one symbol of an object for `target`, the nearest
+    /// first. A definition of the same name, version and machine is not among them: the caller knows why
+    /// the linker did not take it.
     pub(crate) fn of_link(&self, symbol: &[u8], target: Option<Target>) -> Vec<NearMiss<'a>> {
         let (name, version) = split(symbol);
         let links = |definition: &Definition<'a>| match (target, definition.target) {

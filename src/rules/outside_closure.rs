@@ -108,7 +108,8 @@ fn refuses(policy: &Policy, object: &Object, library: &[u8]) -> String {
     platform.or_else(only).unwrap_or_default()
 }
 
-/// Interpreters of programs. Those of platforms are not on this machine either.
+/// Interpreters that do not exist. Those that the policy provides do not count: the platform has them, and
+/// this machine need not.
 fn interpreters(query: &Query<'_>) -> Findings {
     let mut out = Findings::new();
     for (file, fault) in query.bad_interpreters() {

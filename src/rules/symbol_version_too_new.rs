@@ -97,10 +97,10 @@ pub(super) fn unanswered(query: &Query<'_>, rule: RuleId) -> Findings {
     out
 }
 
-/// A needed version with the library it is needed of.
+/// A library that an object needs versions of, and one of these versions.
 type Need<'o> = (crate::format::elf::Str, &'o VersionNeed);
 
-/// Calls `visit` for every needed version that some limit answers so.
+/// Calls `visit` for every needed version for which the first limit with this answer is found.
 fn each<'a>(
     query: &Query<'a>,
     answer: Answer,

@@ -1,5 +1,5 @@
-//! What policies demand that could not be held against anything: a file of a prefix that was not
-//! given whole, symbols of an archive. `undecided` reports it.
+//! Demands of policies that could not be checked, because a prefix was not given whole or an archive was not
+//! read. `undecided` reports them.
 
 use super::demand::{arch, by_policy, has_symbols, place, policy_file};
 use super::{

@@ -243,7 +243,7 @@ fn unchecked(demand: Unchecked) -> Box<Finding> {
     finding
 }
 
-/// Files of which not every need or symbol is judged. The counts are no part of the fingerprint.
+/// Files with more needs or symbols than are judged. The counts are not part of the fingerprint.
 fn left_out(query: &Query<'_>) -> Findings {
     let finding = |LeftOut { file, what, all, judged }: LeftOut| {
         let message = format!("{all} {what}: only the first {judged} are judged");

@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A location: the digits of a package, and a path below its prefix.
+/// A location: the part of a fingerprint that stands for the package, and a path below its prefix.
 type Below = (String, Vec<u8>);
 
 /// The files and rules that a run covered.

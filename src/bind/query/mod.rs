@@ -95,8 +95,8 @@ pub struct Answers {
     bound: IdVec<RootId, Vec<BoundLibrary>>,
 }
 
-/// A name that at least two libraries of a scope define for one version, so that the definitions may not
-/// stand for each other, and that a relocation of a library uses.
+/// A name with definitions of one version in at least two libraries of a scope. A relocation of a library uses
+/// the name, and the definitions are not interchangeable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateName {
     /// The name.

@@ -138,7 +138,7 @@ impl DepsList {
         self.sets.iter().flat_map(|set| &set.entries).map(|entry| &*entry.name)
     }
 
-    /// Leaves only the sets for which `keep` says so. The text around them is not theirs any more.
+    /// Keeps only the sets for which `keep` is true. The text of the file stays.
     pub fn retain(&mut self, keep: impl Fn(&Set) -> bool) {
         self.sets.retain(keep);
     }

@@ -53,7 +53,7 @@ struct Kind {
     foreign: Foreign,
     /// The key of its count in reports.
     name: &'static str,
-    /// The words for such a file; for an operating system the noun is missing, as in `an Android`.
+    /// The words for such a file, such as `a kernel module`; for an operating system `an Android`, before a noun.
     what: &'static str,
     /// EI_OSABI of its objects.
     osabi: Option<elf::OsAbi>,
