@@ -15,12 +15,13 @@ const MOST_KEPT: u64 = 128 << 20;
 /// Most inflated bytes in which the table is looked for.
 const MOST_TABLE: usize = 4 << 20;
 
-/// Most memory that one bundle takes: the window of its stream, at most 128 MiB, and a code object.
-const MOST_TAKEN: u64 = 2 * MOST_KEPT;
+/// Most memory that one bundle takes: the window of its stream, at most 128 MiB, in a buffer that grows by
+/// doubling, and a code object.
+const MOST_TAKEN: u64 = 3 * MOST_KEPT;
 
 /// Memory for the bundles that all threads inflate at once. A thread waits until there is room, so that
 /// more threads do not take more memory.
-static ROOM: Room = Room { left: Mutex::new(2 * MOST_TAKEN), freed: Condvar::new() };
+static ROOM: Room = Room { left: Mutex::new(512 << 20), freed: Condvar::new() };
 
 struct Room {
     left: Mutex<u64>,
@@ -69,7 +70,7 @@ pub(super) fn check(
     faults: &mut Vec<Fault>,
 ) {
     let offset = container.offset;
-    let _taken = ROOM.take(header.uncompressed.saturating_mul(2));
+    let _taken = ROOM.take(header.uncompressed.saturating_mul(3));
     let mut arriving = Arriving {
         hash: Md5::new(),
         seen: 0,
