@@ -260,22 +260,16 @@ impl Plan {
         let links = |fix: &FixRequest| {
             !fix.merged_only && !fix.must_find && !fix.is_list_named && fix.archive.is_none()
         };
-        if !self.self_dirs.is_empty() {
-            let reading = self.reading();
-            return Reading { classes: reading.classes.with(Class::LinkerScript), ..reading };
-        }
-        if self.members && !self.fix.as_ref().is_some_and(|fix| links(fix)) {
-            let lean = Reading { lean: true, ..Reading::default() };
-            // `archive` adds what linker scripts there name.
-            let classes = lean.classes.with(Class::LinkerScript);
-            if self.fix.as_ref().is_none_or(|fix| fix.merged_only) {
-                Reading { classes, ..lean }
-            } else {
-                lean
-            }
-        } else {
-            self.reading()
-        }
+        let is_lean = self.self_dirs.is_empty()
+            && self.members
+            && !self.fix.as_ref().is_some_and(|fix| links(fix));
+        let reading =
+            if is_lean { Reading { lean: true, ..Reading::default() } } else { self.reading() };
+        // `archive` and `fix` add what linker scripts there name.
+        let reads_scripts = self.members || !self.self_dirs.is_empty();
+        let classes =
+            if reads_scripts { reading.classes.with(Class::LinkerScript) } else { reading.classes };
+        Reading { classes, ..reading }
     }
 
     /// True if the meaning of LD_LIBRARY_PATH or LD_PRELOAD depends on the entry point, because

@@ -1,5 +1,6 @@
 //! Linker scripts among the archives that were typed: each stands for the files that it names. A
-//! shared library that a script names is left out unless the order of all inputs counts. `cli::archive` is the caller.
+//! shared library that a script names is left out unless the order of all inputs counts. `cli::archive` and
+//! `cli::fix` are the callers.
 
 use crate::format::script::{Input, MOST, inputs};
 use crate::sniff::{Class, sniff};

@@ -145,6 +145,24 @@ fn the_merged_archive_is_named_or_found() {
     }
 }
 
+/// A linker script in a directory of `--lib-path` stands for the archives that it names.
+#[test]
+fn scripts_in_directories_name_archives() {
+    let lab = three();
+    lab.mkdir("far");
+    tool(&lab, "mv parts/libone.a far/librealone.a");
+    let far = lab.path("far/librealone.a");
+    lab.write("parts/libone.so", format!("/* GNU ld script */\nGROUP ( {} )\n", far.display()));
+    let run = fix(&lab, &["--deps-list", "deps.cmake", "--emit", "cmake-deps"]);
+    let (out, err) = (text(&run.stdout), text(&run.stderr));
+    assert!(err.contains("one: in librealone.a\n"), "{err}");
+    // Which set takes an archive of another directory is not certain.
+    assert_eq!(run.status.code(), Some(1), "{err}");
+    assert!(out.contains("set(parts\nbase\nrealone\ntwo\n)"), "{out}");
+    let link = "cc -shared -Wl,-z,defs -o linked.so -Wl,-u,user own/libfat.a -Lparts -lone -ltwo own/libfat.a";
+    tool(&lab, link);
+}
+
 #[test]
 fn mistakes_are_found_before_anything_runs() {
     let lab = three();
