@@ -213,7 +213,9 @@ impl Audit {
     }
 
     fn roots_with<'a>(&'a self, edits: &'a Edits) -> impl Iterator<Item = RootId> + 'a {
-        let loads = |closure: &Closure| closure.found().any(|(_, file)| edits.contains_key(&file));
+        // A plugin depends on the files of its host program, too.
+        let loads =
+            |closure: &Closure| closure.in_scope().any(|(_, file)| edits.contains_key(&file));
         self.closures.roots.entries().filter(move |(_, c)| loads(c)).map(|(root, _)| root)
     }
 }

@@ -13,7 +13,7 @@ mod reference_state;
 
 pub use builder::{diagnosis, missing};
 pub use candidates::LibraryCandidates;
-pub use inferred::Inferred;
+pub use inferred::{Inferred, opens_plugins};
 pub use reference_state::{ReferenceFate, ReferenceState, Undefined, fates};
 
 use crate::bind::RootBinding;

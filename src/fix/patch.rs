@@ -1,11 +1,13 @@
 //! Changes of dynamic sections, as patchelf makes them, and their verification: the audit resolves and
 //! binds again with the changed objects. No error may be new, every file that was loaded before must be
 //! loaded still, and a change of needs must leave every other binding as it is. A library that is needed no
-//! longer may go, with what only it brought, unless it has constructors. `search_path`, `search_policy`,
-//! `needs`, `renamed_needs`, `unused_needs` and `dead_entries` make the steps.
+//! longer may go, with what only it brought, unless plugins may use it or constructors of it ran before those
+//! of the file. `search_path`, `search_policy`, `needs`, `renamed_needs`, `unused_needs` and `dead_entries`
+//! make the steps.
 
 use super::fix_plan::{ElfPatch, PathChange};
 use crate::audit::{Audit, LoadError};
+use crate::diagnosis::opens_plugins;
 use crate::facts::Edits;
 use crate::format::elf::edit::{Edited, NewNeeds, NewSearchPath};
 use crate::format::elf::{NeedKind, Object};
@@ -220,6 +222,12 @@ impl<'a> Patcher<'a> {
                 "the constructors of {late} would not run before those of the file"
             ));
         }
+        if !again.lost.is_empty()
+            && let Some(program) = opener(self.audit, &files)
+        {
+            let program = show_path(&self.audit.corpus.files[program].path);
+            return Err(format!("plugins that {program} opens may use the library"));
+        }
         if steps.iter().any(|(_, patch)| patch.changes_needs())
             && let Some(name) = self.audit.rebound(self.plan, self.tree, &edits)
         {
@@ -236,6 +244,19 @@ fn dispensable(audit: &Audit, files: &Verified) -> FastSet<FileId> {
     for_each_drop(audit, files, |closure, _, dropped| {
         let below = below(audit, closure, &Verified::new(), dropped);
         out.extend(below.into_iter().filter_map(|module| closure.module(module).file));
+    });
+    out
+}
+
+/// An entry point that loads a file with dropped needs and can open plugins: they find the symbols of all
+/// libraries of the process.
+fn opener(audit: &Audit, files: &Verified) -> Option<FileId> {
+    let opens = |file: FileId| audit.corpus.files[file].object().is_some_and(opens_plugins);
+    let mut out = None;
+    for_each_drop(audit, files, |closure, _, _| {
+        if out.is_none() && closure.in_scope().any(|(_, file)| opens(file)) {
+            out = Some(closure.root.file);
+        }
     });
     out
 }

@@ -47,6 +47,7 @@ use crate::resolve::Closure;
 use hosted::Hosted;
 use place::{dir, is_default, is_named_after, is_named_after_library, is_private, system_dir};
 use plugin::{Plugin, Reference, complete, plugins, with_profile};
+pub use programs::opens_plugins;
 use programs::{Programs, Set};
 use std::path::Path;
 

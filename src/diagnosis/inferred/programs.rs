@@ -88,7 +88,9 @@ impl Programs {
         let mut opens: FastMap<FileId, bool> = FastMap::default();
         let mut can_open = |closure: &Closure| {
             closure.found().any(|(_, file)| {
-                *opens.entry(file).or_insert_with(|| source.view.object(file).is_some_and(asks))
+                *opens
+                    .entry(file)
+                    .or_insert_with(|| source.view.object(file).is_some_and(opens_plugins))
             })
         };
         let programs: Vec<(RootId, &Closure)> = programs
@@ -233,7 +235,7 @@ impl Programs {
 }
 
 /// True if the object refers to a function that opens plugins.
-fn asks(object: &Object) -> bool {
+pub fn opens_plugins(object: &Object) -> bool {
     static HASHES: LazyLock<[u32; OPENERS.len()]> = LazyLock::new(|| OPENERS.map(hash::gnu));
     object.references.iter().any(|reference| {
         HASHES.contains(&reference.hash) && OPENERS.contains(&object.reference_name(reference))

@@ -268,3 +268,44 @@ fn move_away(lab: &Lab) {
         }
     }
 }
+
+/// A program that opens plugins keeps a library that it does not use: a plugin may take it from the program.
+/// A plugin that is audited with its program is bound again.
+#[test]
+fn a_need_that_plugins_may_use_stays() {
+    let lab = Lab::new();
+    lab.so("tree/lib/libu.so", "int u(void) { return 0; }", &["-Wl,-soname,libu.so"]);
+    let source = "int u(void); int plugin(void) { return u(); }";
+    lab.so("tree/plugins/plug.so", source, &[]);
+    let opens = "#include <dlfcn.h>\nint main(int n, char **v) { void *p = dlopen(v[1], RTLD_NOW); \
+                 int (*f)(void) = p ? (int (*)(void))dlsym(p, \"plugin\") : 0; return f ? f() : 9; }";
+    let plain = "int main(void) { return 0; }";
+    let library = lab.path("tree/lib/libu.so").display().to_string();
+    for (source, args, expected) in
+        [(opens, &[][..], false), (opens, &["--host", "tree/bin/prog"], false), (plain, &[], true)]
+    {
+        let flags = ["-Wl,--no-as-needed", &library, "-Wl,-rpath,$ORIGIN/../lib"];
+        lab.exe("tree/bin/prog", source, &flags);
+        let args =
+            [&["fix", "tree", "--isolated", "--warn", "unused-library", "--format", "json"], args];
+        let report: Value =
+            serde_json::from_slice(&lab.linkaudit(&args.concat()).stdout).expect("JSON");
+        let unused = findings(&report, "unused-library");
+        let of_prog = unused.iter().find(|finding| finding["library"] == "libu.so");
+        let fix = &of_prog.unwrap_or_else(|| panic!("{report:#}"))["fix"][0];
+        assert_eq!(fix["proven"], expected, "{fix}");
+        // What the refusal is about: without the need the plugin cannot be opened.
+        tool(
+            &lab,
+            "cp tree/bin/prog tree/bin/less; patchelf --remove-needed libu.so tree/bin/less",
+        );
+        let status =
+            |program: &str| lab.sh(&format!("{program} tree/plugins/plug.so")).status.code();
+        if expected {
+            assert_eq!(status("tree/bin/less"), Some(0));
+        } else {
+            assert_eq!((status("tree/bin/prog"), status("tree/bin/less")), (Some(0), Some(9)));
+        }
+        tool(&lab, "rm tree/bin/less");
+    }
+}
