@@ -90,9 +90,13 @@ fn check(query: &Query<'_>) -> Findings {
         .collect()
 }
 
-/// True if an object defines a symbol besides the names that glibc keeps for the versions of its empty
-/// libraries (`__libpthread_version_placeholder`).
+/// True if an object defines a symbol besides those of its versions and the names that glibc keeps for the
+/// versions of its empty libraries (`__libpthread_version_placeholder`).
 fn defines_any(object: &Object) -> bool {
     let Some(tables) = &object.tables else { return false };
-    tables.exports().any(|symbol| !symbol.name.ends_with(b"_version_placeholder"))
+    let versions: FastSet<&[u8]> =
+        object.versions.defs.iter().map(|version| object.str(version.name)).collect();
+    let is_version =
+        |name: &[u8]| versions.contains(name) || name.ends_with(b"_version_placeholder");
+    tables.exports().any(|symbol| !is_version(symbol.name))
 }
