@@ -11,6 +11,7 @@ use crate::resolve::{self, Closure, ROOT};
 use crate::tree::{Errno, Kind, Tree};
 use crate::wants::Wants;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -83,7 +84,6 @@ pub(super) fn find(
     }
     // A library may be opened by several paths, which are several origins.
     let mut met: FastSet<(FileId, StrId)> = FastSet::default();
-    let mut known: FastSet<FileId> = FastSet::default();
     let mut probes = Probes { tree, plan, prefixes, known: FastMap::default() };
     for (root, closure) in resolved.closures.roots.entries() {
         for (module, file) in closure.in_scope() {
@@ -97,16 +97,15 @@ pub(super) fn find(
             let loader = resolved.resolver.loaders.get(closure.root.loader);
             let mut entry =
                 |text: &[u8]| probes.entry(text, resolve::expanded(text, loader, &origin));
-            if known.insert(file) {
-                let found = SearchEntries::new(Site { root, module }, list, entry);
-                out.insert(file, found);
-            } else if let Some(found) = out.get_mut(&file) {
+            match out.entry(file) {
+                Entry::Vacant(place) => {
+                    place.insert(SearchEntries::new(Site { root, module }, list, entry));
+                }
                 // An entry that names a directory from one origin is of use.
-                let is_dead = |known: &SearchEntry| {
+                Entry::Occupied(mut found) => found.get_mut().entries.retain(|known| {
                     known.state != EntryState::Absent
                         || entry(&known.text).state == EntryState::Absent
-                };
-                found.entries.retain(is_dead);
+                }),
             }
         }
     }

@@ -22,29 +22,38 @@ case $prefix in
 esac
 failed=0
 
+# has_tag FILE SEARCH-PATH OPTIONS
+# True if patchelf with OPTIONS, which set the tag of the search path, changes nothing.
+has_tag() {
+    copy=$(mktemp) || return
+    # Options are several words.
+    # shellcheck disable=SC2086
+    cp "$1" "$copy" && patchelf $3 "$2" "$copy" && cmp -s "$1" "$copy"
+    same=$?
+    rm -f "$copy"
+    return $same
+}
+
 # patch FILE SHA256 SEARCH-PATH NEEDED [OPTIONS]
-# SEARCH-PATH and NEEDED, sorted, are those of the patched file; `edit` makes it. With OPTIONS, which set the
-# tag of its search path, patchelf changes nothing in it.
+# SEARCH-PATH and NEEDED, sorted, are those of the patched file; `edit` makes it. OPTIONS set its tag.
 patch() {
     name=$1
     file=$prefix/$1
-    new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" || { rm -f "$new"; failed=1; return; }
-    # Options are several words.
-    # shellcheck disable=SC2086
+    new=
     if [ "$(patchelf --print-rpath "$file")" = "$3" ] &&
         [ "$(patchelf --print-needed "$file" | LC_ALL=C sort)" = "$4" ] &&
-        { [ $# -eq 4 ] || patchelf $5 "$3" "$new" && cmp -s "$file" "$new"; }; then
+        { [ $# -eq 4 ] || has_tag "$file" "$3" "$5"; }; then
         printf '%s\n' "unchanged: $name"
     elif [ "$(sha256sum <"$file" | cut -d ' ' -f 1)" != "$2" ]; then
         printf '%s\n' "refused: $name is not the file that was audited" >&2
         failed=1
     # A file is changed as a whole or not at all.
-    elif cp -p "$file" "$new" && edit "$new" && cat "$new" >"$file"; then
+    elif new=$(mktemp "$file.XXXXXX") && cp -p "$file" "$new" && edit "$new" && cat "$new" >"$file"; then
         printf '%s\n' "changed: $name"
     else
         failed=1
     fi
-    rm -f "$new"
+    if [ -n "$new" ]; then rm -f "$new"; fi
 }
 
 "#;

@@ -25,6 +25,7 @@ use crate::id::{FileId, StrId};
 use crate::package::PackageId;
 use crate::tree::{Origin, Stat};
 use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -86,6 +87,13 @@ impl FileFacts {
             Content::Elf(object) => Some(object),
             Content::Archive(_) | Content::Other(_) => None,
         }
+    }
+
+    /// DT_SONAME of a library, or its file name.
+    pub fn library_name(&self) -> &[u8] {
+        let soname = self.object().and_then(|object| object.soname());
+        let file_name = || crate::text::last_part(self.path.as_os_str().as_bytes());
+        soname.filter(|name| !name.is_empty()).unwrap_or_else(file_name)
     }
 
     /// The reason why an ELF file belongs to another system; `None` for all other files.

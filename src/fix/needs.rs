@@ -8,7 +8,6 @@ use crate::finding::{EvidenceKind, Finding, Findings, Intent};
 use crate::id::FileId;
 use crate::package::search_entry;
 use crate::plan::Plan;
-use crate::text::last_part;
 use crate::tree::Tree;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -69,8 +68,7 @@ fn indirect(audit: &Audit, place: usize, finding: &Finding) -> Option<Cure> {
 /// The need, alone or with an entry of the search path if both files are of one prefix.
 fn ways(audit: &Audit, file: FileId, library: FileId) -> Option<Vec<Patch>> {
     let facts = &audit.corpus.files[library];
-    let soname = facts.object()?.soname();
-    let name = soname.unwrap_or_else(|| last_part(facts.path.as_os_str().as_bytes())).to_vec();
+    let name = facts.library_name().to_vec();
     let object = audit.corpus.files[file].object()?;
     if object.needs.iter().any(|need| object.str(need.name) == name) {
         // The loader finds another file of this name.

@@ -1,7 +1,7 @@
 //! Evidence about several files of one process, for the rules about interposed symbols, libraries
 //! loaded twice and mixed runtimes. It makes no findings.
 
-use super::query::{Query, last_part};
+use super::query::Query;
 use crate::diagnosis::Site;
 use crate::finding::{Evidence, EvidenceKind};
 use crate::id::{FileId, ModuleId, RootId};
@@ -27,8 +27,7 @@ impl Loaded {
 impl Query<'_> {
     /// DT_SONAME of a file, or its file name.
     pub(super) fn library_name(&self, file: FileId) -> &[u8] {
-        let soname = self.facts(file).object().and_then(|object| object.soname());
-        soname.filter(|name| !name.is_empty()).unwrap_or_else(|| last_part(self.path(file)))
+        self.facts(file).library_name()
     }
 
     /// The same as text.

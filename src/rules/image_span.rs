@@ -32,7 +32,7 @@ soon as a few more kernels or GPU targets are added.
 ## Example
 
 ```text
-warning[image-span] lib/libkernels.so: spans 1945 MiB, 95 % of the 2 GiB that its code can reach; code and
+warning[image-span] lib/libkernels.so: spans 1945 MiB, 94 % of the 2 GiB that its code can reach; code and
 data are up to 1940 MiB apart
     largest    the section .hip_fatbin at 0x200000: 1800 MiB of GPU code
 ```
@@ -45,8 +45,8 @@ limit, at a cost.
 
 ## Limits
 
-The distance is that of the farthest ends of code and other sections. Which data the code refers to is not known, as
-linked objects do not say. Without section headers, the page names segments.
+The distance is that of the farthest ends of code and other sections. A linked object does not say which data its code
+refers to. Without section headers, the report names segments.
 ";
 
 fn check(query: &Query<'_>) -> Findings {

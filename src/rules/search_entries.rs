@@ -14,8 +14,8 @@ use std::path::Path;
 
 /// Directories of builds and of single users.
 const BUILD: [&str; 7] = ["/tmp", "/var/tmp", "/home", "/root", "/build", "/usr/src", "/nix/build"];
-/// Directories into which packages are installed, which are nobody's build.
-const INSTALLED: [&str; 9] =
+/// Directories of installed packages. A current directory below one of them is not that of a build.
+const PACKAGES: [&str; 9] =
     ["/usr", "/opt", "/lib", "/lib64", "/bin", "/sbin", "/srv", "/nix/store", "/gnu/store"];
 /// Libraries named for one entry.
 const MOST: usize = 3;
@@ -123,7 +123,7 @@ impl Query<'_> {
     fn build_directory(&self) -> Option<&Path> {
         let plan = self.plan();
         let cwd = Some(&*plan.cwd).filter(|_| !plan.has_root && !plan.cwd_stated)?;
-        let is_installed = INSTALLED.iter().any(|base| cwd.starts_with(base));
+        let is_installed = PACKAGES.iter().any(|base| cwd.starts_with(base));
         (cwd.parent().is_some() && !is_installed).then_some(cwd)
     }
 }

@@ -31,7 +31,7 @@ pub struct Copy {
 
 /// The other files of the libraries in `known` under these entry points, in scope order.
 pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -> Vec<Copy> {
-    let name = |file: &FileId| stem(library_name(&audit.corpus.files[*file]));
+    let name = |file: &FileId| stem(audit.corpus.files[*file].library_name());
     let stems: FastSet<&[u8]> = known.iter().map(name).collect();
     let mut out = Vec::new();
     for root in under {
@@ -39,7 +39,7 @@ pub(super) fn copies(audit: &Audit, known: &FastSet<FileId>, under: &[RootId]) -
         for (module, file) in closure.found() {
             let facts = &audit.corpus.files[file];
             let is_library = facts.object().is_some_and(|object| object.soname().is_some());
-            if known.contains(&file) || !is_library || !stems.contains(stem(library_name(facts))) {
+            if known.contains(&file) || !is_library || !stems.contains(stem(facts.library_name())) {
                 continue;
             }
             let of_module = closure.module(module);
@@ -72,10 +72,4 @@ pub(super) fn instead(audit: &Audit, name: &[u8], found: Option<FileId>) -> Vec<
     out.arrange_by_key(|file| audit.corpus.files[*file].path.as_os_str());
     out.truncate(MOST);
     out
-}
-
-/// DT_SONAME of a file, or its file name.
-fn library_name(facts: &FileFacts) -> &[u8] {
-    let soname = facts.object().and_then(|object| object.soname());
-    soname.unwrap_or_else(|| last_part(facts.path.as_os_str().as_bytes()))
 }

@@ -119,16 +119,9 @@ fn compare(seed: u64, out: &mut Compared) {
     let (verified, others) = missing(&report);
     out.trees += 1;
     out.verified += verified.len();
-    tool(&lab, "cp -a tree copy; cp -a tree other");
-    let script = std::fs::read_to_string(lab.path("fix.sh")).unwrap_or_default();
     let entry_points = entry_points(&report);
     let before = problems(&lab, "tree", &entry_points);
-    if !script.is_empty() {
-        assert_eq!(patch(&lab, "copy"), (Some(0), words(&["changed"])), "seed {seed}");
-        assert_eq!(patch(&lab, "copy"), (Some(0), words(&["unchanged"])), "seed {seed}");
-        tool(&lab, "find other -type f -exec sh -c 'printf x >>\"$1\"' - {} ';'");
-        assert_eq!(patch(&lab, "other"), (Some(1), words(&["refused"])), "seed {seed}");
-    }
+    let script = patch_copy(&lab, seed);
     let unclear: BTreeSet<&String> = others.iter().map(|(_, name)| name).collect();
     for (file, name) in verified.iter().filter(|(_, name)| !unclear.contains(name)) {
         let shown = crate::support::ldd_r(&lab.root(), Path::new("copy").join(file).as_os_str());
@@ -260,15 +253,29 @@ fn dead_entries(report: &Value) -> BTreeSet<Pair> {
     verified.map(|finding| (word(&finding["path"]), word(&finding["detail"]))).collect()
 }
 
+/// Runs the script on a copy of the tree, which it changes once and then leaves, and on one whose files
+/// are others, which it refuses. Returns the script; without changes there is none.
+pub(super) fn patch_copy(lab: &Lab, seed: u64) -> String {
+    tool(lab, "cp -a tree copy; cp -a tree other");
+    let script = std::fs::read_to_string(lab.path("fix.sh")).unwrap_or_default();
+    if !script.is_empty() {
+        assert_eq!(patch(lab, "copy"), (Some(0), words(&["changed"])), "seed {seed}");
+        assert_eq!(patch(lab, "copy"), (Some(0), words(&["unchanged"])), "seed {seed}");
+        tool(lab, "find other -type f -exec sh -c 'printf x >>\"$1\"' - {} ';'");
+        assert_eq!(patch(lab, "other"), (Some(1), words(&["refused"])), "seed {seed}");
+    }
+    script
+}
+
 /// Runs the script on a tree; its status, and the first words of its lines.
-pub(super) fn patch(lab: &Lab, tree: &str) -> (Option<i32>, BTreeSet<String>) {
+fn patch(lab: &Lab, tree: &str) -> (Option<i32>, BTreeSet<String>) {
     let run = lab.sh(&format!("sh fix.sh {tree} 2>&1"));
     let lines = text(&run.stdout);
     let first = |line: &str| line.split(':').next().unwrap_or(line).to_owned();
     (run.status.code(), lines.lines().map(first).collect())
 }
 
-pub(super) fn words(words: &[&str]) -> BTreeSet<String> {
+fn words(words: &[&str]) -> BTreeSet<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Paths in text files that programs read or run: scripts, flags of compiler wrappers, specs of GCC, files of
-//! loaders, units, desktop files, libtool archives, search paths of Python and of ldconfig. Only paths into the own prefix or store are judged, and
-//! only where the text leaves no doubt.
+//! loaders, units, desktop files, libtool archives, search paths of Python and of ldconfig. Only paths into
+//! the own prefix or store are judged, and only where the text leaves no doubt.
 
 mod places;
 mod specs;
